@@ -1,0 +1,37 @@
+// Errors with values. Every refusal in the library is one sentence that names the argument, what was
+// found, what was expected and what to do. Library code throws; it never prints and never exits.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace tritgrad {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// "width ", 30, " of ", name -> "width 30 of NAME".
+template <typename... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+template <typename... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw Error(concat(parts...));
+}
+
+// The message is only built when the condition is false, so a check costs a branch and no allocation.
+template <typename... Parts>
+void check(bool condition, const Parts&... parts) {
+  if (!condition) [[unlikely]] {
+    fail(parts...);
+  }
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,100 @@
+// The seam between the engine and the instruction sets: one table of plain functions on raw pointers.
+//
+// The scalar reference (ops/kernels/reference.cpp) is the specification. Every other table is compiled
+// from one source per idea with the flags of one instruction set and is chosen once at start:
+// the best one that this processor and its operating system support, lowered (never raised) by the
+// environment variable TRITGRAD_ISA = reference | avx2 | avx512.
+//
+// All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums in
+// sixteen interleaved lanes). `gemm` gives the same bits for any thread count on one instruction set.
+// Pointers need no alignment; n may be anything from 0 up.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/flips.h"
+#include "engine/random.h"
+
+namespace tritgrad {
+
+// Constants of one AdamW step, computed once per parameter in double (optim/adamw.h).
+struct AdamwConstants {
+  float beta1, beta2;
+  float one_minus_beta1, one_minus_beta2;
+  float inverse_bias1;  // 1 / (1 - beta1^t)
+  float inverse_bias2;  // 1 / (1 - beta2^t)
+  float eps;
+  float weight_decay;  // decoupled
+};
+
+// One product C[m x n] = op(A)[m x k] op(B)[k x n] (+ C), row-major with leading dimensions.
+struct GemmShape {
+  std::int64_t m, n, k;
+  bool transpose_a = false;  // A is stored [k x m]
+  bool transpose_b = false;  // B is stored [n x k]
+  bool accumulate = false;
+};
+
+struct KernelTable {
+  const char* name;  // "reference", "avx2", "avx512"
+
+  // ---- dense products (Eigen) ------------------------------------------------------------------
+  void (*gemm)(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
+               std::int64_t ldb, float* c, std::int64_t ldc);
+
+  // ---- random bits -----------------------------------------------------------------------------
+  // out[i] = random_u16(key, first + i); first is a multiple of 8.
+  void (*random_u16)(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);
+
+  // ---- formats: number codecs ------------------------------------------------------------------
+  // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of byte
+  // i % b; a byte is sum_k (t_k + 1) 3^k, in 0..242. Digits beyond n are written as zero trits.
+  void (*decode_trits)(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n);
+  void (*encode_trits)(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n);
+  void (*trits_to_float)(float* out, const std::int8_t* trits, std::int64_t n);
+  // Latent codes: out = the nearest trit, (c > threshold) - (c < -threshold).
+  void (*latent_to_float)(float* out, const std::int8_t* codes, int threshold, std::int64_t n);
+  void (*bf16_to_float)(float* out, const std::uint16_t* in, std::int64_t n);
+  // noise == nullptr: to nearest, ties to even. Otherwise stochastic: noise (16 bits) is added to the
+  // dropped bits. NaN stays NaN (quiet), infinities stay.
+  void (*float_to_bf16)(std::uint16_t* out, const float* in, const std::uint16_t* noise,
+                        std::int64_t n);
+
+  // ---- formats: updates ------------------------------------------------------------------------
+  // w[i] -= lr * direction[i]
+  void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
+  // levels[i] = clip(floor(-scale * direction[i] + u), -limit, limit) with u = (noise[i] + 0.5) / 65536,
+  // or clip(rint(-scale * direction[i])) (ties to even) when noise == nullptr. NaN gives 0.
+  // 0 <= limit <= 255.
+  void (*quantize_levels)(std::int16_t* levels, const float* direction, float scale, int limit,
+                          const std::uint16_t* noise, std::int64_t n);
+  // engine/flips.h, accumulate(), on separate trits and accumulators.
+  FlipCounts (*accumulate_ternary)(std::int8_t* trits, std::int8_t* accumulators,
+                                   const std::int16_t* levels, const FlipPolicy& policy,
+                                   std::int64_t n);
+  // The same (carry, step one trit, threshold 42) on codes c = 85 T + A in [-127, 127].
+  FlipCounts (*accumulate_latent)(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
+                                  std::int64_t n);
+
+  // ---- update rules ----------------------------------------------------------------------------
+  // m, v <- their moving averages; direction = m^ / (sqrt(v^) + eps) + weight_decay * master.
+  void (*adamw)(float* direction, float* m, float* v, const float* grad, const float* master,
+                const AdamwConstants& constants, std::int64_t n);
+
+  // ---- reductions ------------------------------------------------------------------------------
+  // Sum of squares in double; element i goes to lane i % 16, lanes are added in order at the end.
+  double (*sum_of_squares)(const float* x, std::int64_t n);
+};
+
+// The table in use.
+const KernelTable& kernels();
+
+// All tables that this machine can run, from the reference to the best.
+std::span<const KernelTable* const> supported_kernels();
+
+// Makes kernels() return the table of that name; for tests. Throws Error for a name that this machine
+// cannot run.
+void use_kernels(const char* name);
+
+}  // namespace tritgrad

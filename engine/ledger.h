@@ -1,0 +1,41 @@
+// Counts every live byte that the engine owns, by what the byte is for.
+//
+// Buffers and arenas report here when they are made and destroyed; nothing else does, so the sums are
+// the truth about memory and not an estimate. Thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tritgrad {
+
+enum class Category {
+  kWeights,      // what inference reads: trits, latent codes, fp32 values, biases, gains, statistics
+  kScales,       // scales of ternary groups
+  kResiduals,    // what an update could not express in the value: accumulators, correction planes
+  kMoments,      // optimizer state
+  kGradients,    // gradients of parameters
+  kActivations,  // everything on the tape
+  kWorkspace,    // scratch of kernels
+  kData,         // datasets and batches
+};
+inline constexpr int kCategoryCount = 8;
+
+// "weights", "scales", "residual", "moments", "gradients", "activations", "workspace", "data".
+const char* category_name(Category category);
+
+namespace ledger {
+
+void acquire(Category category, std::size_t bytes);
+void release(Category category, std::size_t bytes);
+
+std::int64_t live(Category category);
+// All categories but the dataset: what training itself holds.
+std::int64_t live_total();
+// Highest live_total() since the last reset_peak().
+std::int64_t peak_total();
+void reset_peak();
+
+}  // namespace ledger
+}  // namespace tritgrad

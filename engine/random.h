@@ -1,0 +1,84 @@
+// Counter-based random numbers: every number is a pure function of (seed, stream, step, index).
+//
+// There is no generator object and no hidden state, so any thread may draw any number in any order, a
+// resumed run draws what the uninterrupted one would have drawn, and two subjects (shuffling, stochastic
+// rounding of one parameter, dropout) never disturb each other because their streams differ.
+//
+// The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3;
+// SC 2011); its published known answers are checked in tests/test_random.cpp.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+
+namespace tritgrad {
+
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t step = 0;
+};
+
+// A stream number from the name of what draws from it (FNV-1a, 32 bits).
+constexpr std::uint32_t random_stream(std::string_view name) {
+  std::uint32_t hash = 2166136261u;
+  for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
+}
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = 0xD2511F53ull * counter[0];
+    const std::uint64_t p1 = 0xCD9E8D57ull * counter[2];
+    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(p1),
+               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(p0)};
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+  }
+  return counter;
+}
+
+// The 128 random bits number `block` of a key.
+constexpr PhiloxBlock random_block(const RandomKey& key, std::uint64_t block) {
+  return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                     key.stream, key.step},
+                    {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)});
+}
+
+constexpr std::uint32_t random_bits(const RandomKey& key, std::uint64_t index) {
+  return random_block(key, index / 4)[index % 4];
+}
+
+// Element `index` of the 16-bit stream, eight to a block (low half of a word first): the noise of
+// stochastic rounding. Kernels draw the same numbers many at a time (KernelTable::random_u16).
+constexpr std::uint16_t random_u16(const RandomKey& key, std::uint64_t index) {
+  const std::uint32_t word = random_block(key, index / 8)[index % 8 / 2];
+  return static_cast<std::uint16_t>(index % 2 == 0 ? word : word >> 16);
+}
+
+// Uniform on [0, 1), 24 bits.
+constexpr float random_uniform(const RandomKey& key, std::uint64_t index) {
+  return static_cast<float>(random_bits(key, index) >> 8) * 0x1p-24f;
+}
+
+// Standard normal (Box-Muller on two words of one block).
+inline float random_normal(const RandomKey& key, std::uint64_t index) {
+  const PhiloxBlock bits = random_block(key, index);
+  const double u = (bits[0] + 0.5) * 0x1p-32;
+  const double angle = bits[1] * 0x1p-32 * 2.0 * std::numbers::pi;
+  return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(angle));
+}
+
+// Uniform integer in [0, bound); bias below bound / 2^32.
+constexpr std::uint32_t random_below(const RandomKey& key, std::uint64_t index, std::uint32_t bound) {
+  return static_cast<std::uint32_t>((std::uint64_t{random_bits(key, index)} * bound) >> 32);
+}
+
+}  // namespace tritgrad
