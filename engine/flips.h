@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace tritgrad {
@@ -89,6 +90,15 @@ constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& po
                        : std::clamp(state.trit + direction, -1, 1);
   ++(trit == state.trit ? counts.rail_flips : counts.flips);
   return {trit, 0};
+}
+
+// The threshold at learning rate lr (trits per vote). With reset, one vote is worth 1 / (threshold + 1)
+// trits, so a falling lr raises the threshold, up to 126; below lr = 1/127 votes must be thinned. With
+// carry the threshold is the resolution of the fixed-point weight and stays.
+inline int threshold_for(const FlipPolicy& policy, float lr) {
+  if (policy.on_flip == OnFlip::kCarry || !(lr > 0.0f)) return policy.threshold;
+  const double votes = std::min(127.0, std::floor(1.0 / static_cast<double>(lr)));
+  return std::max(policy.threshold, static_cast<int>(votes) - 1);
 }
 
 }  // namespace tritgrad

@@ -1,0 +1,130 @@
+// The contract between number formats and everything else.
+//
+// A trained weight is a value, which the forward pass reads, and a residual, which the last update could
+// not express in the value. A format says in which bytes the two live. It has two readings,
+//
+//     value                        what the layer multiplies with
+//     master = value + residual    what an update moves
+//
+// and one way to change: descend, master -= lr * direction. Update rules (optim/rule.h) produce
+// directions and know no format; formats apply them and know no rule.
+//
+// A format is a matrix of rows x cols elements. All verbs work on a Block: at most kBlock neighbouring
+// elements of one row, beginning at a multiple of kBlock, so that a block is always whole bytes and may
+// be processed by any thread.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/buffer.h"
+#include "engine/dtype.h"
+#include "engine/flips.h"
+#include "engine/random.h"
+#include "engine/shape.h"
+
+namespace tritgrad {
+
+// 320 = 5 x 64: a block of packed trits is one cache line.
+inline constexpr std::int64_t kBlock = 320;
+
+struct Block {
+  std::int64_t row = 0;
+  std::int64_t col = 0;  // a multiple of kBlock
+  std::int64_t n = 0;    // at most kBlock; shorter only at the end of the row
+};
+
+enum class FormatKind {
+  kFp32,           // 4 B: value = master = fp32
+  kBf16,           // 2 B: value = master = bf16, updates rounded to nearest or stochastically
+  kTernary,        // 1.2 B: packed trits, int8 accumulators beside them
+  kLatent8,        // 1 B: trit and accumulator in one byte
+  kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
+  kScale16,        // 4 B: fp32 master, value = nearest positive fp16
+};
+inline constexpr int kFormatCount = 6;
+
+std::string_view format_name(FormatKind kind);
+// Throws Error for an unknown name, with the nearest known one.
+FormatKind parse_format(std::string_view name);
+
+enum class Rounding { kNearest, kStochastic };
+
+struct FormatSpec {
+  FormatKind kind = FormatKind::kFp32;
+  Rounding rounding = Rounding::kStochastic;  // of updates; bf16, ternary and latent8 only
+  FlipPolicy flips;                           // ternary; latent8 uses its hysteresis alone
+  int group = 0;                              // inputs that share a scale: 0 = whole row, 32, 64, 128
+
+  // The value is a bare trit and wants a trained scale parameter beside it.
+  bool wants_scale() const { return kind == FormatKind::kTernary || kind == FormatKind::kLatent8; }
+  // The value is -s, 0 or s.
+  bool is_ternary() const { return wants_scale() || kind == FormatKind::kTernaryMaster; }
+};
+
+// One stretch of bytes that a format keeps. `inference` planes alone determine the value.
+struct PlaneSpec {
+  const char* name;
+  DType dtype;
+  std::int64_t count;
+  Category category;
+  bool inference;
+
+  std::int64_t bytes() const { return count * dtype_bytes(dtype); }
+};
+
+struct Plane {
+  PlaneSpec spec;
+  std::span<std::byte> bytes;
+};
+
+// One update: master -= lr * direction. The noise of stochastic rounding depends on the key and the
+// element alone.
+struct Descent {
+  float lr = 0.0f;
+  RandomKey key;
+};
+
+// What every format provides. `value_category` is where the ledger books the inference planes.
+template <typename F>
+concept Format = std::movable<F> &&
+    requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,
+             const Block& block, float* out, const float* in, const Descent& descent,
+             const RandomKey& key) {
+      { F::plane_specs(spec, shape, Category::kWeights) } -> std::same_as<std::vector<PlaneSpec>>;
+      F(spec, shape, Category::kWeights);
+      { readable.planes() } -> std::same_as<std::vector<Plane>>;
+      readable.decode_value(block, out);
+      readable.decode_master(block, out);
+      // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
+      format.encode(block, in, key);
+      { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;
+    };
+
+// Calls body(block) for all blocks of rows [row_begin, row_end), in order.
+template <typename Body>
+void for_each_block(std::int64_t row_begin, std::int64_t row_end, std::int64_t cols, Body&& body) {
+  for (std::int64_t row = row_begin; row < row_end; ++row) {
+    for (std::int64_t col = 0; col < cols; col += kBlock) {
+      body(Block{row, col, std::min(kBlock, cols - col)});
+    }
+  }
+}
+template <typename Body>
+void for_each_block(const Shape& shape, Body&& body) {
+  for_each_block(0, shape.rows(), shape.cols(), body);
+}
+
+// Noise numbers of a block: rows are spaced by whole blocks, so that a block starts at a multiple of 8.
+inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
+  const std::int64_t padded = (cols + kBlock - 1) / kBlock * kBlock;
+  return static_cast<std::uint64_t>(block.row * padded + block.col);
+}
+
+}  // namespace tritgrad

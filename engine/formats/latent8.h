@@ -1,0 +1,84 @@
+// latent8: trit and accumulator in one byte, 255 states; 1 byte.
+//
+// Code c in [-127, 127], 85 levels per trit: value T = (c > 42) - (c < -42), master = c / 85, so the
+// residual is within half a trit and the master within +-1.494. Code -128 never occurs. The same
+// arithmetic as ternary with carry and threshold 42, without the packed plane: 0.2 bytes smaller in
+// training, 0.8 bytes larger at inference until exported.
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "engine/format.h"
+#include "engine/kernel_table.h"
+
+namespace tritgrad {
+
+class Latent8 {
+ public:
+  static constexpr int kThreshold = 42;
+  static constexpr int kLevels = 2 * kThreshold + 1;
+  static constexpr int kMaxCode = 127;
+  static_assert(kLevels + kThreshold == kMaxCode);
+
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
+                                            Category value_category) {
+    return {{"code", DType::kI8, shape.size(), value_category, true}};
+  }
+
+  Latent8(const FormatSpec& spec, const Shape& shape, Category value_category)
+      : spec_(plane_specs(spec, shape, value_category)[0]),
+        cols_(shape.cols()),
+        rounding_(spec.rounding),
+        hysteresis_(spec.flips.hysteresis),
+        codes_(static_cast<std::size_t>(spec_.bytes()), value_category) {}
+
+  std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
+
+  void decode_value(const Block& block, float* out) const {
+    kernels().latent_to_float(out, at(block), kThreshold, block.n);
+  }
+
+  void decode_master(const Block& block, float* out) const {
+    const std::int8_t* codes = at(block);
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      out[i] = static_cast<float>(codes[i]) * (1.0f / kLevels);
+    }
+  }
+
+  // Nearest level whatever the rounding of updates is: writing is not an update.
+  void encode(const Block& block, const float* master, const RandomKey&) {
+    std::int8_t* codes = at(block);
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      const float level = std::clamp(master[i] * kLevels, -127.0f, 127.0f);
+      codes[i] = static_cast<std::int8_t>(std::lrint(level));
+    }
+  }
+
+  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    std::array<std::int16_t, kBlock> levels;
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols_));
+    }
+    const float levels_per_unit = static_cast<float>(static_cast<double>(descent.lr) * kLevels);
+    kernels().quantize_levels(levels.data(), direction, levels_per_unit, kLevels,
+                              stochastic ? noise.data() : nullptr, block.n);
+    return kernels().accumulate_latent(at(block), levels.data(), hysteresis_, block.n);
+  }
+
+ private:
+  std::int8_t* at(const Block& block) const {
+    return codes_.as<std::int8_t>() + block.row * cols_ + block.col;
+  }
+
+  PlaneSpec spec_;
+  std::int64_t cols_;
+  Rounding rounding_;
+  int hysteresis_;
+  Buffer codes_;
+};
+static_assert(Format<Latent8>);
+
+}  // namespace tritgrad

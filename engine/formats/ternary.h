@@ -1,0 +1,132 @@
+// ternary: packed base-3 trits (five to a byte, 1.6 bits) and one int8 accumulator per weight; 1.2 bytes.
+//
+// The value is the bare trit T in {-1, 0, 1}; its scale is a parameter of its own, because it is trained
+// by another rule. Each row starts on a byte; inside a block of 320 (or the shorter rest of a row) trits
+// lie in stripes: with b = ceil(n / 5) bytes, element i is digit i / b of byte i % b,
+//
+//     byte j = (t_j + 1) + 3 (t_{j+b} + 1) + 9 (t_{j+2b} + 1) + 27 (...) + 81 (...)   in 0..242
+//
+// so that decoding writes contiguous runs. Stripes instead of neighbours: no shuffles on any instruction
+// set. Values 243..255 never occur.
+//
+// With carry, master = T + A / K, K = 2 threshold + 1 levels: a fixed-point number of log2(3 K) bits.
+// With reset, A counts votes and is no fraction of a trit; it is read as A / 256 so that reading and
+// writing the master loses nothing.
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "engine/format.h"
+#include "engine/kernel_table.h"
+
+namespace tritgrad {
+
+class Ternary {
+ public:
+  // Packed bytes of one row.
+  static std::int64_t row_bytes(std::int64_t cols) {
+    return cols / kBlock * (kBlock / 5) + (cols % kBlock + 4) / 5;
+  }
+
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
+                                            Category value_category) {
+    return {{"trits", DType::kU8, shape.rows() * row_bytes(shape.cols()), value_category, true},
+            {"accumulator", DType::kI8, shape.size(), Category::kResiduals, false}};
+  }
+
+  Ternary(const FormatSpec& spec, const Shape& shape, Category value_category)
+      : specs_(plane_specs(spec, shape, value_category)),
+        cols_(shape.cols()),
+        rounding_(spec.rounding),
+        policy_(spec.flips),
+        trits_(static_cast<std::size_t>(specs_[0].bytes()), value_category),
+        accumulators_(static_cast<std::size_t>(specs_[1].bytes()), Category::kResiduals) {
+    check(policy_.threshold >= 0 && policy_.threshold <= 126, "ternary: flip threshold ",
+          policy_.threshold, " is outside 0..126 (an int8 accumulator must be able to cross it)");
+    std::array<std::int8_t, kBlock> zeros{};
+    for_each_block(shape, [&](const Block& block) {
+      kernels().encode_trits(packed(block), zeros.data(), block.n);
+    });
+  }
+
+  std::vector<Plane> planes() const {
+    return {{specs_[0], trits_.bytes()}, {specs_[1], accumulators_.bytes()}};
+  }
+
+  void decode_value(const Block& block, float* out) const {
+    std::array<std::int8_t, kBlock> trits;
+    kernels().decode_trits(trits.data(), packed(block), block.n);
+    kernels().trits_to_float(out, trits.data(), block.n);
+  }
+
+  void decode_master(const Block& block, float* out) const {
+    decode_value(block, out);
+    const std::int8_t* a = accumulator(block);
+    const float unit = 1.0f / static_cast<float>(master_levels());
+    for (std::int64_t i = 0; i < block.n; ++i) out[i] += static_cast<float>(a[i]) * unit;
+  }
+
+  // Nearest level whatever the rounding of updates is: writing is not an update.
+  void encode(const Block& block, const float* master, const RandomKey&) {
+    std::array<std::int8_t, kBlock> trits;
+    std::int8_t* a = accumulator(block);
+    const int k = master_levels();
+    const int half = policy_.on_flip == OnFlip::kCarry ? policy_.threshold : 126;
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      const float limit = static_cast<float>(k + half);
+      const float level = std::clamp(master[i] * static_cast<float>(k), -limit, limit);
+      const int code = static_cast<int>(std::lrint(level));
+      const int trit = (code > half) - (code < -half);
+      trits[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(trit);
+      a[i] = static_cast<std::int8_t>(std::clamp(code - trit * k, -half, half));
+    }
+    kernels().encode_trits(packed(block), trits.data(), block.n);
+  }
+
+  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    // With reset, a smaller lr is a higher threshold, and below 1/127 thinner votes.
+    FlipPolicy policy = policy_;
+    policy.threshold = threshold_for(policy_, descent.lr);
+    const int k = policy.levels_per_trit();
+    const float levels_per_unit =
+        static_cast<float>(static_cast<double>(descent.lr) * static_cast<double>(k));
+
+    std::array<std::int16_t, kBlock> levels;
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols_));
+    }
+    kernels().quantize_levels(levels.data(), direction, levels_per_unit, k,
+                              stochastic ? noise.data() : nullptr, block.n);
+
+    std::array<std::int8_t, kBlock> trits;
+    kernels().decode_trits(trits.data(), packed(block), block.n);
+    const FlipCounts counts = kernels().accumulate_ternary(trits.data(), accumulator(block),
+                                                           levels.data(), policy, block.n);
+    if (counts.flips > 0) kernels().encode_trits(packed(block), trits.data(), block.n);
+    return counts;
+  }
+
+ private:
+  int master_levels() const {
+    return policy_.on_flip == OnFlip::kCarry ? policy_.levels_per_trit() : 256;
+  }
+  std::uint8_t* packed(const Block& block) const {
+    return trits_.as<std::uint8_t>() + block.row * row_bytes(cols_) + block.col / 5;
+  }
+  std::int8_t* accumulator(const Block& block) const {
+    return accumulators_.as<std::int8_t>() + block.row * cols_ + block.col;
+  }
+
+  std::vector<PlaneSpec> specs_;
+  std::int64_t cols_;
+  Rounding rounding_;
+  FlipPolicy policy_;
+  Buffer trits_;
+  Buffer accumulators_;
+};
+static_assert(Format<Ternary>);
+
+}  // namespace tritgrad

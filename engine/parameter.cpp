@@ -1,0 +1,95 @@
+#include "engine/parameter.h"
+
+#include "engine/nearest.h"
+#include "engine/parallel.h"
+
+namespace tritgrad {
+namespace {
+
+float initial_value(const Initial& initial, const RandomKey& key, std::uint64_t index) {
+  switch (initial.kind) {
+    case Initial::Kind::kUniform:
+      return (2.0f * random_uniform(key, index) - 1.0f) * initial.amount;
+    case Initial::Kind::kNormal:
+      return random_normal(key, index) * initial.amount;
+    case Initial::Kind::kConstant:
+      break;
+  }
+  return initial.amount;
+}
+
+void fill(Storage& storage, const Initial& initial, const RandomKey& key) {
+  const Shape& shape = storage.shape();
+  parallel_ranges(shape.rows(), 8, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kBlock> master;
+    for_each_block(begin, end, shape.cols(), [&](const Block& block) {
+      const std::int64_t first = block.row * shape.cols() + block.col;
+      for (std::int64_t i = 0; i < block.n; ++i) {
+        master[static_cast<std::size_t>(i)] =
+            initial_value(initial, key, static_cast<std::uint64_t>(first + i));
+      }
+      storage.encode(block, master.data(), key);
+    });
+  });
+  storage.refresh();
+}
+
+}  // namespace
+
+std::string_view role_name(Role role) {
+  static constexpr std::string_view kNames[] = {"weight", "scale", "bias", "norm", "statistic"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+Parameter::Parameter(ParameterSpec spec, std::uint64_t seed)
+    : spec_(std::move(spec)),
+      stream_(random_stream(spec_.name)),
+      storage_(spec_.format, spec_.shape, role_category(spec_.role)) {
+  fill(storage_, spec_.initial, {seed, stream_, 0});
+}
+
+void Parameter::keep_gradient() {
+  if (gradient_is_kept()) return;
+  kept_gradient_ =
+      Buffer(static_cast<std::size_t>(shape().size()) * sizeof(float), Category::kGradients);
+  grad = {kept_gradient_.as<float>(), shape()};
+}
+
+Parameter& ParameterStore::add(ParameterSpec spec, std::uint64_t seed) {
+  for (const Parameter& parameter : parameters_) {
+    check(parameter.name() != spec.name, "ParameterStore: a parameter named '", spec.name,
+          "' exists already");
+  }
+  return parameters_.emplace_back(std::move(spec), seed);
+}
+
+Parameter& ParameterStore::find(std::string_view name) {
+  std::vector<std::string> names;
+  for (Parameter& parameter : parameters_) {
+    if (parameter.name() == name) return parameter;
+    names.push_back(parameter.name());
+  }
+  fail("ParameterStore: no parameter named '", name, "'", did_you_mean(name, names));
+}
+
+std::int64_t ParameterStore::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.spec().counted()) count += parameter.shape().size();
+  }
+  return count;
+}
+
+void ParameterStore::keep_gradients() {
+  for (Parameter& parameter : parameters_) {
+    if (parameter.spec().trainable()) parameter.keep_gradient();
+  }
+}
+
+void ParameterStore::zero_gradients() {
+  for (Parameter& parameter : parameters_) {
+    if (parameter.gradient_is_kept()) parameter.grad.fill(0.0f);
+  }
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,102 @@
+// Named parameters of a model and the store that owns them.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/storage.h"
+#include "engine/tensor.h"
+
+namespace tritgrad {
+
+// What a parameter is for; recipes choose formats and rules by role.
+enum class Role {
+  kWeight,     // a matrix [outputs x inputs]
+  kScale,      // scales of a ternary matrix [outputs x groups]
+  kBias,       // [n]
+  kNorm,       // gains and biases of normalisation layers [n]
+  kStatistic,  // running statistics: read at inference, not trained
+};
+
+std::string_view role_name(Role role);  // "weight", "scale", "bias", "norm", "statistic"
+inline Category role_category(Role role) {
+  return role == Role::kScale ? Category::kScales : Category::kWeights;
+}
+
+// How a parameter begins.
+struct Initial {
+  enum class Kind { kConstant, kUniform, kNormal };
+  Kind kind = Kind::kConstant;
+  // kConstant: the value; kUniform: on [-amount, amount); kNormal: standard deviation.
+  float amount = 0.0f;
+};
+
+// Everything that is known about a parameter before any memory is allocated.
+struct ParameterSpec {
+  std::string name;
+  Role role = Role::kWeight;
+  Shape shape;
+  FormatSpec format;
+  Initial initial;
+
+  bool trainable() const { return role != Role::kStatistic; }
+  // Counted as parameters of the model. Scales are not: they are part of how a weight is stored, and
+  // the count must be equal for all recipes.
+  bool counted() const { return trainable() && role != Role::kScale; }
+};
+
+class Parameter {
+ public:
+  // Allocates the storage and fills it from `initial`; numbers are keyed by (seed, name, element).
+  Parameter(ParameterSpec spec, std::uint64_t seed);
+
+  const ParameterSpec& spec() const { return spec_; }
+  const std::string& name() const { return spec_.name; }
+  const Shape& shape() const { return spec_.shape; }
+  Storage& storage() { return storage_; }
+  const Storage& storage() const { return storage_; }
+  std::uint32_t stream() const { return stream_; }
+
+  // dL/dvalue, [shape]; null while no gradient is held. Owned by the tape (released gradients) or by
+  // this parameter (kept gradients).
+  Tensor grad;
+  // Uses on the tape whose backward step has not run yet; see Tape.
+  int pending_uses = 0;
+
+  // From now on the gradient has memory of its own, and backward accumulates into it.
+  void keep_gradient();
+  bool gradient_is_kept() const { return kept_gradient_.size() > 0; }
+
+ private:
+  ParameterSpec spec_;
+  std::uint32_t stream_;
+  Storage storage_;
+  Buffer kept_gradient_;
+};
+
+class ParameterStore {
+ public:
+  // Adds a parameter; the name must be new. References stay valid.
+  Parameter& add(ParameterSpec spec, std::uint64_t seed);
+  Parameter& find(std::string_view name);
+
+  auto begin() { return parameters_.begin(); }
+  auto end() { return parameters_.end(); }
+  auto begin() const { return parameters_.begin(); }
+  auto end() const { return parameters_.end(); }
+  std::size_t size() const { return parameters_.size(); }
+
+  // Trainable elements, scales of ternary groups not counted.
+  std::int64_t parameter_count() const;
+  // Kept gradients: one buffer for each trainable parameter.
+  void keep_gradients();
+  void zero_gradients();
+
+ private:
+  std::deque<Parameter> parameters_;
+};
+
+}  // namespace tritgrad

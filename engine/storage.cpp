@@ -1,0 +1,112 @@
+#include "engine/storage.h"
+
+#include "engine/nearest.h"
+#include "engine/parallel.h"
+
+namespace tritgrad {
+namespace {
+
+struct FormatRow {
+  FormatKind kind;
+  const char* name;
+};
+constexpr FormatRow kFormats[] = {
+    {FormatKind::kFp32, "fp32"},       {FormatKind::kBf16, "bf16"},
+    {FormatKind::kTernary, "ternary"}, {FormatKind::kLatent8, "latent8"},
+    {FormatKind::kTernaryMaster, "ternary_master"}, {FormatKind::kScale16, "scale16"},
+};
+static_assert(std::size(kFormats) == kFormatCount);
+
+// Calls visitor with a tag value of the format's type: the one place where a kind becomes a type.
+template <typename Visitor>
+auto with_format(FormatKind kind, Visitor&& visitor) {
+  switch (kind) {
+    case FormatKind::kFp32:
+      return visitor(std::type_identity<Fp32>{});
+    case FormatKind::kBf16:
+      return visitor(std::type_identity<Bf16>{});
+    case FormatKind::kTernary:
+      return visitor(std::type_identity<Ternary>{});
+    case FormatKind::kLatent8:
+      return visitor(std::type_identity<Latent8>{});
+    case FormatKind::kTernaryMaster:
+      return visitor(std::type_identity<TernaryMaster>{});
+    case FormatKind::kScale16:
+      return visitor(std::type_identity<Scale16>{});
+  }
+  fail("Storage: unknown format number ", static_cast<int>(kind));
+}
+
+}  // namespace
+
+std::string_view format_name(FormatKind kind) {
+  return kFormats[static_cast<std::size_t>(kind)].name;
+}
+
+FormatKind parse_format(std::string_view name) {
+  std::vector<std::string> names;
+  for (const FormatRow& row : kFormats) {
+    if (name == row.name) return row.kind;
+    names.emplace_back(row.name);
+  }
+  fail("unknown format '", name, "'", did_you_mean(name, names));
+}
+
+Storage::Storage(const FormatSpec& spec, const Shape& shape, Category value_category)
+    : spec_(spec), shape_(shape), format_(with_format(spec.kind, [&](auto tag) {
+        return Variant(typename decltype(tag)::type(spec, shape, value_category));
+      })) {}
+
+std::vector<PlaneSpec> Storage::plane_specs(const FormatSpec& spec, const Shape& shape,
+                                            Category value_category) {
+  return with_format(spec.kind, [&](auto tag) {
+    return decltype(tag)::type::plane_specs(spec, shape, value_category);
+  });
+}
+
+std::vector<Plane> Storage::planes() const {
+  return std::visit([](const auto& format) { return format.planes(); }, format_);
+}
+
+std::int64_t Storage::bytes() const {
+  std::int64_t total = 0;
+  for (const Plane& plane : planes()) total += static_cast<std::int64_t>(plane.bytes.size());
+  return total;
+}
+
+void Storage::refresh() {
+  std::visit(
+      [](auto& format) {
+        if constexpr (requires { format.refresh(); }) format.refresh();
+      },
+      format_);
+}
+
+float* Storage::fp32_data() const {
+  const Fp32* fp32 = std::get_if<Fp32>(&format_);
+  return fp32 == nullptr ? nullptr : fp32->data();
+}
+
+void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const {
+  const std::int64_t cols = shape_.cols();
+  for_each_block(row_begin, row_end, cols, [&](const Block& block) {
+    decode_value(block, out + (block.row - row_begin) * cols + block.col);
+  });
+}
+
+std::int64_t count_zeros(const Storage& storage) {
+  if (!storage.spec().is_ternary()) return 0;
+  const Shape& shape = storage.shape();
+  const double zeros = parallel_sum(shape.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t count = 0;
+    for_each_block(begin, end, shape.cols(), [&](const Block& block) {
+      std::array<float, kBlock> values;
+      storage.decode_value(block, values.data());
+      count += std::count(values.begin(), values.begin() + block.n, 0.0f);
+    });
+    return static_cast<double>(count);
+  });
+  return static_cast<std::int64_t>(zeros);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,69 @@
+// The parameter-storage layer: one closed variant over all formats.
+//
+// A new format is one header in engine/formats/, one row in storage.cpp's table and one alternative
+// here; the compiler finds every place that must know it.
+#pragma once
+
+#include <variant>
+
+#include "engine/format.h"
+#include "engine/formats/bf16.h"
+#include "engine/formats/fp32.h"
+#include "engine/formats/latent8.h"
+#include "engine/formats/scale16.h"
+#include "engine/formats/ternary.h"
+#include "engine/formats/ternary_master.h"
+
+namespace tritgrad {
+
+class Storage {
+ public:
+  // Allocates zeros (scale16: ones). `value_category` is where the ledger books what inference reads.
+  Storage(const FormatSpec& spec, const Shape& shape, Category value_category);
+
+  // The planes that such a storage would have; allocates nothing.
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec& spec, const Shape& shape,
+                                            Category value_category);
+
+  const FormatSpec& spec() const { return spec_; }
+  const Shape& shape() const { return shape_; }
+  std::vector<Plane> planes() const;
+  // Bytes of all planes, counted from the memory that is really held.
+  std::int64_t bytes() const;
+
+  void decode_value(const Block& block, float* out) const {
+    std::visit([&](const auto& format) { format.decode_value(block, out); }, format_);
+  }
+  void decode_master(const Block& block, float* out) const {
+    std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
+  }
+  void encode(const Block& block, const float* master, const RandomKey& key) {
+    std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
+  }
+  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    return std::visit([&](auto& format) { return format.descend(block, direction, descent); },
+                      format_);
+  }
+
+  // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew them.
+  void refresh();
+
+  // The values as one fp32 array where they are stored as such, else nullptr.
+  float* fp32_data() const;
+
+  // Values of rows [row_begin, row_end) to out, densely.
+  void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
+
+ private:
+  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16>;
+  static_assert(std::variant_size_v<Variant> == kFormatCount);
+
+  FormatSpec spec_;
+  Shape shape_;
+  Variant format_;
+};
+
+// Number of zero values; 0 for formats that are not ternary.
+std::int64_t count_zeros(const Storage& storage);
+
+}  // namespace tritgrad

@@ -1,0 +1,76 @@
+#include "engine/tape.h"
+
+namespace tritgrad {
+
+Var Tape::variable(const Shape& shape, bool wants_grad) {
+  Var var{tensor(shape), {}};
+  if (wants_grad && recording_) {
+    var.grad = tensor(shape);
+    var.grad.fill(0.0f);
+  }
+  return var;
+}
+
+void Tape::append(std::initializer_list<Parameter*> parameters, void* closure,
+                  void (*call)(void*)) {
+  check(parameters.size() <= kMaxParameters, "Tape::record: ", parameters.size(),
+        " parameters given, at most ", kMaxParameters, " supported");
+  Node node{closure, call, {}};
+  std::copy(parameters.begin(), parameters.end(), node.parameters.begin());
+  for (Parameter* parameter : parameters) {
+    if (parameter != nullptr) ++parameter->pending_uses;
+  }
+  nodes_.push_back(node);
+}
+
+Tensor Tape::gradient(Parameter& parameter) {
+  if (!parameter.grad) {
+    parameter.grad = {gradients_.allocate<float>(parameter.shape().size()), parameter.shape()};
+    parameter.grad.fill(0.0f);
+    ++lent_gradients_;
+  }
+  return parameter.grad;
+}
+
+void Tape::give_up_gradient(Parameter& parameter) {
+  if (parameter.gradient_is_kept() || !parameter.grad) return;
+  parameter.grad = {};
+  // The memory is reused by the layers below as soon as no gradient is waiting.
+  if (--lent_gradients_ == 0) gradients_.reset();
+}
+
+void Tape::begin_backward(const Var& loss) {
+  check(loss.value.size() == 1, "Tape::backward: the loss has shape ", loss.shape().str(),
+        ", expected one element; reduce it first");
+  check(loss.wants_grad(), "Tape::backward: the loss does not depend on any parameter");
+  loss.grad.data[0] = 1.0f;
+}
+
+void Tape::backward(const Var& loss) {
+  for (const Node& node : nodes_) {
+    for (Parameter* parameter : node.parameters) {
+      check(parameter == nullptr || parameter->gradient_is_kept(), "Tape::backward: parameter '",
+            parameter == nullptr ? "" : parameter->name(),
+            "' does not keep its gradient; call keep_gradients() or pass on_ready");
+    }
+  }
+  backward(loss, [](Parameter&) {});
+}
+
+void Tape::reset() {
+  // A step that was abandoned (an error between forward and backward) leaves uses behind.
+  for (const Node& node : nodes_) {
+    for (Parameter* parameter : node.parameters) {
+      if (parameter == nullptr) continue;
+      parameter->pending_uses = 0;
+      if (!parameter->gradient_is_kept()) parameter->grad = {};
+    }
+  }
+  nodes_.clear();
+  lent_gradients_ = 0;
+  arena_.reset();
+  gradients_.reset();
+  workspace_.reset();
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,113 @@
+// Reverse-mode automatic differentiation on an arena.
+//
+// Forward: every op appends one node (a small closure) to a flat list. Backward: the list is walked from
+// its end, once; no recursion, no reference counts, no topological sort, linear in the number of nodes
+// even when subexpressions are shared. All memory is the arena's; reset() forgets the step and keeps the
+// memory, so a warm step allocates nothing. The tape is an ordinary object: one per model being trained.
+#pragma once
+
+#include <initializer_list>
+#include <type_traits>
+#include <vector>
+
+#include "engine/arena.h"
+#include "engine/parameter.h"
+#include "engine/tensor.h"
+
+namespace tritgrad {
+
+// A value on the tape and the gradient of the loss with respect to it. Cheap to copy.
+struct Var {
+  Tensor value;
+  Tensor grad;  // null for constants; zero before backward, complete when its producer's turn comes
+
+  bool wants_grad() const { return static_cast<bool>(grad); }
+  const Shape& shape() const { return value.shape; }
+};
+
+class Tape {
+ public:
+  Tape() : arena_(Category::kActivations), gradients_(Category::kGradients),
+           workspace_(Category::kWorkspace) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  // A leaf without gradient; the memory is the caller's and must outlive backward().
+  Var constant(const Tensor& value) const { return {value, {}}; }
+  // A new value, not initialised, with a zeroed gradient if wanted.
+  Var variable(const Shape& shape, bool wants_grad = true);
+  // Memory that lives until reset().
+  Tensor tensor(const Shape& shape) { return {arena_.allocate<float>(shape.size()), shape}; }
+  template <typename T>
+  T* allocate(std::int64_t n) {
+    return arena_.allocate<T>(n);
+  }
+  // Scratch for one op's forward or backward step: valid until the next call of scratch_reset().
+  Tensor scratch(const Shape& shape) { return {workspace_.allocate<float>(shape.size()), shape}; }
+  void scratch_reset() { workspace_.reset(); }
+
+  // While inference is being recorded nothing is kept for backward.
+  bool recording() const { return recording_; }
+  void set_recording(bool recording) { recording_ = recording; }
+
+  // Appends a node. `backward` is called once, after the gradients of everything the op produced are
+  // complete; it must add (+=) to the gradients of the op's inputs. `parameters` are those to whose
+  // gradients it adds: null entries are skipped.
+  template <typename Backward>
+  void record(std::initializer_list<Parameter*> parameters, const Backward& backward) {
+    static_assert(std::is_trivially_destructible_v<Backward> &&
+                      std::is_trivially_copyable_v<Backward>,
+                  "closures live in an arena: capture values, pointers and tensors only");
+    if (!recording_) return;
+    Backward* stored = new (arena_.allocate<Backward>(1)) Backward(backward);
+    append(parameters, stored, [](void* closure) { (*static_cast<Backward*>(closure))(); });
+  }
+
+  // The gradient of a parameter, to add to. During backward only. Kept gradients are the parameter's
+  // own; others are allocated here, zeroed, and given up as soon as on_ready returns.
+  Tensor gradient(Parameter& parameter);
+
+  // Fills all gradients of `loss` (one element) and calls on_ready(parameter) as soon as a parameter's
+  // gradient is complete. Without on_ready every used parameter must keep its gradient.
+  template <typename OnReady>
+  void backward(const Var& loss, OnReady&& on_ready) {
+    begin_backward(loss);
+    for (std::size_t i = nodes_.size(); i-- > 0;) {
+      nodes_[i].call(nodes_[i].closure);
+      scratch_reset();
+      for (Parameter* parameter : nodes_[i].parameters) {
+        if (parameter == nullptr || --parameter->pending_uses > 0) continue;
+        on_ready(*parameter);
+        give_up_gradient(*parameter);
+      }
+    }
+  }
+  void backward(const Var& loss);
+
+  // Forgets all nodes and values; keeps the memory for the next step.
+  void reset();
+
+  std::size_t node_count() const { return nodes_.size(); }
+  std::size_t activation_bytes() const { return arena_.used(); }
+
+ private:
+  static constexpr std::size_t kMaxParameters = 3;
+  struct Node {
+    void* closure;
+    void (*call)(void* closure);
+    std::array<Parameter*, kMaxParameters> parameters;
+  };
+
+  void append(std::initializer_list<Parameter*> parameters, void* closure, void (*call)(void*));
+  void begin_backward(const Var& loss);
+  void give_up_gradient(Parameter& parameter);
+
+  Arena arena_;
+  Arena gradients_;  // of parameters that do not keep theirs
+  Arena workspace_;
+  std::vector<Node> nodes_;
+  int lent_gradients_ = 0;
+  bool recording_ = true;
+};
+
+}  // namespace tritgrad

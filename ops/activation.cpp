@@ -1,0 +1,47 @@
+#include "ops/activation.h"
+
+#include <cmath>
+
+#include "ops/columns.h"
+
+namespace tritgrad {
+namespace {
+
+// value(x) -> y; derivative(x, y) -> dy/dx.
+template <typename Value, typename Derivative>
+Var elementwise(Tape& tape, const Var& x, Value value, Derivative derivative) {
+  const Var y = tape.variable(x.shape(), x.wants_grad());
+  parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) y.value.data[i] = value(x.value.data[i]);
+  });
+  if (!x.wants_grad()) return y;
+  tape.record({}, [x, y, derivative] {
+    parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        x.grad.data[i] += y.grad.data[i] * derivative(x.value.data[i], y.value.data[i]);
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+Var relu(Tape& tape, const Var& x) {
+  return elementwise(
+      tape, x, [](float v) { return v > 0.0f ? v : 0.0f; },
+      [](float v, float) { return v > 0.0f ? 1.0f : 0.0f; });
+}
+
+Var squared_relu(Tape& tape, const Var& x) {
+  return elementwise(
+      tape, x, [](float v) { return v > 0.0f ? v * v : 0.0f; },
+      [](float v, float) { return v > 0.0f ? 2.0f * v : 0.0f; });
+}
+
+Var tanh(Tape& tape, const Var& x) {
+  return elementwise(
+      tape, x, [](float v) { return std::tanh(v); }, [](float, float y) { return 1.0f - y * y; });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,17 @@
+// Elementwise activations.
+#pragma once
+
+#include "engine/tape.h"
+
+namespace tritgrad {
+
+// y = max(x, 0); the derivative at 0 is 0.
+Var relu(Tape& tape, const Var& x);
+
+// y = max(x, 0)^2, the activation of BitNet b1.58 2B4T.
+Var squared_relu(Tape& tape, const Var& x);
+
+// y = tanh(x)
+Var tanh(Tape& tape, const Var& x);
+
+}  // namespace tritgrad

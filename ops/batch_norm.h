@@ -1,0 +1,25 @@
+// Batch normalisation over the rows of a batch (Ioffe, Szegedy 2015).
+#pragma once
+
+#include "engine/tape.h"
+
+namespace tritgrad {
+
+struct BatchNormParameters {
+  Parameter* gain;          // [features], kNorm
+  Parameter* bias;          // [features], kNorm
+  Parameter* running_mean;  // [features], kStatistic, fp32
+  Parameter* running_var;   // [features], kStatistic, fp32; unbiased
+};
+
+inline constexpr float kBatchNormEps = 1e-5f;
+inline constexpr float kBatchNormMomentum = 0.1f;  // weight of the new batch in the running statistics
+
+// Training: y = gain * (x - mean) / sqrt(var + eps) + bias with the batch's own mean and biased variance
+// per column; the running statistics are updated. x [n, features] with n >= 2.
+Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& parameters);
+
+// Inference: the same with the running statistics; no gradient, any n.
+Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& parameters);
+
+}  // namespace tritgrad

@@ -1,0 +1,43 @@
+#include "ops/dropout.h"
+
+#include <array>
+
+#include "engine/kernel_table.h"
+#include "ops/columns.h"
+
+namespace tritgrad {
+namespace {
+
+// out[i] (+)= in[i] * mask[i] * gain
+template <bool kAccumulate>
+void apply_mask(const Tensor& out, const Tensor& in, std::uint32_t threshold, float gain,
+                const RandomKey& key) {
+  constexpr std::int64_t kPiece = 1024;  // a multiple of 8: see KernelTable::random_u16
+  parallel_ranges(in.size(), kPiece, [&](std::int64_t begin, std::int64_t end) {
+    std::array<std::uint16_t, kPiece> noise;
+    kernels().random_u16(noise.data(), end - begin, key, static_cast<std::uint64_t>(begin));
+    for (std::int64_t i = begin; i < end; ++i) {
+      const bool kept = noise[static_cast<std::size_t>(i - begin)] >= threshold;
+      const float masked = kept ? in.data[i] * gain : 0.0f;
+      out.data[i] = kAccumulate ? out.data[i] + masked : masked;
+    }
+  });
+}
+
+}  // namespace
+
+Var dropout(Tape& tape, const Var& x, float p, const RandomKey& key) {
+  check(p >= 0.0f && p < 1.0f, "dropout: p = ", p, " is outside [0, 1)");
+  const auto threshold = static_cast<std::uint32_t>(p * 65536.0f);
+  const float gain = 65536.0f / static_cast<float>(65536u - threshold);
+
+  const Var y = tape.variable(x.shape(), x.wants_grad());
+  apply_mask<false>(y.value, x.value, threshold, gain, key);
+  if (!x.wants_grad()) return y;
+  tape.record({}, [x, y, threshold, gain, key] {
+    apply_mask<true>(x.grad, y.grad, threshold, gain, key);
+  });
+  return y;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,154 @@
+#include "ops/linear.h"
+
+#include "engine/kernel_table.h"
+#include "engine/parallel.h"
+
+namespace tritgrad {
+namespace {
+
+// Weights are decoded a panel of rows at a time, so no fp32 copy of the matrix ever exists. Panels, row
+// pieces and batch pieces have fixed sizes: results do not depend on the number of threads.
+constexpr std::int64_t kPanelRows = 128;
+constexpr std::int64_t kRowPiece = 32;
+constexpr std::int64_t kBatchPiece = 64;
+
+struct Operands {
+  Parameter* weight;
+  Parameter* scale;  // may be null
+  std::int64_t inputs, outputs, groups;
+
+  std::int64_t group_size() const { return (inputs + groups - 1) / groups; }
+};
+
+// Multiplies each group of a decoded row by its scale.
+void apply_scale(const Operands& w, const float* scales, float* row) {
+  const std::int64_t size = w.group_size();
+  for (std::int64_t g = 0; g < w.groups; ++g) {
+    const std::int64_t end = std::min(w.inputs, (g + 1) * size);
+    for (std::int64_t i = g * size; i < end; ++i) row[i] *= scales[g];
+  }
+}
+
+// Scales of all rows, decoded; null when there is no scale parameter.
+const float* decode_scales(Tape& tape, const Operands& w) {
+  if (w.scale == nullptr) return nullptr;
+  const Tensor scales = tape.scratch({w.outputs, w.groups});
+  w.scale->storage().decode_rows(0, w.outputs, scales.data);
+  return scales.data;
+}
+
+// Rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32, else decoded
+// into `panel` [kPanelRows x inputs].
+const float* decode_panel(const Operands& w, const float* scales, std::int64_t begin,
+                          std::int64_t end, float* panel) {
+  const float* stored = w.weight->storage().fp32_data();
+  if (stored != nullptr && scales == nullptr) return stored + begin * w.inputs;
+  parallel_ranges(end - begin, kRowPiece, [&](std::int64_t first, std::int64_t last) {
+    float* rows = panel + first * w.inputs;
+    w.weight->storage().decode_rows(begin + first, begin + last, rows);
+    if (scales == nullptr) return;
+    for (std::int64_t r = first; r < last; ++r) {
+      apply_scale(w, scales + (begin + r) * w.groups, panel + r * w.inputs);
+    }
+  });
+  return panel;
+}
+
+void forward(Tape& tape, const Operands& w, const Tensor& x, const Tensor& y) {
+  const float* scales = decode_scales(tape, w);
+  const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
+  for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
+    const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
+    const float* rows = decode_panel(w, scales, begin, end, panel.data);
+    parallel_ranges(x.rows(), kBatchPiece, [&](std::int64_t first, std::int64_t last) {
+      kernels().gemm({.m = last - first, .n = end - begin, .k = w.inputs, .transpose_b = true},
+                     x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
+    });
+  }
+  tape.scratch_reset();
+}
+
+// dx += dy W
+void backward_input(Tape& tape, const Operands& w, const Tensor& dx, const Tensor& dy) {
+  const float* scales = decode_scales(tape, w);
+  const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
+  for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
+    const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
+    const float* rows = decode_panel(w, scales, begin, end, panel.data);
+    parallel_ranges(dx.rows(), kBatchPiece, [&](std::int64_t first, std::int64_t last) {
+      kernels().gemm({.m = last - first, .n = w.inputs, .k = end - begin, .accumulate = true},
+                     dy.row(first) + begin, w.outputs, rows, w.inputs, dx.row(first), w.inputs);
+    });
+  }
+}
+
+// One row: d scale += sum trit dW; d weight += scale dW.
+void scaled_gradient(const Operands& w, const float* trits, const float* scales, const float* dw_row,
+                     float* dweight, float* dscale) {
+  const std::int64_t size = w.group_size();
+  for (std::int64_t g = 0; g < w.groups; ++g) {
+    const std::int64_t end = std::min(w.inputs, (g + 1) * size);
+    float sum = 0.0f;
+    for (std::int64_t i = g * size; i < end; ++i) {
+      sum += trits[i] * dw_row[i];
+      dweight[i] += scales[g] * dw_row[i];
+    }
+    dscale[g] += sum;
+  }
+}
+
+// dW = dy^T x, a piece of rows at a time, passed on to the weight and its scale.
+void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tensor& dy) {
+  const Tensor dweight = tape.gradient(*w.weight);
+  if (w.scale == nullptr) {
+    parallel_ranges(w.outputs, kRowPiece, [&](std::int64_t begin, std::int64_t end) {
+      kernels().gemm({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true,
+                      .accumulate = true},
+                     dy.data + begin, w.outputs, x.data, w.inputs, dweight.row(begin), w.inputs);
+    });
+    return;
+  }
+  const Tensor dscale = tape.gradient(*w.scale);
+  const float* scales = decode_scales(tape, w);
+  const std::int64_t pieces = (w.outputs + kRowPiece - 1) / kRowPiece;
+  // One scratch slot for each piece that may be under way: a wave of pieces shares the scratch.
+  constexpr std::int64_t kWave = kPanelRows / kRowPiece;
+  const Tensor dw = tape.scratch({std::min(kWave, pieces) * kRowPiece, w.inputs});
+  const Tensor trits = tape.scratch({std::min(kWave, pieces), w.inputs});
+  for (std::int64_t wave = 0; wave < pieces; wave += kWave) {
+    parallel_for(std::min(kWave, pieces - wave), [&](std::int64_t slot) {
+      const std::int64_t begin = (wave + slot) * kRowPiece;
+      const std::int64_t end = std::min(w.outputs, begin + kRowPiece);
+      float* piece = dw.row(slot * kRowPiece);
+      kernels().gemm({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
+                     dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
+      for (std::int64_t row = begin; row < end; ++row) {
+        w.weight->storage().decode_rows(row, row + 1, trits.row(slot));
+        scaled_gradient(w, trits.row(slot), scales + row * w.groups,
+                        piece + (row - begin) * w.inputs, dweight.row(row), dscale.row(row));
+      }
+    });
+  }
+}
+
+}  // namespace
+
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale) {
+  const Operands w{&weight, scale, weight.shape().cols(), weight.shape().rows(),
+                   scale == nullptr ? 1 : scale->shape().cols()};
+  check(x.value.cols() == w.inputs, "linear: x has shape ", x.shape().str(), " but '",
+        weight.name(), "' has shape ", weight.shape().str(), "; the last axes must be equal");
+  check(scale == nullptr || scale->shape().rows() == w.outputs, "linear: '", weight.name(),
+        "' has shape ", weight.shape().str(), " but its scale has shape ",
+        scale == nullptr ? "" : scale->shape().str(), "; they must have the same number of rows");
+
+  const Var y = tape.variable({x.value.rows(), w.outputs});
+  forward(tape, w, x.value, y.value);
+  tape.record({&weight, scale}, [&tape, w, x, y] {
+    backward_weight(tape, w, x.value, y.grad);
+    if (x.wants_grad()) backward_input(tape, w, x.grad, y.grad);
+  });
+  return y;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,102 @@
+#include "ops/loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/columns.h"
+
+namespace tritgrad {
+namespace {
+
+// softmax(in) to out; returns log sum exp(in).
+double softmax_row(const float* in, float* out, std::int64_t n) {
+  const float largest = *std::max_element(in, in + n);
+  double sum = 0.0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    out[j] = std::exp(in[j] - largest);
+    sum += static_cast<double>(out[j]);
+  }
+  const float inverse = static_cast<float>(1.0 / sum);
+  for (std::int64_t j = 0; j < n; ++j) out[j] *= inverse;
+  return static_cast<double>(largest) + std::log(sum);
+}
+
+Var scalar(Tape& tape, double value) {
+  const Var loss = tape.variable({1});
+  loss.value.data[0] = static_cast<float>(value);
+  return loss;
+}
+
+}  // namespace
+
+Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels) {
+  const std::int64_t n = logits.value.rows();
+  const std::int64_t classes = logits.value.cols();
+  check(static_cast<std::int64_t>(labels.size()) == n && n > 0,
+        "softmax_cross_entropy: logits have shape ", logits.shape().str(), " but there are ",
+        labels.size(), " labels");
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    check(labels[i] >= 0 && labels[i] < classes, "softmax_cross_entropy: label ", labels[i],
+          " of row ", i, " is outside 0..", classes - 1);
+  }
+
+  const Tensor probabilities = tape.tensor(logits.shape());
+  const double total = parallel_sum(n, 64, [&](std::int64_t begin, std::int64_t end) {
+    double sum = 0.0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* row = logits.value.row(i);
+      sum += softmax_row(row, probabilities.row(i), classes) -
+             static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
+    }
+    return sum;
+  });
+
+  const Var loss = scalar(tape, total / static_cast<double>(n));
+  tape.record({}, [logits, probabilities, labels, loss, n, classes] {
+    const float scale = loss.grad.data[0] / static_cast<float>(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      float* dlogits = logits.grad.row(i);
+      const float* p = probabilities.row(i);
+      for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * p[j];
+      dlogits[labels[static_cast<std::size_t>(i)]] -= scale;
+    }
+  });
+  return loss;
+}
+
+Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target) {
+  check(prediction.shape() == target.shape && target.size() > 0,
+        "mean_squared_error: the prediction has shape ", prediction.shape().str(),
+        " but the target has shape ", target.shape.str());
+  const std::int64_t n = target.size();
+  const double total = parallel_sum(n, kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+    double sum = 0.0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double error = static_cast<double>(prediction.value.data[i]) -
+                           static_cast<double>(target.data[i]);
+      sum += error * error;
+    }
+    return sum;
+  });
+
+  const Var loss = scalar(tape, total / static_cast<double>(n));
+  tape.record({}, [prediction, target, loss, n] {
+    const float scale = 2.0f * loss.grad.data[0] / static_cast<float>(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      prediction.grad.data[i] += scale * (prediction.value.data[i] - target.data[i]);
+    }
+  });
+  return loss;
+}
+
+std::int64_t count_correct(const Tensor& logits, std::span<const std::int32_t> labels) {
+  std::int64_t correct = 0;
+  for (std::int64_t i = 0; i < logits.rows(); ++i) {
+    const float* row = logits.row(i);
+    const auto best = std::max_element(row, row + logits.cols()) - row;
+    correct += best == labels[static_cast<std::size_t>(i)];
+  }
+  return correct;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,52 @@
+// Normalised gradient: one scalar of state for a whole tensor.
+//
+//     direction = clip(g / sqrt(S^), -1 / lr .. 1 / lr)      (the clip is the format's: one trit a step)
+//     S <- beta S + (1 - beta) mean(g^2)                     S^ = S / (1 - beta^t)
+//
+// S^ is the one of the step before, so that an update can be fused with the product that makes g; the
+// first step only measures. With stochastic rounding on a ternary format of 85 levels (latent8, or
+// ternary with threshold 42 and carry) this trains without any per-element moment.
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "engine/kernel_table.h"
+#include "optim/rule.h"
+
+namespace tritgrad {
+
+class Normalized : public Rule {
+ public:
+  explicit Normalized(const RuleSpec& spec) : beta_(spec.normalizer_beta) {}
+
+  std::span<float> scalars() override { return state_; }
+
+  void begin(std::int64_t) override {
+    const double steps = static_cast<double>(measured_steps());
+    const double bias = -std::expm1(steps * std::log(beta_));
+    const double mean_square = steps > 0.0 ? static_cast<double>(state_[0]) / bias : 0.0;
+    inverse_rms_ = mean_square > 0.0 ? static_cast<float>(1.0 / std::sqrt(mean_square)) : 0.0f;
+  }
+
+  double direct(const RuleBlock& b) const override {
+    for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] = b.grad[i] * inverse_rms_;
+    return kernels().sum_of_squares(b.grad, b.n);
+  }
+
+  void end(double sum, std::int64_t elements) override {
+    if (!std::isfinite(sum)) return;  // one bad gradient must not poison the state for ever
+    const double mean_square = sum / static_cast<double>(elements);
+    state_[0] = static_cast<float>(beta_ * static_cast<double>(state_[0]) + (1.0 - beta_) * mean_square);
+    state_[1] += 1.0f;
+  }
+
+ private:
+  float measured_steps() const { return state_[1]; }
+
+  double beta_;
+  std::array<float, 2> state_{};  // S, number of steps in it (exact up to 2^24)
+  float inverse_rms_ = 0.0f;
+};
+
+}  // namespace tritgrad
