@@ -18,6 +18,10 @@ double initial_size(const Initial& initial) {
   return initial.kind == Initial::Kind::kUniform ? amount / std::sqrt(3.0) : amount;
 }
 
+std::size_t scalar_bytes(const Rule& rule) {
+  return static_cast<std::size_t>(rule.scalar_count()) * sizeof(float);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_t total_steps,
@@ -28,10 +32,11 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
     const GroupSpec group = group_of(parameter.spec());
     State& state = states_.emplace_back(State{&parameter, group,
                                               initial_size(parameter.spec().initial),
-                                              make_rule(group.rule), {}});
+                                              make_rule(group.rule), {}, {}});
     for (std::size_t i = 0; i < state.rule->moment_names().size(); ++i) {
       state.moments.emplace_back(group.moments, parameter.shape(), Category::kMoments);
     }
+    state.scalar_bytes = Buffer(scalar_bytes(*state.rule), Category::kMoments);
   }
 }
 
@@ -64,7 +69,7 @@ void Optimizer::step(Parameter& parameter) {
       {std::int64_t{1}, kElementsPerUnit / cols, (rows + kMaxUnits - 1) / kMaxUnits});
   std::array<RowsResult, kMaxUnits> results{};
 
-  state.rule->begin(steps_done_ + 1);
+  state.rule->begin(steps_done_ + 1, state.scalars());
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
     results[static_cast<std::size_t>(begin / rows_per_unit)] =
         step_rows(state, descent, begin, end);
@@ -74,7 +79,7 @@ void Optimizer::step(Parameter& parameter) {
     sum += result.sum;
     flips_ += result.flips;
   }
-  state.rule->end(sum, parameter.shape().size());
+  state.rule->end(sum, parameter.shape().size(), state.scalars());
   parameter.storage().refresh();
 }
 
@@ -153,8 +158,8 @@ std::vector<StatePlane> Optimizer::state() {
         planes.push_back({prefix + names[i] + "/" + plane.spec.name, plane.spec.dtype, plane.bytes});
       }
     }
-    if (!state.rule->scalars().empty()) {
-      planes.push_back({prefix + "scalars", DType::kF32, std::as_writable_bytes(state.rule->scalars())});
+    if (state.scalar_bytes.size() > 0) {
+      planes.push_back({prefix + "scalars", DType::kF32, state.scalar_bytes.bytes()});
     }
   }
   return planes;
@@ -166,7 +171,7 @@ std::int64_t Optimizer::state_bytes(const ParameterSpec& spec, const GroupSpec& 
   for (const PlaneSpec& plane : Storage::plane_specs(group.moments, spec.shape, Category::kMoments)) {
     bytes += plane.bytes() * static_cast<std::int64_t>(rule->moment_names().size());
   }
-  return bytes + static_cast<std::int64_t>(rule->scalars().size_bytes());
+  return bytes + static_cast<std::int64_t>(scalar_bytes(*rule));
 }
 
 }  // namespace tritgrad

@@ -72,6 +72,11 @@ class Optimizer {
     double initial_size;  // root mean square of the master at the start
     std::unique_ptr<Rule> rule;
     std::vector<Storage> moments;
+    Buffer scalar_bytes;
+
+    std::span<float> scalars() const {
+      return {scalar_bytes.as<float>(), scalar_bytes.size() / sizeof(float)};
+    }
   };
   struct RowsResult {
     FlipCounts flips;

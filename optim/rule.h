@@ -34,15 +34,16 @@ class Rule {
   // Names of the per-element moments, at most kMaxMoments.
   virtual std::vector<std::string> moment_names() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Whole-tensor state; saved in checkpoints.
-  virtual std::span<float> scalars() { return {}; }
+  // Numbers of whole-tensor state, zero at the start. The optimizer owns them, hands them to begin()
+  // and end(), and saves them in checkpoints.
+  virtual int scalar_count() const { return 0; }
 
   // Called before the blocks of one update; step counts from 1.
-  virtual void begin(std::int64_t /*step*/) {}
+  virtual void begin(std::int64_t /*step*/, std::span<const float> /*scalars*/) {}
   // Thread-safe. Returns this block's share of a whole-tensor sum, for end().
   virtual double direct(const RuleBlock& block) const = 0;
   // Called after all blocks with the sum of what direct() returned and the number of elements.
-  virtual void end(double /*sum*/, std::int64_t /*elements*/) {}
+  virtual void end(double /*sum*/, std::int64_t /*elements*/, std::span<float> /*scalars*/) {}
 };
 
 enum class RuleKind { kSgd, kAdamw, kSign, kNormalized };

@@ -20,7 +20,7 @@ class Adamw : public Rule {
   // The kernel always reads the weight; with weight_decay = 0 it counts for nothing.
   WeightReading weight_reading() const override { return WeightReading::kMaster; }
 
-  void begin(std::int64_t step) override {
+  void begin(std::int64_t step, std::span<const float>) override {
     // 1 - beta^t without cancellation for beta near 1.
     const double t = static_cast<double>(step);
     const double bias1 = spec_.beta1 > 0.0 ? -std::expm1(t * std::log(spec_.beta1)) : 1.0;

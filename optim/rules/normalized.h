@@ -8,7 +8,6 @@
 // ternary with threshold 42 and carry) this trains without any per-element moment.
 #pragma once
 
-#include <array>
 #include <cmath>
 
 #include "engine/kernel_table.h"
@@ -20,12 +19,11 @@ class Normalized : public Rule {
  public:
   explicit Normalized(const RuleSpec& spec) : beta_(spec.normalizer_beta) {}
 
-  std::span<float> scalars() override { return state_; }
+  int scalar_count() const override { return 2; }  // S, number of steps in it (exact up to 2^24)
 
-  void begin(std::int64_t) override {
-    const double steps = static_cast<double>(measured_steps());
-    const double bias = -std::expm1(steps * std::log(beta_));
-    const double mean_square = steps > 0.0 ? static_cast<double>(state_[0]) / bias : 0.0;
+  void begin(std::int64_t, std::span<const float> scalars) override {
+    const double bias = -std::expm1(static_cast<double>(scalars[1]) * std::log(beta_));
+    const double mean_square = bias > 0.0 ? static_cast<double>(scalars[0]) / bias : 0.0;
     inverse_rms_ = mean_square > 0.0 ? static_cast<float>(1.0 / std::sqrt(mean_square)) : 0.0f;
   }
 
@@ -34,18 +32,16 @@ class Normalized : public Rule {
     return kernels().sum_of_squares(b.grad, b.n);
   }
 
-  void end(double sum, std::int64_t elements) override {
+  void end(double sum, std::int64_t elements, std::span<float> scalars) override {
     if (!std::isfinite(sum)) return;  // one bad gradient must not poison the state for ever
     const double mean_square = sum / static_cast<double>(elements);
-    state_[0] = static_cast<float>(beta_ * static_cast<double>(state_[0]) + (1.0 - beta_) * mean_square);
-    state_[1] += 1.0f;
+    scalars[0] = static_cast<float>(beta_ * static_cast<double>(scalars[0]) +
+                                    (1.0 - beta_) * mean_square);
+    scalars[1] += 1.0f;
   }
 
  private:
-  float measured_steps() const { return state_[1]; }
-
   double beta_;
-  std::array<float, 2> state_{};  // S, number of steps in it (exact up to 2^24)
   float inverse_rms_ = 0.0f;
 };
 

@@ -1,0 +1,63 @@
+// Multi-layer perceptron: hidden layers linear -> norm -> activation (-> dropout), then linear + bias.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace tritgrad {
+
+enum class Norm { kNone, kBatch, kLayer, kRms };
+enum class Activation { kRelu, kSquaredRelu, kTanh };
+
+struct MlpSpec {
+  std::int64_t inputs = 0;   // 0: taken from the data
+  std::int64_t outputs = 0;  // 0: taken from the data
+  std::vector<std::int64_t> hidden;
+  Norm norm = Norm::kBatch;
+  Activation activation = Activation::kRelu;
+  float dropout = 0.0f;
+};
+
+// "mlp:512,512" (hidden widths; inputs and outputs come from the data) or "mlp:784-512-512-10" (all
+// widths), followed by options ":norm=batch|layer|rms|none", ":activation=relu|squared_relu|tanh",
+// ":dropout=P". "mlp:" alone is a linear classifier.
+// Throws Error that names the part that cannot be read.
+MlpSpec parse_mlp(const std::string& text);
+
+// Fills in inputs and outputs; throws Error when they contradict what the spec says.
+MlpSpec fit_mlp(MlpSpec spec, std::int64_t inputs, std::int64_t outputs);
+
+std::vector<ParameterSpec> plan_mlp(const MlpSpec& spec, const Recipe& recipe);
+
+class Mlp : public Model {
+ public:
+  // `spec` must be complete (inputs and outputs set).
+  Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed);
+
+  Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
+
+ private:
+  struct Layer {
+    Parameter* weight = nullptr;
+    Parameter* scale = nullptr;
+    Parameter* bias = nullptr;
+    Parameter* gain = nullptr;
+    Parameter* norm_bias = nullptr;
+    Parameter* running_mean = nullptr;
+    Parameter* running_var = nullptr;
+    std::uint32_t dropout_stream = 0;
+  };
+
+  Layer bind(const std::string& prefix);
+  Var normalize(Tape& tape, const Layer& layer, const Var& x, bool training) const;
+  Var activate(Tape& tape, const Var& x) const;
+
+  MlpSpec spec_;
+  std::vector<Layer> layers_;  // hidden layers, then the head
+};
+
+}  // namespace tritgrad
