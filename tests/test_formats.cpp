@@ -1,0 +1,262 @@
+// What every format promises, checked over all states where there are few enough to list.
+#include <bit>
+#include <cstring>
+#include <set>
+
+#include "engine/half.h"
+#include "engine/kernel_table.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr FormatKind kAllFormats[] = {FormatKind::kFp32,    FormatKind::kBf16,
+                                      FormatKind::kTernary, FormatKind::kLatent8,
+                                      FormatKind::kTernaryMaster, FormatKind::kScale16};
+
+FormatSpec spec_of(FormatKind kind) {
+  FormatSpec spec;
+  spec.kind = kind;
+  spec.rounding = Rounding::kNearest;
+  return spec;
+}
+
+// Shapes at the edges of bytes and blocks: columns 1..6, 319..321, 640 and a tall thin one.
+const std::vector<Shape> kShapes = {{1, 1},   {3, 2},   {2, 4},   {2, 5},   {5, 6},
+                                    {3, 319}, {2, 320}, {3, 321}, {2, 640}, {1, 647}, {33, 7}};
+
+std::vector<float> masters(std::int64_t n) {
+  std::vector<float> values = numbers(n, 21);
+  for (float& v : values) v *= 1.49f;
+  return values;
+}
+
+// Half a step of the format's grid around x, for x within the format's range.
+double half_step(FormatKind kind, double x) {
+  switch (kind) {
+    case FormatKind::kBf16:  // 8 significant bits: half a unit in the last place is 2^-9 of the binade
+      return std::ldexp(1.0, std::ilogb(x == 0.0 ? 1e-30 : x) - 8);
+    case FormatKind::kTernary:
+    case FormatKind::kLatent8:
+      // Levels are 1/85 apart; the float product master * 85 may err by 2^-24 relative at a tie.
+      return 0.5 / 85.0 * (1.0 + 1e-4);
+    default:
+      return 0.0;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("formats: |master - input| is within half a step; encode of decode_master is the identity") {
+  for (FormatKind kind : kAllFormats) {
+    for (const Shape& shape : kShapes) {
+      CAPTURE(std::string(format_name(kind)));
+      CAPTURE(shape.str());
+      Storage storage(spec_of(kind), shape, Category::kWeights);
+      std::vector<float> input = masters(shape.size());
+      if (kind == FormatKind::kScale16) {
+        for (float& v : input) v = std::abs(v) + 0.01f;
+      }
+      encode_all(storage, input);
+      const std::vector<double> master = decoded(storage, true);
+      for (std::size_t i = 0; i < input.size(); ++i) {
+        const double x = static_cast<double>(input[i]);
+        REQUIRE(std::abs(master[i] - x) <= half_step(kind, x));
+      }
+      const std::vector<std::byte> bytes = all_bytes(storage);
+      encode_all(storage, {master.begin(), master.end()});
+      CHECK(all_bytes(storage) == bytes);
+    }
+  }
+}
+
+TEST_CASE("formats: the value depends on inference planes only") {
+  for (FormatKind kind : kAllFormats) {
+    CAPTURE(std::string(format_name(kind)));
+    Storage storage(spec_of(kind), {3, 323}, Category::kWeights);
+    encode_all(storage, masters(3 * 323));
+    const std::vector<double> before = decoded(storage);
+    for (const Plane& plane : storage.planes()) {
+      if (plane.spec.inference) continue;
+      std::fill(plane.bytes.begin(), plane.bytes.end(), std::byte{13});
+    }
+    CHECK(decoded(storage) == before);
+  }
+}
+
+TEST_CASE("formats: forecast planes equal the bytes that are really held") {
+  for (FormatKind kind : kAllFormats) {
+    for (const Shape& shape : kShapes) {
+      CAPTURE(std::string(format_name(kind)));
+      CAPTURE(shape.str());
+      std::array<std::int64_t, kCategoryCount> before{};
+      for (int c = 0; c < kCategoryCount; ++c) before[static_cast<std::size_t>(c)] = ledger::live(static_cast<Category>(c));
+      const Storage storage(spec_of(kind), shape, Category::kWeights);
+      std::array<std::int64_t, kCategoryCount> forecast{};
+      const auto specs = Storage::plane_specs(spec_of(kind), shape, Category::kWeights);
+      const auto planes = storage.planes();
+      REQUIRE(specs.size() == planes.size());
+      for (std::size_t i = 0; i < specs.size(); ++i) {
+        forecast[static_cast<std::size_t>(specs[i].category)] += specs[i].bytes();
+        CHECK(static_cast<std::int64_t>(planes[i].bytes.size()) == specs[i].bytes());
+      }
+      for (std::size_t c = 0; c < kCategoryCount; ++c) {
+        CHECK(ledger::live(static_cast<Category>(c)) - before[c] == forecast[c]);
+      }
+    }
+  }
+}
+
+TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
+  const Shape shape{512, 784};
+  const auto bytes = [&](FormatKind kind) {
+    return static_cast<double>(Storage(spec_of(kind), shape, Category::kWeights).bytes()) /
+           static_cast<double>(shape.size());
+  };
+  CHECK(bytes(FormatKind::kFp32) == 4.0);
+  CHECK(bytes(FormatKind::kBf16) == 2.0);
+  CHECK(bytes(FormatKind::kLatent8) == 1.0);
+  CHECK(bytes(FormatKind::kTernary) == doctest::Approx(1.0 + 157.0 / 784.0));
+  CHECK(bytes(FormatKind::kTernaryMaster) == doctest::Approx(4.0).epsilon(1e-4));
+}
+
+TEST_CASE("formats: golden bytes of packed trits") {
+  Storage storage(spec_of(FormatKind::kTernary), {1, 7}, Category::kWeights);
+  // b = ceil(7 / 5) = 2 bytes; byte 0 holds elements 0, 2, 4, 6, byte 1 holds 1, 3, 5.
+  encode_all(storage, {1.0f, -1.0f, 0.0f, 1.0f, -1.0f, 0.0f, 1.0f});
+  const std::vector<Plane> planes = storage.planes();
+  REQUIRE(planes[0].bytes.size() == 2);
+  CHECK(static_cast<int>(planes[0].bytes[0]) == 2 + 3 * 1 + 9 * 0 + 27 * 2 + 81 * 1);
+  CHECK(static_cast<int>(planes[0].bytes[1]) == 0 + 3 * 2 + 9 * 1 + 27 * 1 + 81 * 1);
+}
+
+TEST_CASE("formats: all 255 latent codes, all 255 states of trit and accumulator") {
+  for (int code = -127; code <= 127; ++code) {
+    CAPTURE(code);
+    const float master = static_cast<float>(code) / 85.0f;
+    const double value = code > 42 ? 1.0 : code < -42 ? -1.0 : 0.0;
+    for (FormatKind kind : {FormatKind::kLatent8, FormatKind::kTernary}) {
+      Storage storage(spec_of(kind), {1, 1}, Category::kWeights);
+      encode_all(storage, {master});
+      CHECK(decoded(storage)[0] == value);
+      CHECK(std::lrint(decoded(storage, true)[0] * 85.0) == code);
+    }
+  }
+}
+
+TEST_CASE("formats: stochastic bf16 rounds to the two neighbours with the right mean") {
+  FormatSpec spec = spec_of(FormatKind::kBf16);
+  spec.rounding = Rounding::kStochastic;
+  constexpr std::int64_t kN = 64000;
+  Storage storage(spec, {200, kN / 200}, Category::kWeights);
+  const float x = 1.0f + 0.3f / 128.0f;  // neighbours 1 and 1 + 1/128
+  encode_all(storage, std::vector<float>(kN, x));
+  double up = 0.0;
+  for (double v : decoded(storage)) {
+    REQUIRE((v == 1.0 || v == 1.0 + 1.0 / 128.0));
+    up += v > 1.0;
+  }
+  // Binomial: the share of 0.3 has standard deviation sqrt(.21 / 64000) = .0018; five of them.
+  CHECK(std::abs(up / kN - 0.3) < 0.009);
+}
+
+TEST_CASE("formats: the absmean scale of ternary_master is BitNet's; zero tensors keep a scale") {
+  Storage storage(spec_of(FormatKind::kTernaryMaster), {2, 2}, Category::kWeights);
+  encode_all(storage, {0.1f, -0.5f, 0.9f, 0.3f});  // gamma = 0.45
+  const std::vector<double> value = decoded(storage);
+  const double gamma = 0.45;
+  CHECK(value[0] == 0.0);
+  CHECK(value[1] == doctest::Approx(-gamma));
+  CHECK(value[2] == doctest::Approx(gamma));
+  CHECK(value[3] == doctest::Approx(gamma));
+  encode_all(storage, {0.0f, 0.0f, 0.0f, 0.0f});
+  for (double v : decoded(storage)) CHECK(v == 0.0);
+}
+
+TEST_CASE("formats: scale16 is positive, exact in fp16, and keeps what rounding hides") {
+  Storage storage(spec_of(FormatKind::kScale16), {1, 4}, Category::kScales);
+  encode_all(storage, {0.1f, -3.0f, 1e9f, 1.0f});
+  const std::vector<double> value = decoded(storage);
+  CHECK(value[0] == 0.0999755859375);  // nearest fp16 to 0.1
+  CHECK(value[1] == 0x1p-14);
+  CHECK(value[2] == 65504.0);
+  const float down[] = {0.0f, 0.0f, 0.0f, 1.0f};
+  for (int i = 0; i < 100; ++i) storage.descend({0, 0, 4}, down, {1e-5f, {}});
+  CHECK(decoded(storage)[3] < 1.0);  // 100 steps below half a unit add up
+}
+
+TEST_CASE("formats: round_to_half is exact for every fp16 number and rounds ties to even") {
+  for (std::uint32_t exponent = 113; exponent <= 142; ++exponent) {  // 2^-14 .. 2^15
+    for (std::uint32_t mantissa = 0; mantissa < 1024; ++mantissa) {
+      const float x = std::bit_cast<float>(exponent << 23 | mantissa << 13);
+      REQUIRE(round_to_half(x) == x);
+      const float tie = std::bit_cast<float>(exponent << 23 | mantissa << 13 | 1u << 12);
+      const float even = std::bit_cast<float>((exponent << 23 | mantissa << 13) +
+                                              (mantissa % 2 == 1 ? 1u << 13 : 0u));
+      REQUIRE(round_to_half(tie) == even);
+    }
+  }
+}
+
+TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
+  for (FormatKind kind : kAllFormats) {
+    for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
+      CAPTURE(std::string(format_name(kind)));
+      FormatSpec spec = spec_of(kind);
+      spec.rounding = rounding;
+      Storage storage(spec, {3, 321}, Category::kWeights);
+      encode_all(storage, masters(3 * 321));
+      const std::vector<std::byte> before = all_bytes(storage);
+      const std::vector<float> zero(kBlock, 0.0f);
+      for (std::uint32_t step = 1; step <= 50; ++step) {
+        for_each_block(storage.shape(), [&](const Block& block) {
+          const FlipCounts counts = storage.descend(block, zero.data(), {0.5f, {9, 9, step}});
+          CHECK(counts.flips == 0);
+        });
+      }
+      CHECK(all_bytes(storage) == before);
+    }
+  }
+}
+
+TEST_CASE("formats: stochastic updates of latents are unbiased, ternary and latent8 are one arithmetic") {
+  FormatSpec ternary = spec_of(FormatKind::kTernary);
+  FormatSpec latent = spec_of(FormatKind::kLatent8);
+  ternary.rounding = latent.rounding = Rounding::kStochastic;
+  const Shape shape{40, 645};
+  Storage a(ternary, shape, Category::kWeights);
+  Storage b(latent, shape, Category::kWeights);
+  const std::vector<float> direction = numbers(kBlock, 31);
+  for (std::uint32_t step = 1; step <= 200; ++step) {
+    for_each_block(shape, [&](const Block& block) {
+      const Descent descent{0.02f, {3, 4, step}};
+      const FlipCounts flips_a = a.descend(block, direction.data(), descent);
+      const FlipCounts flips_b = b.descend(block, direction.data(), descent);
+      REQUIRE(flips_a.flips == flips_b.flips);
+      REQUIRE(flips_a.rail_flips == flips_b.rail_flips);
+    });
+    if (step != 20) continue;
+    // Drift after 20 steps: -0.4 * direction, while nothing touches a rail (|drift| <= .4 < 1.49). The
+    // mean over the 40 rows of one column errs by at most 20 * .5 levels / sqrt(12 * ...): each rounding
+    // has variance <= 1/4 level^2, so the mean of 40 rows has deviation <= sqrt(20 / 4 / 40) / 85.
+    const std::vector<double> master = decoded(b, true);
+    const double deviation = std::sqrt(20.0 / 4.0 / 40.0) / 85.0;
+    for (std::int64_t j = 0; j < kBlock; ++j) {
+      double mean = 0.0;
+      for (std::int64_t i = 0; i < 40; ++i) mean += master[static_cast<std::size_t>(i * 645 + j)] / 40.0;
+      REQUIRE(std::abs(mean + 0.4 * static_cast<double>(direction[static_cast<std::size_t>(j)])) <
+              5.0 * deviation);
+    }
+  }
+  CHECK(decoded(a) == decoded(b));
+}
+
+TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest") {
+  for (FormatKind kind : kAllFormats) CHECK(parse_format(format_name(kind)) == kind);
+  CHECK_THROWS_WITH_AS(parse_format("ternery"),
+                       "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
+                       "latent8, ternary_master, scale16",
+                       Error);
+}
+
+}  // namespace tritgrad::test

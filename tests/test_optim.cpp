@@ -1,0 +1,274 @@
+// Rules against double references, schedules, clipping, and one matrix of rules over formats.
+#include "optim/optimizer.h"
+
+#include "engine/parallel.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr RuleKind kAllRules[] = {RuleKind::kSgd, RuleKind::kAdamw, RuleKind::kSign,
+                                  RuleKind::kNormalized};
+
+FormatSpec format(FormatKind kind) {
+  FormatSpec spec;
+  spec.kind = kind;
+  return spec;
+}
+
+// One parameter "w" in fp32 and the optimizer that trains it.
+struct Single {
+  ParameterStore store;
+  std::unique_ptr<Optimizer> optimizer;
+
+  Single(const Shape& shape, const FormatSpec& spec, const GroupSpec& group, std::int64_t total = 1000) {
+    store.add({"w", Role::kWeight, shape, spec, {Initial::Kind::kUniform, 1.0f}}, 1);
+    store.keep_gradients();
+    optimizer = std::make_unique<Optimizer>(
+        store, [&](const ParameterSpec&) { return group; }, total, 5);
+  }
+  Parameter& w() { return store.find("w"); }
+
+  void step(const std::vector<float>& grad) {
+    std::copy(grad.begin(), grad.end(), w().grad.data);
+    optimizer->step();
+    optimizer->advance();
+  }
+};
+
+// Textbook rules on double, one element at a time: the master after `steps` steps.
+struct Reference {
+  RuleSpec spec;
+  double lr;
+  double w, m = 0.0, v = 0.0, s = 0.0;
+
+  void step(double g, double mean_square, int t) {
+    double direction = 0.0;
+    switch (spec.kind) {
+      case RuleKind::kSgd:
+        m = spec.momentum * m + g;
+        direction = spec.nesterov ? g + spec.momentum * m : m;
+        direction += spec.weight_decay * w;
+        break;
+      case RuleKind::kAdamw: {
+        m = spec.beta1 * m + (1 - spec.beta1) * g;
+        v = spec.beta2 * v + (1 - spec.beta2) * g * g;
+        const double mhat = m / (1 - std::pow(spec.beta1, t));
+        const double vhat = v / (1 - std::pow(spec.beta2, t));
+        direction = mhat / (std::sqrt(vhat) + spec.eps) + spec.weight_decay * w;
+        break;
+      }
+      case RuleKind::kSign:
+        direction = (g > 0) - (g < 0) + spec.weight_decay * ((w > 0) - (w < 0));
+        break;
+      case RuleKind::kNormalized: {
+        const double bias = 1 - std::pow(spec.normalizer_beta, t - 1);
+        direction = t == 1 ? 0.0 : g / std::sqrt(s / bias);
+        s = spec.normalizer_beta * s + (1 - spec.normalizer_beta) * mean_square;
+        break;
+      }
+    }
+    w -= lr * direction;
+  }
+};
+
+void compare_with_reference(const RuleSpec& spec) {
+  CAPTURE(std::string(rule_name(spec.kind)));
+  constexpr std::int64_t kN = 37;
+  GroupSpec group;
+  group.rule = spec;
+  group.lr = 0.01;
+  Single single({kN}, {}, group);
+  std::vector<Reference> references;
+  for (double w : decoded(single.w().storage())) references.push_back({spec, 0.01, w});
+  for (int t = 1; t <= 100; ++t) {
+    const std::vector<float> grad = numbers(kN, static_cast<std::uint32_t>(100 + t));
+    double mean_square = 0.0;
+    for (float g : grad) mean_square += static_cast<double>(g) * static_cast<double>(g) / kN;
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      references[i].step(static_cast<double>(grad[i]), mean_square, t);
+    }
+    single.step(grad);
+  }
+  const std::vector<double> w = decoded(single.w().storage());
+  // Each of the 100 steps moves w (|w| <= 3) by about lr and rounds a handful of times: the sum of
+  // 100 * (ulp of w + 8 roundings of a step of 0.03).
+  const double tolerance = 100.0 * (3.0 + 8.0 * 0.03) * 0x1p-24;
+  for (std::size_t i = 0; i < w.size(); ++i) CHECK(std::abs(w[i] - references[i].w) <= tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("optim: every rule follows its double reference for 100 steps") {
+  for (RuleKind kind : kAllRules) {
+    RuleSpec spec;
+    spec.kind = kind;
+    compare_with_reference(spec);
+  }
+  RuleSpec sgd;
+  sgd.kind = RuleKind::kSgd;
+  sgd.momentum = 0.9;
+  compare_with_reference(sgd);
+  sgd.nesterov = true;
+  sgd.weight_decay = 0.1;
+  compare_with_reference(sgd);
+  RuleSpec adamw;
+  adamw.weight_decay = 0.1;
+  adamw.beta2 = 0.95;
+  compare_with_reference(adamw);
+  RuleSpec sign;
+  sign.kind = RuleKind::kSign;
+  sign.weight_decay = 0.5;
+  compare_with_reference(sign);
+}
+
+TEST_CASE("optim: rules work on every weight format: a quadratic gets smaller, the state is counted") {
+  for (RuleKind rule : kAllRules) {
+    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
+                            FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
+      CAPTURE(std::string(rule_name(rule)));
+      CAPTURE(std::string(format_name(kind)));
+      GroupSpec group;
+      group.rule.kind = rule;
+      group.lr = 0.02;
+      group.moments = format(FormatKind::kBf16);
+      const std::int64_t before = ledger::live(Category::kMoments);
+      Single single({13, 29}, format(kind), group, 300);
+      CHECK(ledger::live(Category::kMoments) - before ==
+            Optimizer::state_bytes(single.w().spec(), group));
+      const std::vector<float> target = numbers(13 * 29, 77);
+      const auto loss = [&] {
+        double sum = 0.0;
+        const std::vector<double> w = decoded(single.w().storage());
+        for (std::size_t i = 0; i < w.size(); ++i) sum += std::pow(w[i] - static_cast<double>(target[i]), 2);
+        return sum;
+      };
+      const double start = loss();
+      for (int t = 0; t < 300; ++t) {
+        std::vector<float> grad;
+        const std::vector<double> w = decoded(single.w().storage());
+        for (std::size_t i = 0; i < w.size(); ++i) grad.push_back(static_cast<float>(w[i]) - target[i]);
+        single.step(grad);
+      }
+      CHECK(loss() < 0.5 * start);
+    }
+  }
+}
+
+TEST_CASE("optim: results do not depend on the number of threads") {
+  for (RuleKind rule : kAllRules) {
+    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
+                            FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
+      std::vector<std::vector<std::byte>> results;
+      for (int threads : {1, 2, 3, 7}) {
+        set_thread_count(threads);
+        GroupSpec group;
+        group.rule.kind = rule;
+        group.lr = 0.05;
+        Single single({97, 333}, format(kind), group);
+        for (std::uint32_t t = 0; t < 5; ++t) single.step(numbers(97 * 333, 50 + t));
+        results.push_back(all_bytes(single.w().storage()));
+      }
+      set_thread_count(0);
+      for (const auto& result : results) CHECK(result == results[0]);
+    }
+  }
+}
+
+TEST_CASE("optim: a zero gradient changes nothing") {
+  for (RuleKind rule : kAllRules) {
+    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
+                            FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
+      GroupSpec group;
+      group.rule.kind = rule;
+      Single single({5, 40}, format(kind), group);
+      const std::vector<std::byte> before = all_bytes(single.w().storage());
+      for (int t = 0; t < 5; ++t) single.step(std::vector<float>(200, 0.0f));
+      CHECK(all_bytes(single.w().storage()) == before);
+    }
+  }
+}
+
+TEST_CASE("optim: global-norm clipping scales all gradients alike, and needs them kept") {
+  GroupSpec group;
+  Single single({2}, {}, group);
+  single.w().grad.data[0] = 3.0f;
+  single.w().grad.data[1] = 4.0f;
+  CHECK(single.optimizer->clip_grad_norm(10.0) == doctest::Approx(5.0));
+  CHECK(single.w().grad.data[1] == 4.0f);
+  CHECK(single.optimizer->clip_grad_norm(1.0) == doctest::Approx(5.0));
+  CHECK(single.w().grad.data[0] == doctest::Approx(0.6));
+  CHECK(single.w().grad.data[1] == doctest::Approx(0.8));
+
+  ParameterStore released;
+  released.add({"w", Role::kWeight, {2, 2}, {}, {}}, 1);
+  Optimizer optimizer(released, [&](const ParameterSpec&) { return group; }, 10, 1);
+  CHECK_THROWS_WITH_AS(optimizer.clip_grad_norm(1.0),
+                       "clip_grad_norm: the gradient of 'w' is released as soon as it is used; set "
+                       "gradients = \"kept\" to clip by the global norm",
+                       Error);
+}
+
+TEST_CASE("optim: schedules are pure functions of the step") {
+  Schedule s;
+  CHECK(s.factor(0, 100) == 1.0);
+  CHECK(s.factor(99, 100) == 1.0);
+  s.warmup = 0.1;
+  CHECK(s.factor(0, 100) == doctest::Approx(0.1));
+  CHECK(s.factor(9, 100) == doctest::Approx(1.0));
+  s.kind = Schedule::Kind::kLinear;
+  s.final = 0.2;
+  CHECK(s.factor(10, 100) == doctest::Approx(1.0));
+  CHECK(s.factor(55, 100) == doctest::Approx(0.6));
+  CHECK(s.factor(100, 100) == doctest::Approx(0.2));
+  s.kind = Schedule::Kind::kCosine;
+  CHECK(s.factor(55, 100) == doctest::Approx(0.6));
+  CHECK(s.factor(100, 100) == doctest::Approx(0.2));
+  s.kind = Schedule::Kind::kWarmupStableDecay;
+  s.final = 0.0;
+  CHECK(s.factor(79, 100) == 1.0);
+  CHECK(s.factor(90, 100) == doctest::Approx(0.5));
+  CHECK(s.factor(100, 100) == 0.0);
+  CHECK(s.factor(5, 0) >= 0.0);  // an empty run does not divide by zero
+}
+
+TEST_CASE("optim: lr_relative counts in units of the initial size") {
+  ParameterStore store;
+  store.add({"s", Role::kScale, {4, 1}, format(FormatKind::kScale16),
+             {Initial::Kind::kConstant, 0.05f}}, 1);
+  GroupSpec group;
+  group.lr = 1e-2;
+  group.lr_relative = true;
+  Optimizer optimizer(store, [&](const ParameterSpec&) { return group; }, 10, 1);
+  CHECK(optimizer.lr(store.find("s")) == doctest::Approx(5e-4));
+}
+
+TEST_CASE("optim: hyper-parameters outside their ranges are refused by name") {
+  RuleSpec spec;
+  spec.beta1 = 1.0;
+  CHECK_THROWS_WITH_AS(make_rule(spec), "rule: beta1 = 1 is outside [0, 1)", Error);
+  spec = {};
+  spec.nesterov = true;
+  CHECK_THROWS_WITH_AS(make_rule(spec), "rule: nesterov needs momentum > 0", Error);
+  CHECK_THROWS_AS(parse_rule("adam"), Error);
+  CHECK_THROWS_AS(parse_schedule("cosin"), Error);
+}
+
+TEST_CASE("optim: one gradient that is not finite does not poison the weights") {
+  for (FormatKind kind : {FormatKind::kTernary, FormatKind::kLatent8}) {
+    for (RuleKind rule : {RuleKind::kSign, RuleKind::kNormalized}) {
+      GroupSpec group;
+      group.rule.kind = rule;
+      group.lr = 0.05;
+      Single single({1, 8}, format(kind), group);
+      for (int t = 0; t < 3; ++t) single.step(numbers(8, 3));
+      std::vector<float> bad(8, std::nanf(""));
+      bad[3] = std::numeric_limits<float>::infinity();
+      single.step(bad);
+      single.step(numbers(8, 4));
+      for (double w : decoded(single.w().storage(), true)) CHECK(std::abs(w) <= 1.5);
+    }
+  }
+}
+
+}  // namespace tritgrad::test

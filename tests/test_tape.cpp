@@ -1,0 +1,118 @@
+#include "engine/tape.h"
+
+#include "ops/activation.h"
+#include "ops/bias.h"
+#include "ops/linear.h"
+#include "ops/loss.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+// y = a + b, for graphs with shared subexpressions.
+Var add(Tape& tape, const Var& a, const Var& b) {
+  const Var y = tape.variable(a.shape());
+  for (std::int64_t i = 0; i < y.value.size(); ++i) y.value.data[i] = a.value.data[i] + b.value.data[i];
+  tape.record({}, [a, b, y] {
+    for (std::int64_t i = 0; i < y.value.size(); ++i) {
+      a.grad.data[i] += y.grad.data[i];
+      b.grad.data[i] += y.grad.data[i];
+    }
+  });
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("tape: a graph of 100,000 nodes does not recurse") {
+  Tape tape;
+  const Var x = tape.variable({1});
+  x.value.data[0] = 1.0f;
+  Var y = x;
+  for (int i = 0; i < 100000; ++i) y = relu(tape, y);
+  tape.backward(y, [](Parameter&) {});
+  CHECK(x.grad.data[0] == 1.0f);
+}
+
+TEST_CASE("tape: shared subexpressions cost one node each") {
+  Tape tape;
+  const Var x = tape.variable({1});
+  x.value.data[0] = 1.0f;
+  Var y = x;
+  for (int i = 0; i < 60; ++i) y = add(tape, y, y);  // 2^60 paths from y to x
+  CHECK(tape.node_count() == 60);
+  tape.backward(y, [](Parameter&) {});
+  CHECK(x.grad.data[0] == 0x1p60f);
+}
+
+TEST_CASE("tape: a parameter is ready once, when its last use has been walked") {
+  Parameter bias = make_parameter("b", Role::kBias, {3}, {});
+  Parameter weight = make_parameter("w", Role::kWeight, {3, 3}, {});
+  Tape tape;
+  const Var x = tape.variable({2, 3});
+  x.value.fill(1.0f);
+  // The bias is used twice: below and above the matrix.
+  const Var y = add_bias(tape, linear(tape, add_bias(tape, x, bias), weight), bias);
+  std::vector<std::string> order;
+  tape.backward(asymmetric_scalar(tape, y), [&](Parameter& p) {
+    order.push_back(p.name());
+    CHECK(p.grad);
+  });
+  CHECK(order == std::vector<std::string>{"w", "b"});
+  CHECK_FALSE(bias.grad);
+  CHECK_FALSE(weight.grad);
+}
+
+TEST_CASE("tape: released gradients share memory, kept ones accumulate") {
+  const std::int64_t before = ledger::live(Category::kGradients);
+  std::deque<Parameter> weights;
+  for (int i = 0; i < 4; ++i) {
+    weights.push_back(make_parameter("w" + std::to_string(i), Role::kWeight, {128, 128}, {}, 0.1f));
+  }
+  const auto run = [&](Tape& tape, auto&& on_ready) {
+    Var h = tape.variable({2, 128});
+    h.value.fill(0.5f);
+    for (Parameter& w : weights) h = linear(tape, h, w);
+    tape.backward(asymmetric_scalar(tape, h), on_ready);
+    tape.reset();
+  };
+  Tape tape;
+  run(tape, [](Parameter&) {});
+  const std::int64_t one_matrix = 128 * 128 * 4;
+  const std::int64_t released = ledger::live(Category::kGradients) - before;
+  CHECK(released >= one_matrix);
+  CHECK(released < 2 * one_matrix);  // four matrices, one at a time
+
+  for (Parameter& w : weights) w.keep_gradient();
+  run(tape, [](Parameter&) {});
+  const float once = weights[0].grad.data[5];
+  run(tape, [](Parameter&) {});
+  CHECK(once != 0.0f);
+  CHECK(weights[0].grad.data[5] == 2.0f * once);
+}
+
+TEST_CASE("tape: an abandoned step leaves no trace") {
+  Parameter weight = make_parameter("w", Role::kWeight, {3, 3}, {});
+  Tape tape;
+  const Var x = tape.variable({2, 3});
+  x.value.fill(1.0f);
+  linear(tape, x, weight);
+  CHECK(weight.pending_uses == 1);
+  tape.reset();
+  CHECK(weight.pending_uses == 0);
+}
+
+TEST_CASE("tape: a loss that is no scalar, or depends on nothing, is refused") {
+  Tape tape;
+  CHECK_THROWS_AS(tape.backward(tape.variable({2}), [](Parameter&) {}), Error);
+  float value = 1.0f;
+  CHECK_THROWS_AS(tape.backward(tape.constant({&value, {1}}), [](Parameter&) {}), Error);
+  Parameter weight = make_parameter("w", Role::kWeight, {3, 3}, {});
+  const Var loss = asymmetric_scalar(tape, linear(tape, tape.variable({2, 3}), weight));
+  CHECK_THROWS_WITH_AS(tape.backward(loss),
+                       "Tape::backward: parameter 'w' does not keep its gradient; call "
+                       "keep_gradients() or pass on_ready",
+                       Error);
+}
+
+}  // namespace tritgrad::test
