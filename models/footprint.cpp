@@ -1,0 +1,110 @@
+#include "models/footprint.h"
+
+#include <algorithm>
+
+namespace tritgrad {
+namespace {
+
+void add(Footprint& footprint, Category category, std::int64_t bytes) {
+  switch (category) {
+    case Category::kWeights:
+      footprint.weights += bytes;
+      break;
+    case Category::kScales:
+      footprint.scales += bytes;
+      break;
+    case Category::kResiduals:
+      footprint.residual += bytes;
+      break;
+    case Category::kMoments:
+      footprint.moments += bytes;
+      break;
+    case Category::kGradients:
+      footprint.gradients += bytes;
+      break;
+    default:
+      fail("footprint: category '", category_name(category), "' does not belong to a parameter");
+  }
+}
+
+std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
+  return spec.trainable() ? std::string(rule_name(recipe.group(spec.role).update.rule.kind)) : "";
+}
+
+std::int64_t gradient_bytes(const ParameterSpec& spec) {
+  return spec.trainable() ? spec.shape.size() * static_cast<std::int64_t>(sizeof(float)) : 0;
+}
+
+void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
+  model.total += tensor.bytes;
+  if (tensor.spec.counted()) model.parameters += tensor.spec.shape.size();
+  if (model.gradients == GradientPolicy::kReleased) {
+    // A matrix and its scale, which follows it, become ready together; so do a norm's gain and bias.
+    const std::int64_t own = gradient_bytes(tensor.spec);
+    const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
+    const std::int64_t partner = follows ? gradient_bytes(model.tensors.back().spec) : 0;
+    model.transient_gradient = std::max(model.transient_gradient, own + partner);
+  }
+  model.tensors.push_back(std::move(tensor));
+}
+
+}  // namespace
+
+Footprint& Footprint::operator+=(const Footprint& other) {
+  weights += other.weights;
+  scales += other.scales;
+  residual += other.residual;
+  moments += other.moments;
+  gradients += other.gradients;
+  return *this;
+}
+
+ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
+  ModelFootprint model;
+  model.gradients = recipe.gradients;
+  for (const ParameterSpec& spec : plan) {
+    TensorFootprint tensor{spec, rule_of(spec, recipe), {}};
+    for (const PlaneSpec& plane :
+         Storage::plane_specs(spec.format, spec.shape, role_category(spec.role))) {
+      add(tensor.bytes, plane.category, plane.bytes());
+    }
+    if (spec.trainable()) {
+      tensor.bytes.moments = Optimizer::state_bytes(spec, recipe.group(spec.role).update);
+      if (recipe.gradients == GradientPolicy::kKept) tensor.bytes.gradients = gradient_bytes(spec);
+    }
+    add_tensor(model, std::move(tensor));
+  }
+  return model;
+}
+
+ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& recipe) {
+  ModelFootprint live;
+  live.gradients = recipe.gradients;
+  const std::vector<StatePlane> state = optimizer.state();
+  for (const Parameter& parameter : model.parameters()) {
+    TensorFootprint tensor{parameter.spec(), rule_of(parameter.spec(), recipe), {}};
+    for (const Plane& plane : parameter.storage().planes()) {
+      add(tensor.bytes, plane.spec.category, static_cast<std::int64_t>(plane.bytes.size()));
+    }
+    for (const StatePlane& plane : state) {
+      if (!plane.name.starts_with(parameter.name() + "/")) continue;
+      tensor.bytes.moments += static_cast<std::int64_t>(plane.bytes.size());
+    }
+    if (parameter.gradient_is_kept()) {
+      tensor.bytes.gradients = static_cast<std::int64_t>(parameter.grad.values().size_bytes());
+    }
+    add_tensor(live, std::move(tensor));
+  }
+  return live;
+}
+
+Footprint ledger_footprint() {
+  Footprint footprint;
+  for (Category category : {Category::kWeights, Category::kScales, Category::kResiduals,
+                            Category::kMoments, Category::kGradients}) {
+    add(footprint, category, ledger::live(category));
+  }
+  return footprint;
+}
+
+}  // namespace tritgrad

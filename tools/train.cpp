@@ -1,0 +1,107 @@
+// The page to read first: how a network is trained, in the order in which the data flow.
+//
+//   dataset -> batch -> model.forward(tape) -> loss -> tape.backward -> gradient is ready
+//           -> optimizer.step(parameter) -> storage -> checkpoint
+#include "tools/train.h"
+
+#include <chrono>
+
+#include "engine/hash.h"
+#include "engine/loader.h"
+#include "models/model.h"
+#include "ops/loss.h"
+#include "tools/evaluate.h"
+#include "tools/run_log.h"
+#include "tools/training_state.h"
+
+namespace tritgrad {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void check_loss(double loss, std::int64_t step) {
+  check(std::isfinite(loss), "the loss is ", loss, " at step ", step,
+        "; nothing more was saved; lower the learning rate (--lr) and check the data");
+}
+
+// One step: forward, loss, backward; every parameter moves as soon as its gradient is complete, or, with
+// kept gradients, all together at the end.
+double train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
+                  const Batch& batch, std::uint64_t seed, std::int64_t* correct) {
+  const RandomKey key{seed, 0, static_cast<std::uint32_t>(optimizer.steps_done() + 1)};
+  const Var logits = model.forward(tape, batch.x, {.training = true, .key = key});
+  const Var loss = softmax_cross_entropy(tape, logits, batch.labels);
+  const double loss_value = static_cast<double>(loss.value.data[0]);
+  check_loss(loss_value, optimizer.steps_done() + 1);
+  *correct += count_correct(logits.value, batch.labels);
+
+  if (recipe.gradients == GradientPolicy::kReleased) {
+    tape.backward(loss, [&](Parameter& parameter) { optimizer.step(parameter); });
+  } else {
+    tape.backward(loss);
+    if (recipe.clip_grad_norm > 0.0) optimizer.clip_grad_norm(recipe.clip_grad_norm);
+    optimizer.step();
+  }
+  optimizer.advance();
+  tape.reset();
+  return loss_value;
+}
+
+}  // namespace
+
+RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
+  const Clock::time_point start = Clock::now();
+  const Recipe recipe = load_recipe(options.recipe, options.overrides);
+  const Standardizer standardizer(dataset, split.train);
+  Loader loader(dataset, split.train, standardizer, options.batch, options.seed, true);
+  const std::int64_t steps_per_epoch = loader.batches_per_epoch();
+  const std::int64_t total_steps = options.epochs * steps_per_epoch;
+
+  const auto model = make_model(options.model, dataset.features,
+                                static_cast<std::int64_t>(dataset.class_names.size()), recipe,
+                                options.seed);
+  Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
+  TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe);
+  if (!options.resume.empty()) state.load(options.resume);
+
+  ledger::reset_peak();
+  Tape tape;
+  RunLog log(options.log, !options.resume.empty());
+  ProgressLine progress(stderr, options.quiet, options.epochs, total_steps, optimizer.steps_done());
+  RunResult result = describe_run(dataset, options, recipe, *model);
+  std::int64_t examples = 0;
+
+  while (optimizer.steps_done() < total_steps) {
+    const Batch batch = loader.next();
+    EpochSums& sums = state.sums();
+    sums.loss += train_step(*model, optimizer, tape, recipe, batch, options.seed, &sums.correct) *
+                 static_cast<double>(batch.labels.size());
+    sums.rows += static_cast<std::int64_t>(batch.labels.size());
+    sums.flips += optimizer.take_flips().flips;
+    examples += static_cast<std::int64_t>(batch.labels.size());
+
+    const std::int64_t done = optimizer.steps_done();
+    progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
+                    sums.loss / static_cast<double>(sums.rows), examples);
+    if (done % steps_per_epoch == 0) {
+      state.end_epoch(evaluate(*model, dataset, split.val, standardizer));
+      log.write(options.seed, state.curve().back());
+    }
+    const bool stop = options.stop_after > 0 && done >= options.stop_after;
+    const bool due = options.save_every > 0 && done % options.save_every == 0;
+    if (!options.save.empty() && (due || stop || done % steps_per_epoch == 0)) state.save(options.save);
+    if (stop) break;
+  }
+  progress.finish();
+
+  result.seconds = seconds_since(start);
+  result.test_accuracy = evaluate(*model, dataset, split.test, standardizer);
+  state.describe(result);
+  return result;
+}
+
+}  // namespace tritgrad

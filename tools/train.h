@@ -1,0 +1,42 @@
+// Training one model on one split: the job behind `tritgrad train`, `compare` and the tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/dataset.h"
+#include "engine/split.h"
+#include "tools/progress.h"
+#include "tools/run_result.h"
+
+namespace tritgrad {
+
+struct TrainOptions {
+  std::string data = "wdbc";
+  std::string model = "mlp:64,64";
+  std::string recipe = "votes";
+  std::vector<std::string> overrides;  // key=value, on the recipe
+  int epochs = 60;
+  std::int64_t batch = 32;
+  std::uint64_t seed = 1;
+  int folds = 0;            // 0: the fixed test split
+  double validation = 0.0;  // share of the training rows
+
+  std::string save;             // checkpoint, written after every epoch; empty: none
+  std::int64_t save_every = 0;  // also every so many steps; 0: no
+  std::string resume;           // checkpoint to continue from; empty: start anew
+  std::string log;              // one JSON object per epoch; empty: none
+  std::int64_t stop_after = 0;  // stop (and save) after so many steps in all; 0: never
+  bool quiet = false;
+};
+
+// Trains on split.train, watches split.val, and looks at split.test once, at the end.
+RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
+
+// The run that the options describe: the fixed split, or all folds and their mean.
+RunResult train(const Dataset& dataset, const TrainOptions& options);
+
+}  // namespace tritgrad
