@@ -59,6 +59,15 @@ Footprint& Footprint::operator+=(const Footprint& other) {
   return *this;
 }
 
+Footprint& Footprint::operator-=(const Footprint& other) {
+  weights -= other.weights;
+  scales -= other.scales;
+  residual -= other.residual;
+  moments -= other.moments;
+  gradients -= other.gradients;
+  return *this;
+}
+
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
   ModelFootprint model;
   model.gradients = recipe.gradients;

@@ -18,6 +18,7 @@ struct Footprint {
 
   std::int64_t total() const { return weights + scales + residual + moments + gradients; }
   Footprint& operator+=(const Footprint& other);
+  Footprint& operator-=(const Footprint& other);
   friend bool operator==(const Footprint&, const Footprint&) = default;
 };
 

@@ -1,0 +1,47 @@
+// Checkpoints: named planes of bytes and string metadata in one safetensors file.
+//
+// Saving replaces the file atomically and records hashes; loading verifies everything before the first
+// byte of the live state is touched.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/dtype.h"
+#include "engine/parameter.h"
+
+namespace tritgrad {
+
+// A stretch of live memory under the name that it has in a file.
+struct NamedPlane {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::span<std::byte> bytes;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+// "layers.0.weight/trits" and so on for all parameters, in order.
+std::vector<NamedPlane> parameter_planes(const ParameterStore& store);
+
+// SHA-256 over names and bytes of all parameter planes, as 64 hex digits: equal hashes, equal weights,
+// accumulators, scales, biases and statistics.
+std::string weights_sha256(const ParameterStore& store);
+
+void save_checkpoint(const std::string& path, const Metadata& metadata,
+                     const std::vector<NamedPlane>& planes);
+
+// Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes; else
+// Error says which one is missing, left over or different, and nothing is copied.
+Metadata load_checkpoint(const std::string& path, const std::vector<NamedPlane>& planes);
+
+// The metadata alone (all hashes are verified nevertheless).
+Metadata read_metadata(const std::string& path);
+
+// Copies single planes: for readers that need a part of a checkpoint.
+void load_planes(const std::string& path, const std::vector<NamedPlane>& planes);
+
+}  // namespace tritgrad

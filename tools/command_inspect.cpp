@@ -1,0 +1,195 @@
+// tritgrad inspect: where every byte goes.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "models/footprint.h"
+#include "tools/command_line.h"
+#include "tools/commands.h"
+#include "tools/numbers.h"
+#include "tools/table.h"
+#include "tools/training_state.h"
+
+namespace tritgrad {
+namespace {
+
+struct InspectOptions {
+  std::string checkpoint;
+  std::string model;
+  std::string recipe = "votes";
+  std::vector<std::string> overrides;
+  bool live = false;
+  std::string json;
+};
+
+std::vector<std::string> byte_cells(const Footprint& bytes) {
+  std::vector<std::string> cells;
+  for (std::int64_t n : {bytes.weights, bytes.scales, bytes.residual, bytes.moments,
+                         bytes.gradients, bytes.total()}) {
+    cells.push_back(n == 0 ? "-" : human_bytes(n));
+  }
+  return cells;
+}
+
+std::vector<std::string> ratio_cells(const ModelFootprint& f) {
+  std::vector<std::string> cells;
+  for (std::int64_t n : {f.total.weights, f.total.scales, f.total.residual, f.total.moments,
+                         f.total.gradients, f.total.total()}) {
+    cells.push_back(n == 0 ? "-" : fmt::format("{:.4f}", f.per_parameter(n)));
+  }
+  return cells;
+}
+
+std::vector<std::string> row(std::vector<std::string> head, const std::vector<std::string>& tail) {
+  head.insert(head.end(), tail.begin(), tail.end());
+  return head;
+}
+
+std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
+  Table table({{"tensor"}, {"shape"}, {"format"}, {"rule"},
+               {"weights", Align::kRight}, {"scales", Align::kRight}, {"residual", Align::kRight},
+               {"moments", Align::kRight}, {"gradients", Align::kRight}, {"total", Align::kRight},
+               {"B/weight", Align::kRight}});
+  for (const TensorFootprint& t : forecast.tensors) {
+    const double per_element =
+        static_cast<double>(t.bytes.total()) / static_cast<double>(t.spec.shape.size());
+    std::vector<std::string> cells =
+        row({t.spec.name, t.spec.shape.str(), std::string(format_name(t.spec.format.kind)),
+             t.rule.empty() ? "-" : t.rule},
+            byte_cells(t.bytes));
+    cells.push_back(fmt::format("{:.3f}", per_element));
+    table.add_row(cells);
+  }
+  table.add_section("");
+  const auto summary = [&](const char* name, std::vector<std::string> cells) {
+    cells = row({name, "", "", ""}, cells);
+    cells.push_back("");
+    table.add_row(cells);
+  };
+  summary("forecast", byte_cells(forecast.total));
+  if (live != nullptr) summary("live (ledger)", byte_cells(live->total));
+  summary("bytes per parameter", ratio_cells(forecast));
+  return table.render();
+}
+
+std::string explain(const ModelFootprint& f, const ModelFootprint* live) {
+  std::string text = fmt::format("\n{} parameters (scales are part of how a weight is stored and are not counted).\n",
+                                 human_count(f.parameters));
+  if (f.gradients == GradientPolicy::kKept) {
+    text += fmt::format("gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
+                        f.per_parameter(f.total.gradients),
+                        f.per_parameter(f.total.total() - f.total.gradients));
+  } else {
+    text += fmt::format("gradients: released, each is used as soon as it is complete; at most {} exist at one "
+                        "time ({:.4f} B/param, not in the table).\n",
+                        human_bytes(f.transient_gradient), f.per_parameter(f.transient_gradient));
+  }
+  if (live != nullptr) {
+    text += f.total == live->total
+                ? "forecast equals live bytes.\n"
+                : fmt::format("forecast and live bytes differ by {} bytes.\n",
+                              f.total.total() - live->total.total());
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Footprint& b) {
+  return {{"weights", b.weights}, {"scales", b.scales},       {"residual", b.residual},
+          {"moments", b.moments}, {"gradients", b.gradients}, {"total", b.total()}};
+}
+
+std::string to_json(const std::string& model, const Recipe& recipe, const ModelFootprint& f,
+                    const ModelFootprint* live) {
+  nlohmann::ordered_json json;
+  json["model"] = model;
+  json["recipe"] = recipe.name;
+  json["parameters"] = f.parameters;
+  json["gradient_policy"] = f.gradients == GradientPolicy::kKept ? "kept" : "released";
+  json["transient_gradient_bytes"] = f.transient_gradient;
+  json["forecast_bytes"] = to_json(f.total);
+  if (live != nullptr) json["live_bytes"] = to_json(live->total);
+  nlohmann::ordered_json per;
+  for (const auto& [key, value] : to_json(f.total).items()) {
+    per[key] = f.per_parameter(value.get<std::int64_t>());
+  }
+  json["bytes_per_parameter"] = per;
+  for (const TensorFootprint& t : f.tensors) {
+    json["tensors"].push_back({{"name", t.spec.name},
+                               {"role", role_name(t.spec.role)},
+                               {"rows", t.spec.shape.rows()},
+                               {"cols", t.spec.shape.cols()},
+                               {"format", format_name(t.spec.format.kind)},
+                               {"rule", t.rule},
+                               {"bytes", to_json(t.bytes)}});
+  }
+  return json.dump(2);
+}
+
+void print(const std::string& model, const Recipe& recipe, const ModelFootprint& forecast,
+           const ModelFootprint* live, const std::string& json) {
+  if (json != "-") {
+    fmt::print("{} with recipe {}\n\n{}{}", model, recipe.name, render(forecast, live),
+               explain(forecast, live));
+  }
+  write_json(json, to_json(model, recipe, forecast, live));
+}
+
+// What the ledger counts while a model and its optimizer exist, beside what existed before.
+ModelFootprint allocate_and_count(const std::string& spec, std::int64_t inputs, std::int64_t outputs,
+                                  const Recipe& recipe) {
+  const Footprint before = ledger_footprint();
+  const auto model = make_model(spec, inputs, outputs, recipe, 1);
+  Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
+  ModelFootprint live = live_footprint(*model, optimizer, recipe);
+  Footprint held = ledger_footprint();
+  held -= before;
+  live.total = held;
+  return live;
+}
+
+void run_inspect(InspectOptions& options) {
+  check(options.checkpoint.empty() != options.model.empty(),
+        "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect --help'");
+  if (!options.checkpoint.empty()) {
+    const SavedModel saved = saved_model(options.checkpoint);
+    const auto plan = plan_model(saved.model, saved.inputs, saved.outputs, saved.recipe);
+    const ModelFootprint forecast = forecast_footprint(plan, saved.recipe);
+    const ModelFootprint live =
+        allocate_and_count(saved.model, saved.inputs, saved.outputs, saved.recipe);
+    print(saved.model, saved.recipe, forecast, &live, options.json);
+    return;
+  }
+  const Recipe recipe = load_recipe(options.recipe, options.overrides);
+  const ModelFootprint forecast =
+      forecast_footprint(plan_model(options.model, 0, 0, recipe), recipe);
+  if (!options.live) {
+    print(options.model, recipe, forecast, nullptr, options.json);
+    return;
+  }
+  const ModelFootprint live = allocate_and_count(options.model, 0, 0, recipe);
+  print(options.model, recipe, forecast, &live, options.json);
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("inspect", "where every byte goes, by tensor and category");
+  auto options = std::make_shared<InspectOptions>();
+  command->add_option("CHECKPOINT", options->checkpoint, "file written by train --save");
+  command->add_option("--model", options->model,
+                      "all widths, such as mlp:784-512-512-10; nothing is allocated");
+  command->add_option("--recipe", options->recipe, "name or FILE.toml")->capture_default_str();
+  command->add_option("--set", options->overrides, "KEY=VALUE: override the recipe");
+  command->add_flag("--live", options->live,
+                    "with --model: also allocate the model and count its bytes");
+  command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad inspect --model mlp:784-512-512-10 --recipe votes --live\n"
+      "  tritgrad inspect --model mlp:8192-65536-65536-32768 --recipe latent8\n"
+      "  tritgrad inspect m.safetensors");
+  command->callback([options] { run_inspect(*options); });
+}
+
+}  // namespace tritgrad

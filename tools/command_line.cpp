@@ -1,0 +1,193 @@
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/atomic_file.h"
+#include "engine/nearest.h"
+#include "engine/open_dataset.h"
+#include "engine/parallel.h"
+
+namespace tritgrad {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// TOML values as command-line text; tables become dotted keys.
+void flatten(const toml::table& table, const std::string& prefix,
+             std::vector<std::pair<std::string, std::string>>& out) {
+  for (const auto& [key, node] : table) {
+    const std::string name = prefix + std::string(key.str());
+    if (const toml::table* inner = node.as_table()) {
+      flatten(*inner, name + ".", out);
+    } else if (const auto text = node.value<std::string>()) {
+      out.emplace_back(name, *text);
+    } else {
+      std::ostringstream value;
+      value << toml::node_view<const toml::node>(node);
+      out.emplace_back(name, value.str());
+    }
+  }
+}
+
+// The options in a configuration file: keys are option names; the table [set] overrides the recipe.
+std::vector<std::string> config_arguments(const std::string& path, const CLI::App& command) {
+  toml::table table;
+  try {
+    table = toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    fail("configuration file '", path, "', line ", error.source().begin.line, ": ",
+         error.description());
+  }
+  std::vector<std::pair<std::string, std::string>> values;
+  flatten(table, "", values);
+  const std::vector<std::string> known = option_names(command);
+  std::vector<std::string> arguments;
+  for (const auto& [key, value] : values) {
+    if (key.starts_with("set.")) {
+      arguments.insert(arguments.end(), {"--set", key.substr(4) + "=" + value});
+      continue;
+    }
+    const std::string option = "--" + key;
+    check(std::find(known.begin(), known.end(), option) != known.end(), "configuration file '",
+          path, "': unknown key '", key, "'", did_you_mean(option, known));
+    const CLI::Option* found = command.get_option(option);
+    if (found->get_items_expected_max() == 0) {
+      if (value == "true") arguments.push_back(option);
+    } else {
+      arguments.push_back(option + "=" + value);
+    }
+  }
+  return arguments;
+}
+
+// Replaces --config FILE by the options in the file, in front of the command's own.
+std::vector<std::string> expand_config(std::vector<std::string> arguments, const CLI::App& app) {
+  const auto names = command_names(app);
+  const auto command = std::find_if(arguments.begin(), arguments.end(), [&](const std::string& a) {
+    return std::find(names.begin(), names.end(), a) != names.end();
+  });
+  if (command == arguments.end()) return arguments;
+  const auto config = std::find_if(command, arguments.end(), [](const std::string& a) {
+    return a == "--config" || a.starts_with("--config=");
+  });
+  if (config == arguments.end()) return arguments;
+  const bool inline_value = config->size() > 8;
+  check(inline_value || config + 1 != arguments.end(), "--config: a file name is missing");
+  const std::string path = inline_value ? config->substr(9) : *(config + 1);
+  const std::vector<std::string> inserted =
+      config_arguments(path, *app.get_subcommand(*command));
+  const auto position = command - arguments.begin();
+  arguments.erase(config, config + (inline_value ? 1 : 2));
+  arguments.insert(arguments.begin() + position + 1, inserted.begin(), inserted.end());
+  return arguments;
+}
+
+[[noreturn]] void explain_extras(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    const std::vector<std::string> extras = command->remaining(true);
+    if (extras.empty()) continue;
+    const std::string word = extras.front().substr(0, extras.front().find('='));
+    fail("unknown ", word.starts_with("-") ? "option '" : "argument '", word, "' of '",
+         command->get_name(), "'", did_you_mean(word, option_names(*command)));
+  }
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  fail("unknown command '", word, "'", did_you_mean(word, command_names(app)));
+}
+
+}  // namespace
+
+int run_command_line(CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  arguments = expand_config(std::move(arguments), app);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::Success& request) {  // --help, --version
+    return app.exit(request);
+  } catch (const CLI::ExtrasError&) {
+    explain_extras(app, arguments);
+  } catch (const CLI::RequiredError& error) {
+    if (!arguments.empty() && app.get_subcommands().empty()) explain_extras(app, arguments);
+    fail(error.what(), "; see 'tritgrad --help'");
+  } catch (const CLI::ParseError& error) {
+    fail(error.what());
+  }
+  return 0;
+}
+
+void add_data_options(CLI::App& command, CommonOptions& options) {
+  command.option_defaults()->take_last();
+  command.add_option("--data", options.train.data,
+                     "iris, wdbc, digits, wine, mnist, fashion-mnist, FILE.csv, a folder of IDX "
+                     "files, or X.npy,Y.npy")
+      ->capture_default_str();
+  command.add_option("--cache", options.cache,
+                     "folder of fetched data [TRITGRAD_DATA, else the user's cache folder]");
+  command.add_option("--label", options.csv.label,
+                     "label column of a CSV file: name, or number from 0 (-1 = last) [last]");
+  command.add_option("--header", options.csv.header, "CSV header line: auto, yes or no")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "threads; results do not depend on it [all]");
+  command.add_option("--config", "FILE.toml with options as keys; [set] overrides the recipe");
+}
+
+void add_training_options(CLI::App& command, CommonOptions& options) {
+  TrainOptions& train = options.train;
+  command.option_defaults()->take_last();
+  command.add_option("--model", train.model,
+                     "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
+                     "tanh][:dropout=P]")
+      ->capture_default_str();
+  command.add_option("--epochs", train.epochs, "passes over the training rows")
+      ->capture_default_str()->check(CLI::Range(1, 1000000));
+  command.add_option("--batch", train.batch, "rows per step")
+      ->capture_default_str()->check(CLI::Range(1, 1000000));
+  command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
+  command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")
+      ->check(CLI::Range(2, 1000));
+  command.add_option("--val", train.validation, "share of the training rows held out to watch")
+      ->check(CLI::Range(0.0, 0.9));
+  command.add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
+      ->take_all();
+  command.add_option("--json", options.json, "write the result as JSON to FILE, - = standard output");
+  command.add_flag("--quiet", train.quiet, "no progress, no summary");
+}
+
+void apply(CommonOptions& options) {
+  check(options.threads >= 0, "--threads: ", options.threads, " is not a positive number");
+  if (options.threads > 0) set_thread_count(options.threads);
+  if (!options.lr.empty()) options.train.overrides.push_back("weight.lr=" + options.lr);
+}
+
+Dataset open_data(const CommonOptions& options) {
+  return open_dataset(options.train.data, {.cache = options.cache, .csv = options.csv});
+}
+
+void write_json(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  if (path == "-") {
+    fmt::print("{}\n", text);
+    return;
+  }
+  replace_file(path, text + "\n");
+}
+
+}  // namespace tritgrad

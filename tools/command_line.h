@@ -1,0 +1,36 @@
+// How the program reads its arguments: configuration files, mistyped names, options in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/train.h"
+
+namespace tritgrad {
+
+// Parses and runs. `--config FILE.toml` of a command stands for the options that the file holds; options
+// given on the command line win. Returns the exit code; throws Error with one sentence.
+int run_command_line(CLI::App& app, int argc, char** argv);
+
+// Options in common, bound to what they fill in.
+struct CommonOptions {
+  TrainOptions train;
+  CsvOptions csv;
+  std::string cache;
+  std::string lr;
+  int threads = 0;
+  std::string json;
+};
+
+void add_data_options(CLI::App& command, CommonOptions& options);
+void add_training_options(CLI::App& command, CommonOptions& options);
+
+// Applies --threads and --lr, opens --data.
+void apply(CommonOptions& options);
+Dataset open_data(const CommonOptions& options);
+
+// Writes `text` and a newline to the file, or to standard output for "-"; does nothing for "".
+void write_json(const std::string& path, const std::string& text);
+
+}  // namespace tritgrad

@@ -1,0 +1,127 @@
+// tritgrad train, tritgrad eval
+#include <fmt/format.h>
+
+#include "engine/checkpoint.h"
+#include "tools/command_line.h"
+#include "tools/commands.h"
+#include "tools/evaluate.h"
+#include "tools/numbers.h"
+#include "tools/training_state.h"
+
+namespace tritgrad {
+namespace {
+
+void print_summary(const RunResult& r) {
+  fmt::print("{} on {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data, r.model,
+             r.seed, r.epochs, r.steps, r.seconds);
+  if (r.test_accuracy) {
+    const std::string spread =
+        r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
+    const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
+    fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
+  }
+  if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
+  fmt::print("  train loss     {:.4f} nats\n", r.train_loss);
+  if (r.zero_fraction) {
+    fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
+               r.flips_per_step);
+  }
+  const BytesPerParameter& b = r.bytes_per_parameter;
+  fmt::print("  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
+             "gradients {:.3f}\n",
+             b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
+  fmt::print("  peak live      {} ({} parameters)\n", human_bytes(r.peak_live_bytes),
+             human_count(r.parameters));
+  fmt::print("  weights sha256 {}\n", r.weights_sha256);
+}
+
+// Options that a resumed run takes from its checkpoint must not be contradicted.
+void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
+  TrainOptions saved = saved_options(options.train.resume);
+  const auto keep = [&](const char* name, auto& value, const auto& saved_value) {
+    if (command.count(name) > 0) {
+      check(value == saved_value, name, ": '", value, "' contradicts the checkpoint '",
+            options.train.resume, "', which has '", saved_value, "'; leave the option out");
+    }
+    value = saved_value;
+  };
+  TrainOptions& train = options.train;
+  keep("--data", train.data, saved.data);
+  keep("--model", train.model, saved.model);
+  keep("--recipe", train.recipe, saved.recipe);
+  keep("--batch", train.batch, saved.batch);
+  keep("--seed", train.seed, saved.seed);
+  keep("--val", train.validation, saved.validation);
+  if (command.count("--epochs") == 0) train.epochs = saved.epochs;
+  check(command.count("--set") == 0 && command.count("--lr") == 0,
+        "--set and --lr cannot change a resumed run; leave them out");
+  train.overrides = saved.overrides;
+}
+
+void run_train(const CLI::App& command, CommonOptions& options) {
+  apply(options);
+  TrainOptions& train_options = options.train;
+  if (!train_options.resume.empty()) adopt_checkpoint(command, options);
+  check(train_options.save_every == 0 || !train_options.save.empty(),
+        "--save-every needs --save FILE");
+  const RunResult result = train(open_data(options), train_options);
+  write_json(options.json, to_json(result));
+  if (!train_options.quiet && options.json != "-") print_summary(result);
+}
+
+void run_eval(const std::string& path, CommonOptions& options, bool data_given) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  TrainOptions saved = saved_options(path);
+  if (data_given) saved.data = options.train.data;
+  options.train = saved;
+  const Dataset dataset = open_data(options);
+  const Evaluation evaluation = evaluate_checkpoint(path, dataset, saved);
+  if (options.json != "-") {
+    fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({} rows)\n", path, saved.recipe,
+               saved.data, evaluation.steps, 100.0 * evaluation.accuracy, evaluation.rows);
+  }
+  write_json(options.json, to_json(evaluation));
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "train one model; say how good and how big it is");
+  auto options = std::make_shared<CommonOptions>();
+  TrainOptions& train = options->train;
+  add_data_options(*command, *options);
+  add_training_options(*command, *options);
+  command->add_option("--recipe", train.recipe, "name (see 'tritgrad recipes') or FILE.toml")
+      ->capture_default_str();
+  command->add_option("--seed", train.seed, "start of weights, order of rows, rounding")
+      ->capture_default_str();
+  command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
+  command->add_option("--save-every", train.save_every, "also save every so many steps")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--resume", train.resume, "continue from checkpoint FILE, bit for bit");
+  command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--log", train.log, "append one JSON object per epoch to FILE.jsonl");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad train --data wdbc --model mlp:64,64 --recipe votes --folds 5 --json -\n"
+      "  tritgrad train --data mnist --model mlp:512,512 --recipe latent8 --epochs 3 --save m.safetensors\n"
+      "  tritgrad train --data table.csv --label diagnosis --recipe votes --set weight.threshold=31");
+  command->callback([command, options] { run_train(*command, *options); });
+}
+
+void add_eval_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("eval", "test accuracy of a checkpoint");
+  auto options = std::make_shared<CommonOptions>();
+  auto path = std::make_shared<std::string>();
+  command->add_option("CHECKPOINT", *path, "file written by train --save")->required();
+  add_data_options(*command, *options);
+  command->add_option("--json", options->json, "write the result as JSON to FILE, - = standard output");
+  command->footer("Example:\n  tritgrad eval m.safetensors\n"
+                  "The data are those that the checkpoint was trained on, unless --data names others.");
+  command->callback([command, options, path] {
+    run_eval(*path, *options, command->count("--data") > 0);
+  });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,15 @@
+// The commands of the tritgrad program. Each add_* declares its options and what runs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tritgrad {
+
+void add_train_command(CLI::App& app);
+void add_eval_command(CLI::App& app);
+void add_compare_command(CLI::App& app);
+void add_inspect_command(CLI::App& app);
+void add_recipes_command(CLI::App& app);
+void add_data_command(CLI::App& app);
+
+}  // namespace tritgrad

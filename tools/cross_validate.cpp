@@ -1,0 +1,70 @@
+// The run that the options describe: one split, or the mean over folds.
+#include <cmath>
+
+#include "engine/hash.h"
+#include "tools/train.h"
+
+namespace tritgrad {
+namespace {
+
+Split split_of(const Dataset& dataset, const TrainOptions& options, int fold) {
+  Split split = options.folds > 0 ? fold_split(dataset, options.folds, fold, options.seed)
+                                  : fixed_split(dataset);
+  if (options.validation > 0.0) carve_validation(split, dataset, options.validation);
+  return split;
+}
+
+// Means over folds; counts are added, the peak is the largest, the hash is that of all hashes.
+RunResult join(const std::vector<RunResult>& folds) {
+  RunResult joined = folds.front();
+  const double n = static_cast<double>(folds.size());
+  const auto mean = [&](auto&& get) {
+    double sum = 0.0;
+    for (const RunResult& fold : folds) sum += get(fold);
+    return sum / n;
+  };
+  joined.folds = static_cast<int>(folds.size());
+  joined.test_accuracy = mean([](const RunResult& r) { return *r.test_accuracy; });
+  const double variance = mean([&](const RunResult& r) {
+    return std::pow(*r.test_accuracy - *joined.test_accuracy, 2);
+  });
+  joined.test_accuracy_std = std::sqrt(variance * n / (n - 1.0));
+  joined.train_loss = mean([](const RunResult& r) { return r.train_loss; });
+  joined.flips_per_step = mean([](const RunResult& r) { return r.flips_per_step; });
+  if (joined.zero_fraction) joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
+  if (joined.val_accuracy) joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
+  joined.seconds = 0.0;
+  joined.steps = 0;
+  std::string hashes;
+  for (const RunResult& fold : folds) {
+    joined.seconds += fold.seconds;
+    joined.steps += fold.steps;
+    joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);
+    hashes += fold.weights_sha256;
+  }
+  joined.weights_sha256 = sha256_hex(std::as_bytes(std::span(hashes)));
+  for (std::size_t epoch = 0; epoch < joined.curve.size(); ++epoch) {
+    EpochPoint& point = joined.curve[epoch];
+    point.train_loss = mean([&](const RunResult& r) { return r.curve[epoch].train_loss; });
+    point.train_accuracy = mean([&](const RunResult& r) { return r.curve[epoch].train_accuracy; });
+    if (point.val_accuracy) {
+      point.val_accuracy = mean([&](const RunResult& r) { return *r.curve[epoch].val_accuracy; });
+    }
+  }
+  return joined;
+}
+
+}  // namespace
+
+RunResult train(const Dataset& dataset, const TrainOptions& options) {
+  if (options.folds == 0) return train(dataset, split_of(dataset, options, 0), options);
+  check(options.save.empty() && options.resume.empty() && options.log.empty(),
+        "--folds trains one model per fold; --save, --resume and --log need a single one");
+  std::vector<RunResult> folds;
+  for (int fold = 0; fold < options.folds; ++fold) {
+    folds.push_back(train(dataset, split_of(dataset, options, fold), options));
+  }
+  return join(folds);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,241 @@
+#include "tools/training_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/evaluate.h"
+
+namespace tritgrad {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kFormatVersion = "1";
+
+Json to_json(const EpochPoint& point) {
+  return {point.epoch, point.train_loss, point.train_accuracy,
+          point.val_accuracy ? Json(*point.val_accuracy) : Json(nullptr)};
+}
+
+EpochPoint point_from(const Json& json) {
+  EpochPoint point{json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>(), {}};
+  if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
+  return point;
+}
+
+const std::string& value(const Metadata& metadata, const std::string& path, const char* key) {
+  const auto found = metadata.find(key);
+  check(found != metadata.end(), "checkpoint '", path, "': metadata '", key,
+        "' is missing; it was not written by 'tritgrad train --save'");
+  return found->second;
+}
+
+// Checkpoints of other programs, or of a later format, must fail here and with one sentence.
+Json run_json(const Metadata& metadata, const std::string& path) {
+  const std::string& version = value(metadata, path, "tritgrad.format");
+  check(version == kFormatVersion, "checkpoint '", path, "': format version ", version,
+        " is not supported, expected ", kFormatVersion, "; use the tritgrad that wrote it");
+  try {
+    return Json::parse(value(metadata, path, "tritgrad.run"));
+  } catch (const Json::exception& error) {
+    fail("checkpoint '", path, "': metadata 'tritgrad.run' is not valid JSON: ", error.what());
+  }
+}
+
+template <typename T>
+T field(const Json& json, const std::string& path, const char* key) {
+  try {
+    return json.at(key).get<T>();
+  } catch (const Json::exception&) {
+    fail("checkpoint '", path, "': metadata field '", key, "' is missing or has the wrong type");
+  }
+}
+
+std::span<std::byte> bytes_of(std::vector<float>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
+                         std::vector<NamedPlane>& planes) {
+  const auto n = static_cast<std::int64_t>(means.size());
+  planes.push_back({"data/mean", DType::kF32, {n}, bytes_of(means)});
+  planes.push_back({"data/inverse_std", DType::kF32, {n}, bytes_of(inverse_stds)});
+}
+
+}  // namespace
+
+TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
+                             const Standardizer& standardizer, const Dataset& dataset,
+                             const TrainOptions& options, const Recipe& recipe)
+    : model_(&model),
+      optimizer_(&optimizer),
+      loader_(&loader),
+      dataset_(&dataset),
+      options_(options),
+      recipe_(recipe),
+      means_(standardizer.means()),
+      inverse_stds_(standardizer.inverse_stds()) {}
+
+void TrainingState::end_epoch(std::optional<double> val_accuracy) {
+  const double rows = static_cast<double>(sums_.rows);
+  curve_.push_back({static_cast<double>(curve_.size() + 1), sums_.loss / rows,
+                    static_cast<double>(sums_.correct) / rows, val_accuracy});
+  total_flips_ += sums_.flips;
+  sums_ = {};
+}
+
+std::vector<NamedPlane> TrainingState::planes() {
+  std::vector<NamedPlane> planes = parameter_planes(model_->parameters());
+  for (const StatePlane& plane : optimizer_->state()) {
+    const auto count = static_cast<std::int64_t>(plane.bytes.size()) / dtype_bytes(plane.dtype);
+    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
+  }
+  standardizer_planes(means_, inverse_stds_, planes);
+  return planes;
+}
+
+Metadata TrainingState::metadata() {
+  Json run;
+  run["data"] = options_.data;
+  run["model"] = options_.model;
+  run["recipe"] = options_.recipe;
+  run["overrides"] = options_.overrides;
+  run["epochs"] = options_.epochs;
+  run["batch"] = options_.batch;
+  run["seed"] = options_.seed;
+  run["validation"] = options_.validation;
+  run["inputs"] = dataset_->features;
+  run["outputs"] = dataset_->class_names.size();
+  run["class_names"] = dataset_->class_names;
+  run["step"] = optimizer_->steps_done();
+  run["total_steps"] = optimizer_->total_steps();
+  run["cursor"] = {loader_->cursor().epoch, loader_->cursor().position};
+  run["sums"] = {sums_.loss, sums_.correct, sums_.rows, sums_.flips, total_flips_};
+  run["curve"] = Json::array();
+  for (const EpochPoint& point : curve_) run["curve"].push_back(to_json(point));
+  return {{"tritgrad.format", kFormatVersion},
+          {"tritgrad.version", TRITGRAD_VERSION},
+          {"tritgrad.run", run.dump()},
+          {"tritgrad.recipe", recipe_.toml}};
+}
+
+void TrainingState::save(const std::string& path) { save_checkpoint(path, metadata(), planes()); }
+
+void TrainingState::load(const std::string& path) {
+  const Json run = run_json(read_metadata(path), path);
+  const auto saved_data = field<std::string>(run, path, "data");
+  check(field<std::int64_t>(run, path, "inputs") == dataset_->features &&
+            field<std::size_t>(run, path, "outputs") == dataset_->class_names.size(),
+        "checkpoint '", path, "': it was trained on '", saved_data, "', which has other features or "
+        "classes than '", dataset_->name, "'");
+  const auto sums = field<std::vector<double>>(run, path, "sums");
+  const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
+  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
+        "': metadata field 'sums' or 'cursor' has the wrong length");
+  std::vector<EpochPoint> curve;
+  for (const Json& point : field<Json>(run, path, "curve")) curve.push_back(point_from(point));
+
+  load_checkpoint(path, planes());
+  optimizer_->set_steps_done(field<std::int64_t>(run, path, "step"));
+  loader_->set_cursor({cursor[0], cursor[1]});
+  sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+           static_cast<std::int64_t>(sums[3])};
+  total_flips_ = static_cast<std::int64_t>(sums[4]);
+  curve_ = std::move(curve);
+}
+
+void TrainingState::describe(RunResult& result) {
+  const Footprint bytes = live_footprint(*model_, *optimizer_, recipe_).total;
+  const auto per_parameter = [&](std::int64_t n) {
+    return static_cast<double>(n) / static_cast<double>(result.parameters);
+  };
+  result.bytes_per_parameter = {per_parameter(bytes.weights), per_parameter(bytes.scales),
+                                per_parameter(bytes.residual), per_parameter(bytes.moments),
+                                per_parameter(bytes.gradients)};
+  result.peak_live_bytes = ledger::peak_total();
+  result.steps = optimizer_->steps_done();
+  result.curve = curve_;
+  if (!curve_.empty()) {
+    result.train_loss = curve_.back().train_loss;
+    result.val_accuracy = curve_.back().val_accuracy;
+  }
+  std::int64_t zeros = 0;
+  std::int64_t trits = 0;
+  for (const Parameter& parameter : model_->parameters()) {
+    if (!parameter.spec().format.is_ternary()) continue;
+    zeros += count_zeros(parameter.storage());
+    trits += parameter.shape().size();
+  }
+  if (trits > 0) {
+    result.zero_fraction = static_cast<double>(zeros) / static_cast<double>(trits);
+    result.flips_per_step = static_cast<double>(total_flips_ + sums_.flips) /
+                            static_cast<double>(std::max<std::int64_t>(1, result.steps));
+  }
+  result.weights_sha256 = weights_sha256(model_->parameters());
+}
+
+RunResult describe_run(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,
+                       const Model& model) {
+  RunResult result;
+  result.data = dataset.name;
+  result.model = options.model;
+  result.recipe = recipe.name;
+  result.seed = options.seed;
+  result.epochs = options.epochs;
+  result.parameters = model.parameters().parameter_count();
+  return result;
+}
+
+TrainOptions saved_options(const std::string& path) {
+  const Json run = run_json(read_metadata(path), path);
+  TrainOptions options;
+  options.data = field<std::string>(run, path, "data");
+  options.model = field<std::string>(run, path, "model");
+  options.recipe = field<std::string>(run, path, "recipe");
+  options.overrides = field<std::vector<std::string>>(run, path, "overrides");
+  options.epochs = field<int>(run, path, "epochs");
+  options.batch = field<std::int64_t>(run, path, "batch");
+  options.seed = field<std::uint64_t>(run, path, "seed");
+  options.validation = field<double>(run, path, "validation");
+  return options;
+}
+
+SavedModel saved_model(const std::string& path) {
+  const Metadata metadata = read_metadata(path);
+  const Json run = run_json(metadata, path);
+  return {field<std::string>(run, path, "model"), field<std::int64_t>(run, path, "inputs"),
+          field<std::int64_t>(run, path, "outputs"),
+          parse_recipe(value(metadata, path, "tritgrad.recipe"), "checkpoint '" + path + "'")};
+}
+
+Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
+                               const TrainOptions& options) {
+  const SavedModel saved = saved_model(path);
+  check(saved.inputs == dataset.features, "checkpoint '", path, "': its model has ", saved.inputs,
+        " inputs but '", dataset.name, "' has ", dataset.features, " features");
+  check(saved.outputs == static_cast<std::int64_t>(dataset.class_names.size()), "checkpoint '", path,
+        "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
+        dataset.class_names.size(), " classes");
+  const auto model = make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
+  std::vector<float> means(static_cast<std::size_t>(dataset.features));
+  std::vector<float> inverse_stds(means.size());
+  std::vector<NamedPlane> planes = parameter_planes(model->parameters());
+  standardizer_planes(means, inverse_stds, planes);
+  load_planes(path, planes);
+
+  const Split split = fixed_split(dataset);
+  const Standardizer standardizer(means, inverse_stds);
+  const Json run = run_json(read_metadata(path), path);
+  return {path, dataset.name, *evaluate(*model, dataset, split.test, standardizer),
+          static_cast<std::int64_t>(split.test.size()), field<std::int64_t>(run, path, "step")};
+}
+
+std::string to_json(const Evaluation& evaluation) {
+  return nlohmann::ordered_json{{"checkpoint", evaluation.checkpoint},
+                                {"data", evaluation.data},
+                                {"test_accuracy", evaluation.accuracy},
+                                {"rows", evaluation.rows},
+                                {"steps", evaluation.steps}}
+      .dump();
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,85 @@
+// Everything that changes while training, and its checkpoint.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint.h"
+#include "engine/dataset.h"
+#include "engine/loader.h"
+#include "engine/standardizer.h"
+#include "models/footprint.h"
+#include "tools/run_result.h"
+#include "tools/train.h"
+
+namespace tritgrad {
+
+// Running sums over the current epoch, and flips over the whole run.
+struct EpochSums {
+  double loss = 0.0;  // weighted by rows
+  std::int64_t correct = 0;
+  std::int64_t rows = 0;
+  std::int64_t flips = 0;
+};
+
+class TrainingState {
+ public:
+  TrainingState(Model& model, Optimizer& optimizer, Loader& loader, const Standardizer& standardizer,
+                const Dataset& dataset, const TrainOptions& options, const Recipe& recipe);
+
+  EpochSums& sums() { return sums_; }
+  const std::vector<EpochPoint>& curve() const { return curve_; }
+  // Appends the epoch's means to the curve and starts new sums.
+  void end_epoch(std::optional<double> val_accuracy);
+
+  // A run that is saved, loaded into fresh objects and continued ends with the same bits as one that
+  // was not interrupted.
+  void save(const std::string& path);
+  void load(const std::string& path);
+
+  // Fills in what the state knows: losses, counts, bytes, hash.
+  void describe(RunResult& result);
+
+ private:
+  std::vector<NamedPlane> planes();
+  Metadata metadata();
+
+  Model* model_;
+  Optimizer* optimizer_;
+  Loader* loader_;
+  const Dataset* dataset_;
+  TrainOptions options_;
+  Recipe recipe_;
+  std::vector<float> means_;
+  std::vector<float> inverse_stds_;
+  EpochSums sums_;
+  std::int64_t total_flips_ = 0;
+  std::vector<EpochPoint> curve_;
+};
+
+// A result with everything that is known before training.
+RunResult describe_run(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,
+                       const Model& model);
+
+// The options that a checkpoint was trained with.
+TrainOptions saved_options(const std::string& path);
+
+struct SavedModel {
+  std::string model;
+  std::int64_t inputs, outputs;
+  Recipe recipe;
+};
+SavedModel saved_model(const std::string& path);
+
+struct Evaluation {
+  std::string checkpoint, data;
+  double accuracy;
+  std::int64_t rows, steps;
+};
+// Accuracy of a checkpoint on the test rows of `dataset`, standardised as in training.
+Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
+                               const TrainOptions& options);
+std::string to_json(const Evaluation& evaluation);
+
+}  // namespace tritgrad
