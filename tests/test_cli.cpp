@@ -1,0 +1,235 @@
+// The program as a user meets it: what it prints, what it refuses, with which exit code.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tritgrad::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Result {
+  int exit_code;
+  std::string out, err;
+};
+
+// A folder of its own for each test case.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("tritgrad-cli-" + std::to_string(::getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Result run(const std::string& arguments) {
+  const Folder& folder = *new Folder;
+  const std::string out = folder / "stdout", err = folder / "stderr";
+  const std::string command = std::string("'") + TRITGRAD_BINARY + "' " + arguments + " >'" + out +
+                              "' 2>'" + err + "' </dev/null";
+  const int status = std::system(command.c_str());
+  Result result{WEXITSTATUS(status), read(out), read(err)};
+  delete &folder;
+  return result;
+}
+
+// Refused: exit code 1, nothing on stdout, one line on stderr that contains `part`.
+void check_refused(const std::string& arguments, const std::string& part) {
+  CAPTURE(arguments);
+  const Result result = run(arguments);
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 1);
+  CHECK(result.out.empty());
+  CHECK(result.err.starts_with("tritgrad: "));
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  CHECK(result.err.find(part) != std::string::npos);
+}
+
+const std::string kQuick = "train --data iris --model mlp:8 --epochs 2 ";
+
+}  // namespace
+
+TEST_CASE("cli: train --json prints one object with every key") {
+  const Result result = run(kQuick + "--recipe votes --val 0.2 --json -");
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.empty());  // no progress in a pipe
+  const Json json = Json::parse(result.out);
+  for (const char* key : {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "parameters",
+                          "train_loss", "val_accuracy", "test_accuracy", "zero_fraction",
+                          "flips_per_step", "bytes_per_parameter", "peak_live_bytes",
+                          "weights_sha256"}) {
+    CAPTURE(key);
+    CHECK(json.contains(key));
+  }
+  for (const char* key : {"weights", "scales", "residual", "moments", "gradients", "total"}) {
+    CHECK(json["bytes_per_parameter"][key].is_number());
+  }
+  CHECK(json["weights_sha256"].get<std::string>().size() == 64);
+  CHECK(json["val_accuracy"].is_number());
+  CHECK(json["steps"] == 2 * 3);  // 150 - 30 test - 24 validation = 96 rows in batches of 32
+}
+
+TEST_CASE("cli: the same command twice, and with other threads, prints the same hash") {
+  const auto hash = [](const std::string& more) {
+    return Json::parse(run(kQuick + "--json - " + more).out)["weights_sha256"].get<std::string>();
+  };
+  const std::string first = hash("");
+  CHECK(hash("") == first);
+  CHECK(hash("--threads 1") == first);
+  CHECK(hash("--threads 2") == first);
+  CHECK(hash("--seed 2") != first);
+}
+
+TEST_CASE("cli: save, eval, inspect, resume") {
+  const Folder folder;
+  const std::string file = folder / "m.safetensors";
+  REQUIRE(run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json")).exit_code == 0);
+  const Json trained = Json::parse(read(folder / "r.json"));
+  const Result eval = run("eval " + file + " --json -");
+  REQUIRE(eval.exit_code == 0);
+  CHECK(Json::parse(eval.out)["test_accuracy"] == trained["test_accuracy"]);
+  const Result inspected = run("inspect " + file + " --json -");
+  REQUIRE(inspected.exit_code == 0);
+  const Json bytes = Json::parse(inspected.out);
+  CHECK(bytes["forecast_bytes"] == bytes["live_bytes"]);
+  CHECK(run("inspect " + file).out.find("forecast equals live bytes") != std::string::npos);
+
+  const Result resumed = run("train --resume " + file + " --json -");
+  REQUIRE(resumed.exit_code == 0);
+  const Result whole = run(kQuick + "--json -");
+  CHECK(Json::parse(resumed.out)["weights_sha256"] == Json::parse(whole.out)["weights_sha256"]);
+  check_refused("train --resume " + file + " --model mlp:9", "contradicts the checkpoint");
+  check_refused("train --resume " + file + " --lr 0.1", "leave them out");
+}
+
+TEST_CASE("cli: inspect at a size nobody can allocate") {
+  const Result result = run("inspect --model mlp:8192-65536-65536-32768 --recipe latent8 --json -");
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["parameters"].get<double>() > 6.9e9);
+  CHECK(json["bytes_per_parameter"]["total"].get<double>() < 1.1);
+  CHECK(json["gradient_policy"] == "released");
+}
+
+TEST_CASE("cli: compare prints a table and writes one self-contained page") {
+  const Folder folder;
+  const Result result = run("compare --data iris --model mlp:8 --epochs 2 --seeds 2 --recipes "
+                            "master,latent8 --report " + (folder / "r.html"));
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.find("latent8") != std::string::npos);
+  CHECK(result.out.find(folder / "r.html") != std::string::npos);
+  const std::string page = read(folder / "r.html");
+  CHECK(page.find("<svg") != std::string::npos);
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("src=\"http") == std::string::npos);
+}
+
+TEST_CASE("cli: recipes, data and help") {
+  CHECK(run("recipes").out.find("latent8") != std::string::npos);
+  CHECK(run("recipes list").out == run("recipes").out);
+  const Result shown = run("recipes show votes --set weight.lr=0.5");
+  CHECK(shown.out.find("lr = 0.5") != std::string::npos);
+  CHECK(run("data").out.find("wdbc") != std::string::npos);
+  CHECK(run("data list").exit_code == 0);
+  for (const char* command : {"", "train", "eval", "compare", "inspect", "recipes", "data", "data fetch"}) {
+    CAPTURE(command);
+    const Result help = run(std::string(command) + " --help");
+    CHECK(help.exit_code == 0);
+    CHECK(help.out.find("Example") != std::string::npos);
+  }
+  CHECK(run("--version").out.starts_with(TRITGRAD_VERSION));
+}
+
+TEST_CASE("cli: a configuration file stands for options; the command line wins") {
+  const Folder folder;
+  folder.write("run.toml", "data = \"iris\"\nmodel = \"mlp:8\"\nepochs = 2\nrecipe = \"votes\"\n"
+                           "[set.weight]\nlr = 0.125\n");
+  const std::string config = "train --config " + (folder / "run.toml") + " --json - ";
+  const Json from_file = Json::parse(run(config).out);
+  CHECK(from_file["epochs"] == 2);
+  const Json expected =
+      Json::parse(run(kQuick + "--recipe votes --set weight.lr=0.125 --json -").out);
+  CHECK(from_file["weights_sha256"] == expected["weights_sha256"]);
+  CHECK(Json::parse(run(config + "--epochs 1").out)["epochs"] == 1);
+  folder.write("bad.toml", "epoch = 2\n");
+  check_refused("train --config " + (folder / "bad.toml"), "did you mean");
+  folder.write("bad.toml", "epochs = = 2\n");
+  check_refused("train --config " + (folder / "bad.toml"), "line 1");
+  check_refused("train --config " + (folder / "absent.toml"), "absent.toml");
+}
+
+TEST_CASE("cli: mistyped names are refused with the nearest one") {
+  check_refused("trian", "train");
+  check_refused("train --epoch 3", "--epochs");
+  check_refused("train --data wbdc", "wdbc");
+  check_refused("train --recipe vote", "votes");
+  check_refused("compare --recipes master,latent", "latent8");
+  check_refused("train --data iris --model mpl:8", "mlp:");
+  check_refused("train --set weight.lrr=1", "lr");
+  check_refused("train --epochs 0", "epochs");
+  check_refused("train --epochs many", "epochs");
+  check_refused("train --data iris --model mlp:5-8-3", "4 features");
+  check_refused("inspect", "inspect: give either");
+  check_refused("data fetch minst", "mnist");
+  check_refused("train --folds 5 --save x", "--folds");
+}
+
+TEST_CASE("cli: bad data files are refused with file, place, what was found and what is wanted") {
+  const Folder folder;
+  const auto csv = [&](const std::string& text, const std::string& part, const std::string& more = "") {
+    folder.write("t.csv", text);
+    check_refused("train --data " + (folder / "t.csv") + " --model mlp:4 " + more, part);
+  };
+  check_refused("train --data " + (folder / "absent.csv"), "absent.csv");
+  csv("", "empty");
+  csv("a,b,y\n", "t.csv");
+  csv("a,b,y\n1,2,0\n1,2\n3,4,1\n", "line 3");
+  csv("a,b,y\n1,2,0\n1,x,1\n3,4,1\n", "line 3");
+  csv("a,b,y\n1,2,0\n1,nan,1\n3,4,1\n", "line 3");
+  csv("a,b,y\n1,2,0\n1,inf,1\n3,4,1\n", "line 3");
+  csv("a,b,y\n1,2,0\n1,3,0\n3,4,0\n", "class");
+  csv("a,b,y\n1,2,0\n1,3,1\n3,4,0\n", "label", "--label yy");
+}
+
+TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is written") {
+  const Folder folder;
+  const std::string file = folder / "m.safetensors";
+  REQUIRE(run(kQuick + "--quiet --save " + file).exit_code == 0);
+  const std::string good = read(file);
+  const std::string out = folder / "out.json";
+  std::string bad = good;
+  bad[bad.size() - 5] = static_cast<char>(bad[bad.size() - 5] ^ 4);
+  folder.write("bad.safetensors", bad);
+  check_refused("eval " + (folder / "bad.safetensors") + " --json " + out, "bad.safetensors");
+  folder.write("bad.safetensors", good.substr(0, good.size() / 2));
+  check_refused("train --resume " + (folder / "bad.safetensors") + " --json " + out, "bad.safetensors");
+  check_refused("inspect " + (folder / "absent.safetensors") + " --json " + out, "absent.safetensors");
+  CHECK_FALSE(fs::exists(out));
+  // A failed run must not touch the checkpoint that it was to replace.
+  check_refused("train --data wine --resume " + file + " --save " + file, "contradicts");
+  CHECK(read(file) == good);
+}
+
+}  // namespace tritgrad::test

@@ -1,0 +1,167 @@
+// Model specs, recipes, and the forecast of bytes.
+#include <filesystem>
+#include <fstream>
+
+#include "models/footprint.h"
+#include "models/mlp.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("models: a spec is read, and refused with the part that is wrong") {
+  const MlpSpec spec = parse_mlp("mlp:64,32:norm=layer:activation=tanh:dropout=0.1");
+  CHECK(spec.hidden == std::vector<std::int64_t>{64, 32});
+  CHECK(spec.norm == Norm::kLayer);
+  CHECK(spec.activation == Activation::kTanh);
+  CHECK(spec.dropout == 0.1f);
+  CHECK(spec.inputs == 0);
+  const MlpSpec full = parse_mlp("mlp:784-512-10");
+  CHECK(full.inputs == 784);
+  CHECK(full.hidden == std::vector<std::int64_t>{512});
+  CHECK(full.outputs == 10);
+  CHECK(parse_mlp("mlp:").hidden.empty());
+
+  CHECK(message_of([] { parse_mlp("cnn:64"); }) ==
+        "model 'cnn:64': unknown kind; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
+  CHECK(message_of([] { parse_mlp("mlp:64,x"); }) ==
+        "model 'mlp:64,x': width 'x' is not a whole number in 1..16777216");
+  CHECK(message_of([] { parse_mlp("mlp:64:nrom=batch"); }).find("did you mean") != std::string::npos);
+  CHECK(message_of([] { parse_mlp("mlp:64:norm=bath"); }).find("did you mean") != std::string::npos);
+  for (const char* bad : {"mlp:0", "mlp:-1", "mlp:64,", "mlp:99999999999999999999", "mlp:8:dropout=1",
+                          "mlp:8:dropout=", "", "mlp"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_mlp(bad), Error);
+  }
+  CHECK(message_of([&] { fit_mlp(full, 30, 2); }) ==
+        "model: it has 784 inputs but the data has 30 features; leave the width out or correct it");
+  CHECK_THROWS_AS(fit_mlp(spec, 0, 0), Error);
+}
+
+TEST_CASE("models: built-in recipes are complete, and their text reads back as the same recipe") {
+  for (const std::string& name : recipe_names()) {
+    CAPTURE(name);
+    const Recipe recipe = load_recipe(name);
+    CHECK(recipe.name == name);
+    CHECK_FALSE(recipe.summary.empty());
+    CHECK_FALSE(recipe.source.empty());
+    const Recipe again = parse_recipe(recipe.toml, "again");
+    CHECK(again.toml == recipe.toml);
+    CHECK(again.group(Role::kWeight).format.kind == recipe.group(Role::kWeight).format.kind);
+    CHECK(again.group(Role::kScale).update.lr == recipe.group(Role::kScale).update.lr);
+  }
+}
+
+TEST_CASE("models: recipes are overridden by key=value and by files") {
+  const Recipe recipe = load_recipe(
+      "votes", {"weight.lr=0.125", "weight.on_flip=reset", "scale.lr=0.5", "weight.schedule=wsd"});
+  CHECK(recipe.group(Role::kWeight).update.lr == 0.125);
+  CHECK(recipe.group(Role::kWeight).format.flips.on_flip == OnFlip::kReset);
+  CHECK(recipe.group(Role::kWeight).update.schedule.kind == Schedule::Kind::kWarmupStableDecay);
+  CHECK(recipe.group(Role::kScale).update.lr == 0.5);
+  CHECK(recipe.group(Role::kBias).update.lr == load_recipe("votes").group(Role::kBias).update.lr);
+
+  const auto path = std::filesystem::temp_directory_path() / "tritgrad-test-recipe.toml";
+  std::ofstream(path) << "base = \"latent8\"\nname = \"mine\"\n[weight]\nlr = 0.25\n";
+  const Recipe mine = load_recipe(path.string());
+  CHECK(mine.name == "mine");
+  CHECK(mine.group(Role::kWeight).update.lr == 0.25);
+  CHECK(mine.group(Role::kWeight).format.kind == FormatKind::kLatent8);
+  std::ofstream(path) << "name = \"mine\"\n[weight\n";
+  CHECK(message_of([&] { load_recipe(path.string()); }).find("line 2") != std::string::npos);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("models: recipe errors name the key, what was found and what is accepted") {
+  const auto message = [](const std::string& override_text) {
+    return message_of([&] { load_recipe("votes", {override_text}); });
+  };
+  CHECK(message("weight.lrr=1").find("did you mean 'lr'") != std::string::npos);
+  CHECK(message("weight.lr=fast").find("'lr' has the wrong type; expected a number") !=
+        std::string::npos);
+  CHECK(message("weight.format=ternery").find("did you mean 'ternary'") != std::string::npos);
+  CHECK(message("weight.threshold=127").find("threshold = 127 is outside 0..126") !=
+        std::string::npos);
+  CHECK(message("scale.format=ternary").find("is for weights only") != std::string::npos);
+  CHECK(message("weight.format=scale16").find("is for scales") != std::string::npos);
+  CHECK(message("weight.group=48").find("unknown value '48'") != std::string::npos);
+  CHECK(message("weight.lr=-1").find("lr = -1") != std::string::npos);
+  CHECK(message("clip_grad_norm=1").find("set gradients = \"kept\"") != std::string::npos);
+  CHECK(message("weight").find("not of the form key=value") != std::string::npos);
+  CHECK(message_of([] { load_recipe("vote"); }).find("did you mean 'votes'") != std::string::npos);
+  CHECK(message_of([] { load_recipe("/nowhere/x.toml"); }).find("'/nowhere/x.toml' cannot be read") !=
+        std::string::npos);
+}
+
+TEST_CASE("models: the forecast equals live bytes, for every recipe, group and norm") {
+  for (const std::string& name : recipe_names()) {
+    for (const char* model : {"mlp:30-64-64-2", "mlp:7-5-3:norm=layer", "mlp:321-40-10:norm=none",
+                              "mlp:64-33-2:norm=rms"}) {
+      for (const char* group : {"row", "32"}) {
+        CAPTURE(name);
+        CAPTURE(model);
+        const Recipe recipe = load_recipe(name, {std::string("weight.group=\"") + group + "\""});
+        const ModelFootprint forecast = forecast_footprint(plan_model(model, 0, 0, recipe), recipe);
+        const Footprint before = ledger_footprint();
+        const auto live_model = make_model(model, 0, 0, recipe, 1);
+        Optimizer optimizer = make_optimizer(*live_model, recipe, 10, 1);
+        const ModelFootprint live = live_footprint(*live_model, optimizer, recipe);
+        Footprint held = ledger_footprint();
+        held -= before;
+        CHECK(forecast.total == live.total);
+        CHECK(forecast.total == held);
+        CHECK(forecast.parameters == live_model->parameters().parameter_count());
+      }
+    }
+  }
+}
+
+TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
+  const auto footprint = [](const char* name) {
+    const Recipe recipe = load_recipe(name);
+    return forecast_footprint(plan_model("mlp:784-512-512-10", 0, 0, recipe), recipe);
+  };
+  const ModelFootprint votes = footprint("votes");
+  CHECK(votes.per_parameter(votes.total.weights + votes.total.scales + votes.total.residual) <= 1.30);
+  for (const TensorFootprint& t : votes.tensors) {
+    if (t.spec.role == Role::kWeight) CHECK(t.bytes.moments == 0);
+  }
+  const ModelFootprint latent8 = footprint("latent8");
+  CHECK(latent8.per_parameter(latent8.total.total()) <= 1.10);
+  const ModelFootprint master = footprint("master");
+  CHECK(master.per_parameter(master.total.total() - master.total.gradients) ==
+        doctest::Approx(12.0).epsilon(0.002));
+  CHECK(master.per_parameter(master.total.total()) == doctest::Approx(16.0).epsilon(0.002));
+}
+
+TEST_CASE("models: a model nobody can allocate is forecast all the same") {
+  const Recipe recipe = load_recipe("latent8");
+  const std::int64_t before = ledger::live_total();
+  const ModelFootprint f = forecast_footprint(
+      plan_model("mlp:8192-65536-65536-32768", 0, 0, recipe), recipe);
+  CHECK(f.parameters > 6'900'000'000);
+  CHECK(f.per_parameter(f.total.total()) < 1.01);
+  CHECK(ledger::live_total() == before);
+}
+
+TEST_CASE("models: equal seeds make equal weights, other seeds other ones") {
+  const Recipe recipe = load_recipe("votes");
+  const auto bytes = [&](std::uint64_t seed) {
+    return all_bytes(make_model("mlp:9-16-3", 0, 0, recipe, seed)->parameters().find("layers.0.weight").storage());
+  };
+  CHECK(bytes(1) == bytes(1));
+  CHECK(bytes(1) != bytes(2));
+}
+
+}  // namespace tritgrad::test
