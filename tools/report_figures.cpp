@@ -109,7 +109,7 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
     most = std::max(most, point.x);
     chart.points.push_back(std::move(point));
   }
-  if (chart.points.empty()) return;
+  if (chart.points.size() < 2) return;
   chart.x.log = least > 0 && most > 3.0 * least;
   figures.push_back({"What accuracy costs: up and to the left is better." +
                          std::string(spread ? " Bars are one standard deviation." : "") +

@@ -15,7 +15,7 @@ struct Figure {
 };
 
 // Training loss and accuracies by epoch, accuracy against bytes, bytes by category; a picture
-// without data is left out.
+// without data is left out, and so is a scatter of a single recipe.
 std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison);
 
 }  // namespace tritgrad

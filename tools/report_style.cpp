@@ -39,7 +39,7 @@ details{margin-top:2.5rem}
 summary{cursor:pointer;font-size:1.15rem;font-weight:700}
 @media screen and (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9aa5b1;--line:#30363d;--paper:#0f1419;--raised:#1a2129;--accent:#4fa8e0}}
 @media (max-width:34rem){.definitions{grid-template-columns:1fr;gap:0}.definitions dd{margin-bottom:.6rem}}
-@media print{body{font-size:10pt}main{max-width:none;padding:0}table{font-size:7pt}th,td{padding:.2rem .3rem}.scroll{overflow:visible}.figures{grid-template-columns:1fr 1fr;gap:1rem}.hash{font-size:5pt}details::details-content{content-visibility:visible;block-size:auto}tr{break-inside:avoid}h2{break-after:avoid}}
+@media print{:root,body{font-size:10pt}main{max-width:none;padding:0}table{font-size:7pt}th,td{padding:.2rem .3rem}.scroll{overflow:visible}.figures{grid-template-columns:1fr 1fr;gap:1rem}.hash{font-size:5pt}details::details-content{content-visibility:visible;block-size:auto}tr{break-inside:avoid}h2{break-after:avoid}}
 </style>
 )";
 }
