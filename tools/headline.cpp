@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/numbers.h"
+#include "tools/summary.h"
+
+namespace tritgrad {
+namespace {
+
+bool smaller_than_baseline(const RecipeSummary& summary) {
+  return !summary.is_baseline && summary.bytes_ratio && *summary.bytes_ratio < 1.0;
+}
+
+std::string seeds_text(int seeds) {
+  return seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds);
+}
+
+// "loses 0.42 ± 0.05 points of test accuracy against master"
+std::string verdict(const RecipeSummary& summary, const Comparison& comparison) {
+  const double delta = *summary.delta_points;
+  const std::string size = fixed(std::abs(delta), 2);
+  const std::string error =
+      summary.delta_error ? " ± " + fixed(*summary.delta_error, 2) : std::string();
+  if (size == "0.00" && error.empty()) {
+    return fmt::format("has the {} of {}", comparison.accuracy_name, comparison.baseline);
+  }
+  std::string text = fmt::format("{} {}{} points of {} against {}", delta < 0 ? "loses" : "gains",
+                                 size, error, comparison.accuracy_name, comparison.baseline);
+  // Two standard errors: the usual bound below which a difference may be chance.
+  if (summary.delta_error && std::abs(delta) < 2.0 * *summary.delta_error) {
+    text += ", a difference within the noise";
+  }
+  return text;
+}
+
+std::string without_baseline(const Comparison& comparison) {
+  const RecipeSummary* best = nullptr;
+  for (const RecipeSummary& summary : comparison.recipes) {
+    if (summary.accuracy && (!best || summary.accuracy->mean > best->accuracy->mean)) {
+      best = &summary;
+    }
+  }
+  if (!best) {
+    const RecipeSummary& first = comparison.recipes.front();
+    return fmt::format("{} trains with {} bytes per parameter.", first.recipe,
+                       describe(first).total);
+  }
+  return fmt::format("{} reaches {} % {} with {} bytes per parameter ({}).", best->recipe,
+                     describe(*best->accuracy), comparison.accuracy_name, describe(*best).total,
+                     seeds_text(best->seeds));
+}
+
+}  // namespace
+
+std::string headline(const Comparison& comparison) {
+  if (comparison.recipes.empty()) return "No runs to compare.";
+  const RecipeSummary* best = nullptr;
+  const RecipeSummary* smallest = nullptr;
+  for (const RecipeSummary& summary : comparison.recipes) {
+    if (!smaller_than_baseline(summary) || !summary.delta_points) continue;
+    if (!best || *summary.delta_points > *best->delta_points) best = &summary;
+    if (!smallest || summary.bytes.total() < smallest->bytes.total()) smallest = &summary;
+  }
+  if (!best) return without_baseline(comparison);
+  const RecipeSummary& baseline = comparison.recipes.front();
+  std::string text =
+      fmt::format("{} {}, with {} bytes per parameter instead of {} ({} % against {} %, {}).",
+                  best->recipe, verdict(*best, comparison), describe(*best).total,
+                  describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
+                  fixed(100.0 * baseline.accuracy->mean, 2), seeds_text(best->seeds));
+  if (smallest != best) {
+    text += fmt::format(" The smallest, {} at {} bytes, {}.", smallest->recipe,
+                        describe(*smallest).total, verdict(*smallest, comparison));
+  }
+  return text;
+}
+
+}  // namespace tritgrad

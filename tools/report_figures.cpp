@@ -1,0 +1,159 @@
+#include "tools/report_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "tools/svg.h"
+
+namespace tritgrad {
+namespace {
+
+using PointValue = std::function<double(const EpochPoint&)>;
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+// A loss that falls further than this is drawn on a logarithmic axis.
+constexpr double kLogRatio = 20;
+
+// Style 0 has the colour of the text and belongs to the baseline.
+int style_of(const Comparison& comparison, std::size_t recipe) {
+  const bool has_baseline = comparison.recipes.front().is_baseline;
+  return static_cast<int>(recipe) + (has_baseline ? 0 : 1);
+}
+
+// Mean over the seeds of a recipe at each epoch, with the range from the lowest to the highest
+// seed.
+LineSeries mean_curve(const std::vector<RunResult>& runs, const std::string& recipe,
+                      const PointValue& value_of) {
+  struct Spread {
+    double sum = 0, low = 0, high = 0;
+    int count = 0;
+  };
+  std::map<double, Spread> epochs;
+  bool several = false;
+  for (const RunResult& run : runs) {
+    if (run.recipe != recipe) continue;
+    for (const EpochPoint& point : run.curve) {
+      const double value = value_of(point);
+      if (!std::isfinite(value) || !std::isfinite(point.epoch)) continue;
+      Spread& spread = epochs[point.epoch];
+      spread.low = spread.count == 0 ? value : std::min(spread.low, value);
+      spread.high = spread.count == 0 ? value : std::max(spread.high, value);
+      spread.sum += value;
+      several |= ++spread.count > 1;
+    }
+  }
+  LineSeries series;
+  series.name = recipe;
+  for (const auto& [epoch, spread] : epochs) {
+    series.x.push_back(epoch);
+    series.y.push_back(spread.sum / spread.count);
+    if (!several) continue;
+    series.lower.push_back(spread.low);
+    series.upper.push_back(spread.high);
+  }
+  return series;
+}
+
+LineChart curves(const std::vector<RunResult>& runs, const Comparison& comparison,
+                 const std::string& label, const PointValue& value_of) {
+  LineChart chart{label + " by epoch", {"epoch"}, {label}, {}};
+  for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
+    LineSeries series = mean_curve(runs, comparison.recipes[i].recipe, value_of);
+    if (series.x.empty()) continue;
+    series.style = style_of(comparison, i);
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+bool wants_log(const LineChart& chart) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const LineSeries& series : chart.series) {
+    for (const std::vector<double>* values : {&series.y, &series.lower}) {
+      for (const double value : *values) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+    }
+  }
+  return low > 0 && high > kLogRatio * low;
+}
+
+void add_curves(std::vector<Figure>& figures, LineChart chart, const std::string& caption) {
+  if (chart.series.empty()) return;
+  bool banded = false;
+  for (const LineSeries& series : chart.series) banded |= !series.lower.empty();
+  figures.push_back(
+      {caption + (banded ? " Mean over seeds; the band spans all seeds." : ""), render_svg(chart)});
+}
+
+void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
+  ScatterChart chart{comparison.accuracy_name + " against bytes per parameter",
+                     {"bytes per parameter"},
+                     {comparison.accuracy_name + ", %"},
+                     {}};
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  bool spread = false;
+  for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
+    const RecipeSummary& recipe = comparison.recipes[i];
+    if (!recipe.accuracy) continue;
+    ScatterPoint point{recipe.recipe, style_of(comparison, i), recipe.bytes.total(),
+                       100.0 * recipe.accuracy->mean, std::nullopt};
+    if (recipe.accuracy->spread) {
+      point.y_spread = 100.0 * *recipe.accuracy->spread;
+      spread = true;
+    }
+    least = std::min(least, point.x);
+    most = std::max(most, point.x);
+    chart.points.push_back(std::move(point));
+  }
+  if (chart.points.size() < 2) return;
+  chart.x.log = least > 0 && most > 3.0 * least;
+  figures.push_back({"What accuracy costs: up and to the left is better." +
+                         std::string(spread ? " Bars are one standard deviation." : "") +
+                         (chart.x.log ? " Logarithmic bytes." : ""),
+                     render_svg(chart)});
+}
+
+void add_bars(std::vector<Figure>& figures, const Comparison& comparison) {
+  StackedBars chart{"Bytes per parameter by category",
+                    "bytes per parameter while training",
+                    {"weights", "scales", "residual", "moments", "gradients"},
+                    {}};
+  for (const RecipeSummary& recipe : comparison.recipes) {
+    const BytesPerParameter& bytes = recipe.bytes;
+    chart.bars.push_back(
+        {recipe.recipe,
+         {bytes.weights, bytes.scales, bytes.residual, bytes.moments, bytes.gradients}});
+  }
+  figures.push_back(
+      {"Where the bytes go. Activations and the dataset are not counted here.", render_svg(chart)});
+}
+
+}  // namespace
+
+std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison) {
+  std::vector<Figure> figures;
+  if (comparison.recipes.empty()) return figures;
+  add_scatter(figures, comparison);
+  add_bars(figures, comparison);
+  LineChart loss = curves(runs, comparison, "training loss",
+                          [](const EpochPoint& point) { return point.train_loss; });
+  loss.y.log = wants_log(loss);
+  const std::string scale = loss.y.log ? " Logarithmic loss." : "";
+  add_curves(figures, std::move(loss), "Loss on the training data." + scale);
+  add_curves(figures,
+             curves(runs, comparison, "training accuracy, %",
+                    [](const EpochPoint& point) { return 100.0 * point.train_accuracy; }),
+             "Accuracy on the training data.");
+  add_curves(
+      figures,
+      curves(runs, comparison, "validation accuracy, %",
+             [](const EpochPoint& point) { return 100.0 * point.val_accuracy.value_or(kAbsent); }),
+      "Accuracy on data not trained on.");
+  return figures;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,58 @@
+// The plain result of one training run: what the report, the comparison table and scripts read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tritgrad {
+
+// Live bytes of a category divided by the number of trained parameters.
+struct BytesPerParameter {
+  double weights = 0;
+  double scales = 0;
+  double residual = 0;
+  double moments = 0;
+  double gradients = 0;
+
+  double total() const { return weights + scales + residual + moments + gradients; }
+};
+
+// Accuracies are fractions in [0, 1].
+struct EpochPoint {
+  double epoch = 0;
+  double train_loss = 0;
+  double train_accuracy = 0;
+  std::optional<double> val_accuracy;
+};
+
+struct RunResult {
+  std::string data;
+  std::string model;
+  std::string recipe;
+  std::uint64_t seed = 0;
+  int epochs = 0;
+  std::int64_t steps = 0;
+  double seconds = 0;
+  std::int64_t parameters = 0;
+  double train_loss = 0;
+  std::optional<double> val_accuracy;
+  std::optional<double> test_accuracy;  // mean over folds when folds > 0
+  std::optional<double> test_accuracy_std;
+  int folds = 0;                        // 0: one fixed test set
+  std::optional<double> zero_fraction;  // absent: no ternary weights
+  double flips_per_step = 0;            // weights whose trit changed, per optimizer step
+  BytesPerParameter bytes_per_parameter;
+  std::int64_t peak_live_bytes = 0;
+  std::string weights_sha256;
+  std::vector<EpochPoint> curve;
+};
+
+// One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null;
+// `folds` and `test_accuracy_std` appear only for cross-validated runs.
+std::string to_json(const RunResult& run);
+// A JSON array with one run on each line.
+std::string to_json(const std::vector<RunResult>& runs);
+
+}  // namespace tritgrad

@@ -1,0 +1,165 @@
+#include "tools/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "tools/numbers.h"
+
+namespace tritgrad {
+namespace {
+
+using RunList = std::vector<const RunResult*>;
+using OptionalField = std::optional<double> RunResult::*;
+
+bool present(const std::optional<double>& value) { return value && std::isfinite(*value); }
+
+std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
+  Estimate result;
+  for (const RunResult* run : runs) {
+    if (!present(run->*field)) continue;
+    ++result.count;
+    result.mean += (*(run->*field) - result.mean) / result.count;
+  }
+  if (result.count == 0) return std::nullopt;
+  if (result.count > 1) {
+    double squares = 0;
+    for (const RunResult* run : runs) {
+      if (present(run->*field)) squares += std::pow(*(run->*field) - result.mean, 2);
+    }
+    result.spread = std::sqrt(squares / (result.count - 1));
+  }
+  return result;
+}
+
+std::optional<double> mean(const RunList& runs,
+                           const std::function<double(const RunResult&)>& value_of) {
+  double sum = 0;
+  int count = 0;
+  for (const RunResult* run : runs) {
+    const double value = value_of(*run);
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+}
+
+double mean_bytes(const RunList& runs, double BytesPerParameter::*category) {
+  return mean(runs, [&](const RunResult& run) { return run.bytes_per_parameter.*category; })
+      .value_or(0.0);
+}
+
+std::optional<Estimate> accuracy_of(const RunList& runs, OptionalField field) {
+  std::optional<Estimate> result = estimate(runs, field);
+  const bool folds_only = result && result->count == 1 && field == &RunResult::test_accuracy;
+  if (!folds_only) return result;
+  for (const RunResult* run : runs) {
+    if (present(run->test_accuracy) && run->folds > 1 && present(run->test_accuracy_std)) {
+      result->spread = run->test_accuracy_std;
+      result->count = run->folds;
+    }
+  }
+  return result;
+}
+
+RecipeSummary summarize(const std::string& recipe, const RunList& runs, OptionalField field) {
+  RecipeSummary summary;
+  summary.recipe = recipe;
+  summary.seeds = static_cast<int>(runs.size());
+  summary.accuracy = accuracy_of(runs, field);
+  summary.train_loss = mean(runs, [](const RunResult& run) { return run.train_loss; });
+  summary.bytes = {
+      mean_bytes(runs, &BytesPerParameter::weights), mean_bytes(runs, &BytesPerParameter::scales),
+      mean_bytes(runs, &BytesPerParameter::residual), mean_bytes(runs, &BytesPerParameter::moments),
+      mean_bytes(runs, &BytesPerParameter::gradients)};
+  summary.seconds_per_epoch =
+      mean(runs, [](const RunResult& run) { return run.seconds / run.epochs; });
+  const std::optional<Estimate> zeros = estimate(runs, &RunResult::zero_fraction);
+  if (zeros) {
+    summary.zero_fraction = zeros->mean;
+    summary.flips_per_step = mean(runs, [](const RunResult& run) { return run.flips_per_step; });
+  }
+  for (const RunResult* run : runs) {
+    summary.peak_live_bytes =
+        std::max(summary.peak_live_bytes, static_cast<double>(run->peak_live_bytes));
+  }
+  return summary;
+}
+
+void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary) {
+  if (baseline.bytes.total() > 0) {
+    summary.bytes_ratio = summary.bytes.total() / baseline.bytes.total();
+  }
+  if (!summary.accuracy || !baseline.accuracy || summary.is_baseline) return;
+  const Estimate& ours = *summary.accuracy;
+  const Estimate& theirs = *baseline.accuracy;
+  summary.delta_points = 100.0 * (ours.mean - theirs.mean);
+  if (ours.spread && theirs.spread) {
+    summary.delta_error = 100.0 * std::sqrt(*ours.spread * *ours.spread / ours.count +
+                                            *theirs.spread * *theirs.spread / theirs.count);
+  }
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline) {
+  std::vector<std::string> order;
+  bool any_test = false;
+  for (const RunResult& run : runs) {
+    if (std::find(order.begin(), order.end(), run.recipe) == order.end()) {
+      order.push_back(run.recipe);
+    }
+    any_test |= present(run.test_accuracy);
+  }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const std::string& recipe) { return recipe == baseline; });
+
+  Comparison comparison;
+  comparison.accuracy_name = any_test ? "test accuracy" : "validation accuracy";
+  comparison.baseline = baseline;
+  const OptionalField field = any_test ? &RunResult::test_accuracy : &RunResult::val_accuracy;
+  for (const std::string& recipe : order) {
+    RunList mine;
+    for (const RunResult& run : runs) {
+      if (run.recipe == recipe) mine.push_back(&run);
+    }
+    comparison.recipes.push_back(summarize(recipe, mine, field));
+  }
+  if (!order.empty() && order.front() == baseline) {
+    comparison.recipes.front().is_baseline = true;
+    const RecipeSummary reference = comparison.recipes.front();
+    for (RecipeSummary& summary : comparison.recipes) compare_with_baseline(reference, summary);
+  }
+  return comparison;
+}
+
+std::string describe(const Estimate& accuracy) {
+  std::string text = fixed(100.0 * accuracy.mean, 2);
+  if (accuracy.spread) text += " ± " + fixed(100.0 * *accuracy.spread, 2);
+  return text;
+}
+
+SummaryText describe(const RecipeSummary& summary) {
+  const auto or_missing = [](const std::optional<double>& value, const auto& format) {
+    return value ? format(*value) : std::string(kMissing);
+  };
+  SummaryText text;
+  text.accuracy = summary.accuracy ? describe(*summary.accuracy) : kMissing;
+  text.delta = or_missing(summary.delta_points, [](double v) { return signed_fixed(v, 2); });
+  text.weights = fixed(summary.bytes.weights, 2);
+  text.scales = fixed(summary.bytes.scales, 2);
+  text.residual = fixed(summary.bytes.residual, 2);
+  text.moments = fixed(summary.bytes.moments, 2);
+  text.gradients = fixed(summary.bytes.gradients, 2);
+  text.total = fixed(summary.bytes.total(), 2);
+  text.ratio = or_missing(summary.bytes_ratio, [](double v) { return fixed(v, 3); });
+  text.seconds_per_epoch =
+      or_missing(summary.seconds_per_epoch, [](double v) { return significant(v, 3); });
+  text.zeros = or_missing(summary.zero_fraction, [](double v) { return percent(v, 1); });
+  text.flips = or_missing(summary.flips_per_step, [](double v) { return human_count(v); });
+  text.peak = human_bytes(summary.peak_live_bytes);
+  return text;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,61 @@
+// Small charts as inline SVG: no scripts, no network, light and dark, readable without colour.
+//
+// Each picture carries its own style sheet, so that it survives being cut out of its page. A series
+// has an index into a palette of colour-blind safe colours, dashes and markers; index 0 is drawn in
+// the colour of the text and meant for the baseline. Text is escaped here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tritgrad {
+
+struct Axis {
+  std::string label;
+  bool log = false;
+};
+
+struct LineSeries {
+  std::string name;
+  int style = 0;
+  std::vector<double> x, y;          // same length; a non-finite y interrupts the line
+  std::vector<double> lower, upper;  // band around y; both empty: none
+};
+
+struct LineChart {
+  std::string title;
+  Axis x, y;
+  std::vector<LineSeries> series;
+};
+
+struct ScatterPoint {
+  std::string name;
+  int style = 0;
+  double x = 0, y = 0;
+  std::optional<double> y_spread;  // drawn as y +- spread
+};
+
+struct ScatterChart {
+  std::string title;
+  Axis x, y;
+  std::vector<ScatterPoint> points;
+};
+
+struct Bar {
+  std::string name;
+  std::vector<double> parts;  // one for each category, none negative
+};
+
+struct StackedBars {
+  std::string title;
+  std::string unit;  // under the axis
+  std::vector<std::string> categories;
+  std::vector<Bar> bars;
+};
+
+std::string render_svg(const LineChart& chart);
+std::string render_svg(const ScatterChart& chart);
+std::string render_svg(const StackedBars& chart);
+
+}  // namespace tritgrad
