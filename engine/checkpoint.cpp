@@ -1,0 +1,103 @@
+#include "engine/checkpoint.h"
+
+#include <cstring>
+#include <set>
+
+#include "engine/hash.h"
+#include "engine/safetensors.h"
+
+namespace tritgrad {
+namespace {
+
+std::vector<std::int64_t> extents(const Shape& shape) {
+  std::vector<std::int64_t> result;
+  for (int axis = 0; axis < shape.rank(); ++axis) result.push_back(shape[axis]);
+  return result;
+}
+
+// A plane has the parameter's shape where it holds one item per element, else rows of packed items.
+Shape plane_shape(const Shape& parameter, std::int64_t count) {
+  if (count == parameter.size()) return parameter;
+  if (count > 1 && count % parameter.rows() == 0) return {parameter.rows(), count / parameter.rows()};
+  return {count};
+}
+
+SafetensorsFile open_hashed(const std::string& path) {
+  SafetensorsFile file = SafetensorsFile::open(path);
+  check(file.has_hashes(), "checkpoint '", path,
+        "' carries no hashes; it was not written by tritgrad and cannot be verified");
+  return file;
+}
+
+const TensorEntry& matching(const SafetensorsFile& file, const NamedPlane& plane,
+                            const std::string& path) {
+  const TensorEntry* tensor = file.find(plane.name);
+  check(tensor != nullptr, "checkpoint '", path, "' has no tensor '", plane.name,
+        "'; it belongs to another model or recipe");
+  check(tensor->dtype == plane.dtype && tensor->shape == extents(plane.shape) &&
+            tensor->bytes.size() == plane.bytes.size(),
+        "checkpoint '", path, "': tensor '", plane.name, "' has ", tensor->bytes.size(),
+        " bytes in another shape or type than the ", plane.bytes.size(), " bytes of shape ",
+        plane.shape.str(), " expected; it belongs to another model or recipe");
+  return *tensor;
+}
+
+void copy_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes,
+                 const std::string& path) {
+  for (const NamedPlane& plane : planes) matching(file, plane, path);
+  for (const NamedPlane& plane : planes) {
+    const TensorEntry& tensor = matching(file, plane, path);
+    if (!plane.bytes.empty()) std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
+  }
+}
+
+}  // namespace
+
+std::vector<NamedPlane> parameter_planes(const ParameterStore& store) {
+  std::vector<NamedPlane> planes;
+  for (const Parameter& parameter : store) {
+    for (const Plane& plane : parameter.storage().planes()) {
+      planes.push_back({parameter.name() + "/" + plane.spec.name, plane.spec.dtype,
+                        plane_shape(parameter.shape(), plane.spec.count), plane.bytes});
+    }
+  }
+  return planes;
+}
+
+std::string weights_sha256(const ParameterStore& store) {
+  Sha256 hash;
+  for (const NamedPlane& plane : parameter_planes(store)) {
+    hash.update(plane.name);
+    hash.update(plane.bytes);
+  }
+  return hash.hex();
+}
+
+void save_checkpoint(const std::string& path, const Metadata& metadata,
+                     const std::vector<NamedPlane>& planes) {
+  std::vector<TensorEntry> tensors;
+  for (const NamedPlane& plane : planes) {
+    tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes});
+  }
+  write_safetensors(path, metadata, tensors);
+}
+
+Metadata load_checkpoint(const std::string& path, const std::vector<NamedPlane>& planes) {
+  const SafetensorsFile file = open_hashed(path);
+  std::set<std::string> expected;
+  for (const NamedPlane& plane : planes) expected.insert(plane.name);
+  for (const TensorEntry& tensor : file.tensors()) {
+    check(expected.contains(tensor.name), "checkpoint '", path, "' has a tensor '", tensor.name,
+          "' that is not expected; it belongs to another model or recipe");
+  }
+  copy_planes(file, planes, path);
+  return file.metadata();
+}
+
+Metadata read_metadata(const std::string& path) { return open_hashed(path).metadata(); }
+
+void load_planes(const std::string& path, const std::vector<NamedPlane>& planes) {
+  copy_planes(open_hashed(path), planes, path);
+}
+
+}  // namespace tritgrad
