@@ -1,19 +1,22 @@
-// "Did you mean": the known name that is nearest to a mistyped one.
+// "Did you mean ...?" for misspelt names.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tritgrad {
 
-// Levenshtein distance: insertions, deletions and substitutions of single bytes.
-std::size_t edit_distance(std::string_view a, std::string_view b);
+// The fewest insertions, deletions, substitutions and swaps of neighbours that turn one word into the
+// other (optimal string alignment); letters of different case cost nothing.
+int edit_distance(std::string_view a, std::string_view b);
 
-// The candidate with the smallest edit distance (the first of several); empty when there is none.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+// The candidate closest to `word` (the first of equals), or "" when none is close: a suggestion costs
+// at most a third of the word's letters, and at least one edit is always allowed.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// "; did you mean 'votes'? Known: fp32, master, votes", to end an error message with.
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+// "; did you mean 'iris'? Known: iris, wine" to put at the end of a message: the suggestion when one is
+// near, and all candidates when they are few.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace tritgrad

@@ -67,7 +67,7 @@ void parse_option(const std::string& option, const std::string& where, MlpSpec& 
           "model '", where, "': dropout '", value, "' is not a number in [0, 1)");
   } else {
     fail("model '", where, "': unknown option '", key, "'",
-         did_you_mean(key, {"norm", "activation", "dropout"}));
+         did_you_mean(key, std::vector<std::string>{"norm", "activation", "dropout"}));
   }
 }
 

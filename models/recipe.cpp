@@ -46,7 +46,7 @@ class TableReader {
     for (const auto& [key, node] : table_) {
       const std::string name(key.str());
       check(known_.contains(name), where_, ": unknown key '", name, "'",
-            did_you_mean(name, {known_.begin(), known_.end()}));
+            did_you_mean(name, std::vector<std::string>(known_.begin(), known_.end())));
     }
   }
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "engine/check.h"
 #include "engine/kernel_table.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
+#include "models/recipe.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/compare_table.h"

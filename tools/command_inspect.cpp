@@ -27,7 +27,7 @@ std::vector<std::string> byte_cells(const Footprint& bytes) {
   std::vector<std::string> cells;
   for (std::int64_t n : {bytes.weights, bytes.scales, bytes.residual, bytes.moments,
                          bytes.gradients, bytes.total()}) {
-    cells.push_back(n == 0 ? "-" : human_bytes(n));
+    cells.push_back(n == 0 ? "-" : human_bytes(static_cast<double>(n)));
   }
   return cells;
 }
@@ -75,7 +75,7 @@ std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
 
 std::string explain(const ModelFootprint& f, const ModelFootprint* live) {
   std::string text = fmt::format("\n{} parameters (scales are part of how a weight is stored and are not counted).\n",
-                                 human_count(f.parameters));
+                                 human_count(static_cast<double>(f.parameters)));
   if (f.gradients == GradientPolicy::kKept) {
     text += fmt::format("gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
                         f.per_parameter(f.total.gradients),
@@ -83,7 +83,7 @@ std::string explain(const ModelFootprint& f, const ModelFootprint* live) {
   } else {
     text += fmt::format("gradients: released, each is used as soon as it is complete; at most {} exist at one "
                         "time ({:.4f} B/param, not in the table).\n",
-                        human_bytes(f.transient_gradient), f.per_parameter(f.transient_gradient));
+                        human_bytes(static_cast<double>(f.transient_gradient)), f.per_parameter(f.transient_gradient));
   }
   if (live != nullptr) {
     text += f.total == live->total
@@ -109,8 +109,9 @@ std::string to_json(const std::string& model, const Recipe& recipe, const ModelF
   json["transient_gradient_bytes"] = f.transient_gradient;
   json["forecast_bytes"] = to_json(f.total);
   if (live != nullptr) json["live_bytes"] = to_json(live->total);
+  const nlohmann::ordered_json total = to_json(f.total);
   nlohmann::ordered_json per;
-  for (const auto& [key, value] : to_json(f.total).items()) {
+  for (const auto& [key, value] : total.items()) {
     per[key] = f.per_parameter(value.get<std::int64_t>());
   }
   json["bytes_per_parameter"] = per;

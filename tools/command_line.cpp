@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "engine/atomic_file.h"
+#include "engine/check.h"
 #include "engine/nearest.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"

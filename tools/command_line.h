@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/open_dataset.h"
 #include "tools/train.h"
 
 namespace tritgrad {

@@ -30,8 +30,8 @@ void print_summary(const RunResult& r) {
   fmt::print("  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
              "gradients {:.3f}\n",
              b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
-  fmt::print("  peak live      {} ({} parameters)\n", human_bytes(r.peak_live_bytes),
-             human_count(r.parameters));
+  fmt::print("  peak live      {} ({} parameters)\n", human_bytes(static_cast<double>(r.peak_live_bytes)),
+             human_count(static_cast<double>(r.parameters)));
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }
 

@@ -1,6 +1,7 @@
 // The run that the options describe: one split, or the mean over folds.
 #include <cmath>
 
+#include "engine/check.h"
 #include "engine/hash.h"
 #include "tools/train.h"
 

@@ -1,0 +1,38 @@
+# Flags of every target: ccache, floating point, warnings, sanitizers.
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+# Kernels promise the same bits on every instruction set; a compiler that fuses a multiply and an add
+# where the processor can would break that.
+add_compile_options(-ffp-contract=off)
+
+add_library(tritgrad_warnings INTERFACE)
+target_compile_options(tritgrad_warnings
+                       INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+
+# A warning is an error with the compilers that the project is tested with. A newer compiler knows new
+# warnings: whoever builds with it should see them, and not be stopped by them. The same holds for the
+# false warnings that GCC gives under sanitizers (its manual advises against -Werror there).
+if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR
+   AND PROJECT_IS_TOP_LEVEL
+   AND NOT TRITGRAD_SANITIZE
+   AND ((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+        OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)))
+  target_compile_options(tritgrad_warnings INTERFACE -Werror)
+endif()
+
+if(TRITGRAD_SANITIZE)
+  add_compile_options(-fsanitize=${TRITGRAD_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TRITGRAD_SANITIZE})
+endif()
+if(TRITGRAD_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "TRITGRAD_FUZZ needs clang for libFuzzer, found "
+                        "${CMAKE_CXX_COMPILER_ID}; use cmake --preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,46 @@
+# Installs headers, library and command line, and what CMake and pkg-config users need to link them.
+include(CMakePackageConfigHelpers)
+
+# Public headers are what lies between the kernels and the tools.
+install(
+  DIRECTORY engine ops optim models
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tritgrad"
+  FILES_MATCHING
+  PATTERN "*.h"
+  PATTERN "*-inl.h" EXCLUDE
+  PATTERN "ops/kernels" EXCLUDE
+  PATTERN "engine/data" EXCLUDE)
+install(TARGETS tritgrad EXPORT tritgradTargets DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET tritgrad_cli)
+  install(TARGETS tritgrad_cli DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+# ---- find_package(tritgrad) ----------------------------------------------------------------------
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/tritgrad")
+install(EXPORT tritgradTargets NAMESPACE tritgrad:: DESTINATION "${package_folder}")
+configure_package_config_file(cmake/tritgradConfig.cmake.in
+                              "${PROJECT_BINARY_DIR}/cmake/tritgradConfig.cmake"
+                              INSTALL_DESTINATION "${package_folder}")
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/tritgradConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/tritgradConfig.cmake"
+              "${PROJECT_BINARY_DIR}/cmake/tritgradConfigVersion.cmake"
+        DESTINATION "${package_folder}")
+
+# ---- pkg-config tritgrad -------------------------------------------------------------------------
+# GCC finds its own run-time by itself; LLVM's lies in a folder of its own.
+set(pc_openmp "")
+foreach(name IN LISTS OpenMP_CXX_LIB_NAMES)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    cmake_path(GET OpenMP_${name}_LIBRARY PARENT_PATH folder)
+    string(APPEND pc_openmp " -L${folder}")
+  endif()
+  string(APPEND pc_openmp " -l${name}")
+endforeach()
+# Relative to the .pc file, so that the tree may be installed or moved anywhere.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY
+           "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pc_include_folder)
+configure_file(cmake/tritgrad.pc.in "${PROJECT_BINARY_DIR}/cmake/tritgrad.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/tritgrad.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
