@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # No file compiled for an instruction set may offer a symbol that others could pick up: the linker keeps
 # one copy of a weak symbol, and if that is the AVX-512 one, a plain caller dies on an older processor.
-# So every weak symbol of target_NAME.cpp must carry target_NAME in its own name.
+# So every weak symbol of target_NAME.cpp must carry NAME in its own.
 # Usage: check_symbols.sh LIBRARY.a
 set -euo pipefail
 
@@ -11,7 +11,7 @@ nm --defined-only "$1" 2>/dev/null | awk '
   target = object
   sub(/\..*/, "", target)
   # The baseline has the flags of every other file.
-  watched = target ~ /^target_/ && target != "target_baseline"
+  watched = sub(/^target_/, "", target) && target != "baseline"
   objects += watched
   next
 }
