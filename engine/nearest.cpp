@@ -1,0 +1,57 @@
+#include "engine/nearest.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace tritgrad {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
+
+int edit_distance(std::string_view a, std::string_view b) {
+  const std::size_t columns = b.size() + 1;
+  std::vector<int> two_above(columns), above(columns), row(columns);
+  for (std::size_t j = 0; j < columns; ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::swap(two_above, above);
+    std::swap(above, row);
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j < columns; ++j) {
+      const char x = lower(a[i - 1]);
+      const char y = lower(b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (x == y ? 0 : 1)});
+      if (i > 1 && j > 1 && x == lower(b[j - 2]) && y == lower(a[i - 2])) {
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
+      }
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  const int allowed = std::max(1, static_cast<int>(word.size()) / 3);
+  int best = allowed + 1;
+  std::string result;
+  for (const std::string& candidate : candidates) {
+    const auto gap =
+        static_cast<std::int64_t>(candidate.size()) - static_cast<std::int64_t>(word.size());
+    if (std::abs(gap) >= best) continue;
+    const int distance = edit_distance(word, candidate);
+    if (distance < best) {
+      best = distance;
+      result = candidate;
+    }
+  }
+  return result;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  const std::string suggestion = nearest(word, candidates);
+  return suggestion.empty() ? "" : "; did you mean \"" + suggestion + "\"?";
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,39 @@
+// One entrance for every kind of data: names, files and folders.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/csv.h"
+#include "engine/dataset.h"
+
+namespace tritgrad {
+
+struct KnownDataset {
+  const char* name;
+  std::int64_t rows;  // training and test together
+  std::int64_t features;
+  int classes;
+  std::int64_t published_test_rows;
+  bool built_in;  // part of the library; the others are fetched into the cache folder
+  const char* source;
+  const char* licence;
+};
+
+std::span<const KnownDataset> known_datasets();
+
+struct DataOptions {
+  CsvOptions csv;
+  std::string cache_folder;  // fetched sets lie in <cache_folder>/<name>
+};
+
+// `spec` is, in this order:
+//   "iris", "wdbc", "digits", "wine"   a set that is part of the library
+//   "mnist", "fashion-mnist"           a fetched set: four IDX files in <cache_folder>/<name>
+//   "x.npy,y.npy"                      features and labels
+//   a folder                           the four IDX files of MNIST's kind
+//   any other path                     a CSV file
+Dataset open_dataset(const std::string& spec, const DataOptions& options = {});
+
+}  // namespace tritgrad

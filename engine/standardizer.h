@@ -1,0 +1,36 @@
+// Features to zero mean and unit variance: out = (x - mean) * inverse_std.
+//
+// Fitted on training rows only, in double. Tables have one mean and one scale per feature, images
+// one for all pixels. A feature that is constant over the training rows, or varies too little for
+// fp32, keeps its unit (inverse_std = 1). Results are finite: they saturate at the largest fp32
+// number.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/dataset.h"
+
+namespace tritgrad {
+
+class Standardizer {
+ public:
+  static Standardizer fit(const Dataset& dataset, std::span<const std::int32_t> rows);
+  // From saved vectors: as many as features, or one for all.
+  Standardizer(std::vector<float> means, std::vector<float> inverse_stds);
+
+  const std::vector<float>& means() const { return means_; }
+  const std::vector<float>& inverse_stds() const { return inverse_stds_; }
+
+  // Throws when the vectors do not fit the number of features.
+  void check_features(std::int64_t features) const;
+  // One row in place.
+  void apply(std::span<float> row) const;
+
+ private:
+  std::vector<float> means_;
+  std::vector<float> inverse_stds_;
+};
+
+}  // namespace tritgrad
