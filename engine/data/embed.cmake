@@ -2,8 +2,8 @@
 #
 #   cmake -DOUTPUT=<file.cpp> -DINPUTS=<a.csv,b.csv> -P embed.cmake
 #
-# Text goes into raw string literals of at most PIECE characters: MSVC allows 16,380 bytes in one, and
-# clang -Wpedantic 65,536.
+# Text goes into raw string literals of at most PIECE characters: MSVC allows 16,380 bytes in one,
+# and clang -Wpedantic 65,536.
 cmake_minimum_required(VERSION 3.25)
 set(PIECE 16000)
 string(REPLACE "," ";" INPUTS "${INPUTS}")
