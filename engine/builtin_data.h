@@ -1,17 +1,13 @@
-// The data sets that are part of the library, so that the main job runs anywhere. Sources and licence:
-// engine/data/README.md.
+// The small data sets that are part of the library (engine/data/README.md has sources and licence).
 #pragma once
 
-#include <span>
-#include <string_view>
+#include <string>
+
+#include "engine/dataset.h"
 
 namespace tritgrad {
 
-struct BuiltinData {
-  std::string_view name;
-  std::span<const std::string_view> pieces;  // of one CSV text (compilers limit a literal's length)
-};
-
-std::span<const BuiltinData> builtin_data();
+// "iris", "wdbc", "digits" or "wine". Throws for other names.
+Dataset builtin_dataset(const std::string& name);
 
 }  // namespace tritgrad

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <limits>
+#include <optional>
 
 #include "engine/check.h"
+#include "engine/csv_records.h"
 #include "engine/label_encoder.h"
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
@@ -13,182 +17,164 @@
 namespace tritgrad {
 namespace {
 
-using Cells = std::vector<std::string>;
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
+// A cell for a message: short, and without control characters.
+std::string shown(std::string_view cell) {
+  std::string text(cell.substr(0, 40));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+  return "\"" + text + (cell.size() > 40 ? "...\"" : "\"");
 }
 
-// Walks through the records of a text; a quoted cell may hold separators, quotes ("") and line ends.
-class Records {
- public:
-  Records(std::string_view text, const std::string& where) : text_(text), where_(where) {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);  // byte order mark
-    const std::string_view first = text_.substr(0, text_.find('\n'));
-    for (char candidate : {'\t', ';', ','}) {
-      if (first.find(candidate) != std::string_view::npos) separator_ = candidate;
-    }
-  }
-
-  // The next record that is not blank; false at the end.
-  bool next(Cells& cells) {
-    while (position_ < text_.size()) {
-      line_ = next_line_;
-      read_record(cells);
-      if (cells.size() > 1 || !cells[0].empty()) return true;
-    }
-    return false;
-  }
-  std::int64_t line() const { return line_; }
-
- private:
-  void read_record(Cells& cells) {
-    cells.clear();
-    for (bool more = true; more;) {
-      std::string cell;
-      const bool quoted = read_cell(cell);
-      cells.push_back(quoted ? cell : std::string(trim(cell)));
-      more = position_ < text_.size() && text_[position_] == separator_;
-      if (more) ++position_;
-    }
-    if (position_ < text_.size() && text_[position_] == '\r') ++position_;
-    if (position_ < text_.size()) {
-      check(text_[position_] == '\n', where_, ", line ", line_, ": text after a closing quote");
-      ++position_;
-      ++next_line_;
-    }
-  }
-
-  bool read_cell(std::string& cell) {
-    if (position_ >= text_.size() || text_[position_] != '"') {
-      const std::size_t end = find_end();
-      cell = text_.substr(position_, end - position_);
-      position_ = end;
-      return false;
-    }
-    for (++position_;; ++position_) {
-      check(position_ < text_.size(), where_, ", line ", line_, ": a quote is never closed");
-      if (text_[position_] == '"') {
-        if (position_ + 1 >= text_.size() || text_[position_ + 1] != '"') break;
-        ++position_;
-      } else if (text_[position_] == '\n') {
-        ++next_line_;
-      }
-      cell += text_[position_];
-    }
-    ++position_;
-    return true;
-  }
-
-  std::size_t find_end() const {
-    std::size_t end = position_;
-    while (end < text_.size() && text_[end] != separator_ && text_[end] != '\n') ++end;
-    if (end > position_ && text_[end - 1] == '\r' && (end == text_.size() || text_[end] == '\n')) --end;
-    return end;
-  }
-
-  std::string_view text_;
-  const std::string& where_;
-  char separator_ = ',';
-  std::size_t position_ = 0;
-  std::int64_t line_ = 1;
-  std::int64_t next_line_ = 1;
-};
-
-bool has_text_cell(const Cells& cells) {
-  return std::any_of(cells.begin(), cells.end(),
-                     [](const std::string& cell) { return !parse_number(cell).has_value(); });
-}
-
-bool is_header(const Cells& first, const Cells* second, const CsvOptions& options,
-               const std::string& where) {
-  if (options.header == "yes") return true;
-  if (options.header == "no") return false;
-  check(options.header == "auto", where, ": header = '", options.header,
-        "', expected auto, yes or no");
-  if (second == nullptr || first.size() != second->size()) return has_text_cell(first);
-  // A text label does not make the first line a header: some other cell must change from text to number.
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    if (!parse_number(first[i]) && parse_number((*second)[i])) return true;
-  }
-  return false;
-}
-
-std::size_t label_column(const Cells& names, const CsvOptions& options, const std::string& where) {
-  const auto columns = static_cast<std::int64_t>(names.size());
-  if (options.label.empty()) return names.size() - 1;
-  const auto named = std::find(names.begin(), names.end(), options.label);
-  if (named != names.end()) return static_cast<std::size_t>(named - names.begin());
+std::optional<std::size_t> column_by_number(const std::string& label, std::size_t columns) {
   std::int64_t number = 0;
-  const char* end = options.label.data() + options.label.size();
-  const auto [stop, error] = std::from_chars(options.label.data(), end, number);
-  check(error == std::errc() && stop == end, where, ": there is no label column '", options.label, "'",
-        did_you_mean(options.label, names));
-  if (number < 0) number += columns;
-  check(number >= 0 && number < columns, where, ": label column ", options.label, " is outside 0..",
-        columns - 1);
+  const char* end = label.data() + label.size();
+  const auto [stop, error] = std::from_chars(label.data(), end, number);
+  if (stop != end || error != std::errc()) return std::nullopt;
+  if (number < 0) number += static_cast<std::int64_t>(columns);
+  if (number < 0 || number >= static_cast<std::int64_t>(columns)) return std::nullopt;
   return static_cast<std::size_t>(number);
 }
 
-float parse_cell(const std::string& cell, const std::string& column, std::int64_t line,
-                 const std::string& where) {
-  const std::optional<double> value = parse_number(cell);
-  check(value.has_value(), where, ", line ", line, ", column '", column, "': '", cell,
-        "' is not a number; encode or remove it");
-  const float narrowed = static_cast<float>(*value);
-  check(std::isfinite(narrowed), where, ", line ", line, ", column '", column, "': '", cell,
-        "' is not a finite number; remove the row or replace the value");
-  return narrowed;
+// The first record, and what it says about the table.
+struct Layout {
+  std::vector<std::string> first;
+  std::size_t label = 0;
+  bool has_header = false;
+};
+
+bool looks_like_header(const std::vector<std::string>& cells, std::size_t label) {
+  bool any_name = false;
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    if (column == label || cells[column].empty()) continue;
+    if (parse_number(cells[column])) return false;
+    any_name = true;
+  }
+  return any_name;
 }
+
+Layout find_layout(std::vector<std::string> first, const std::string& where,
+                   const CsvOptions& options) {
+  const std::size_t columns = first.size();
+  check(columns > 1, where, ": only one column found, at least one feature and a label needed; ",
+        "separate cells by comma, semicolon or tab");
+  Layout layout{std::move(first), columns - 1, options.header == CsvOptions::Header::kYes};
+  const auto& cells = layout.first;
+  if (!options.label.empty()) {
+    const auto named = std::find(cells.begin(), cells.end(), options.label);
+    const auto numbered = column_by_number(options.label, columns);
+    if (named != cells.end() && options.header != CsvOptions::Header::kNo && !numbered) {
+      // A name that stands in the first line proves that the line holds names.
+      layout.has_header = true;
+    }
+    if (named != cells.end() &&
+        (layout.has_header ||
+         (options.header == CsvOptions::Header::kAuto && looks_like_header(cells, columns)))) {
+      check(std::find(named + 1, cells.end(), options.label) == cells.end(), where,
+            ": two columns are called \"", options.label, "\"; give the label column by number");
+      layout.label = static_cast<std::size_t>(named - cells.begin());
+      layout.has_header = true;
+      return layout;
+    }
+    check(numbered.has_value(), where, ": no label column ", shown(options.label), " among the ",
+          columns, " columns", did_you_mean(options.label, cells));
+    layout.label = *numbered;
+  }
+  if (options.header == CsvOptions::Header::kAuto) {
+    layout.has_header = looks_like_header(cells, layout.label);
+  }
+  return layout;
+}
+
+class TableReader {
+ public:
+  TableReader(Layout layout, const std::string& where)
+      : layout_(std::move(layout)), where_(where), labels_(where) {
+    for (std::size_t column = 0; column < layout_.first.size(); ++column) {
+      names_.push_back(layout_.has_header ? layout_.first[column]
+                                          : "column " + std::to_string(column));
+    }
+  }
+
+  void add(const std::vector<std::string>& cells, std::int64_t line) {
+    if (cells.size() != names_.size()) {
+      fail(where_, ", line ", line, ": ", cells.size(), " cells found, ", names_.size(),
+           " expected as in the first line");
+    }
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      if (column == layout_.label) {
+        add_label(cells[column], line);
+      } else {
+        values_.push_back(value(cells[column], line, column));
+      }
+    }
+    ++rows_;
+  }
+
+  Dataset finish(const CsvOptions& options) {
+    check(rows_ > 0, where_, ": no rows of data; ",
+          layout_.has_header ? "only a header line was found" : "the file is empty");
+    Dataset dataset;
+    dataset.name = where_;
+    names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(layout_.label));
+    dataset.allocate(rows_, static_cast<std::int64_t>(names_.size()), Element::kFloat32);
+    dataset.feature_names = std::move(names_);
+    std::copy(values_.begin(), values_.end(), dataset.values.as<float>());
+    labels_.finish(dataset, options.class_names);
+    return dataset;
+  }
+
+ private:
+  float value(const std::string& cell, std::int64_t line, std::size_t column) const {
+    const std::optional<double> number = parse_number(cell);
+    if (!number) {
+      fail(where_, ", line ", line, ", ", names_[column], ": ",
+           cell.empty() ? "the cell is empty" : shown(cell) + " is not a number",
+           rows_ == 0 && !layout_.has_header
+               ? ", numbers expected; if the first line holds names, say that there is a header"
+               : ", numbers expected; fill or remove the row");
+    }
+    // Compared in double, because converting a larger value to float is undefined.
+    if (!(std::abs(*number) <= std::numeric_limits<float>::max())) {
+      fail(where_, ", line ", line, ", ", names_[column], ": ", shown(cell),
+           " is not a finite fp32 number; fill or remove the row");
+    }
+    return static_cast<float>(*number);
+  }
+
+  void add_label(const std::string& cell, std::int64_t line) {
+    if (cell.empty()) fail(where_, ", line ", line, ": the label is empty; fill or remove the row");
+    if (const auto number = parse_number(cell); number && !std::isfinite(*number)) {
+      fail(where_, ", line ", line, ": the label is ", shown(cell), "; fill or remove the row");
+    }
+    labels_.add(cell);
+  }
+
+  Layout layout_;
+  const std::string& where_;
+  std::vector<std::string> names_;
+  LabelEncoder labels_;
+  std::vector<float> values_;
+  std::int64_t rows_ = 0;
+};
 
 }  // namespace
 
 Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options) {
-  Records records(text, where);
-  Cells first, cells;
-  check(records.next(first), where, " is empty; expected lines of numbers with a label column");
-  const std::int64_t first_line = records.line();
-  bool have_row = records.next(cells);
-  const bool header = is_header(first, have_row ? &cells : nullptr, options, where);
-  Cells names = first;
-  if (!header) {
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = "column " + std::to_string(i);
-  }
-  check(names.size() >= 2, where, ", line ", first_line, ": ", names.size(),
-        " column found, expected at least one feature and a label");
-  const std::size_t label = label_column(names, options, where);
-
-  LabelEncoder labels(where);
-  std::vector<float> values;
-  std::int64_t rows = 0;
-  const auto add_row = [&](const Cells& row, std::int64_t line) {
-    check(row.size() == names.size(), where, ", line ", line, ": ", row.size(),
-          " cells found, expected ", names.size(), " as in line ", first_line);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i != label) values.push_back(parse_cell(row[i], names[i], line, where));
-    }
-    check(!row[label].empty(), where, ", line ", line, ": the label is empty");
-    labels.add(row[label]);
-    ++rows;
-  };
-  if (!header) add_row(first, first_line);
-  for (; have_row; have_row = records.next(cells)) add_row(cells, records.line());
-  check(rows > 0, where, ": no rows follow the header");
-
-  Dataset dataset;
-  dataset.name = where;
-  dataset.allocate(rows, static_cast<std::int64_t>(names.size()) - 1, Element::kFloat32);
-  std::copy(values.begin(), values.end(), dataset.values.as<float>());
-  labels.finish(dataset, options.class_order);
-  names.erase(names.begin() + static_cast<std::ptrdiff_t>(label));
-  dataset.feature_names = std::move(names);
-  return dataset;
+  CsvRecords records(text, where);
+  std::vector<std::string> cells;
+  check(records.next(cells), where, ": the file is empty; at least two rows of data needed");
+  Layout layout = find_layout(cells, where, options);
+  const bool has_header = layout.has_header;
+  TableReader table(std::move(layout), where);
+  if (!has_header) table.add(cells, records.line());
+  while (records.next(cells)) table.add(cells, records.line());
+  return table.finish(options);
 }
 
 Dataset read_csv(const std::string& path, const CsvOptions& options) {
-  return parse_csv(read_file(path), path, options);
+  Dataset dataset = parse_csv(read_file(path), path, options);
+  dataset.name = std::filesystem::path(path).stem().string();
+  return dataset;
 }
 
 }  // namespace tritgrad

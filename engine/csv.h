@@ -1,4 +1,8 @@
-// Tables of numbers with a label column.
+// Tables of numbers with one label column, as text.
+//
+// Separators are comma, semicolon or tab (detected in the first line). Cells may be quoted with "",
+// which also protects separators and line ends; blanks around cells, blank lines, CRLF and a UTF-8
+// byte order mark are ignored.
 #pragma once
 
 #include <string>
@@ -10,18 +14,21 @@
 namespace tritgrad {
 
 struct CsvOptions {
-  std::string header = "auto";  // "yes", "no", or "auto": a first line with a cell that is no number,
-                                // where the second line has one
-  std::string label;            // column by name, or by number from 0 (negative: from the end);
-                                // empty: the last
-  std::vector<std::string> class_order;  // classes and their numbers; empty: found in the file
+  enum class Header {
+    kAuto,  // the first line holds names when none of its feature cells is a number
+    kYes,
+    kNo,
+  };
+  Header header = Header::kAuto;
+  // The label column: a name of the header, or a number counted from 0 (negative: from the end).
+  // A name wins over a number; empty means the last column.
+  std::string label;
+  // The classes in order; empty: found in the data (engine/label_encoder.h).
+  std::vector<std::string> class_names;
 };
 
-// Cells separated by commas, semicolons or tabs (whichever the first line has), quoted where needed, lines
-// ended by LF or CRLF. All cells but the label must be finite numbers; labels may be numbers or text.
-// Throws Error with file, line and column, what was found and what was expected.
-Dataset read_csv(const std::string& path, const CsvOptions& options);
-// The same for text in memory; `where` begins the messages.
-Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options);
+// `where` names the source in messages and the data set.
+Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options = {});
+Dataset read_csv(const std::string& path, const CsvOptions& options = {});
 
 }  // namespace tritgrad

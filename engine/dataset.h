@@ -1,7 +1,7 @@
 // A classification data set in memory: one row of features and one label per example.
 //
-// Feature values are finite. Pixels stay one byte each, everything else is fp32; both are counted by the
-// ledger as data. Labels are 0 .. classes-1 in the order of class_names.
+// Feature values are finite. Pixels stay one byte each, everything else is fp32; both are counted
+// by the ledger as data. Labels are 0 .. classes-1 in the order of class_names.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct Dataset {
   std::vector<std::string> class_names;
   std::vector<std::int32_t> labels;
   Element element = Element::kFloat32;
-  Buffer values;                         // [rows x features], row-major
-  bool image = false;                    // all features share one unit: one mean and one scale for all
+  Buffer values;       // [rows x features], row-major
+  bool image = false;  // all features share one unit: one mean and one scale for all
   std::int64_t published_test_rows = 0;  // rows at the end that are the published test set
 
-  // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a row
-  // number does not fit int32, or when the size overflows.
+  // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a
+  // row number does not fit int32, or when the size overflows.
   void allocate(std::int64_t row_count, std::int64_t feature_count, Element type);
 
   int classes() const { return static_cast<int>(class_names.size()); }

@@ -1,134 +1,189 @@
 #include "engine/idx.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <vector>
 
 #include "engine/check.h"
+#include "engine/gzip.h"
 #include "engine/read_file.h"
 
 namespace tritgrad {
 namespace {
 
-// Decompressed size that no file of this kind has; a small file that claims more is an attack.
-constexpr std::size_t kMaxBytes = std::size_t{1} << 32;
+constexpr std::size_t kMaxHeader = 16;
 
-std::uint32_t big_endian(std::string_view bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
+struct IdxHeader {
+  std::int64_t count = 0;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::size_t header_bytes = 0;
+  std::size_t payload_bytes = 0;
+};
+
+std::int64_t big_endian_32(const std::uint8_t* bytes) {
+  return (std::int64_t{bytes[0]} << 24) | (bytes[1] << 16) | (bytes[2] << 8) | bytes[3];
 }
 
-IdxArray read_array(const std::string& path, std::size_t rank) {
-  return parse_idx(gunzip(read_file(path), kMaxBytes, path), rank, path);
+// A hostile file of a few bytes may promise terabytes. Real images shrink by less than ten; the
+// free allowance leaves room for sorted labels, which shrink a thousandfold.
+void check_gzip_promise(std::size_t promised, std::size_t compressed, const std::string& where) {
+  constexpr std::size_t kFree = 16 << 20;
+  constexpr std::size_t kMaxRatio = 32;
+  check(promised <= kFree || (promised - kFree) / kMaxRatio <= compressed, where,
+        ": the header promises ", promised, " bytes, which ", compressed,
+        " compressed bytes cannot plausibly hold; decompress the file to use it anyway");
 }
 
-void append(Dataset& dataset, const IdxPair& files, std::int64_t first_row, const IdxArray& images) {
-  const IdxArray labels = read_array(files.labels, 1);
-  const std::int64_t rows = images.extents[0];
-  check(labels.extents.size() == 1 && labels.extents[0] == rows, files.labels, ": ", labels.extents[0],
-        " labels found, expected one for each of the ", rows, " images of ", files.images);
-  std::copy(images.bytes.begin(), images.bytes.end(),
-            dataset.values.as<char>() + first_row * dataset.features);
-  for (char label : labels.bytes) {
-    dataset.labels.push_back(static_cast<unsigned char>(label));
+IdxHeader read_header(std::string_view bytes, int axes, const std::string& where) {
+  std::array<std::uint8_t, kMaxHeader> raw{};
+  IdxHeader header;
+  header.header_bytes = 4 + 4 * static_cast<std::size_t>(axes);
+  const std::span<std::uint8_t> wanted(raw.data(), header.header_bytes);
+  std::size_t found = std::min(bytes.size(), header.header_bytes);
+  if (is_gzip(bytes)) {
+    found = inflate_prefix(bytes, wanted, where);
+  } else {
+    std::copy_n(bytes.begin(), found, raw.begin());
+  }
+  check(found == header.header_bytes, where, ": ", found, " bytes found, an IDX header has ",
+        header.header_bytes, "; the file is truncated, fetch it again");
+  const std::int64_t magic = big_endian_32(raw.data());
+  check(magic == 0x800 + axes, where, ": the file begins with ", magic, ", expected ", 0x800 + axes,
+        " (IDX ", axes == 3 ? "images" : "labels", " of unsigned bytes); give the right file");
+  header.count = big_endian_32(&raw[4]);
+  if (axes == 3) {
+    header.height = big_endian_32(&raw[8]);
+    header.width = big_endian_32(&raw[12]);
+  }
+  check(header.count > 0 && header.height > 0 && header.width > 0, where, ": the header declares ",
+        header.count, " items of ", header.height, " x ", header.width,
+        ", all of these must be positive");
+  // Two factors below 2^32 fit 64 bits; the third may not.
+  const auto pixels =
+      static_cast<std::uint64_t>(header.height) * static_cast<std::uint64_t>(header.width);
+  check(pixels <= (std::uint64_t{1} << 62) / static_cast<std::uint64_t>(header.count), where,
+        ": the header declares ", header.count, " images of ", header.height, " x ", header.width,
+        ", more than memory can address");
+  header.payload_bytes = static_cast<std::uint64_t>(header.count) * pixels;
+  if (is_gzip(bytes)) {
+    check_gzip_promise(header.payload_bytes, bytes.size(), where);
+  } else {
+    const std::size_t expected = header.header_bytes + header.payload_bytes;
+    check(bytes.size() >= expected, where, ": ", bytes.size(), " bytes found, ", expected,
+          " promised by the header; the file is truncated, fetch it again");
+    check(bytes.size() == expected, where, ": ", bytes.size() - expected,
+          " trailing bytes after the ", expected, " promised by the header; fetch the file again");
+  }
+  return header;
+}
+
+void read_payload(std::string_view bytes, const IdxHeader& header, std::uint8_t* out,
+                  const std::string& where) {
+  if (is_gzip(bytes)) {
+    std::array<std::uint8_t, kMaxHeader> head;
+    inflate_exactly(bytes, {head.data(), header.header_bytes}, {out, header.payload_bytes}, where);
+  } else {
+    std::copy_n(bytes.data() + header.header_bytes, header.payload_bytes, out);
   }
 }
 
-std::string find_file(const std::string& folder, const std::string& name) {
-  const std::string plain = folder + "/" + name;
-  if (std::filesystem::exists(plain)) return plain;
-  if (std::filesystem::exists(plain + ".gz")) return plain + ".gz";
-  fail("folder ", folder, " has neither ", name, " nor ", name, ".gz; expected the four IDX files "
-       "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and "
-       "t10k-labels-idx1-ubyte");
+// Appends the labels of one part; those after the first part must be known classes.
+void append_labels(Dataset& dataset, const IdxPair& part, const IdxHeader& header) {
+  const bool training = dataset.labels.empty();
+  std::vector<std::uint8_t> bytes(header.payload_bytes);
+  read_payload(part.labels, header, bytes.data(), part.labels_where);
+  if (training) {
+    std::array<bool, 256> occurs{};
+    for (std::uint8_t label : bytes) occurs[label] = true;
+    const int classes = *std::max_element(bytes.begin(), bytes.end()) + 1;
+    for (int label = 0; label < classes; ++label) {
+      check(occurs[static_cast<std::size_t>(label)], part.labels_where, ": class ", label,
+            " never occurs although label ", classes - 1,
+            " does; number the classes from 0 without gaps");
+      dataset.class_names.push_back(std::to_string(label));
+    }
+    check(classes > 1, part.labels_where, ": all ", bytes.size(),
+          " labels are 0, at least two classes are needed");
+  }
+  for (std::size_t row = 0; row < bytes.size(); ++row) {
+    if (bytes[row] >= dataset.classes()) {
+      fail(part.labels_where, ": row ", row, " has label ", int{bytes[row]},
+           ", the training labels go from 0 to ", dataset.classes() - 1);
+    }
+    dataset.labels.push_back(bytes[row]);
+  }
+}
+
+std::string find_file(const std::string& folder, const std::string& stem, const std::string& type) {
+  for (const char* joint : {"-", "."}) {
+    for (const char* ending : {"", ".gz"}) {
+      const auto path = std::filesystem::path(folder) / (stem + joint + type + ending);
+      std::error_code error;
+      if (std::filesystem::is_regular_file(path, error)) return path.string();
+    }
+  }
+  return "";
+}
+
+std::string require_file(const std::string& folder, const std::string& stem,
+                         const std::string& type) {
+  const std::string path = find_file(folder, stem, type);
+  check(!path.empty(), "folder ", folder, ": no file ", stem, "-", type,
+        " (or .gz) found; the folder must hold the four IDX files of training and test set");
+  return path;
 }
 
 }  // namespace
 
-std::string gunzip(std::string_view data, std::size_t limit, const std::string& where) {
-  if (!data.starts_with("\x1f\x8b")) return std::string(data);
-  z_stream stream{};
-  check(inflateInit2(&stream, 15 + 16) == Z_OK, where, ": zlib cannot be started");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
-  stream.avail_in = static_cast<uInt>(data.size());
-  std::string result;
-  std::array<char, 65536> block;
-  int status = Z_OK;
-  while (status == Z_OK && result.size() <= limit) {
-    stream.next_out = reinterpret_cast<Bytef*>(block.data());
-    stream.avail_out = static_cast<uInt>(block.size());
-    status = inflate(&stream, Z_NO_FLUSH);
-    result.append(block.data(), block.size() - stream.avail_out);
-  }
-  const bool leftover = stream.avail_in > 0;
-  inflateEnd(&stream);
-  check(result.size() <= limit, where, ": more than ", limit, " bytes when decompressed");
-  check(status == Z_STREAM_END && !leftover, where,
-        ": the gzip data are damaged or truncated; fetch the file again");
-  return result;
-}
-
-IdxArray parse_idx(std::string_view file, std::size_t rank, const std::string& where) {
-  check(file.size() >= 4, where, ": ", file.size(), " bytes are too few for an IDX file");
-  check(file[0] == 0 && file[1] == 0, where, ": the file does not begin like an IDX file (two zero bytes)");
-  check(file[2] == 8, where, ": element type 0x", concat(std::hex, static_cast<int>(file[2])),
-        " found, expected 0x8 (unsigned bytes)");
-  const auto axes = static_cast<std::size_t>(static_cast<unsigned char>(file[3]));
-  check(axes >= rank && axes <= 4, where, ": ", axes, " axes found, expected ", rank);
-  check(file.size() >= 4 + 4 * axes, where, ": the file is truncated in its header");
-  IdxArray array;
-  std::uint64_t bytes = 1;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    const std::uint32_t extent = big_endian(file.substr(4 + 4 * axis, 4));
-    check(extent > 0, where, ": axis ", axis, " has no elements");
-    check(!__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes), where,
-          ": the product of its extents overflows");
-    array.extents.push_back(extent);
-  }
-  const std::string_view body = file.substr(4 + 4 * axes);
-  check(body.size() == bytes, where, ": ", body.size(), " bytes of data found, expected ", bytes,
-        "; the file is truncated or has bytes left over");
-  array.bytes = std::string(body);
-  return array;
-}
-
-Dataset read_idx(const std::string& name, const IdxPair& train, const IdxPair& test) {
-  const IdxArray train_images = read_array(train.images, 2);
-  const IdxArray test_images = read_array(test.images, 2);
-  const auto features = [](const IdxArray& images) {
-    return static_cast<std::int64_t>(images.bytes.size()) / images.extents[0];
-  };
-  check(features(train_images) == features(test_images), test.images, ": ", features(test_images),
-        " pixels a row found, expected ", features(train_images), " as in ", train.images);
+Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
   Dataset dataset;
   dataset.name = name;
   dataset.image = true;
-  dataset.published_test_rows = test_images.extents[0];
-  dataset.allocate(train_images.extents[0] + test_images.extents[0], features(train_images),
-                   Element::kByte);
-  append(dataset, train, 0, train_images);
-  append(dataset, test, train_images.extents[0], test_images);
-
-  const auto train_end = dataset.labels.begin() + train_images.extents[0];
-  const std::int32_t last = *std::max_element(dataset.labels.begin(), train_end);
-  check(last > 0, train.labels, ": all labels are 0, at least two classes are needed");
-  for (auto label = train_end; label != dataset.labels.end(); ++label) {
-    check(*label <= last, test.labels, ": label ", *label, " of row ", label - train_end,
-          " is outside 0..", last, ", the labels of ", train.labels);
+  std::vector<IdxHeader> image_headers, label_headers;
+  std::int64_t rows = 0;
+  for (const IdxPair& part : parts) {
+    const IdxHeader images = read_header(part.images, 3, part.images_where);
+    const IdxHeader labels = read_header(part.labels, 1, part.labels_where);
+    check(images.count == labels.count, part.images_where, " holds ", images.count, " images but ",
+          part.labels_where, " holds ", labels.count, " labels; give files that belong together");
+    image_headers.push_back(images);
+    label_headers.push_back(labels);
+    const IdxHeader& first = image_headers.front();
+    check(images.height == first.height && images.width == first.width, part.images_where,
+          ": images of ", images.height, " x ", images.width, " found, ", first.height, " x ",
+          first.width, " expected as in the training set");
+    rows += images.count;
   }
-  for (std::int32_t c = 0; c <= last; ++c) dataset.class_names.push_back(std::to_string(c));
+  check(!parts.empty(), "data set ", name, ": no IDX files given");
+  dataset.allocate(rows, image_headers[0].height * image_headers[0].width, Element::kByte);
+  std::uint8_t* pixels = dataset.values.as<std::uint8_t>();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    read_payload(parts[i].images, image_headers[i], pixels, parts[i].images_where);
+    pixels += image_headers[i].payload_bytes;
+    append_labels(dataset, parts[i], label_headers[i]);
+  }
+  dataset.published_test_rows = rows - image_headers[0].count;
   return dataset;
 }
 
-Dataset read_idx_folder(const std::string& name, const std::string& folder) {
-  return read_idx(name,
-                  {find_file(folder, "train-images-idx3-ubyte"),
-                   find_file(folder, "train-labels-idx1-ubyte")},
-                  {find_file(folder, "t10k-images-idx3-ubyte"),
-                   find_file(folder, "t10k-labels-idx1-ubyte")});
+Dataset read_idx_folder(const std::string& folder, const std::string& name) {
+  std::array<std::string, 4> bytes;
+  std::array<IdxPair, 2> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string stem = i == 0 ? "train" : "t10k";
+    IdxPair& part = parts[i];
+    part.images_where = require_file(folder, stem + "-images", "idx3-ubyte");
+    part.labels_where = require_file(folder, stem + "-labels", "idx1-ubyte");
+    part.images = bytes[2 * i] = read_file(part.images_where);
+    part.labels = bytes[2 * i + 1] = read_file(part.labels_where);
+  }
+  return parse_idx(parts, name);
+}
+
+bool has_idx_files(const std::string& folder) {
+  return !find_file(folder, "train-images", "idx3-ubyte").empty();
 }
 
 }  // namespace tritgrad

@@ -1,6 +1,11 @@
-// IDX files, the format of MNIST: big-endian magic number, extents, bytes.
+// IDX, the format of MNIST: unsigned bytes with a big-endian header; raw or gzip (told by the
+// magic).
+//
+// Images: 00 00 08 03, then count, height, width (32 bits each), then one byte a pixel, row by row.
+// Labels: 00 00 08 01, then count, then one byte a label.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,27 +13,22 @@
 
 namespace tritgrad {
 
-// One pair of files; each may be gzip-compressed (told by its first bytes, not by its name).
 struct IdxPair {
-  std::string images;  // unsigned bytes, [n x ...]: everything behind the first axis is one row
-  std::string labels;  // unsigned bytes, [n]
+  std::string_view images;
+  std::string_view labels;
+  std::string images_where;  // names of the sources, for messages
+  std::string labels_where;
 };
 
-// Training and test images as one set, the test rows last (Dataset::published_test_rows).
-// Throws Error with the file, what was found and what was expected.
-Dataset read_idx(const std::string& name, const IdxPair& train, const IdxPair& test);
-// The four files of a folder under their usual names, with or without ".gz".
-Dataset read_idx_folder(const std::string& name, const std::string& folder);
+// Joins one pair (training rows) or two (training rows, then the published test set). Classes are
+// 0 .. the largest training label, and each of them must occur among the training rows.
+Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name);
 
-// Contents of an IDX file in memory.
-struct IdxArray {
-  std::vector<std::int64_t> extents;
-  std::string bytes;
-};
-// `rank`: axes expected, at least. `where` begins the messages.
-IdxArray parse_idx(std::string_view file, std::size_t rank, const std::string& where);
+// The four files of a folder, under their usual names: train-images-idx3-ubyte,
+// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each raw or with .gz.
+Dataset read_idx_folder(const std::string& folder, const std::string& name);
 
-// `data` as it is, or decompressed if it begins like a gzip file. Refuses to grow beyond `limit` bytes.
-std::string gunzip(std::string_view data, std::size_t limit, const std::string& where);
+// Whether the folder holds the training images under one of these names.
+bool has_idx_files(const std::string& folder);
 
 }  // namespace tritgrad

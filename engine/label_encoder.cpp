@@ -55,7 +55,8 @@ Classes sort_by_text(const Ids& ids) {
   return classes;
 }
 
-Classes take_order(const Ids& ids, const std::vector<std::string>& order, const std::string& where) {
+Classes take_order(const Ids& ids, const std::vector<std::string>& order,
+                   const std::string& where) {
   Classes classes{std::vector<std::int32_t>(ids.size()), order};
   for (const auto& [text, id] : ids) {
     const auto found = std::find(order.begin(), order.end(), text);
@@ -79,7 +80,7 @@ void LabelEncoder::add(std::string_view label) {
 }
 
 void LabelEncoder::finish(Dataset& dataset, const std::vector<std::string>& order) const {
-  Classes classes = !order.empty()     ? take_order(ids_, order, where_)
+  Classes classes = !order.empty()      ? take_order(ids_, order, where_)
                     : all_numbers(ids_) ? sort_by_value(ids_)
                                         : sort_by_text(ids_);
   check(classes.names.size() > 1, where_, ": all ", labels_.size(), " rows have the label \"",

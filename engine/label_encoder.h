@@ -1,13 +1,14 @@
 // From label texts to class numbers 0 .. classes-1.
 //
-// When every label is a number, classes are the distinct values in increasing order ("1" and "1.0" are
-// the same class); otherwise they are the distinct texts in alphabetical order.
+// When every label is a number, classes are the distinct values in increasing order ("1" and "1.0"
+// are the same class); otherwise they are the distinct texts in alphabetical order.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/dataset.h"
@@ -24,8 +25,8 @@ class LabelEncoder {
 
   void add(std::string_view label);
 
-  // Sets labels and class_names. A non-empty `order` gives the classes and their numbers explicitly, and
-  // any other label is refused. Throws when fewer than two classes occur.
+  // Sets labels and class_names. A non-empty `order` gives the classes and their numbers
+  // explicitly, and any other label is refused. Throws when fewer than two classes occur.
   void finish(Dataset& dataset, const std::vector<std::string>& order) const;
 
  private:

@@ -1,6 +1,8 @@
 #include "engine/loader.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "engine/check.h"
 #include "engine/parallel.h"
@@ -8,65 +10,69 @@
 
 namespace tritgrad {
 
-Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, const Standardizer& standardizer,
-               std::int64_t batch_size, std::uint64_t seed, bool shuffle)
+Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
+               std::int64_t batch_size, std::uint64_t seed, RowOrder order)
     : dataset_(&dataset),
-      standardizer_(&standardizer),
       rows_(std::move(rows)),
       order_(rows_),
+      standardizer_(std::move(standardizer)),
       seed_(seed),
-      shuffle_(shuffle) {
-  check(!rows_.empty(), "Loader: no rows of '", dataset.name, "' to load");
-  check(batch_size > 0, "Loader: a batch of ", batch_size, " rows; at least 1 is needed");
+      shuffled_(order == RowOrder::kShuffled) {
   const auto count = static_cast<std::int64_t>(rows_.size());
+  check(count > 0, "Loader: no rows of ", dataset.name, " given, at least one needed");
+  check(batch_size > 0, "Loader: batch size ", batch_size, " found, at least 1 needed");
+  for (std::int32_t row : rows_) {
+    check(row >= 0 && row < dataset.rows, "Loader: row ", row, " found, ", dataset.name,
+          " has rows 0 to ", dataset.rows - 1);
+  }
+  standardizer_.check_features(dataset.features);
   batch_size_ = std::min(batch_size, count);
-  batches_ = (count + batch_size_ - 1) / batch_size_;
-  const bool lonely = batch_size_ > 1 && count % batch_size_ == 1;
-  if (lonely) --batches_;
-  const std::int64_t largest = batch_size_ + (lonely ? 1 : 0);
-  labels_.resize(static_cast<std::size_t>(largest));
-  values_ = Buffer(static_cast<std::size_t>(largest * dataset.features) * sizeof(float), Category::kData);
-  order_epoch();
+  const bool lone_row = shuffled_ && batch_size_ > 1 && count % batch_size_ == 1;
+  rows_per_epoch_ = lone_row ? count - 1 : count;
+  batches_ = (rows_per_epoch_ + batch_size_ - 1) / batch_size_;
+  const auto batch_rows = static_cast<std::size_t>(batch_size_);
+  x_ = Buffer(batch_rows * static_cast<std::size_t>(dataset.features) * sizeof(float),
+              Category::kData);
+  labels_ = Buffer(batch_rows * sizeof(std::int32_t), Category::kData);
 }
 
-void Loader::order_epoch() {
-  if (!shuffle_) return;
-  order_ = rows_;
-  const RandomKey key{seed_, random_stream("shuffle"), static_cast<std::uint32_t>(cursor_.epoch)};
+void Loader::seek(Cursor cursor) {
+  check(cursor.epoch >= 0 && cursor.epoch <= std::numeric_limits<std::uint32_t>::max(),
+        "Loader: epoch ", cursor.epoch, " found, 0 to 4294967295 expected");
+  check(cursor.position >= 0 && cursor.position < batches_, "Loader: position ", cursor.position,
+        " found, 0 to ", batches_ - 1, " expected; was the batch size or the data set changed?");
+  cursor_ = cursor;
+}
+
+// Fisher-Yates on the rows as given, never on the order of the epoch before.
+void Loader::shuffle(std::int64_t epoch) {
+  const RandomKey key{seed_, random_stream("shuffle"), static_cast<std::uint32_t>(epoch)};
+  std::copy(rows_.begin(), rows_.end(), order_.begin());
   for (std::size_t i = order_.size(); i > 1; --i) {
     std::swap(order_[i - 1], order_[random_below(key, i, static_cast<std::uint32_t>(i))]);
   }
+  order_epoch_ = epoch;
 }
 
 Batch Loader::next() {
-  if (cursor_.position == batches_) {
-    ++cursor_.epoch;
-    cursor_.position = 0;
-    order_epoch();
-  }
+  if (shuffled_ && order_epoch_ != cursor_.epoch) shuffle(cursor_.epoch);
   const std::int64_t begin = cursor_.position * batch_size_;
-  const auto count = static_cast<std::int64_t>(order_.size());
-  const std::int64_t end = cursor_.position + 1 == batches_ ? count : begin + batch_size_;
-  ++cursor_.position;
-
-  const Batch batch{{values_.as<float>(), {end - begin, dataset_->features}},
-                    std::span(labels_).first(static_cast<std::size_t>(end - begin))};
-  parallel_ranges(end - begin, 16, [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t count = std::min(batch_size_, rows_per_epoch_ - begin);
+  const std::int64_t features = dataset_->features;
+  float* x = x_.as<float>();
+  auto* labels = labels_.as<std::int32_t>();
+  constexpr std::int64_t kValuesPerUnit = 16384;  // enough work to be worth a thread
+  parallel_ranges(count, kValuesPerUnit / features, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const std::int32_t row = order_[static_cast<std::size_t>(begin + i)];
-      dataset_->gather(row, batch.x.row(i));
-      standardizer_->apply(batch.x.row(i));
-      labels_[static_cast<std::size_t>(i)] = dataset_->labels[static_cast<std::size_t>(row)];
+      float* out = x + i * features;
+      dataset_->gather(row, out);
+      standardizer_.apply({out, static_cast<std::size_t>(features)});
+      labels[i] = dataset_->labels[static_cast<std::size_t>(row)];
     }
   });
-  return batch;
-}
-
-void Loader::set_cursor(const Cursor& cursor) {
-  check(cursor.epoch >= 0 && cursor.position >= 0 && cursor.position <= batches_, "Loader: position ",
-        cursor.position, " of epoch ", cursor.epoch, " is outside an epoch of ", batches_, " batches");
-  cursor_ = cursor;
-  order_epoch();
+  if (++cursor_.position == batches_) cursor_ = {cursor_.epoch + 1, 0};
+  return {{x, {count, features}}, {labels, static_cast<std::size_t>(count)}};
 }
 
 }  // namespace tritgrad

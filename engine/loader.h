@@ -1,19 +1,28 @@
-// Batches of standardised rows, in an order that can be resumed.
+// Batches of standardised rows, in an order that is a pure function of (seed, epoch).
+//
+// Nothing but the cursor changes from batch to batch, so a loader whose cursor is set to a saved
+// one gives exactly the batches that the uninterrupted one would have given, with any number of
+// threads.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "engine/buffer.h"
 #include "engine/dataset.h"
 #include "engine/standardizer.h"
 #include "engine/tensor.h"
 
 namespace tritgrad {
 
-// Valid until the next call of Loader::next().
+enum class RowOrder {
+  kShuffled,  // training: a new order in every epoch
+  kAsGiven,   // evaluation: every row once, in order
+};
+
 struct Batch {
-  Tensor x;  // [rows x features], standardised
+  Tensor x;  // [rows x features], valid until the next call of next()
   std::span<const std::int32_t> labels;
 };
 
@@ -21,38 +30,46 @@ class Loader {
  public:
   struct Cursor {
     std::int64_t epoch = 0;
-    std::int64_t position = 0;  // batches done in this epoch
+    std::int64_t position = 0;  // batches already given in this epoch
     friend bool operator==(const Cursor&, const Cursor&) = default;
   };
 
-  // The order of an epoch is a function of (seed, epoch) alone; without `shuffle` it is that of `rows`.
-  // The last batch of an epoch may be smaller; where it would have a single row beside others, that row
-  // joins the batch before it (batch statistics need two). A batch size above the number of rows means
-  // all rows. All memory is taken here.
-  Loader(const Dataset& dataset, std::vector<std::int32_t> rows, const Standardizer& standardizer,
-         std::int64_t batch_size, std::uint64_t seed, bool shuffle);
+  // The data set must outlive the loader. A batch size above the number of rows means all rows at
+  // once.
+  //
+  // The last batch of an epoch may be smaller. One exception: a shuffled epoch ends without its
+  // last batch when that would be a single row among larger ones, because batch statistics of one
+  // row are void; the row left out differs from epoch to epoch.
+  Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
+         std::int64_t batch_size, std::uint64_t seed, RowOrder order);
 
-  Batch next();
   std::int64_t batches_per_epoch() const { return batches_; }
+  // Rows given in one epoch: all, or all but one (see above).
+  std::int64_t rows_per_epoch() const { return rows_per_epoch_; }
+
+  // The next batch; after the last one of an epoch the next epoch begins. Allocates nothing.
+  Batch next();
 
   Cursor cursor() const { return cursor_; }
-  // The loader goes on as the one that had this cursor. Throws Error for a position outside the epoch.
-  void set_cursor(const Cursor& cursor);
+  // position is in [0, batches_per_epoch()).
+  void seek(Cursor cursor);
 
  private:
-  void order_epoch();
+  void shuffle(std::int64_t epoch);
 
   const Dataset* dataset_;
-  const Standardizer* standardizer_;
   std::vector<std::int32_t> rows_;
-  std::vector<std::int32_t> order_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> order_;  // rows_ in the order of epoch order_epoch_
+  Standardizer standardizer_;
   std::int64_t batch_size_;
+  std::int64_t rows_per_epoch_;
   std::int64_t batches_;
   std::uint64_t seed_;
-  bool shuffle_;
+  bool shuffled_;
+  std::int64_t order_epoch_ = -1;
   Cursor cursor_;
-  Buffer values_;
+  Buffer x_;
+  Buffer labels_;
 };
 
 }  // namespace tritgrad

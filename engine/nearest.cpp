@@ -37,7 +37,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   int best = allowed + 1;
   std::string result;
   for (const std::string& candidate : candidates) {
-    const auto gap = static_cast<std::int64_t>(candidate.size()) - static_cast<std::int64_t>(word.size());
+    const auto gap =
+        static_cast<std::int64_t>(candidate.size()) - static_cast<std::int64_t>(word.size());
     if (std::abs(gap) >= best) continue;
     const int distance = edit_distance(word, candidate);
     if (distance < best) {
@@ -49,16 +50,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
-  constexpr std::size_t kListed = 16;
   const std::string suggestion = nearest(word, candidates);
-  std::string text = suggestion.empty() ? "" : "; did you mean '" + suggestion + "'?";
-  if (candidates.empty() || candidates.size() > kListed) return text;
-  text += suggestion.empty() ? "; known: " : " Known: ";
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += candidates[i];
-  }
-  return text;
+  return suggestion.empty() ? "" : "; did you mean \"" + suggestion + "\"?";
 }
 
 }  // namespace tritgrad

@@ -1,35 +1,39 @@
-// From what a user names to a data set in memory.
+// One entrance for every kind of data: names, files and folders.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "engine/csv.h"
 #include "engine/dataset.h"
 
 namespace tritgrad {
 
-struct OpenOptions {
-  std::string cache;  // folder of fetched sets; empty: default_cache_folder()
-  CsvOptions csv;     // for CSV files
-};
-
-// "iris", "wdbc", "digits", "wine" (built in), "mnist", "fashion-mnist" (fetched), a .csv file, a folder
-// with the four IDX files, or "x.npy,y.npy".
-// Throws Error: for an unknown name with the nearest known one, for a set that is not in the cache with
-// the command that fetches it.
-Dataset open_dataset(const std::string& spec, const OpenOptions& options);
-
-// TRITGRAD_DATA, else XDG_CACHE_HOME/tritgrad, else HOME/.cache/tritgrad.
-std::string default_cache_folder();
-
 struct KnownDataset {
-  std::string name;
-  std::int64_t rows, features;
+  const char* name;
+  std::int64_t rows;  // training and test together
+  std::int64_t features;
   int classes;
-  std::string kind;    // "built in" or "fetched"
-  std::string source;  // origin and licence
+  std::int64_t published_test_rows;
+  bool built_in;  // part of the library; the others are fetched into the cache folder
+  const char* source;
+  const char* licence;
 };
-const std::vector<KnownDataset>& known_datasets();
+
+std::span<const KnownDataset> known_datasets();
+
+struct DataOptions {
+  CsvOptions csv;
+  std::string cache_folder;  // fetched sets lie in <cache_folder>/<name>
+};
+
+// `spec` is, in this order:
+//   "iris", "wdbc", "digits", "wine"   a set that is part of the library
+//   "mnist", "fashion-mnist"           a fetched set: four IDX files in <cache_folder>/<name>
+//   "x.npy,y.npy"                      features and labels
+//   a folder                           the four IDX files of MNIST's kind
+//   any other path                     a CSV file
+Dataset open_dataset(const std::string& spec, const DataOptions& options = {});
 
 }  // namespace tritgrad

@@ -9,8 +9,9 @@
 
 namespace tritgrad {
 
-// The value of a whole cell: decimal or scientific notation, with or without a sign; "nan" and "inf" are
-// numbers too, and a number beyond the range of double counts as infinite. Nothing for other text.
+// The value of a whole cell: decimal or scientific notation, with or without a sign; "nan" and
+// "inf" are numbers too, and a number beyond the range of double counts as infinite. Nothing for
+// other text.
 inline std::optional<double> parse_number(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0.0;

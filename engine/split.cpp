@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "engine/check.h"
 #include "engine/random.h"
@@ -10,80 +13,106 @@
 namespace tritgrad {
 namespace {
 
-// Fixed test and validation parts belong to the data, not to a run.
-constexpr std::uint64_t kFixedSeed = 20'110'125;
-
 using Rows = std::vector<std::int32_t>;
 
-void shuffle(Rows& rows, const RandomKey& key) {
-  for (std::size_t i = rows.size(); i > 1; --i) {
-    std::swap(rows[i - 1], rows[random_below(key, i, static_cast<std::uint32_t>(i))]);
-  }
-}
-
-// The rows of each class, in an order drawn from `seed` and `subject`.
-std::vector<Rows> shuffled_classes(const Dataset& dataset, const Rows& rows, std::uint64_t seed,
-                                   const char* subject) {
+// The rows of each class, each list shuffled by its own step of the key.
+std::vector<Rows> shuffled_classes(const Rows& rows, const Dataset& dataset, std::uint64_t seed,
+                                   std::string_view purpose) {
   std::vector<Rows> classes(dataset.class_names.size());
   for (std::int32_t row : rows) {
-    classes[static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(row)])].push_back(row);
+    const auto label = static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(row)]);
+    classes[label].push_back(row);
   }
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    shuffle(classes[c], {seed, random_stream(subject), static_cast<std::uint32_t>(c)});
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    const RandomKey key{seed, random_stream(purpose), static_cast<std::uint32_t>(label)};
+    Rows& members = classes[label];
+    for (std::size_t i = members.size(); i > 1; --i) {
+      std::swap(members[i - 1], members[random_below(key, i, static_cast<std::uint32_t>(i))]);
+    }
   }
   return classes;
 }
 
-Rows all_rows(const Dataset& dataset) {
-  Rows rows(static_cast<std::size_t>(dataset.rows));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
+// How many rows of each class to take: the total is rounded once, every class gets the whole part
+// of its share, and the largest remainders get the rest (the first class of equals).
+std::vector<std::size_t> stratified_counts(const std::vector<Rows>& classes, double fraction,
+                                           std::size_t total_rows) {
+  std::vector<std::size_t> counts;
+  std::vector<double> remainders;
+  auto missing = std::llround(fraction * static_cast<double>(total_rows));
+  for (const Rows& members : classes) {
+    const double share = fraction * static_cast<double>(members.size());
+    counts.push_back(static_cast<std::size_t>(share));
+    remainders.push_back(share - std::floor(share));
+    missing -= static_cast<long long>(counts.back());
+  }
+  for (; missing > 0; --missing) {
+    const auto largest = std::max_element(remainders.begin(), remainders.end());
+    ++counts[static_cast<std::size_t>(largest - remainders.begin())];
+    *largest = -1.0;
+  }
+  return counts;
 }
 
-// Divides `rows` by class: `fraction` of each goes to `taken`, the rest stays.
-void take_fraction(const Dataset& dataset, double fraction, const char* subject, Rows& rows, Rows& taken) {
-  Rows left;
-  for (const Rows& members : shuffled_classes(dataset, rows, kFixedSeed, subject)) {
-    const auto count = static_cast<std::ptrdiff_t>(
-        std::lround(fraction * static_cast<double>(members.size())));
-    taken.insert(taken.end(), members.begin(), members.begin() + count);
-    left.insert(left.end(), members.begin() + count, members.end());
+// Splits `rows` into those kept and those taken; `subject` names the part in messages.
+std::pair<Rows, Rows> take_fraction(const Rows& rows, const Dataset& dataset, double fraction,
+                                    std::string_view subject) {
+  check(fraction > 0.0 && fraction < 1.0, subject, " fraction ", fraction,
+        " found, a number between 0 and 1 (exclusive) expected");
+  constexpr std::uint64_t kConstantSeed = 0;
+  const auto classes = shuffled_classes(rows, dataset, kConstantSeed, subject);
+  const auto counts = stratified_counts(classes, fraction, rows.size());
+  Rows kept, taken;
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    const auto cut = classes[label].begin() + static_cast<std::ptrdiff_t>(counts[label]);
+    taken.insert(taken.end(), classes[label].begin(), cut);
+    kept.insert(kept.end(), cut, classes[label].end());
   }
+  check(!kept.empty() && !taken.empty(), subject, " fraction ", fraction, " of ", rows.size(),
+        " rows of ", dataset.name, " leaves a part empty; use another fraction or more data");
+  std::sort(kept.begin(), kept.end());
   std::sort(taken.begin(), taken.end());
-  std::sort(left.begin(), left.end());
-  rows = std::move(left);
+  return {std::move(kept), std::move(taken)};
+}
+
+Rows row_range(std::int64_t begin, std::int64_t end) {
+  Rows rows(static_cast<std::size_t>(end - begin));
+  std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(begin));
+  return rows;
 }
 
 }  // namespace
 
-Split fixed_split(const Dataset& dataset) {
+Split fixed_split(const Dataset& dataset, double test_fraction) {
   Split split;
-  split.train = all_rows(dataset);
   if (dataset.published_test_rows > 0) {
-    const auto test_begin = split.train.end() - dataset.published_test_rows;
-    split.test.assign(test_begin, split.train.end());
-    split.train.erase(test_begin, split.train.end());
+    const std::int64_t cut = dataset.rows - dataset.published_test_rows;
+    split.train = row_range(0, cut);
+    split.test = row_range(cut, dataset.rows);
   } else {
-    take_fraction(dataset, kTestFraction, "test split", split.train, split.test);
+    std::tie(split.train, split.test) =
+        take_fraction(row_range(0, dataset.rows), dataset, test_fraction, "test");
   }
-  check(!split.train.empty() && !split.test.empty(), "data set ", dataset.name, ": ", dataset.rows,
-        " rows are too few for a training and a test part; add rows");
   return split;
 }
 
 Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed) {
-  check(folds >= 2 && fold >= 0 && fold < folds, "fold_split: fold ", fold, " of ", folds,
-        "; at least 2 folds are needed");
+  check(folds >= 2, "folds: ", folds, " found, at least 2 needed");
+  check(fold >= 0 && fold < folds, "fold: ", fold, " found, 0 to ", folds - 1, " expected");
+  const auto rows = row_range(0, dataset.rows - dataset.published_test_rows);
+  const auto classes = shuffled_classes(rows, dataset, seed, "folds");
   Split split;
-  std::size_t next = 0;  // goes on from class to class, so that the folds are of equal size too
-  const std::vector<Rows> classes = shuffled_classes(dataset, all_rows(dataset), seed, "folds");
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    check(static_cast<int>(classes[c].size()) >= folds, "data set ", dataset.name, ": class '",
-          dataset.class_names[c], "' has ", classes[c].size(), " rows, too few for ", folds,
-          " folds; use fewer");
-    for (std::int32_t row : classes[c]) {
-      const bool tested = static_cast<int>(next++ % static_cast<std::size_t>(folds)) == fold;
-      (tested ? split.test : split.train).push_back(row);
+  // Rows are dealt like cards, each class beginning where the one before it stopped, so that both
+  // the folds and the classes within them differ in size by at most one.
+  std::size_t dealt = 0;
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    check(classes[label].size() >= static_cast<std::size_t>(folds), "folds: ", folds,
+          " found, but class \"", dataset.class_names[label], "\" of ", dataset.name, " has only ",
+          classes[label].size(), " rows; use at most that many folds");
+    for (std::int32_t row : classes[label]) {
+      const bool held_out =
+          dealt++ % static_cast<std::size_t>(folds) == static_cast<std::size_t>(fold);
+      (held_out ? split.test : split.train).push_back(row);
     }
   }
   std::sort(split.train.begin(), split.train.end());
@@ -91,11 +120,11 @@ Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed
   return split;
 }
 
-void carve_validation(Split& split, const Dataset& dataset, double fraction) {
-  take_fraction(dataset, fraction, "validation split", split.train, split.val);
-  check(!split.train.empty() && !split.val.empty(), "data set ", dataset.name, ": a validation part of ",
-        fraction, " leaves ", split.train.size(), " rows to train and ", split.val.size(),
-        " to watch; choose another share");
+Split carve_validation(Split split, const Dataset& dataset, double fraction) {
+  auto [train, val] = take_fraction(split.train, dataset, fraction, "validation");
+  split.train = std::move(train);
+  split.val = std::move(val);
+  return split;
 }
 
 }  // namespace tritgrad

@@ -1,4 +1,5 @@
-// Which rows are trained on, watched, and tested.
+// Which rows train, validate and test. Every split is stratified: in each part the rows of a class
+// differ from their exact share by less than one. Rows are in increasing order within a part.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +9,22 @@
 
 namespace tritgrad {
 
-// Every row of the data set is in exactly one part.
 struct Split {
   std::vector<std::int32_t> train;
   std::vector<std::int32_t> val;
   std::vector<std::int32_t> test;
 };
 
-inline constexpr double kTestFraction = 0.2;
+// Train and test. The test rows are the published ones where the data has them (test_fraction is
+// not used then); otherwise they are drawn with a constant key, so that runs of every seed are
+// comparable.
+Split fixed_split(const Dataset& dataset, double test_fraction = 0.2);
 
-// The published test rows where there are some; else a fifth of each class, drawn once and for all: it
-// does not depend on the seed of a run.
-Split fixed_split(const Dataset& dataset);
-
-// Part `fold` (0 .. folds-1) of a K-fold cross-validation is the test part. Classes are spread evenly:
-// their counts in two folds differ by at most one. The published test rows count like all others.
-// Throws Error when folds < 2 or a class has fewer rows than folds.
+// Cross-validation: fold `fold` of `folds` is the test part, the others train. The folds of one
+// seed share no row and together hold all rows but the published test set, which takes no part.
 Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed);
 
-// Moves `fraction` of each class from train to val, the same rows whatever the seed of the run.
-// Throws Error when either part would be empty.
-void carve_validation(Split& split, const Dataset& dataset, double fraction);
+// Moves this fraction of the training rows to `val`, drawn with a constant key.
+Split carve_validation(Split split, const Dataset& dataset, double fraction);
 
 }  // namespace tritgrad

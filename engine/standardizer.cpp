@@ -2,56 +2,112 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/check.h"
+#include "engine/parallel.h"
 
 namespace tritgrad {
 namespace {
 
-// Calls visit(j, value) for all values of the rows.
-template <typename Visit>
-void for_values(const Dataset& dataset, const std::vector<std::int32_t>& rows, Visit&& visit) {
-  std::vector<float> row(static_cast<std::size_t>(dataset.features));
-  for (std::int32_t index : rows) {
-    dataset.gather(index, row.data());
-    for (std::size_t j = 0; j < row.size(); ++j) visit(j, static_cast<double>(row[j]));
+struct Moments {
+  double mean = 0.0;
+  double variance = 0.0;
+  bool constant = true;  // seen in the values: a rounded mean would give it a variance above zero
+};
+
+// Moments of columns [begin, end) over the rows: two passes, sums in row order.
+template <typename T>
+void column_moments(const Dataset& dataset, std::span<const std::int32_t> rows, std::int64_t begin,
+                    std::int64_t end, Moments* moments) {
+  const T* values = dataset.values.as<T>();
+  const auto n = static_cast<double>(rows.size());
+  const T* first = values + rows[0] * dataset.features;
+  for (std::int32_t row : rows) {
+    const T* x = values + row * dataset.features;
+    for (std::int64_t j = begin; j < end; ++j) {
+      moments[j].mean += static_cast<double>(x[j]);
+      moments[j].constant &= x[j] == first[j];
+    }
   }
+  for (std::int64_t j = begin; j < end; ++j) moments[j].mean /= n;
+  for (std::int32_t row : rows) {
+    const T* x = values + row * dataset.features;
+    for (std::int64_t j = begin; j < end; ++j) {
+      const double d = static_cast<double>(x[j]) - moments[j].mean;
+      moments[j].variance += d * d;
+    }
+  }
+  for (std::int64_t j = begin; j < end; ++j) moments[j].variance /= n;
+}
+
+// All columns as one: the mean of the means, and the law of total variance.
+Moments pool(const Dataset& dataset, std::int32_t first_row, const std::vector<Moments>& columns) {
+  std::vector<float> first(static_cast<std::size_t>(dataset.features));
+  dataset.gather(first_row, first.data());
+  const auto n = static_cast<double>(columns.size());
+  Moments all;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    all.mean += columns[j].mean / n;
+    all.constant = all.constant && columns[j].constant && first[j] == first[0];
+  }
+  for (const Moments& column : columns) {
+    const double d = column.mean - all.mean;
+    all.variance += (column.variance + d * d) / n;
+  }
+  return all;
+}
+
+float inverse_std(const Moments& moments) {
+  if (moments.constant) return 1.0f;
+  const double inverse = 1.0 / std::sqrt(moments.variance);
+  return inverse <= std::numeric_limits<float>::max() ? static_cast<float>(inverse) : 1.0f;
 }
 
 }  // namespace
 
-Standardizer::Standardizer(const Dataset& dataset, const std::vector<std::int32_t>& rows) {
-  check(!rows.empty(), "Standardizer: no rows to fit on");
-  const auto features = static_cast<std::size_t>(dataset.features);
-  const std::size_t groups = dataset.image ? 1 : features;
-  const double count = static_cast<double>(rows.size()) * static_cast<double>(features / groups);
-  const auto group = [&](std::size_t j) { return groups == 1 ? 0 : j; };
-
-  std::vector<double> means(groups, 0.0);
-  for_values(dataset, rows, [&](std::size_t j, double value) { means[group(j)] += value / count; });
-  std::vector<double> variances(groups, 0.0);
-  for_values(dataset, rows, [&](std::size_t j, double value) {
-    const double centered = value - means[group(j)];
-    variances[group(j)] += centered * centered / count;
+Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int32_t> rows) {
+  check(!rows.empty(), "Standardizer: no training rows of ", dataset.name,
+        " given, at least one needed");
+  constexpr std::int64_t kColumns = 64;
+  std::vector<Moments> columns(static_cast<std::size_t>(dataset.features));
+  parallel_ranges(dataset.features, kColumns, [&](std::int64_t begin, std::int64_t end) {
+    const auto moments =
+        dataset.element == Element::kByte ? column_moments<std::uint8_t> : column_moments<float>;
+    moments(dataset, rows, begin, end, columns.data());
   });
-  for (std::size_t j = 0; j < features; ++j) {
-    const double mean = means[group(j)];
-    const double deviation = std::sqrt(variances[group(j)]);
-    // Rounding noise of a constant column is no deviation.
-    const bool constant = deviation <= 1e-7 * std::max(1e-30, std::abs(mean));
-    means_.push_back(static_cast<float>(mean));
-    inverse_stds_.push_back(constant ? 1.0f : static_cast<float>(1.0 / deviation));
+  if (dataset.image) columns = {pool(dataset, rows[0], columns)};
+  std::vector<float> means, inverse_stds;
+  for (const Moments& column : columns) {
+    means.push_back(static_cast<float>(column.mean));
+    inverse_stds.push_back(inverse_std(column));
   }
+  return {std::move(means), std::move(inverse_stds)};
 }
 
 Standardizer::Standardizer(std::vector<float> means, std::vector<float> inverse_stds)
     : means_(std::move(means)), inverse_stds_(std::move(inverse_stds)) {
-  check(means_.size() == inverse_stds_.size(), "Standardizer: ", means_.size(), " means but ",
-        inverse_stds_.size(), " deviations");
+  check(!means_.empty() && means_.size() == inverse_stds_.size(), "Standardizer: ", means_.size(),
+        " means and ", inverse_stds_.size(), " inverse deviations found, the same number expected");
+  const auto finite = [](float x) { return std::isfinite(x); };
+  check(std::all_of(means_.begin(), means_.end(), finite) &&
+            std::all_of(inverse_stds_.begin(), inverse_stds_.end(), finite),
+        "Standardizer: all means and inverse deviations must be finite numbers");
 }
 
-void Standardizer::apply(float* row) const {
-  for (std::size_t j = 0; j < means_.size(); ++j) row[j] = (row[j] - means_[j]) * inverse_stds_[j];
+void Standardizer::check_features(std::int64_t features) const {
+  const auto size = static_cast<std::int64_t>(means_.size());
+  check(size == 1 || size == features, "Standardizer: fitted to ", size, " features, the data has ",
+        features, "; use the data set that the model was trained on");
+}
+
+void Standardizer::apply(std::span<float> row) const {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  const std::size_t step = means_.size() == 1 ? 0 : 1;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const double centred = double{row[j]} - double{means_[j * step]};
+    row[j] = static_cast<float>(std::clamp(centred * double{inverse_stds_[j * step]}, -kMax, kMax));
+  }
 }
 
 }  // namespace tritgrad

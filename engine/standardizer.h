@@ -1,7 +1,13 @@
-// Zero mean and unit variance, fitted on training rows only.
+// Features to zero mean and unit variance: out = (x - mean) * inverse_std.
+//
+// Fitted on training rows only, in double. Tables have one mean and one scale per feature, images
+// one for all pixels. A feature that is constant over the training rows, or varies too little for
+// fp32, keeps its unit (inverse_std = 1). Results are finite: they saturate at the largest fp32
+// number.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/dataset.h"
@@ -10,17 +16,17 @@ namespace tritgrad {
 
 class Standardizer {
  public:
-  // Per feature; for images one mean and one deviation over all pixels. Constant features keep their
-  // scale (they become 0). Sums in double, row by row: the result does not depend on threads.
-  Standardizer(const Dataset& dataset, const std::vector<std::int32_t>& rows);
-  // From saved vectors, one element per feature.
+  static Standardizer fit(const Dataset& dataset, std::span<const std::int32_t> rows);
+  // From saved vectors: as many as features, or one for all.
   Standardizer(std::vector<float> means, std::vector<float> inverse_stds);
 
   const std::vector<float>& means() const { return means_; }
   const std::vector<float>& inverse_stds() const { return inverse_stds_; }
 
-  // row[j] = (row[j] - mean[j]) * inverse_std[j]
-  void apply(float* row) const;
+  // Throws when the vectors do not fit the number of features.
+  void check_features(std::int64_t features) const;
+  // One row in place.
+  void apply(std::span<float> row) const;
 
  private:
   std::vector<float> means_;

@@ -49,9 +49,9 @@ void Tape::begin_backward(const Var& loss) {
 void Tape::backward(const Var& loss) {
   for (const Node& node : nodes_) {
     for (Parameter* parameter : node.parameters) {
-      check(parameter == nullptr || parameter->gradient_is_kept(), "Tape::backward: parameter '",
-            parameter == nullptr ? "" : parameter->name(),
-            "' does not keep its gradient; call keep_gradients() or pass on_ready");
+      if (parameter == nullptr || parameter->gradient_is_kept()) continue;
+      fail("Tape::backward: parameter '", parameter->name(),
+           "' does not keep its gradient; call keep_gradients() or pass on_ready");
     }
   }
   backward(loss, [](Parameter&) {});

@@ -31,7 +31,10 @@ class TableReader {
   // A string that one of the parse_* functions understands.
   template <typename Parse, typename T>
   T choice(const char* key, Parse parse, T fallback) {
-    const std::string text = get<std::string>(key, "");
+    // group = 32 and group = "32" are the same.
+    const toml::node* node = table_.get(key);
+    const bool number = node != nullptr && node->is_integer();
+    const std::string text = number ? std::to_string(get<std::int64_t>(key, 0)) : get<std::string>(key, "");
     if (text.empty()) return fallback;
     try {
       return parse(text);

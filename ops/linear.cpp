@@ -6,11 +6,16 @@
 namespace tritgrad {
 namespace {
 
-// Weights are decoded a panel of rows at a time, so no fp32 copy of the matrix ever exists. Panels, row
-// pieces and batch pieces have fixed sizes: results do not depend on the number of threads.
+// Weights are decoded a panel of rows at a time, so no fp32 copy of the matrix ever exists.
 constexpr std::int64_t kPanelRows = 128;
 constexpr std::int64_t kRowPiece = 32;
-constexpr std::int64_t kBatchPiece = 64;
+
+// Rows of a product that one unit of work takes: enough to be worth a thread, and a function of the
+// shapes alone, so that results do not depend on the number of threads.
+std::int64_t rows_per_unit(std::int64_t multiplications_per_row) {
+  constexpr std::int64_t kWorthAThread = 1 << 19;
+  return std::max(kRowPiece, kWorthAThread / std::max<std::int64_t>(1, multiplications_per_row));
+}
 
 struct Operands {
   Parameter* weight;
@@ -37,13 +42,15 @@ const float* decode_scales(Tape& tape, const Operands& w) {
   return scales.data;
 }
 
-// Rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32, else decoded
-// into `panel` [kPanelRows x inputs].
+// Rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32, else
+// decoded into `panel` [kPanelRows x inputs].
 const float* decode_panel(const Operands& w, const float* scales, std::int64_t begin,
                           std::int64_t end, float* panel) {
   const float* stored = w.weight->storage().fp32_data();
   if (stored != nullptr && scales == nullptr) return stored + begin * w.inputs;
-  parallel_ranges(end - begin, kRowPiece, [&](std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t kDecodedElements = 32768;
+  const std::int64_t piece = std::max<std::int64_t>(1, kDecodedElements / w.inputs);
+  parallel_ranges(end - begin, piece, [&](std::int64_t first, std::int64_t last) {
     float* rows = panel + first * w.inputs;
     w.weight->storage().decode_rows(begin + first, begin + last, rows);
     if (scales == nullptr) return;
@@ -60,10 +67,12 @@ void forward(Tape& tape, const Operands& w, const Tensor& x, const Tensor& y) {
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
     const float* rows = decode_panel(w, scales, begin, end, panel.data);
-    parallel_ranges(x.rows(), kBatchPiece, [&](std::int64_t first, std::int64_t last) {
-      kernels().gemm({.m = last - first, .n = end - begin, .k = w.inputs, .transpose_b = true},
-                     x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
-    });
+    parallel_ranges(x.rows(), rows_per_unit((end - begin) * w.inputs),
+                    [&](std::int64_t first, std::int64_t last) {
+                      kernels().gemm(
+                          {.m = last - first, .n = end - begin, .k = w.inputs, .transpose_b = true},
+                          x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
+                    });
   }
   tape.scratch_reset();
 }
@@ -75,16 +84,18 @@ void backward_input(Tape& tape, const Operands& w, const Tensor& dx, const Tenso
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
     const float* rows = decode_panel(w, scales, begin, end, panel.data);
-    parallel_ranges(dx.rows(), kBatchPiece, [&](std::int64_t first, std::int64_t last) {
-      kernels().gemm({.m = last - first, .n = w.inputs, .k = end - begin, .accumulate = true},
-                     dy.row(first) + begin, w.outputs, rows, w.inputs, dx.row(first), w.inputs);
-    });
+    parallel_ranges(
+        dx.rows(), rows_per_unit((end - begin) * w.inputs),
+        [&](std::int64_t first, std::int64_t last) {
+          kernels().gemm({.m = last - first, .n = w.inputs, .k = end - begin, .accumulate = true},
+                         dy.row(first) + begin, w.outputs, rows, w.inputs, dx.row(first), w.inputs);
+        });
   }
 }
 
 // One row: d scale += sum trit dW; d weight += scale dW.
-void scaled_gradient(const Operands& w, const float* trits, const float* scales, const float* dw_row,
-                     float* dweight, float* dscale) {
+void scaled_gradient(const Operands& w, const float* trits, const float* scales,
+                     const float* dw_row, float* dweight, float* dscale) {
   const std::int64_t size = w.group_size();
   for (std::int64_t g = 0; g < w.groups; ++g) {
     const std::int64_t end = std::min(w.inputs, (g + 1) * size);
@@ -101,25 +112,32 @@ void scaled_gradient(const Operands& w, const float* trits, const float* scales,
 void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tensor& dy) {
   const Tensor dweight = tape.gradient(*w.weight);
   if (w.scale == nullptr) {
-    parallel_ranges(w.outputs, kRowPiece, [&](std::int64_t begin, std::int64_t end) {
-      kernels().gemm({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true,
-                      .accumulate = true},
-                     dy.data + begin, w.outputs, x.data, w.inputs, dweight.row(begin), w.inputs);
-    });
+    parallel_ranges(w.outputs, rows_per_unit(x.rows() * w.inputs),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      kernels().gemm({.m = end - begin,
+                                      .n = w.inputs,
+                                      .k = x.rows(),
+                                      .transpose_a = true,
+                                      .accumulate = true},
+                                     dy.data + begin, w.outputs, x.data, w.inputs,
+                                     dweight.row(begin), w.inputs);
+                    });
     return;
   }
   const Tensor dscale = tape.gradient(*w.scale);
   const float* scales = decode_scales(tape, w);
-  const std::int64_t pieces = (w.outputs + kRowPiece - 1) / kRowPiece;
+  const std::int64_t piece_rows = std::min(w.outputs, rows_per_unit(x.rows() * w.inputs));
+  const std::int64_t pieces = (w.outputs + piece_rows - 1) / piece_rows;
   // One scratch slot for each piece that may be under way: a wave of pieces shares the scratch.
-  constexpr std::int64_t kWave = kPanelRows / kRowPiece;
-  const Tensor dw = tape.scratch({std::min(kWave, pieces) * kRowPiece, w.inputs});
-  const Tensor trits = tape.scratch({std::min(kWave, pieces), w.inputs});
-  for (std::int64_t wave = 0; wave < pieces; wave += kWave) {
-    parallel_for(std::min(kWave, pieces - wave), [&](std::int64_t slot) {
-      const std::int64_t begin = (wave + slot) * kRowPiece;
-      const std::int64_t end = std::min(w.outputs, begin + kRowPiece);
-      float* piece = dw.row(slot * kRowPiece);
+  const std::int64_t wave_pieces =
+      std::min(pieces, std::max<std::int64_t>(1, kPanelRows / piece_rows));
+  const Tensor dw = tape.scratch({wave_pieces * piece_rows, w.inputs});
+  const Tensor trits = tape.scratch({wave_pieces, w.inputs});
+  for (std::int64_t wave = 0; wave < pieces; wave += wave_pieces) {
+    parallel_for(std::min(wave_pieces, pieces - wave), [&](std::int64_t slot) {
+      const std::int64_t begin = (wave + slot) * piece_rows;
+      const std::int64_t end = std::min(w.outputs, begin + piece_rows);
+      float* piece = dw.row(slot * piece_rows);
       kernels().gemm({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
                      dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
       for (std::int64_t row = begin; row < end; ++row) {

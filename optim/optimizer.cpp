@@ -9,7 +9,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::int64_t kElementsPerUnit = 8192;
+constexpr std::int64_t kElementsPerUnit = 32768;
 constexpr std::int64_t kMaxUnits = 256;
 
 // Expected root mean square of what `initial` draws.

@@ -1,6 +1,7 @@
 // The program as a user meets it: what it prints, what it refuses, with which exit code.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -24,7 +25,10 @@ struct Result {
 // A folder of its own for each test case.
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("tritgrad-cli-" + std::to_string(::getpid()))) {
+  Folder() {
+    static int count = 0;
+    path_ = fs::temp_directory_path() /
+            ("tritgrad-cli-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
     fs::create_directories(path_);
   }
   ~Folder() { fs::remove_all(path_); }
@@ -45,14 +49,12 @@ std::string read(const std::string& path) {
 }
 
 Result run(const std::string& arguments) {
-  const Folder& folder = *new Folder;
+  const Folder folder;
   const std::string out = folder / "stdout", err = folder / "stderr";
   const std::string command = std::string("'") + TRITGRAD_BINARY + "' " + arguments + " >'" + out +
                               "' 2>'" + err + "' </dev/null";
   const int status = std::system(command.c_str());
-  Result result{WEXITSTATUS(status), read(out), read(err)};
-  delete &folder;
-  return result;
+  return {WEXITSTATUS(status), read(out), read(err)};
 }
 
 // Refused: exit code 1, nothing on stdout, one line on stderr that contains `part`.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <sstream>
 
 #include "engine/atomic_file.h"
 #include "engine/check.h"
@@ -50,6 +52,8 @@ void flatten(const toml::table& table, const std::string& prefix,
 
 // The options in a configuration file: keys are option names; the table [set] overrides the recipe.
 std::vector<std::string> config_arguments(const std::string& path, const CLI::App& command) {
+  check(std::filesystem::is_regular_file(path), "configuration file '", path,
+        "' cannot be read; check the path");
   toml::table table;
   try {
     table = toml::parse_file(path);

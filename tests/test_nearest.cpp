@@ -1,0 +1,32 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/nearest.h"
+
+namespace tritgrad {
+namespace {
+
+TEST_CASE("nearest: edit distance counts insert, delete, substitute and swap") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("iris", "iris") == 0);
+  CHECK(edit_distance("Iris", "iRIS") == 0);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("irsi", "iris") == 1);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("nearest: suggests close words only, the first of equals") {
+  const std::vector<std::string> words = {"iris", "wdbc", "digits", "digitz"};
+  CHECK(nearest("digit", words) == "digits");
+  CHECK(nearest("w", words).empty());
+  CHECK(nearest("elephant", words).empty());
+  CHECK(nearest("iris", {}).empty());
+  CHECK(did_you_mean("irs", words) == "; did you mean \"iris\"?");
+  CHECK(did_you_mean("elephant", words).empty());
+}
+
+}  // namespace
+}  // namespace tritgrad

@@ -1,0 +1,127 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "engine/open_dataset.h"
+#include "engine/parallel.h"
+#include "engine/standardizer.h"
+#include "tests/support_files.h"
+
+namespace tritgrad {
+namespace {
+
+using Rows = std::vector<std::int32_t>;
+
+Dataset table(std::int64_t rows, std::vector<float> values) {
+  Dataset data;
+  data.name = "table";
+  data.allocate(rows, static_cast<std::int64_t>(values.size()) / rows, Element::kFloat32);
+  std::copy(values.begin(), values.end(), data.values.as<float>());
+  return data;
+}
+
+std::vector<float> applied(const Standardizer& standardizer, std::vector<float> row) {
+  standardizer.apply(row);
+  return row;
+}
+
+TEST_CASE("standardizer: training columns get mean 0 and variance 1") {
+  const Dataset data = open_dataset("wdbc");
+  Rows rows(400);
+  std::iota(rows.begin(), rows.end(), 100);
+  const Standardizer standardizer = Standardizer::fit(data, rows);
+  std::vector<double> sum(30), squares(30);
+  std::vector<float> row(30);
+  for (std::int32_t r : rows) {
+    data.gather(r, row.data());
+    standardizer.apply(row);
+    for (std::size_t j = 0; j < 30; ++j) {
+      sum[j] += static_cast<double>(row[j]);
+      squares[j] += static_cast<double>(row[j] * row[j]);
+    }
+  }
+  // Mean and inverse deviation are rounded to fp32: relative error 2^-24 each. A mean is at most 9
+  // deviations from zero in these columns, so it moves by 9 * 2^-24 < 1e-6; variances move by about
+  // 2^-23 for the scale and each square is rounded by 2^-24: below 1e-6 too.
+  for (std::size_t j = 0; j < 30; ++j) {
+    CHECK(std::abs(sum[j] / 400) < 1e-6);
+    CHECK(std::abs(squares[j] / 400 - 1.0) < 1e-6);
+  }
+}
+
+TEST_CASE("standardizer: only training rows count") {
+  const Standardizer standardizer = Standardizer::fit(table(3, {1, 3, 1000}), Rows{0, 1});
+  CHECK(standardizer.means() == std::vector<float>{2});
+  CHECK(standardizer.inverse_stds() == std::vector<float>{1});
+}
+
+TEST_CASE("standardizer: a constant column keeps its unit") {
+  // 0.1 is not a binary fraction: the mean of three is not exactly 0.1, a naive deviation not
+  // exactly 0.
+  const Dataset data = table(4, {0.1f, 5, 0.1f, 6, 0.1f, 7, 9, 9});
+  const Standardizer standardizer = Standardizer::fit(data, Rows{0, 1, 2});
+  CHECK(standardizer.inverse_stds()[0] == 1.0f);
+  CHECK(applied(standardizer, {0.1f, 6}) == std::vector<float>{0, 0});
+  CHECK(applied(standardizer, {1.1f, 6})[0] == doctest::Approx(1.0));
+}
+
+TEST_CASE("standardizer: images share one mean and one scale") {
+  Dataset data;
+  data.image = true;
+  data.allocate(2, 2, Element::kByte);
+  const std::uint8_t pixels[] = {0, 0, 10, 30};
+  std::copy_n(pixels, 4, data.values.as<std::uint8_t>());
+  const Standardizer standardizer = Standardizer::fit(data, Rows{0, 1});
+  CHECK(standardizer.means() == std::vector<float>{10});
+  // Variance (100 + 100 + 0 + 400) / 4 = 150.
+  CHECK(standardizer.inverse_stds()[0] == doctest::Approx(1.0 / std::sqrt(150.0)));
+  CHECK(applied(standardizer, {10, 10}) == std::vector<float>{0, 0});
+  // Two columns, each constant, but not the same: the image is not constant.
+  const Standardizer one_row = Standardizer::fit(data, Rows{1});
+  CHECK(one_row.inverse_stds()[0] == doctest::Approx(0.1));
+}
+
+TEST_CASE("standardizer: extreme numbers give finite results") {
+  const float max = std::numeric_limits<float>::max();
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  for (const auto& values : {std::vector<float>{max, -max}, {0, tiny}, {1, 1 + 1e-7f}, {max, 1}}) {
+    const Standardizer standardizer = Standardizer::fit(table(2, values), Rows{0, 1});
+    CHECK(std::isfinite(standardizer.means()[0]));
+    CHECK(std::isfinite(standardizer.inverse_stds()[0]));
+    for (float x : {max, -max, tiny, 0.0f}) CHECK(std::isfinite(applied(standardizer, {x})[0]));
+  }
+}
+
+TEST_CASE("standardizer: saved vectors give the same results; threads change nothing") {
+  const Dataset data = open_dataset("wdbc");
+  Rows rows(569);
+  std::iota(rows.begin(), rows.end(), 0);
+  set_thread_count(1);
+  const Standardizer one = Standardizer::fit(data, rows);
+  set_thread_count(4);
+  const Standardizer four = Standardizer::fit(data, rows);
+  set_thread_count(0);
+  CHECK(one.means() == four.means());
+  CHECK(one.inverse_stds() == four.inverse_stds());
+  const Standardizer restored(one.means(), one.inverse_stds());
+  std::vector<float> row(30);
+  data.gather(7, row.data());
+  CHECK(applied(one, row) == applied(restored, row));
+}
+
+TEST_CASE("standardizer: vectors that cannot be right are refused") {
+  CHECK(contains(refusal([] { Standardizer({1, 2}, {1}); }), "2 means and 1 inverse"));
+  CHECK(contains(refusal([] { Standardizer({}, {}); }), "0 means"));
+  CHECK(contains(refusal([] { Standardizer({NAN}, {1}); }), "must be finite"));
+  CHECK(contains(refusal([] { Standardizer({1, 2}, {1, 1}).check_features(3); }), "fitted to 2"));
+  CHECK(contains(refusal([] { Standardizer::fit(table(1, {1}), Rows{}); }), "no training rows"));
+}
+
+}  // namespace
+}  // namespace tritgrad
