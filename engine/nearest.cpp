@@ -50,8 +50,16 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t kListed = 16;
   const std::string suggestion = nearest(word, candidates);
-  return suggestion.empty() ? "" : "; did you mean \"" + suggestion + "\"?";
+  std::string text = suggestion.empty() ? "" : "; did you mean '" + suggestion + "'?";
+  if (candidates.empty() || candidates.size() > kListed) return text;
+  text += suggestion.empty() ? "; known: " : " Known: ";
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += candidates[i];
+  }
+  return text;
 }
 
 }  // namespace tritgrad

@@ -94,7 +94,7 @@ TEST_CASE("csv: the label column by name and by number") {
   }
   CsvOptions options;
   options.label = "knid";
-  CHECK(contains(refused(text, options), "did you mean \"kind\"?"));
+  CHECK(contains(refused(text, options), "did you mean 'kind'?"));
   options.label = "3";
   CHECK(contains(refused(text, options), "no label column \"3\" among the 3 columns"));
   options.label = "a";

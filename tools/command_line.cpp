@@ -13,6 +13,7 @@
 #include "engine/nearest.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
+#include "tools/fetch.h"
 
 namespace tritgrad {
 namespace {
@@ -148,7 +149,7 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
                      "folder of fetched data [TRITGRAD_DATA, else the user's cache folder]");
   command.add_option("--label", options.csv.label,
                      "label column of a CSV file: name, or number from 0 (-1 = last) [last]");
-  command.add_option("--header", options.csv.header, "CSV header line: auto, yes or no")
+  command.add_option("--header", options.header, "CSV header line: auto, yes or no")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "threads; results do not depend on it [all]");
   command.add_option("--config", "FILE.toml with options as keys; [set] overrides the recipe");
@@ -183,7 +184,12 @@ void apply(CommonOptions& options) {
 }
 
 Dataset open_data(const CommonOptions& options) {
-  return open_dataset(options.train.data, {.cache = options.cache, .csv = options.csv});
+  DataOptions data{.csv = options.csv, .cache_folder = cache_folder(options.cache)};
+  using Header = CsvOptions::Header;
+  check(options.header == "auto" || options.header == "yes" || options.header == "no",
+        "--header: '", options.header, "', expected auto, yes or no");
+  if (options.header != "auto") data.csv.header = options.header == "yes" ? Header::kYes : Header::kNo;
+  return open_dataset(options.train.data, data);
 }
 
 void write_json(const std::string& path, const std::string& text) {

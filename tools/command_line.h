@@ -18,6 +18,7 @@ int run_command_line(CLI::App& app, int argc, char** argv);
 struct CommonOptions {
   TrainOptions train;
   CsvOptions csv;
+  std::string header = "auto";
   std::string cache;
   std::string lr;
   int threads = 0;

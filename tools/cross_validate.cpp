@@ -11,8 +11,8 @@ namespace {
 Split split_of(const Dataset& dataset, const TrainOptions& options, int fold) {
   Split split = options.folds > 0 ? fold_split(dataset, options.folds, fold, options.seed)
                                   : fixed_split(dataset);
-  if (options.validation > 0.0) carve_validation(split, dataset, options.validation);
-  return split;
+  if (options.validation <= 0.0) return split;
+  return carve_validation(std::move(split), dataset, options.validation);
 }
 
 // Means over folds; counts are added, the peak is the largest, the hash is that of all hashes.

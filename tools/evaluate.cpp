@@ -1,7 +1,5 @@
 #include "tools/evaluate.h"
 
-#include <algorithm>
-
 #include "engine/loader.h"
 #include "ops/loss.h"
 
@@ -13,7 +11,7 @@ std::optional<double> evaluate(Model& model, const Dataset& dataset,
   if (rows.empty()) return std::nullopt;
   constexpr std::int64_t kBatch = 256;
   const auto count = static_cast<std::int64_t>(rows.size());
-  Loader loader(dataset, rows, standardizer, std::min(kBatch, count), 0, false);
+  Loader loader(dataset, rows, standardizer, kBatch, 0, RowOrder::kAsGiven);
   Tape tape;
   tape.set_recording(false);
   std::int64_t correct = 0;

@@ -56,8 +56,9 @@ double train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   const Clock::time_point start = Clock::now();
   const Recipe recipe = load_recipe(options.recipe, options.overrides);
-  const Standardizer standardizer(dataset, split.train);
-  Loader loader(dataset, split.train, standardizer, options.batch, options.seed, true);
+  const Standardizer standardizer = Standardizer::fit(dataset, split.train);
+  Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
+                RowOrder::kShuffled);
   const std::int64_t steps_per_epoch = loader.batches_per_epoch();
   const std::int64_t total_steps = options.epochs * steps_per_epoch;
 

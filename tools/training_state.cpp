@@ -136,7 +136,7 @@ void TrainingState::load(const std::string& path) {
 
   load_checkpoint(path, planes());
   optimizer_->set_steps_done(field<std::int64_t>(run, path, "step"));
-  loader_->set_cursor({cursor[0], cursor[1]});
+  loader_->seek({cursor[0], cursor[1]});
   sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
            static_cast<std::int64_t>(sums[3])};
   total_flips_ = static_cast<std::int64_t>(sums[4]);
@@ -216,7 +216,7 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
         "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
         dataset.class_names.size(), " classes");
   const auto model = make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
-  std::vector<float> means(static_cast<std::size_t>(dataset.features));
+  std::vector<float> means(dataset.image ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedPlane> planes = parameter_planes(model->parameters());
   standardizer_planes(means, inverse_stds, planes);

@@ -8,7 +8,7 @@
 // one: an extra vote towards zero, which makes weights with weak evidence zero.
 #pragma once
 
-#include <cmath>
+#include <limits>
 
 #include "optim/rule.h"
 
@@ -23,15 +23,19 @@ class Sign : public Rule {
   }
 
   double direct(const RuleBlock& b) const override {
-    for (std::int64_t i = 0; i < b.n; ++i) {
-      b.direction[i] = std::isfinite(b.grad[i]) ? sign(b.grad[i]) : 0.0f;
-      if (decay_ > 0.0f) b.direction[i] += decay_ * sign(b.weight[i]);
+    for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] = vote(b.grad[i]);
+    if (decay_ > 0.0f) {
+      for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] += decay_ * vote(b.weight[i]);
     }
     return 0.0;
   }
 
  private:
-  static float sign(float x) { return static_cast<float>((x > 0.0f) - (x < 0.0f)); }
+  // Comparisons with NaN are false, so NaN gives 0 as infinities do.
+  static float vote(float x) {
+    constexpr float kMax = std::numeric_limits<float>::max();
+    return static_cast<float>((x > 0.0f && x <= kMax) - (x < 0.0f && x >= -kMax));
+  }
 
   float decay_;
 };
