@@ -160,7 +160,7 @@ TEST_CASE("training: a huge learning rate is an error or saturates; no weight be
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
 
 // Counts every call of the C heap, below operator new, Eigen and the C++ library alike.
 std::atomic<std::int64_t> g_heap_calls{0};
@@ -209,7 +209,7 @@ TEST_CASE("training: a warm step touches the heap no more") {
 
 }  // namespace tritgrad::test
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
 
 // glibc's own entry points, in front of which the counter stands.
 extern "C" {
