@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <sstream>
 
 #include "engine/atomic_file.h"
@@ -184,7 +185,7 @@ void apply(CommonOptions& options) {
 }
 
 Dataset open_data(const CommonOptions& options) {
-  DataOptions data{.csv = options.csv, .cache_folder = cache_folder(options.cache)};
+  DataOptions data{.csv = options.csv, .cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache};
   using Header = CsvOptions::Header;
   check(options.header == "auto" || options.header == "yes" || options.header == "no",
         "--header: '", options.header, "', expected auto, yes or no");
@@ -198,7 +199,8 @@ void write_json(const std::string& path, const std::string& text) {
     fmt::print("{}\n", text);
     return;
   }
-  replace_file(path, text + "\n");
+  const std::string line = text + "\n";
+  replace_file(path, std::as_bytes(std::span(line)));
 }
 
 }  // namespace tritgrad
