@@ -11,9 +11,7 @@ install(
   PATTERN "ops/kernels" EXCLUDE
   PATTERN "engine/data" EXCLUDE)
 install(TARGETS tritgrad EXPORT tritgradTargets DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-if(TARGET tritgrad_cli)
-  install(TARGETS tritgrad_cli DESTINATION "${CMAKE_INSTALL_BINDIR}")
-endif()
+install(TARGETS tritgrad_cli DESTINATION "${CMAKE_INSTALL_BINDIR}")
 
 # ---- find_package(tritgrad) ----------------------------------------------------------------------
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/tritgrad")

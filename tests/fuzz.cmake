@@ -4,12 +4,8 @@ file(GLOB sources CONFIGURE_DEPENDS fuzz_*.cpp)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM subject)
   add_executable(${subject} ${source})
-  target_compile_options(${subject} PRIVATE -fsanitize=fuzzer)
   target_link_options(${subject} PRIVATE -fsanitize=fuzzer)
-  target_link_libraries(${subject} PRIVATE tritgrad tritgrad_warnings)
-  if(TARGET tritgrad_tools)
-    target_link_libraries(${subject} PRIVATE tritgrad_tools)
-  endif()
+  target_link_libraries(${subject} PRIVATE tritgrad_tools tritgrad_warnings)
   add_test(NAME ${subject} COMMAND ${subject} -runs=1000000 -seed=1 -max_len=65536 -timeout=1
                                    -malloc_limit_mb=64 -print_final_stats=1
            WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")

@@ -157,7 +157,8 @@ TEST_CASE("votes: a falling lr raises the threshold to 126, then thins the votes
     storage.descend(block, down.data(), {0.1f / 127.0f, {1, 2, 3}});
   });
   double cast = 0.0;
-  for (const std::byte a : storage.planes()[1].bytes) {
+  const std::vector<Plane> planes = storage.planes();
+  for (const std::byte a : planes[1].bytes) {
     const int votes = static_cast<int>(static_cast<std::int8_t>(a));
     REQUIRE((votes == 0 || votes == -1));
     cast += votes != 0;

@@ -1,0 +1,62 @@
+# What tools/quickstart.sh and tools/test.sh share: packages and builds. To be sourced, with the root of
+# the repository as the current folder.
+
+say() { printf 'tritgrad: %s\n' "$*"; }
+stop() {
+  printf 'tritgrad: %s\n' "$*" >&2
+  exit 1
+}
+
+kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libssl-dev zlib1g-dev
+  libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libcli11-dev doctest-dev)
+# clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
+kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
+
+# install_packages NAME...: installs with apt what is not there yet.
+install_packages() {
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+    stop "this script installs packages with apt, and this system has no apt; install the" \
+      "equivalents of '$*' and run: cmake --preset release && cmake --build --preset release"
+  local missing=() package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+      stop "packages are missing and only root can install them, but there is no sudo; run as root:" \
+        "apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  local log status=0
+  log=$(mktemp)
+  # Outdated package lists may still do, so only the installation decides.
+  "${as_root[@]}" apt-get update -qq >"$log" 2>&1 || true
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+    --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null || status=$?
+  if ((status != 0)); then
+    tail -n 15 "$log" >&2
+    rm "$log"
+    stop "apt-get could not install ${missing[*]} (see above); is the network reachable?"
+  fi
+  rm "$log"
+}
+
+# build PRESET [TARGET]: configures and builds what is missing in build/PRESET. Shows problems only,
+# and on a terminal the progress.
+build() {
+  local preset=$1 cache=build/$1/CMakeCache.txt fresh=() options=() source
+  if [[ -f $cache ]]; then
+    # A build folder that was copied along with its repository belongs to the old place.
+    source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+    [[ $source -ef . ]] || fresh=(--fresh)
+  fi
+  [[ -t 1 ]] || options=(--quiet)
+  say "building build/$preset"
+  cmake --preset "$preset" "${fresh[@]}" --log-level=WARNING >/dev/null &&
+    cmake --build --preset "$preset" ${2:+--target "$2"} --parallel "$(nproc)" -- "${options[@]}"
+}
