@@ -163,10 +163,10 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
                      "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
                      "tanh][:dropout=P]")
       ->capture_default_str();
-  command.add_option("--epochs", train.epochs, "passes over the training rows")
-      ->capture_default_str()->check(CLI::Range(1, 1000000));
-  command.add_option("--batch", train.batch, "rows per step")
-      ->capture_default_str()->check(CLI::Range(1, 1000000));
+  command.add_option("--epochs", train.epochs, "passes over the training rows [60; 10 from 10,000 rows]")
+      ->check(CLI::Range(1, 1000000));
+  command.add_option("--batch", train.batch, "rows per step [32; 128 from 10,000 rows]")
+      ->check(CLI::Range(1, 1000000));
   command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
   command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")
       ->check(CLI::Range(2, 1000));
