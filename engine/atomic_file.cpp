@@ -1,72 +1,115 @@
 #include "engine/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "engine/check.h"
 
 namespace tritgrad {
 namespace {
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+// Linux transfers at most 2^31 - 4096 bytes in one call.
+constexpr std::size_t kLargestWrite = std::size_t{1} << 30;
+
+constexpr mode_t kNewFileMode = 0666;
+
+mode_t mode_for(const std::filesystem::path& path) {
+  struct stat old {};
+  if (::stat(path.c_str(), &old) != 0) return kNewFileMode;
+  return old.st_mode & mode_t{0777};
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  temporary_ = path_ + ".tmp." + std::to_string(::getpid());
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) {
-    temporary_.clear();
-    fail_with_errno("created");
+FileCalls::FileCalls() : write(::write), fsync(::fsync), rename(::rename) {}
+
+AtomicFile::AtomicFile(std::filesystem::path path, FileCalls calls)
+    : path_(std::move(path)), temporary_(path_), calls_(std::move(calls)) {
+  check(path_.has_filename(), "'", path_.string(), "': names no file to write");
+  temporary_ += ".tmp";
+  try {
+    folder_ = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder_ < 0) fail_with_errno("cannot be written, its folder cannot be opened");
+    file_ =
+        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode_for(path_));
+    if (file_ < 0) fail_with_errno("cannot be written, no temporary file beside it");
+    lock_temporary();
+  } catch (...) {
+    close_all();
+    throw;
   }
 }
 
-AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+// The lock tells a living writer from the leftovers of a killed one. Between open and lock, the
+// other writer may have renamed or removed the file we opened; then the name no longer leads to it.
+void AtomicFile::lock_temporary() {
+  const bool busy = ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct stat opened {};
+  struct stat named {};
+  const bool same = ::fstat(file_, &opened) == 0 && ::lstat(temporary_.c_str(), &named) == 0 &&
+                    opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  check(!busy && same, path_.string(), ": another writer is replacing this file (it holds ",
+        temporary_.string(), "); let it finish first");
+  owns_temporary_ = true;
+  if (::ftruncate(file_, 0) != 0) fail_with_errno("cannot be written");
+}
+
+AtomicFile::~AtomicFile() { close_all(); }
+
+void AtomicFile::close_all() noexcept {
+  // Removed while still locked: nobody else's file can carry the name yet.
+  if (owns_temporary_) ::unlink(temporary_.c_str());
+  if (file_ >= 0) ::close(file_);
+  if (folder_ >= 0) ::close(folder_);
+  owns_temporary_ = false;
+  file_ = folder_ = -1;
 }
 
 void AtomicFile::fail_with_errno(const char* action) const {
-  const char* reason = std::strerror(errno);
-  fail("file '", path_, "' cannot be ", action, ": ", reason,
-       "; what was there before is unchanged");
+  fail(path_.string(), ": ", action, ": ", std::strerror(errno));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
+  check(owns_temporary_, path_.string(), ": written to after its commit");
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    const std::size_t wanted = std::min(bytes.size(), kLargestWrite);
+    const std::ptrdiff_t written = calls_.write(file_, bytes.data(), wanted);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail_with_errno("written");
+    if (written < 0) fail_with_errno("cannot be written");
+    check(written > 0, path_.string(), ": cannot be written: the system took 0 of ", wanted,
+          " bytes");
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail_with_errno("made durable");
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0) fail_with_errno("written");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("put in place");
-  temporary_.clear();
-  // The rename itself must survive a power cut. Some file systems cannot sync folders; that is no error.
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
+  check(owns_temporary_, path_.string(), ": committed twice");
+  if (calls_.fsync(file_) != 0)
+    fail_with_errno("cannot be written, its bytes did not reach the disk");
+  if (calls_.rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot be replaced");
+  owns_temporary_ = false;
+  if (calls_.fsync(folder_) != 0) {
+    fail_with_errno("is replaced, but may not survive a power cut, its folder was not synced");
   }
+  close_all();
 }
 
-void replace_file(const std::string& path, std::string_view text) {
-  AtomicFile file(path);
-  file.write(text);
+void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                  const FileCalls& calls) {
+  AtomicFile file(path, calls);
+  file.write(bytes);
   file.commit();
 }
 

@@ -1,37 +1,56 @@
-// Files that are replaced as a whole or not at all.
+// Replacing a file so that a reader, after a crash at any moment, finds the old bytes or the new
+// ones, whole: write NAME.tmp in the same folder, fsync it, rename it over NAME, fsync the folder.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace tritgrad {
 
-// Writes a temporary file beside `path`; commit() makes it durable and puts it in place: fsync, rename,
-// fsync of the folder. A reader, or a crash at any moment, sees the old file or the new one. Without
-// commit() the temporary file is removed and the old file stays.
-// Every failure throws Error with the path and the system's reason.
+// The system calls that can fail on a full or dying disk, with POSIX semantics (-1 and errno).
+// The default is the system's; tests put faults in their place.
+struct FileCalls {
+  FileCalls();
+  std::function<std::ptrdiff_t(int file, const void* data, std::size_t bytes)> write;
+  std::function<int(int file)> fsync;
+  std::function<int(const char* from, const char* to)> rename;
+};
+
+// One writer of one file. Until commit() returns, the file at `path` is untouched; any failure
+// throws Error with the path and the system's reason, and the temporary file is removed. NAME.tmp
+// left by a killed process is overwritten; NAME.tmp held by a living writer is refused. A file that
+// is replaced keeps its permission bits, less the umask; a symbolic link is replaced, not followed.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(std::filesystem::path path, FileCalls calls = {});
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+  // If only the last step, the fsync of the folder, fails, the new file is already in place, whole,
+  // but may not survive a power cut: the Error says so.
   void commit();
 
  private:
+  void lock_temporary();
   [[noreturn]] void fail_with_errno(const char* action) const;
+  void close_all() noexcept;
 
-  std::string path_;
-  std::string temporary_;
-  int descriptor_ = -1;
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  FileCalls calls_;
+  int folder_ = -1;
+  int file_ = -1;
+  bool owns_temporary_ = false;
 };
 
-// The whole file at once.
-void replace_file(const std::string& path, std::string_view text);
+// The whole content at once.
+void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                  const FileCalls& calls = {});
 
 }  // namespace tritgrad

@@ -9,9 +9,11 @@
 namespace tritgrad {
 namespace {
 
-std::vector<std::int64_t> extents(const Shape& shape) {
-  std::vector<std::int64_t> result;
-  for (int axis = 0; axis < shape.rank(); ++axis) result.push_back(shape[axis]);
+std::vector<std::uint64_t> extents(const Shape& shape) {
+  std::vector<std::uint64_t> result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    result.push_back(static_cast<std::uint64_t>(shape[axis]));
+  }
   return result;
 }
 
@@ -29,9 +31,9 @@ SafetensorsFile open_hashed(const std::string& path) {
   return file;
 }
 
-const TensorEntry& matching(const SafetensorsFile& file, const NamedPlane& plane,
+const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plane,
                             const std::string& path) {
-  const TensorEntry* tensor = file.find(plane.name);
+  const StoredTensor* tensor = file.find(plane.name);
   check(tensor != nullptr, "checkpoint '", path, "' has no tensor '", plane.name,
         "'; it belongs to another model or recipe");
   check(tensor->dtype == plane.dtype && tensor->shape == extents(plane.shape) &&
@@ -46,7 +48,7 @@ void copy_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& pla
                  const std::string& path) {
   for (const NamedPlane& plane : planes) matching(file, plane, path);
   for (const NamedPlane& plane : planes) {
-    const TensorEntry& tensor = matching(file, plane, path);
+    const StoredTensor& tensor = matching(file, plane, path);
     if (!plane.bytes.empty()) std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
   }
 }
@@ -67,26 +69,26 @@ std::vector<NamedPlane> parameter_planes(const ParameterStore& store) {
 std::string weights_sha256(const ParameterStore& store) {
   Sha256 hash;
   for (const NamedPlane& plane : parameter_planes(store)) {
-    hash.update(plane.name);
+    hash.update(std::as_bytes(std::span(plane.name)));
     hash.update(plane.bytes);
   }
-  return hash.hex();
+  return hash.finish();
 }
 
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedPlane>& planes) {
-  std::vector<TensorEntry> tensors;
+  std::vector<StoredTensor> tensors;
   for (const NamedPlane& plane : planes) {
     tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes});
   }
-  write_safetensors(path, metadata, tensors);
+  write_safetensors(path, tensors, metadata);
 }
 
 Metadata load_checkpoint(const std::string& path, const std::vector<NamedPlane>& planes) {
   const SafetensorsFile file = open_hashed(path);
   std::set<std::string> expected;
   for (const NamedPlane& plane : planes) expected.insert(plane.name);
-  for (const TensorEntry& tensor : file.tensors()) {
+  for (const StoredTensor& tensor : file.tensors()) {
     check(expected.contains(tensor.name), "checkpoint '", path, "' has a tensor '", tensor.name,
           "' that is not expected; it belongs to another model or recipe");
   }

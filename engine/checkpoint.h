@@ -4,25 +4,22 @@
 // byte of the live state is touched.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/dtype.h"
 #include "engine/parameter.h"
+#include "engine/safetensors.h"
 
 namespace tritgrad {
 
 // A stretch of live memory under the name that it has in a file.
 struct NamedPlane {
   std::string name;
-  DType dtype;
+  Dtype dtype;
   Shape shape;
   std::span<std::byte> bytes;
 };
-
-using Metadata = std::map<std::string, std::string>;
 
 // "layers.0.weight/trits" and so on for all parameters, in order.
 std::vector<NamedPlane> parameter_planes(const ParameterStore& store);

@@ -1,31 +1,31 @@
-// Element types of stored planes, named as in safetensors files.
+// Element types of stored planes, those of safetensors files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace tritgrad {
 
-enum class DType { kU8, kI8, kU16, kBF16, kF16, kF32, kF64, kI32, kU32, kI64, kU64 };
+enum class Dtype : std::uint8_t {
+  kBool,
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kF16,
+  kBf16,
+  kU32,
+  kI32,
+  kF32,
+  kU64,
+  kI64,
+  kF64,
+};
 
-constexpr std::int64_t dtype_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::kU8:
-    case DType::kI8:
-      return 1;
-    case DType::kU16:
-    case DType::kBF16:
-    case DType::kF16:
-      return 2;
-    case DType::kF32:
-    case DType::kI32:
-    case DType::kU32:
-      return 4;
-    case DType::kF64:
-    case DType::kI64:
-    case DType::kU64:
-      return 8;
-  }
-  return 0;
-}
+std::string_view dtype_name(Dtype dtype);  // as in the file: "BF16"
+std::size_t dtype_bytes(Dtype dtype);      // of one element
+std::optional<Dtype> find_dtype(std::string_view name);
 
 }  // namespace tritgrad

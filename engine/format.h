@@ -71,12 +71,12 @@ struct FormatSpec {
 // One stretch of bytes that a format keeps. `inference` planes alone determine the value.
 struct PlaneSpec {
   const char* name;
-  DType dtype;
+  Dtype dtype;
   std::int64_t count;
   Category category;
   bool inference;
 
-  std::int64_t bytes() const { return count * dtype_bytes(dtype); }
+  std::int64_t bytes() const { return count * static_cast<std::int64_t>(dtype_bytes(dtype)); }
 };
 
 struct Plane {

@@ -4,70 +4,83 @@
 #include <xxhash.h>
 
 #include <array>
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
 
 #include "engine/check.h"
 
 namespace tritgrad {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
 
 std::uint64_t xxh3(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-struct Sha256::Context {
-  EVP_MD_CTX* evp = EVP_MD_CTX_new();
-  ~Context() { EVP_MD_CTX_free(evp); }
-};
-
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  check(context_->evp != nullptr && EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1,
-        "SHA-256 cannot be started; is the OpenSSL library complete?");
+std::string hex(std::uint64_t value) {
+  std::string text(16, '0');
+  for (std::size_t i = 0; i < 16; ++i) text[i] = kDigits[(value >> (60 - 4 * i)) & 15];
+  return text;
 }
 
-Sha256::~Sha256() = default;
+void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  check(context_ != nullptr, "Sha256: OpenSSL has no memory for a digest");
+  start();
+}
+
+void Sha256::start() {
+  check(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
+        "Sha256: this OpenSSL does not offer SHA-256");
+}
 
 void Sha256::update(std::span<const std::byte> bytes) {
-  check(EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size()) == 1, "SHA-256 failed");
+  check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1,
+        "Sha256: OpenSSL failed to hash ", bytes.size(), " bytes");
 }
 
-void Sha256::update(const std::string& text) { update(std::as_bytes(std::span(text))); }
-
-std::string Sha256::hex() {
-  std::array<unsigned char, 32> digest;
-  unsigned int size = 0;
-  check(EVP_DigestFinal_ex(context_->evp, digest.data(), &size) == 1 && size == digest.size(),
-        "SHA-256 failed");
+std::string Sha256::finish() {
+  std::array<unsigned char, 32> digest{};
+  check(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1,
+        "Sha256: OpenSSL failed to finish a digest");
   std::string text;
-  for (unsigned char byte : digest) {
-    constexpr char kDigits[] = "0123456789abcdef";
+  for (const unsigned char byte : digest) {
     text += kDigits[byte >> 4];
     text += kDigits[byte & 15];
   }
+  start();
   return text;
 }
 
 std::string sha256_hex(std::span<const std::byte> bytes) {
   Sha256 hash;
   hash.update(bytes);
-  return hash.hex();
+  return hash.finish();
 }
 
-std::string sha256_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  check(in.good(), "file '", path, "' cannot be read; check the path and its permissions");
+std::string sha256_of_file(const std::filesystem::path& path) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
+  check(file != nullptr, path.string(), ": cannot be opened for reading: ", std::strerror(errno));
   Sha256 hash;
-  std::array<char, 65536> block;
-  while (in.read(block.data(), block.size()) || in.gcount() > 0) {
-    hash.update(std::as_bytes(std::span(block.data(), static_cast<std::size_t>(in.gcount()))));
+  std::vector<std::byte> chunk(kChunkBytes);
+  std::size_t count = 0;
+  while ((count = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0) {
+    hash.update({chunk.data(), count});
   }
-  check(!in.bad(), "file '", path, "' cannot be read to its end");
-  return hash.hex();
-}
-
-std::string hex16(std::uint64_t value) {
-  std::string text(16, '0');
-  for (std::size_t i = 16; i-- > 0; value >>= 4) text[i] = "0123456789abcdef"[value & 15];
-  return text;
+  check(std::ferror(file.get()) == 0, path.string(), ": cannot be read: ", std::strerror(errno));
+  return hash.finish();
 }
 
 }  // namespace tritgrad

@@ -6,7 +6,8 @@
 // environment variable TRITGRAD_ISA = reference | avx2 | avx512.
 //
 // All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums in
-// sixteen interleaved lanes). `gemm` gives the same bits for any thread count on one instruction set.
+// sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left open. `gemm`
+// gives the same bits for any thread count and any place in memory on one instruction set.
 // Pointers need no alignment; n may be anything from 0 up.
 #pragma once
 
@@ -40,6 +41,7 @@ struct KernelTable {
   const char* name;  // "reference", "avx2", "avx512"
 
   // ---- dense products (Eigen) ------------------------------------------------------------------
+  // On the calling thread. With m, n <= 256 and any k it needs less than 2 MiB of stack and no heap.
   void (*gemm)(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
                std::int64_t ldb, float* c, std::int64_t ldc);
 
@@ -49,7 +51,8 @@ struct KernelTable {
 
   // ---- formats: number codecs ------------------------------------------------------------------
   // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of byte
-  // i % b; a byte is sum_k (t_k + 1) 3^k, in 0..242. Digits beyond n are written as zero trits.
+  // i % b; a byte is sum_k (t_k + 1) 3^k, in 0..242. Digits beyond n are written as zero trits; a byte
+  // above 242 reads as 242, so that no input gives anything but trits.
   void (*decode_trits)(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n);
   void (*encode_trits)(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n);
   void (*trits_to_float)(float* out, const std::int8_t* trits, std::int64_t n);

@@ -17,6 +17,21 @@ std::int64_t rows_per_unit(std::int64_t multiplications_per_row) {
   return std::max(kRowPiece, kWorthAThread / std::max<std::int64_t>(1, multiplications_per_row));
 }
 
+// The kernel's product, in tiles small enough for its packing buffers to fit the stack: no heap.
+void product(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
+             std::int64_t ldb, float* c, std::int64_t ldc) {
+  constexpr std::int64_t kTile = 256;
+  for (std::int64_t i = 0; i < shape.m; i += kTile) {
+    for (std::int64_t j = 0; j < shape.n; j += kTile) {
+      GemmShape tile = shape;
+      tile.m = std::min(kTile, shape.m - i);
+      tile.n = std::min(kTile, shape.n - j);
+      kernels().gemm(tile, a + (shape.transpose_a ? i : i * lda), lda,
+                     b + (shape.transpose_b ? j * ldb : j), ldb, c + i * ldc + j, ldc);
+    }
+  }
+}
+
 struct Operands {
   Parameter* weight;
   Parameter* scale;  // may be null
@@ -69,7 +84,7 @@ void forward(Tape& tape, const Operands& w, const Tensor& x, const Tensor& y) {
     const float* rows = decode_panel(w, scales, begin, end, panel.data);
     parallel_ranges(x.rows(), rows_per_unit((end - begin) * w.inputs),
                     [&](std::int64_t first, std::int64_t last) {
-                      kernels().gemm(
+                      product(
                           {.m = last - first, .n = end - begin, .k = w.inputs, .transpose_b = true},
                           x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
                     });
@@ -87,8 +102,8 @@ void backward_input(Tape& tape, const Operands& w, const Tensor& dx, const Tenso
     parallel_ranges(
         dx.rows(), rows_per_unit((end - begin) * w.inputs),
         [&](std::int64_t first, std::int64_t last) {
-          kernels().gemm({.m = last - first, .n = w.inputs, .k = end - begin, .accumulate = true},
-                         dy.row(first) + begin, w.outputs, rows, w.inputs, dx.row(first), w.inputs);
+          product({.m = last - first, .n = w.inputs, .k = end - begin, .accumulate = true},
+                  dy.row(first) + begin, w.outputs, rows, w.inputs, dx.row(first), w.inputs);
         });
   }
 }
@@ -112,16 +127,15 @@ void scaled_gradient(const Operands& w, const float* trits, const float* scales,
 void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tensor& dy) {
   const Tensor dweight = tape.gradient(*w.weight);
   if (w.scale == nullptr) {
-    parallel_ranges(w.outputs, rows_per_unit(x.rows() * w.inputs),
-                    [&](std::int64_t begin, std::int64_t end) {
-                      kernels().gemm({.m = end - begin,
-                                      .n = w.inputs,
-                                      .k = x.rows(),
-                                      .transpose_a = true,
-                                      .accumulate = true},
-                                     dy.data + begin, w.outputs, x.data, w.inputs,
-                                     dweight.row(begin), w.inputs);
-                    });
+    parallel_ranges(
+        w.outputs, rows_per_unit(x.rows() * w.inputs), [&](std::int64_t begin, std::int64_t end) {
+          product({.m = end - begin,
+                   .n = w.inputs,
+                   .k = x.rows(),
+                   .transpose_a = true,
+                   .accumulate = true},
+                  dy.data + begin, w.outputs, x.data, w.inputs, dweight.row(begin), w.inputs);
+        });
     return;
   }
   const Tensor dscale = tape.gradient(*w.scale);
@@ -138,8 +152,8 @@ void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tenso
       const std::int64_t begin = (wave + slot) * piece_rows;
       const std::int64_t end = std::min(w.outputs, begin + piece_rows);
       float* piece = dw.row(slot * piece_rows);
-      kernels().gemm({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
-                     dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
+      product({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
+              dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
       for (std::int64_t row = begin; row < end; ++row) {
         w.weight->storage().decode_rows(row, row + 1, trits.row(slot));
         scaled_gradient(w, trits.row(slot), scales + row * w.groups,

@@ -159,7 +159,7 @@ std::vector<StatePlane> Optimizer::state() {
       }
     }
     if (state.scalar_bytes.size() > 0) {
-      planes.push_back({prefix + "scalars", DType::kF32, state.scalar_bytes.bytes()});
+      planes.push_back({prefix + "scalars", Dtype::kF32, state.scalar_bytes.bytes()});
     }
   }
   return planes;

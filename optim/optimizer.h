@@ -28,7 +28,7 @@ struct GroupSpec {
 // A named piece of optimizer state, as it lies in memory.
 struct StatePlane {
   std::string name;  // "PARAMETER/m/value"
-  DType dtype;
+  Dtype dtype;
   std::span<std::byte> bytes;
 };
 

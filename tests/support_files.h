@@ -1,4 +1,4 @@
-// Files for tests of readers, and what a refusal says.
+// Files for tests, and what a refusal says.
 #pragma once
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,7 +30,8 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
 
-  std::string path() const { return path_.string(); }
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
   // Writes a file (and its folders) and returns its path.
   std::string write(const std::string& name, std::string_view bytes) const {
@@ -44,6 +46,17 @@ class TempDir {
  private:
   std::filesystem::path path_;
 };
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline void write_text(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+}
 
 // The message of the Error that `action` throws, or "" when it throws none.
 template <typename Action>

@@ -62,11 +62,11 @@ TEST_CASE("open_dataset: unknown and unfetched names say what to do") {
   CHECK(contains(refusal([] { open_dataset("nothing-like-it"); }), "known sets: iris, wdbc"));
   const TempDir dir;
   DataOptions options;
-  options.cache_folder = dir.path();
+  options.cache_folder = dir.path().string();
   CHECK(contains(refusal([&] { open_dataset("mnist", options); }), "tritgrad data fetch mnist"));
-  CHECK(contains(refusal([&] { open_dataset(dir.path()); }), "no file train-images-idx3-ubyte"));
+  CHECK(contains(refusal([&] { open_dataset(dir.path().string()); }), "no file train-images-idx3-ubyte"));
   CHECK(contains(refusal([&] { open_dataset(dir.write("x.npy", "")); }), "x.npy,y.npy"));
-  const std::string pair = dir.path() + "/x.npy," + dir.write("y.npy", "");
+  const std::string pair = dir.path().string() + "/x.npy," + dir.write("y.npy", "");
   CHECK(contains(refusal([&] { open_dataset(pair); }), "x.npy: this is not a .npy file"));
 }
 
@@ -79,14 +79,14 @@ TEST_CASE("open_dataset: a fetched set, a folder and a table") {
     dir.write(stem + "-labels-idx1-ubyte", "\0\0\x08\x01\0\0\0\x02\0\x01"s);
   }
   DataOptions options;
-  options.cache_folder = dir.path();
-  for (const std::string& spec : {"mnist"s, dir.path() + "/mnist", dir.path() + "/mnist/"}) {
+  options.cache_folder = dir.path().string();
+  for (const std::string& spec : {"mnist"s, dir.path().string() + "/mnist", dir.path().string() + "/mnist/"}) {
     CAPTURE(spec);
     const Dataset data = open_dataset(spec, options);
     CHECK(data.rows == 4);
     CHECK(data.published_test_rows == 2);
   }
-  CHECK(open_dataset(dir.path() + "/mnist").name == "mnist");
+  CHECK(open_dataset(dir.path().string() + "/mnist").name == "mnist");
   options.csv.label = "kind";
   CHECK(open_dataset(dir.write("t.csv", "kind,a\nx,1\ny,2\n"), options).rows == 2);
 }

@@ -1,8 +1,6 @@
 // tritgrad data: what there is to train on.
 #include <fmt/format.h>
 
-#include "engine/check.h"
-#include "engine/nearest.h"
 #include "engine/open_dataset.h"
 #include "tools/commands.h"
 #include "tools/fetch.h"
@@ -23,16 +21,11 @@ void list_data() {
 }
 
 void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
-  std::vector<std::string> names;
-  for (const FetchSource& source : fetch_sources()) {
-    names.push_back(source.name);
-    if (source.name != name) continue;
-    fetch(source, cache_folder(cache), [&](const std::string& line) {
-      if (!quiet) fmt::print("{}\n", line);
-    });
-    return;
-  }
-  fail("data fetch: '", name, "' cannot be fetched", did_you_mean(name, names));
+  const auto folder = fetch_dataset(name, cache.empty() ? default_cache_dir() : std::filesystem::path(cache),
+                                    [&](std::string_view line) {
+                                      if (!quiet) fmt::print(stderr, "{}\n", line);
+                                    });
+  if (!quiet) fmt::print("{}\n", folder.string());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <sstream>
 
 #include "engine/atomic_file.h"
@@ -162,10 +163,10 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
                      "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
                      "tanh][:dropout=P]")
       ->capture_default_str();
-  command.add_option("--epochs", train.epochs, "passes over the training rows")
-      ->capture_default_str()->check(CLI::Range(1, 1000000));
-  command.add_option("--batch", train.batch, "rows per step")
-      ->capture_default_str()->check(CLI::Range(1, 1000000));
+  command.add_option("--epochs", train.epochs, "passes over the training rows [60; 10 from 10,000 rows]")
+      ->check(CLI::Range(1, 1000000));
+  command.add_option("--batch", train.batch, "rows per step [32; 128 from 10,000 rows]")
+      ->check(CLI::Range(1, 1000000));
   command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
   command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")
       ->check(CLI::Range(2, 1000));
@@ -184,7 +185,7 @@ void apply(CommonOptions& options) {
 }
 
 Dataset open_data(const CommonOptions& options) {
-  DataOptions data{.csv = options.csv, .cache_folder = cache_folder(options.cache)};
+  DataOptions data{.csv = options.csv, .cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache};
   using Header = CsvOptions::Header;
   check(options.header == "auto" || options.header == "yes" || options.header == "no",
         "--header: '", options.header, "', expected auto, yes or no");
@@ -198,7 +199,8 @@ void write_json(const std::string& path, const std::string& text) {
     fmt::print("{}\n", text);
     return;
   }
-  replace_file(path, text + "\n");
+  const std::string line = text + "\n";
+  replace_file(path, std::as_bytes(std::span(line)));
 }
 
 }  // namespace tritgrad

@@ -9,22 +9,23 @@ namespace tritgrad {
 namespace {
 
 // Bytes per parameter of a network that is wide enough for its vectors not to count.
-double bytes_per_parameter(const Recipe& recipe) {
-  const ModelFootprint footprint =
-      forecast_footprint(plan_model("mlp:4096-4096-4096-4096", 0, 0, recipe), recipe);
-  return footprint.per_parameter(footprint.total.total());
+ModelFootprint wide_footprint(const Recipe& recipe) {
+  return forecast_footprint(plan_model("mlp:4096-4096-4096-4096", 0, 0, recipe), recipe);
 }
 
 void list_recipes() {
-  Table table({{"recipe"}, {"B/param", Align::kRight}, {"gradients"}, {"what and when"}, {"source"}});
+  Table table({{"recipe"}, {"state", Align::kRight, "B/param"}, {"gradient", Align::kRight, "B/param"},
+               {"what and when"}, {"source"}});
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
-    table.add_row({name, fmt::format("{:.2f}", bytes_per_parameter(recipe)),
-                   recipe.gradients == GradientPolicy::kKept ? "kept" : "released", recipe.summary,
-                   recipe.source});
+    const ModelFootprint wide = wide_footprint(recipe);
+    const std::int64_t gradient = wide.total.gradients;
+    table.add_row({name, fmt::format("{:.2f}", wide.per_parameter(wide.total.total() - gradient)),
+                   gradient > 0 ? fmt::format("+{:.2f}", wide.per_parameter(gradient)) : "released",
+                   recipe.summary, recipe.source});
   }
-  fmt::print("{}\nB/param: all persistent bytes of training (weights, scales, residual, moments, kept\n"
-             "gradients) in a network of 4096 x 4096 matrices. 'tritgrad recipes show NAME' prints one.\n",
+  fmt::print("{}\nstate: weights, scales, residual and moments of a network of 4096 x 4096 matrices; gradient: kept\n"
+             "beside them, or released as soon as it is used. 'tritgrad recipes show NAME' prints one.\n",
              table.render());
 }
 

@@ -57,7 +57,15 @@ RunResult join(const std::vector<RunResult>& folds) {
 
 }  // namespace
 
-RunResult train(const Dataset& dataset, const TrainOptions& options) {
+TrainOptions with_defaults(TrainOptions options, const Dataset& dataset) {
+  const bool large = dataset.rows >= 10000;
+  if (options.epochs == 0) options.epochs = large ? 10 : 60;
+  if (options.batch == 0) options.batch = large ? 128 : 32;
+  return options;
+}
+
+RunResult train(const Dataset& dataset, const TrainOptions& asked) {
+  const TrainOptions options = with_defaults(asked, dataset);
   if (options.folds == 0) return train(dataset, split_of(dataset, options, 0), options);
   check(options.save.empty() && options.resume.empty() && options.log.empty(),
         "--folds trains one model per fold; --save, --resume and --log need a single one");

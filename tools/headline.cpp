@@ -9,7 +9,9 @@ namespace tritgrad {
 namespace {
 
 bool smaller_than_baseline(const RecipeSummary& summary) {
-  return !summary.is_baseline && summary.bytes_ratio && *summary.bytes_ratio < 1.0;
+  // A few bytes less are no saving that anybody would give up accuracy for.
+  constexpr double kWorthMentioning = 0.9;
+  return !summary.is_baseline && summary.bytes_ratio && *summary.bytes_ratio < kWorthMentioning;
 }
 
 std::string seeds_text(int seeds) {
@@ -22,8 +24,9 @@ std::string verdict(const RecipeSummary& summary, const Comparison& comparison) 
   const std::string size = fixed(std::abs(delta), 2);
   const std::string error =
       summary.delta_error ? " ± " + fixed(*summary.delta_error, 2) : std::string();
-  if (size == "0.00" && error.empty()) {
-    return fmt::format("has the {} of {}", comparison.accuracy_name, comparison.baseline);
+  if (size == "0.00") {
+    const std::string margin = error.empty() ? "" : fmt::format(" ({} points)", error.substr(1));
+    return fmt::format("has the {} of {}{}", comparison.accuracy_name, comparison.baseline, margin);
   }
   std::string text = fmt::format("{} {}{} points of {} against {}", delta < 0 ? "loses" : "gains",
                                  size, error, comparison.accuracy_name, comparison.baseline);

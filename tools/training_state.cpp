@@ -57,8 +57,8 @@ std::span<std::byte> bytes_of(std::vector<float>& values) {
 void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
                          std::vector<NamedPlane>& planes) {
   const auto n = static_cast<std::int64_t>(means.size());
-  planes.push_back({"data/mean", DType::kF32, {n}, bytes_of(means)});
-  planes.push_back({"data/inverse_std", DType::kF32, {n}, bytes_of(inverse_stds)});
+  planes.push_back({"data/mean", Dtype::kF32, {n}, bytes_of(means)});
+  planes.push_back({"data/inverse_std", Dtype::kF32, {n}, bytes_of(inverse_stds)});
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ void TrainingState::end_epoch(std::optional<double> val_accuracy) {
 std::vector<NamedPlane> TrainingState::planes() {
   std::vector<NamedPlane> planes = parameter_planes(model_->parameters());
   for (const StatePlane& plane : optimizer_->state()) {
-    const auto count = static_cast<std::int64_t>(plane.bytes.size()) / dtype_bytes(plane.dtype);
+    const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
     planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
   }
   standardizer_planes(means_, inverse_stds_, planes);

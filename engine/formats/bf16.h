@@ -16,7 +16,7 @@ class Bf16 {
  public:
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
-    return {{"value", DType::kBF16, shape.size(), value_category, true}};
+    return {{"value", Dtype::kBf16, shape.size(), value_category, true}};
   }
 
   Bf16(const FormatSpec& spec, const Shape& shape, Category value_category)

@@ -11,7 +11,7 @@ class Fp32 {
  public:
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
-    return {{"value", DType::kF32, shape.size(), value_category, true}};
+    return {{"value", Dtype::kF32, shape.size(), value_category, true}};
   }
 
   Fp32(const FormatSpec& spec, const Shape& shape, Category value_category)

@@ -23,7 +23,7 @@ class Latent8 {
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
-    return {{"code", DType::kI8, shape.size(), value_category, true}};
+    return {{"code", Dtype::kI8, shape.size(), value_category, true}};
   }
 
   Latent8(const FormatSpec& spec, const Shape& shape, Category value_category)

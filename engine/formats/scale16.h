@@ -21,7 +21,7 @@ class Scale16 {
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
-    return {{"master", DType::kF32, shape.size(), value_category, true}};
+    return {{"master", Dtype::kF32, shape.size(), value_category, true}};
   }
 
   Scale16(const FormatSpec& spec, const Shape& shape, Category value_category)

@@ -31,8 +31,8 @@ class Ternary {
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
-    return {{"trits", DType::kU8, shape.rows() * row_bytes(shape.cols()), value_category, true},
-            {"accumulator", DType::kI8, shape.size(), Category::kResiduals, false}};
+    return {{"trits", Dtype::kU8, shape.rows() * row_bytes(shape.cols()), value_category, true},
+            {"accumulator", Dtype::kI8, shape.size(), Category::kResiduals, false}};
   }
 
   Ternary(const FormatSpec& spec, const Shape& shape, Category value_category)

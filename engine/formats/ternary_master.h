@@ -20,8 +20,8 @@ class TernaryMaster {
  public:
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
-    return {{"master", DType::kF32, shape.size(), value_category, true},
-            {"gamma", DType::kF32, 1, Category::kScales, true}};
+    return {{"master", Dtype::kF32, shape.size(), value_category, true},
+            {"gamma", Dtype::kF32, 1, Category::kScales, true}};
   }
 
   TernaryMaster(const FormatSpec& spec, const Shape& shape, Category value_category)

@@ -1,79 +1,87 @@
-// Which table is in use: the best that this machine can run, lowered by TRITGRAD_ISA.
+#include "ops/kernels/dispatch.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/check.h"
-#include "ops/kernels/choose.h"
-#include "ops/kernels/tables.h"
+#include "ops/kernels/targets.h"
 
 namespace tritgrad {
 namespace {
 
-// From the reference to the best; the order is that of ability.
-struct Tables {
-  std::array<const KernelTable*, 3> list{};
-  std::size_t count = 0;
+// In rising order; a table's place here is its rank.
+constexpr std::array<std::string_view, 3> kNames = {"reference", "avx2", "avx512"};
 
-  Tables() {
-    list[count++] = &reference_kernels();
-#ifndef TRITGRAD_PORTABLE
-    __builtin_cpu_init();
-    // Both also ask whether the operating system saves the wide registers.
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512vl");
-    if (avx2) list[count++] = &avx2_kernels();
-    if (avx512) list[count++] = &avx512_kernels();
-#endif
-  }
-};
-
-const Tables& tables() {
-  static const Tables instance;
-  return instance;
+std::ptrdiff_t rank_of(std::string_view name) {
+  return std::find(kNames.begin(), kNames.end(), name) - kNames.begin();
 }
 
-std::atomic<const KernelTable*> g_in_use{nullptr};
+// The compiler's own detection also asks whether the operating system saves the vector registers.
+std::vector<const KernelTable*> detect() {
+  std::vector<const KernelTable*> tables = {&kReferenceKernels};
+#ifndef TRITGRAD_PORTABLE
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    tables.push_back(&avx2::kKernels);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl")) {
+      tables.push_back(&avx512::kKernels);
+    }
+  }
+#endif
+  return tables;
+}
 
+std::atomic<const KernelTable*> g_table{nullptr};
+
+// A table set by use_kernels() meanwhile stays.
 const KernelTable& choose_at_start() {
-  const KernelTable* chosen = choose_kernels(supported_kernels(), std::getenv("TRITGRAD_ISA"));
-  g_in_use.store(chosen, std::memory_order_release);
-  return *chosen;
+  const KernelTable* expected = nullptr;
+  const KernelTable& chosen = choose_kernels(supported_kernels(), std::getenv("TRITGRAD_ISA"));
+  return g_table.compare_exchange_strong(expected, &chosen) ? chosen : *expected;
 }
 
 }  // namespace
 
-const KernelTable* choose_kernels(std::span<const KernelTable* const> supported, const char* wanted) {
-  if (wanted == nullptr || *wanted == '\0') return supported.back();
-  constexpr std::array<std::string_view, 3> kNames = {"reference", "avx2", "avx512"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == wanted) return supported[std::min(i, supported.size() - 1)];
+const KernelTable& choose_kernels(std::span<const KernelTable* const> supported,
+                                  const char* requested) {
+  if (requested == nullptr || *requested == '\0') return *supported.back();
+  const std::ptrdiff_t ceiling = rank_of(requested);
+  check(ceiling < std::ssize(kNames), "TRITGRAD_ISA is '", requested,
+        "'; set it to reference, avx2 or avx512, or unset it");
+  const KernelTable* chosen = supported.front();
+  for (const KernelTable* table : supported) {
+    if (rank_of(table->name) <= ceiling) chosen = table;
   }
-  fail("TRITGRAD_ISA is '", wanted, "', expected reference, avx2 or avx512; unset it for the best");
-}
-
-std::span<const KernelTable* const> supported_kernels() {
-  return {tables().list.data(), tables().count};
+  return *chosen;
 }
 
 const KernelTable& kernels() {
-  const KernelTable* in_use = g_in_use.load(std::memory_order_acquire);
-  return in_use != nullptr ? *in_use : choose_at_start();
+  const KernelTable* table = g_table.load(std::memory_order_acquire);
+  return table != nullptr ? *table : choose_at_start();
+}
+
+std::span<const KernelTable* const> supported_kernels() {
+  static const std::vector<const KernelTable*> tables = detect();
+  return tables;
 }
 
 void use_kernels(const char* name) {
+  std::string names;
   for (const KernelTable* table : supported_kernels()) {
     if (std::string_view(table->name) == name) {
-      g_in_use.store(table, std::memory_order_release);
+      g_table.store(table, std::memory_order_release);
       return;
     }
+    names += names.empty() ? "" : ", ";
+    names += table->name;
   }
-  fail("use_kernels: this machine has no kernels named '", name, "'");
+  fail("use_kernels: this machine cannot run kernels named '", name, "'; choose one of ", names);
 }
 
 }  // namespace tritgrad

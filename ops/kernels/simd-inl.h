@@ -1,25 +1,115 @@
-// The few vector verbs that the kernels use, in xsimd's terms, for the instruction set of the including
-// file. A change of xsimd's version touches this file only. (xsimd 8.1 has no integer widening and no
-// float-to-double conversion: such loops are written plainly and left to the compiler.)
+// The vector verbs of the kernels, on xsimd 8.1, compiled once per target.
+//
+// xsimd gives the arithmetic. What its version 8.1 does element by element (conversions between
+// widths) or lacks (the product of 32-bit halves) is written here in intrinsics, so a newer xsimd
+// changes only this file.
 #pragma once
+
+#include <immintrin.h>
 
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
 namespace tritgrad::TRITGRAD_TARGET {
+namespace {
 
-using Floats = xsimd::batch<float, TRITGRAD_XSIMD_ARCH>;
-inline constexpr std::int64_t kFloats = static_cast<std::int64_t>(Floats::size);
+using Arch = TRITGRAD_ARCH;
+template <typename T>
+using Batch = xsimd::batch<T, Arch>;
+using U8 = Batch<std::uint8_t>;
+using I16 = Batch<std::int16_t>;
+using I32 = Batch<std::int32_t>;
+using U32 = Batch<std::uint32_t>;
+using U64 = Batch<std::uint64_t>;
+using F32 = Batch<float>;
+using F64 = Batch<double>;
 
-inline Floats load(const float* x) { return Floats::load_unaligned(x); }
-inline void store(float* x, const Floats& value) { value.store_unaligned(x); }
+template <typename B>
+constexpr std::int64_t kLanes = static_cast<std::int64_t>(B::size);
 
-// Calls wide(i) for whole vectors and narrow(i) for the elements that are left.
-template <typename Wide, typename Narrow>
-inline void for_vectors(std::int64_t n, Wide&& wide, Narrow&& narrow) {
-  std::int64_t i = 0;
-  for (; i + kFloats <= n; i += kFloats) wide(i);
-  for (; i < n; ++i) narrow(i);
+// Not load and store: for a batch the compiler would also find xsimd's own, which want alignment.
+template <typename B>
+B read(const typename B::value_type* p) {
+  return B::load_unaligned(p);
 }
 
+template <typename B>
+void write(typename B::value_type* p, const B& x) {
+  x.store_unaligned(p);
+}
+
+template <typename B>
+B clamp(const B& x, const B& low, const B& high) {
+  return xsimd::min(xsimd::max(x, low), high);
+}
+
+// 1 where the mask is set, 0 elsewhere.
+template <typename T>
+Batch<T> one_if(const xsimd::batch_bool<T, Arch>& mask) {
+  return xsimd::select(mask, Batch<T>(T{1}), Batch<T>(T{0}));
+}
+
+#ifdef __AVX512F__
+
+I16 read_i16(const std::int8_t* p) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+I32 read_i32(const std::int8_t* p) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+I32 read_i32(const std::uint16_t* p) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+F64 read_f64(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+
+// Narrowing writes: every value must fit the narrow type.
+void write_narrow(std::int8_t* p, const I16& x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi16_epi8(x));
+}
+void write_narrow(std::int16_t* p, const I32& x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(x));
+}
+void write_narrow(std::uint16_t* p, const U32& x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(x));
+}
+
+// The 64-bit products of the low 32 bits of each lane.
+U64 multiply_low_halves(const U64& a, const U64& b) { return _mm512_mul_epu32(a, b); }
+
+#else
+
+I16 read_i16(const std::int8_t* p) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+I32 read_i32(const std::int8_t* p) {
+  return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+I32 read_i32(const std::uint16_t* p) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+F64 read_f64(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+
+// Packing works within 128-bit halves; this joins the low quarter of each half and writes them.
+void write_packed_halves(void* p, __m256i packed) {
+  const __m256i joined = _mm256_permute4x64_epi64(packed, 0b1000);
+  _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(joined));
+}
+
+// Narrowing writes: every value must fit the narrow type.
+void write_narrow(std::int8_t* p, const I16& x) {
+  write_packed_halves(p, _mm256_packs_epi16(x, x));
+}
+void write_narrow(std::int16_t* p, const I32& x) {
+  write_packed_halves(p, _mm256_packs_epi32(x, x));
+}
+void write_narrow(std::uint16_t* p, const U32& x) {
+  write_packed_halves(p, _mm256_packus_epi32(x, x));
+}
+
+// The 64-bit products of the low 32 bits of each lane.
+U64 multiply_low_halves(const U64& a, const U64& b) { return _mm256_mul_epu32(a, b); }
+
+#endif
+
+}  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET

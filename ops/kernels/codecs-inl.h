@@ -1,0 +1,132 @@
+// Number formats to and from bytes, and the random bits that round them.
+#pragma once
+
+#include "ops/kernels/reference.h"
+#include "ops/kernels/simd-inl.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+// Philox4x32-10 on one block per 64-bit lane. Each word occupies the low half of a lane; the high
+// halves hold garbage between rounds, which the 32-bit products never read.
+void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first) {
+  constexpr std::int64_t lanes = kLanes<U64>;
+  // Interleaving 64-bit lanes takes the even ones for the first half of the output and the odd ones
+  // for the second, whatever the width.
+  alignas(64) std::uint64_t block_of_lane[lanes];
+  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+    block_of_lane[lane] = static_cast<std::uint64_t>(lane % 2 * (lanes / 2) + lane / 2);
+  }
+  const U64 offsets = read<U64>(block_of_lane);
+  const U64 low_half(std::uint64_t{0xFFFFFFFF});
+  std::int64_t i = 0;
+  for (; i + 8 * lanes <= n; i += 8 * lanes) {
+    const U64 block = offsets + U64((first + static_cast<std::uint64_t>(i)) / 8);
+    U64 c0 = block, c1 = block >> 32, c2(std::uint64_t{key.stream}), c3(std::uint64_t{key.step});
+    auto k0 = static_cast<std::uint32_t>(key.seed);
+    auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const U64 p0 = multiply_low_halves(c0, U64(std::uint64_t{0xD2511F53}));
+      const U64 p1 = multiply_low_halves(c2, U64(std::uint64_t{0xCD9E8D57}));
+      c0 = (p1 >> 32) ^ c1 ^ U64(std::uint64_t{k0});
+      c1 = p1;
+      c2 = (p0 >> 32) ^ c3 ^ U64(std::uint64_t{k1});
+      c3 = p0;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    const U64 words01 = (c0 & low_half) | (c1 << 32);
+    const U64 words23 = (c2 & low_half) | (c3 << 32);
+    write(reinterpret_cast<std::uint64_t*>(out + i), xsimd::zip_lo(words01, words23));
+    write(reinterpret_cast<std::uint64_t*>(out + i + 4 * lanes), xsimd::zip_hi(words01, words23));
+  }
+  reference::random_u16(out + i, n - i, key, first + static_cast<std::uint64_t>(i));
+}
+
+// Takes the digits from the top by unsigned minima: below 3 p, min(v, v - p, v - 2 p) is v mod p,
+// as too large a subtraction wraps around. What was taken off is d p, and p = 3^k is 1 or -1 modulo
+// 4, so the digit d is plus or minus that difference modulo 4.
+void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {
+  constexpr std::int64_t lanes = kLanes<U8>;
+  constexpr std::uint8_t powers[] = {1, 3, 9, 27, 81};
+  const std::int64_t stripe = (n + 4) / 5;
+  const U8 one(std::uint8_t{1}), three(std::uint8_t{3});
+  auto* out = reinterpret_cast<std::uint8_t*>(trits);
+  std::int64_t i = 0;
+  // Element 4 stripe + i is the only one that may lie beyond n.
+  for (; 4 * stripe + i + lanes <= n; i += lanes) {
+    U8 digits = xsimd::min(read<U8>(packed + i), U8(std::uint8_t{242}));
+    for (int k = 4; k > 0; --k) {
+      const U8 power(powers[k]);
+      const U8 less_one = digits - power;
+      const U8 rest = xsimd::min(xsimd::min(digits, less_one), less_one - power);
+      const U8 digit = (k % 2 == 0 ? digits - rest : rest - digits) & three;
+      write(out + k * stripe + i, digit - one);
+      digits = rest;
+    }
+    write(out + i, digits - one);
+  }
+  reference::decode_trit_bytes(trits, packed, n, i, stripe);
+}
+
+void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {
+  constexpr std::int64_t lanes = kLanes<U8>;
+  const std::int64_t stripe = (n + 4) / 5;
+  const U8 one(std::uint8_t{1});
+  const auto* in = reinterpret_cast<const std::uint8_t*>(trits);
+  std::int64_t i = 0;
+  for (; 4 * stripe + i + lanes <= n; i += lanes) {
+    U8 digits = read<U8>(in + 4 * stripe + i) + one;
+    for (int k = 3; k >= 0; --k) {
+      digits = digits + digits + digits + read<U8>(in + k * stripe + i) + one;
+    }
+    write(packed + i, digits);
+  }
+  reference::encode_trit_bytes(packed, trits, n, i, stripe);
+}
+
+void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>)
+    write(out + i, xsimd::to_float(read_i32(trits + i)));
+  reference::trits_to_float(out + i, trits + i, n - i);
+}
+
+void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n) {
+  const I32 up(threshold), down(-threshold);
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    const I32 code = read_i32(codes + i);
+    write(out + i, xsimd::to_float(one_if(code > up) - one_if(code < down)));
+  }
+  reference::latent_to_float(out + i, codes + i, threshold, n - i);
+}
+
+void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    write(out + i, xsimd::bitwise_cast<F32>(read_i32(in + i) << 16));
+  }
+  reference::bf16_to_float(out + i, in + i, n - i);
+}
+
+void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noise,
+                   std::int64_t n) {
+  const I32 magnitude_bits(0x7FFFFFFF), infinity(0x7F800000);
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    const U32 bits = xsimd::bitwise_cast<U32>(read<F32>(in + i));
+    const U32 kept = bits >> 16;
+    const U32 added = noise == nullptr ? U32(0x7FFFu) + (kept & U32(1u))
+                                       : xsimd::bitwise_cast<U32>(read_i32(noise + i));
+    // Compared as signed numbers, the only order of integers that AVX2 has.
+    const auto is_nan = (xsimd::bitwise_cast<I32>(bits) & magnitude_bits) > infinity;
+    const I32 rounded = xsimd::bitwise_cast<I32>((bits + added) >> 16);
+    const I32 quiet = xsimd::bitwise_cast<I32>(kept | U32(0x40u));
+    write_narrow(out + i, xsimd::bitwise_cast<U32>(xsimd::select(is_nan, quiet, rounded)));
+  }
+  reference::float_to_bf16(out + i, in + i, noise == nullptr ? nullptr : noise + i, n - i);
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET

@@ -1,0 +1,35 @@
+// The scalar kernels one by one. Vector kernels hand them the elements that do not fill a vector.
+//
+// They are ordinary functions of a baseline object, so a call from a vector object shares no inline
+// code with it. The contracts are those of engine/kernel_table.h.
+#pragma once
+
+#include "engine/kernel_table.h"
+
+namespace tritgrad::reference {
+
+void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);
+
+// Bytes [begin, end) of n packed trits; `trits` and `packed` point to element 0 and byte 0, because
+// the place of an element depends on n.
+void decode_trit_bytes(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n,
+                       std::int64_t begin, std::int64_t end);
+void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
+                       std::int64_t begin, std::int64_t end);
+void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n);
+void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n);
+void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n);
+void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noise, std::int64_t n);
+
+void descend(float* w, const float* direction, float lr, std::int64_t n);
+void quantize_levels(std::int16_t* levels, const float* direction, float scale, int limit,
+                     const std::uint16_t* noise, std::int64_t n);
+FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
+                              const std::int16_t* levels, const FlipPolicy& policy, std::int64_t n);
+FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
+                             std::int64_t n);
+
+void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
+           const AdamwConstants& constants, std::int64_t n);
+
+}  // namespace tritgrad::reference

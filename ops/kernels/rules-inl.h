@@ -1,0 +1,84 @@
+// Float arithmetic of update rules. The order of operations is that of reference.cpp and
+// multiply-add is never fused, so the bits are the same everywhere.
+#pragma once
+
+#include "ops/kernels/reference.h"
+#include "ops/kernels/simd-inl.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+void descend(float* w, const float* direction, float lr, std::int64_t n) {
+  const F32 rate(lr);
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    write(w + i, read<F32>(w + i) - rate * read<F32>(direction + i));
+  }
+  reference::descend(w + i, direction + i, lr, n - i);
+}
+
+void quantize_levels(std::int16_t* levels, const float* direction, float scale, int limit,
+                     const std::uint16_t* noise, std::int64_t n) {
+  const F32 negative_scale(-scale), high(static_cast<float>(limit)),
+      low(-static_cast<float>(limit));
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    const F32 exact = negative_scale * read<F32>(direction + i);
+    F32 level;
+    if (noise == nullptr) {
+      level = xsimd::nearbyint(exact);
+    } else {
+      const F32 u = (xsimd::to_float(read_i32(noise + i)) + F32(0.5f)) * F32(0x1p-16f);
+      level = xsimd::floor(exact + u);
+    }
+    // Before the clamp, whose minimum and maximum would turn a NaN into a bound.
+    level = xsimd::select(level == level, level, F32(0.0f));
+    write_narrow(levels + i, xsimd::to_int(clamp(level, low, high)));
+  }
+  reference::quantize_levels(levels + i, direction + i, scale, limit,
+                             noise == nullptr ? nullptr : noise + i, n - i);
+}
+
+void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
+           const AdamwConstants& constants, std::int64_t n) {
+  const F32 beta1(constants.beta1), one_minus_beta1(constants.one_minus_beta1);
+  const F32 beta2(constants.beta2), one_minus_beta2(constants.one_minus_beta2);
+  const F32 inverse_bias1(constants.inverse_bias1), inverse_bias2(constants.inverse_bias2);
+  const F32 eps(constants.eps), weight_decay(constants.weight_decay);
+  std::int64_t i = 0;
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    const F32 g = read<F32>(grad + i);
+    const F32 mean = beta1 * read<F32>(m + i) + one_minus_beta1 * g;
+    const F32 square = beta2 * read<F32>(v + i) + (one_minus_beta2 * g) * g;
+    const F32 root = xsimd::sqrt(square * inverse_bias2);
+    const F32 decay = weight_decay * read<F32>(master + i);
+    write(m + i, mean);
+    write(v + i, square);
+    write(direction + i, mean * inverse_bias1 / (root + eps) + decay);
+  }
+  reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
+}
+
+double sum_of_squares(const float* x, std::int64_t n) {
+  constexpr std::int64_t width = kLanes<F64>;
+  F64 sums[16 / width];
+  for (F64& sum : sums) sum = F64(0.0);
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (std::int64_t part = 0; part < 16 / width; ++part) {
+      const F64 value = read_f64(x + i + part * width);
+      sums[part] += value * value;
+    }
+  }
+  double lanes[16];
+  for (std::int64_t part = 0; part < 16 / width; ++part) write(lanes + part * width, sums[part]);
+  for (std::int64_t lane = 0; i + lane < n; ++lane) {
+    lanes[lane] += double{x[i + lane]} * double{x[i + lane]};
+  }
+  double total = 0.0;
+  for (double lane : lanes) total += lane;
+  return total;
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET

@@ -1,0 +1,155 @@
+// The update of ternary weights: every kernel against accumulate() of engine/flips.h on every
+// state.
+#include <doctest/doctest.h>
+
+#include "tests/kernel_inputs.h"
+
+namespace tritgrad {
+namespace {
+
+// Every trit and accumulator with every level, in an order that mixes them within a vector.
+struct AllStates {
+  explicit AllStates(int max_level) {
+    for (int level = -max_level; level <= max_level; ++level) {
+      for (int accumulator = -128; accumulator <= 127; ++accumulator) {
+        for (int trit = -1; trit <= 1; ++trit) {
+          trits.push_back(static_cast<std::int8_t>(trit));
+          accumulators.push_back(static_cast<std::int8_t>(accumulator));
+          levels.push_back(static_cast<std::int16_t>(level));
+        }
+      }
+    }
+  }
+  std::int64_t size() const { return std::ssize(levels); }
+
+  std::vector<std::int8_t> trits, accumulators;
+  std::vector<std::int16_t> levels;
+};
+
+void compare(const AllStates& start, const FlipPolicy& policy) {
+  AllStates expected = start;
+  FlipCounts expected_counts;
+  for (std::size_t i = 0; i < start.levels.size(); ++i) {
+    const TritState next = accumulate({start.trits[i], start.accumulators[i]}, start.levels[i],
+                                      policy, expected_counts);
+    expected.trits[i] = static_cast<std::int8_t>(next.trit);
+    expected.accumulators[i] = static_cast<std::int8_t>(next.accumulator);
+  }
+  for (const KernelTable* table : supported_kernels()) {
+    AllStates actual = start;
+    const FlipCounts counts = table->accumulate_ternary(
+        actual.trits.data(), actual.accumulators.data(), start.levels.data(), policy, start.size());
+    CAPTURE(table->name);
+    CAPTURE(policy.threshold);
+    CAPTURE(policy.hysteresis);
+    REQUIRE(actual.trits == expected.trits);
+    REQUIRE(actual.accumulators == expected.accumulators);
+    REQUIRE(counts.flips == expected_counts.flips);
+    REQUIRE(counts.rail_flips == expected_counts.rail_flips);
+  }
+}
+
+TEST_CASE("kernels: accumulate_ternary follows every policy on every state and level") {
+  const AllStates start(255);
+  for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
+    for (Transition transition : {Transition::kStepOneTrit, Transition::kSetSign}) {
+      for (int threshold : {0, 7, 31, 42, 126}) {
+        for (int hysteresis : {0, 8}) compare(start, {threshold, on_flip, transition, hysteresis});
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: accumulate_ternary saturates at the ends of 16 bits and of hysteresis") {
+  AllStates start(1);
+  for (std::size_t i = 0; i < start.levels.size(); ++i) {
+    start.levels[i] = i % 2 == 0 ? std::int16_t{32767} : std::int16_t{-32768};
+  }
+  for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
+    for (int hysteresis : {0, 126, 40000}) {
+      compare(start, {126, on_flip, Transition::kStepOneTrit, hysteresis});
+      compare(start, {0, on_flip, Transition::kSetSign, hysteresis});
+    }
+  }
+}
+
+TEST_CASE("kernels: accumulate_latent is accumulate() on codes of one byte") {
+  std::vector<std::int8_t> codes;
+  std::vector<std::int16_t> levels;
+  for (int level = -255; level <= 255; ++level) {
+    for (int code = -127; code <= 127; ++code) {
+      codes.push_back(static_cast<std::int8_t>(code));
+      levels.push_back(static_cast<std::int16_t>(level));
+    }
+  }
+  for (int hysteresis : {0, 8, 42, 40000}) {
+    FlipCounts expected_counts;
+    std::vector<std::int8_t> expected = codes;
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      FlipPolicy policy;
+      policy.hysteresis = hysteresis;
+      const TritState next =
+          accumulate(split_code(codes[i], 42), levels[i], policy, expected_counts);
+      expected[i] = static_cast<std::int8_t>(85 * next.trit + next.accumulator);
+    }
+    for (const KernelTable* table : supported_kernels()) {
+      std::vector<std::int8_t> actual = codes;
+      const FlipCounts counts =
+          table->accumulate_latent(actual.data(), levels.data(), hysteresis, std::ssize(actual));
+      CAPTURE(table->name);
+      REQUIRE(actual == expected);
+      REQUIRE(counts.flips == expected_counts.flips);
+      REQUIRE(counts.rail_flips == expected_counts.rail_flips);
+    }
+  }
+}
+
+TEST_CASE("kernels: accumulation handles every length and start, and stays inside its arrays") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    const auto make_trits = [&] {
+      Guarded<std::int8_t> trits(n, offset);
+      for (std::int64_t i = 0; i < n; ++i) trits[i] = static_cast<std::int8_t>(i % 3 - 1);
+      return trits;
+    };
+    const auto make_codes = [&] {
+      Guarded<std::int8_t> codes(n, offset);
+      for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 29 % 85 - 42);
+      return codes;
+    };
+    Guarded<std::int16_t> levels(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) levels[i] = static_cast<std::int16_t>(i * 71 % 301 - 150);
+
+    Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
+    Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
+    const FlipCounts counts =
+        table.accumulate_ternary(trits.data(), accumulators.data(), levels.data(), {}, n);
+    const FlipCounts expected = reference_kernels().accumulate_ternary(
+        expected_trits.data(), expected_accumulators.data(), levels.data(), {}, n);
+    REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
+    REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
+    REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+
+    Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
+    table.accumulate_latent(codes.data(), levels.data(), 0, n);
+    reference_kernels().accumulate_latent(expected_codes.data(), levels.data(), 0, n);
+    REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
+  });
+}
+
+TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
+  constexpr std::int64_t n = 2 * 32768 * 32 + 77;
+  std::vector<std::int8_t> trits(n, 0), accumulators(n, 0);
+  const std::vector<std::int16_t> levels(n, 255);
+  for (const KernelTable* table : supported_kernels()) {
+    std::fill(trits.begin(), trits.end(), std::int8_t{0});
+    std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
+    FlipCounts counts =
+        table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), {}, n);
+    CHECK((counts.flips == n && counts.rail_flips == 0));
+    counts = table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), {}, n);
+    CHECK((counts.flips == 0 && counts.rail_flips == n));
+  }
+}
+
+}  // namespace
+}  // namespace tritgrad
