@@ -51,6 +51,37 @@ TEST_CASE("training: every recipe learns iris") {
   }
 }
 
+TEST_CASE("training: formats, rules and policies of a recipe can be exchanged one by one") {
+  const Dataset iris = open_dataset("iris", {});
+  const std::vector<std::pair<std::string, std::vector<std::string>>> variants = {
+      {"votes", {"weight.on_flip=reset", "weight.threshold=31"}},
+      {"votes", {"weight.transition=set"}},
+      {"votes", {"weight.group=32", "weight.weight_decay=0.05"}},
+      {"votes", {"weight.rule=normalized", "weight.lr=0.06"}},
+      {"votes", {"gradients=kept", "clip_grad_norm=1"}},
+      {"latent8", {"weight.group=64", "weight.hysteresis=8"}},
+      {"latent8", {"weight.group=128", "weight.rule=sign", "weight.lr=0.03"}},
+      {"latent8", {"weight.rule=adamw", "weight.lr=0.05", "weight.moments=bf16"}},
+      {"fp32", {"weight.format=bf16", "weight.rounding=stochastic"}},
+      {"fp32", {"weight.rule=sgd", "weight.lr=0.05", "weight.momentum=0.9", "weight.nesterov=true"}},
+      {"fp32", {"weight.schedule=wsd", "continuous.schedule=linear"}},
+      {"master", {"clip_grad_norm=0.5"}},
+      {"master", {"gradients=released"}},
+  };
+  for (const auto& [recipe, overrides] : variants) {
+    std::string name = recipe;
+    for (const std::string& text : overrides) name += " " + text;
+    CAPTURE(name);
+    TrainOptions options = quick(recipe);
+    options.model = "mlp:64,64";
+    options.epochs = 40;
+    options.overrides = overrides;
+    const RunResult result = train(iris, options);
+    CHECK(result.test_accuracy.value() >= 0.86);  // 26 of 30; guessing gives 10
+    CHECK(result.train_loss < 0.4);
+  }
+}
+
 TEST_CASE("training: the same run twice, and with 1, 2, 3 and 7 threads, ends with the same bits") {
   const Dataset iris = open_dataset("iris", {});
   for (const std::string& recipe : kRecipes) {
