@@ -63,7 +63,8 @@ TEST_CASE("training: formats, rules and policies of a recipe can be exchanged on
       {"latent8", {"weight.group=128", "weight.rule=sign", "weight.lr=0.03"}},
       {"latent8", {"weight.rule=adamw", "weight.lr=0.05", "weight.moments=bf16"}},
       {"fp32", {"weight.format=bf16", "weight.rounding=stochastic"}},
-      {"fp32", {"weight.rule=sgd", "weight.lr=0.05", "weight.momentum=0.9", "weight.nesterov=true"}},
+      {"fp32",
+       {"weight.rule=sgd", "weight.lr=0.05", "weight.momentum=0.9", "weight.nesterov=true"}},
       {"fp32", {"weight.schedule=wsd", "continuous.schedule=linear"}},
       {"master", {"clip_grad_norm=0.5"}},
       {"master", {"gradients=released"}},
@@ -152,7 +153,8 @@ TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is n
   std::filesystem::remove(path);
 }
 
-TEST_CASE("training: a checkpoint of another model, recipe or data set is refused, and left alone") {
+TEST_CASE(
+    "training: a checkpoint of another model, recipe or data set is refused, and left alone") {
   const Dataset iris = open_dataset("iris", {});
   const std::string path = temp_path("other.safetensors");
   TrainOptions options = quick("votes");
