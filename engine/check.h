@@ -1,5 +1,6 @@
-// Errors with values. Every refusal in the library is one sentence that names the argument, what was
-// found, what was expected and what to do. Library code throws; it never prints and never exits.
+// Errors with values. Every refusal in the library is one sentence that names the argument, what
+// was found, what was expected and what to do. Library code throws; it never prints and never
+// exits.
 #pragma once
 
 #include <sstream>
@@ -26,7 +27,8 @@ template <typename... Parts>
   throw Error(concat(parts...));
 }
 
-// The message is only built when the condition is false, so a check costs a branch and no allocation.
+// The message is only built when the condition is false, so a check costs a branch and no
+// allocation.
 template <typename... Parts>
 void check(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]] {

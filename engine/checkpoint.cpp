@@ -20,7 +20,8 @@ std::vector<std::uint64_t> extents(const Shape& shape) {
 // A plane has the parameter's shape where it holds one item per element, else rows of packed items.
 Shape plane_shape(const Shape& parameter, std::int64_t count) {
   if (count == parameter.size()) return parameter;
-  if (count > 1 && count % parameter.rows() == 0) return {parameter.rows(), count / parameter.rows()};
+  if (count > 1 && count % parameter.rows() == 0)
+    return {parameter.rows(), count / parameter.rows()};
   return {count};
 }
 
@@ -32,7 +33,7 @@ SafetensorsFile open_hashed(const std::string& path) {
 }
 
 const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plane,
-                            const std::string& path) {
+                             const std::string& path) {
   const StoredTensor* tensor = file.find(plane.name);
   check(tensor != nullptr, "checkpoint '", path, "' has no tensor '", plane.name,
         "'; it belongs to another model or recipe");
@@ -49,7 +50,8 @@ void copy_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& pla
   for (const NamedPlane& plane : planes) matching(file, plane, path);
   for (const NamedPlane& plane : planes) {
     const StoredTensor& tensor = matching(file, plane, path);
-    if (!plane.bytes.empty()) std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
+    if (!plane.bytes.empty())
+      std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
   }
 }
 

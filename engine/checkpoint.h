@@ -1,7 +1,7 @@
 // Checkpoints: named planes of bytes and string metadata in one safetensors file.
 //
-// Saving replaces the file atomically and records hashes; loading verifies everything before the first
-// byte of the live state is touched.
+// Saving replaces the file atomically and records hashes; loading verifies everything before the
+// first byte of the live state is touched.
 #pragma once
 
 #include <span>
@@ -24,15 +24,15 @@ struct NamedPlane {
 // "layers.0.weight/trits" and so on for all parameters, in order.
 std::vector<NamedPlane> parameter_planes(const ParameterStore& store);
 
-// SHA-256 over names and bytes of all parameter planes, as 64 hex digits: equal hashes, equal weights,
-// accumulators, scales, biases and statistics.
+// SHA-256 over names and bytes of all parameter planes, as 64 hex digits: equal hashes, equal
+// weights, accumulators, scales, biases and statistics.
 std::string weights_sha256(const ParameterStore& store);
 
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedPlane>& planes);
 
-// Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes; else
-// Error says which one is missing, left over or different, and nothing is copied.
+// Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes;
+// else Error says which one is missing, left over or different, and nothing is copied.
 Metadata load_checkpoint(const std::string& path, const std::vector<NamedPlane>& planes);
 
 // The metadata alone (all hashes are verified nevertheless).

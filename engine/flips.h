@@ -1,9 +1,10 @@
 // Integer arithmetic of a trit with an accumulator: what happens when evidence adds up.
 //
-// A weight is a trit T in {-1, 0, 1} and an accumulator A. An update adds `levels` to A; when A passes
-// the threshold, T moves. With carry, (T, A) is one fixed-point number c = K T + A with K = 2 threshold + 1
-// levels per trit, and nothing is lost; with reset, A is a vote counter that starts again at zero.
-// Source: SignSGD flip votes, corrected sign and transitions; latent codes of one byte per weight.
+// A weight is a trit T in {-1, 0, 1} and an accumulator A. An update adds `levels` to A; when A
+// passes the threshold, T moves. With carry, (T, A) is one fixed-point number c = K T + A with K =
+// 2 threshold + 1 levels per trit, and nothing is lost; with reset, A is a vote counter that starts
+// again at zero. Source: SignSGD flip votes, corrected sign and transitions; latent codes of one
+// byte per weight.
 #pragma once
 
 #include <algorithm>
@@ -56,9 +57,10 @@ constexpr TritState split_code(int code, int threshold) {
 }
 
 // Adds `levels` to the accumulator and moves the trit when the threshold is passed.
-// Carry: saturates at T = +-1, A = +-threshold (the rails), any |levels| in one go, at most two trits.
-// Reset: A saturates at +-127 before the test, one transition per call, A = 0 after it; at a rail the
-// accumulator is reset too, because a full counter would delay the reversal by its whole height.
+// Carry: saturates at T = +-1, A = +-threshold (the rails), any |levels| in one go, at most two
+// trits. Reset: A saturates at +-127 before the test, one transition per call, A = 0 after it; at a
+// rail the accumulator is reset too, because a full counter would delay the reversal by its whole
+// height.
 constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& policy,
                                FlipCounts& counts) {
   if (policy.on_flip == OnFlip::kCarry) {
@@ -72,11 +74,11 @@ constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& po
     }
     if (next.trit != state.trit) {
       ++counts.flips;
-      const int pushed = next.trit * k + next.accumulator +
-                         policy.hysteresis * (next.trit - state.trit);
+      const int pushed =
+          next.trit * k + next.accumulator + policy.hysteresis * (next.trit - state.trit);
       const int trit = next.trit;
-      next.accumulator = std::clamp(std::clamp(pushed, -limit, limit) - trit * k,
-                                    -policy.threshold, policy.threshold);
+      next.accumulator = std::clamp(std::clamp(pushed, -limit, limit) - trit * k, -policy.threshold,
+                                    policy.threshold);
     } else if (wanted > limit || wanted < -limit) {
       ++counts.rail_flips;
     }
@@ -92,9 +94,9 @@ constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& po
   return {trit, 0};
 }
 
-// The threshold at learning rate lr (trits per vote). With reset, one vote is worth 1 / (threshold + 1)
-// trits, so a falling lr raises the threshold, up to 126; below lr = 1/127 votes must be thinned. With
-// carry the threshold is the resolution of the fixed-point weight and stays.
+// The threshold at learning rate lr (trits per vote). With reset, one vote is worth 1 / (threshold
+// + 1) trits, so a falling lr raises the threshold, up to 126; below lr = 1/127 votes must be
+// thinned. With carry the threshold is the resolution of the fixed-point weight and stays.
 inline int threshold_for(const FlipPolicy& policy, float lr) {
   if (policy.on_flip == OnFlip::kCarry || !(lr > 0.0f)) return policy.threshold;
   const double votes = std::min(127.0, std::floor(1.0 / static_cast<double>(lr)));

@@ -1,7 +1,7 @@
 // The contract between number formats and everything else.
 //
-// A trained weight is a value, which the forward pass reads, and a residual, which the last update could
-// not express in the value. A format says in which bytes the two live. It has two readings,
+// A trained weight is a value, which the forward pass reads, and a residual, which the last update
+// could not express in the value. A format says in which bytes the two live. It has two readings,
 //
 //     value                        what the layer multiplies with
 //     master = value + residual    what an update moves
@@ -9,9 +9,9 @@
 // and one way to change: descend, master -= lr * direction. Update rules (optim/rule.h) produce
 // directions and know no format; formats apply them and know no rule.
 //
-// A format is a matrix of rows x cols elements. All verbs work on a Block: at most kBlock neighbouring
-// elements of one row, beginning at a multiple of kBlock, so that a block is always whole bytes and may
-// be processed by any thread.
+// A format is a matrix of rows x cols elements. All verbs work on a Block: at most kBlock
+// neighbouring elements of one row, beginning at a multiple of kBlock, so that a block is always
+// whole bytes and may be processed by any thread.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
   Rounding rounding = Rounding::kStochastic;  // of updates; bf16, ternary and latent8 only
   FlipPolicy flips;                           // ternary; latent8 uses its hysteresis alone
-  int group = 0;                              // inputs that share a scale: 0 = whole row, 32, 64, 128
+  int group = 0;  // inputs that share a scale: 0 = whole row, 32, 64, 128
 
   // The value is a bare trit and wants a trained scale parameter beside it.
   bool wants_scale() const { return kind == FormatKind::kTernary || kind == FormatKind::kLatent8; }
@@ -97,15 +97,15 @@ concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,
              const Block& block, float* out, const float* in, const Descent& descent,
              const RandomKey& key) {
-      { F::plane_specs(spec, shape, Category::kWeights) } -> std::same_as<std::vector<PlaneSpec>>;
-      F(spec, shape, Category::kWeights);
-      { readable.planes() } -> std::same_as<std::vector<Plane>>;
-      readable.decode_value(block, out);
-      readable.decode_master(block, out);
-      // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
-      format.encode(block, in, key);
-      { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;
-    };
+  { F::plane_specs(spec, shape, Category::kWeights) } -> std::same_as<std::vector<PlaneSpec>>;
+  F(spec, shape, Category::kWeights);
+  { readable.planes() } -> std::same_as<std::vector<Plane>>;
+  readable.decode_value(block, out);
+  readable.decode_master(block, out);
+  // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
+  format.encode(block, in, key);
+  { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;
+};
 
 // Calls body(block) for all blocks of rows [row_begin, row_end), in order.
 template <typename Body>
@@ -121,7 +121,8 @@ void for_each_block(const Shape& shape, Body&& body) {
   for_each_block(0, shape.rows(), shape.cols(), body);
 }
 
-// Noise numbers of a block: rows are spaced by whole blocks, so that a block starts at a multiple of 8.
+// Noise numbers of a block: rows are spaced by whole blocks, so that a block starts at a multiple
+// of 8.
 inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
   const std::int64_t padded = (cols + kBlock - 1) / kBlock * kBlock;
   return static_cast<std::uint64_t>(block.row * padded + block.col);

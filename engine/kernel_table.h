@@ -1,14 +1,15 @@
-// The seam between the engine and the instruction sets: one table of plain functions on raw pointers.
+// The seam between the engine and the instruction sets: one table of plain functions on raw
+// pointers.
 //
-// The scalar reference (ops/kernels/reference.cpp) is the specification. Every other table is compiled
-// from one source per idea with the flags of one instruction set and is chosen once at start:
-// the best one that this processor and its operating system support, lowered (never raised) by the
-// environment variable TRITGRAD_ISA = reference | avx2 | avx512.
+// The scalar reference (ops/kernels/reference.cpp) is the specification. Every other table is
+// compiled from one source per idea with the flags of one instruction set and is chosen once at
+// start: the best one that this processor and its operating system support, lowered (never raised)
+// by the environment variable TRITGRAD_ISA = reference | avx2 | avx512.
 //
-// All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums in
-// sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left open. `gemm`
-// gives the same bits for any thread count and any place in memory on one instruction set.
-// Pointers need no alignment; n may be anything from 0 up.
+// All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums
+// in sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left
+// open. `gemm` gives the same bits for any thread count and any place in memory on one instruction
+// set. Pointers need no alignment; n may be anything from 0 up.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ struct KernelTable {
   const char* name;  // "reference", "avx2", "avx512"
 
   // ---- dense products (Eigen) ------------------------------------------------------------------
-  // On the calling thread. With m, n <= 256 and any k it needs less than 2 MiB of stack and no heap.
+  // On the calling thread. With m, n <= 256 and any k it needs less than 2 MiB of stack and no
+  // heap.
   void (*gemm)(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
                std::int64_t ldb, float* c, std::int64_t ldc);
 
@@ -50,25 +52,25 @@ struct KernelTable {
   void (*random_u16)(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);
 
   // ---- formats: number codecs ------------------------------------------------------------------
-  // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of byte
-  // i % b; a byte is sum_k (t_k + 1) 3^k, in 0..242. Digits beyond n are written as zero trits; a byte
-  // above 242 reads as 242, so that no input gives anything but trits.
+  // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of
+  // byte i % b; a byte is sum_k (t_k + 1) 3^k, in 0..242. Digits beyond n are written as zero
+  // trits; a byte above 242 reads as 242, so that no input gives anything but trits.
   void (*decode_trits)(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n);
   void (*encode_trits)(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n);
   void (*trits_to_float)(float* out, const std::int8_t* trits, std::int64_t n);
   // Latent codes: out = the nearest trit, (c > threshold) - (c < -threshold).
   void (*latent_to_float)(float* out, const std::int8_t* codes, int threshold, std::int64_t n);
   void (*bf16_to_float)(float* out, const std::uint16_t* in, std::int64_t n);
-  // noise == nullptr: to nearest, ties to even. Otherwise stochastic: noise (16 bits) is added to the
-  // dropped bits. NaN stays NaN (quiet), infinities stay.
+  // noise == nullptr: to nearest, ties to even. Otherwise stochastic: noise (16 bits) is added to
+  // the dropped bits. NaN stays NaN (quiet), infinities stay.
   void (*float_to_bf16)(std::uint16_t* out, const float* in, const std::uint16_t* noise,
                         std::int64_t n);
 
   // ---- formats: updates ------------------------------------------------------------------------
   // w[i] -= lr * direction[i]
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
-  // levels[i] = clip(floor(-scale * direction[i] + u), -limit, limit) with u = (noise[i] + 0.5) / 65536,
-  // or clip(rint(-scale * direction[i])) (ties to even) when noise == nullptr. NaN gives 0.
+  // levels[i] = clip(floor(-scale * direction[i] + u), -limit, limit) with u = (noise[i] + 0.5) /
+  // 65536, or clip(rint(-scale * direction[i])) (ties to even) when noise == nullptr. NaN gives 0.
   // 0 <= limit <= 255.
   void (*quantize_levels)(std::int16_t* levels, const float* direction, float scale, int limit,
                           const std::uint16_t* noise, std::int64_t n);
@@ -96,8 +98,8 @@ const KernelTable& kernels();
 // All tables that this machine can run, from the reference to the best.
 std::span<const KernelTable* const> supported_kernels();
 
-// Makes kernels() return the table of that name; for tests. Throws Error for a name that this machine
-// cannot run.
+// Makes kernels() return the table of that name; for tests. Throws Error for a name that this
+// machine cannot run.
 void use_kernels(const char* name);
 
 }  // namespace tritgrad

@@ -1,7 +1,7 @@
 // Counts every live byte that the engine owns, by what the byte is for.
 //
-// Buffers and arenas report here when they are made and destroyed; nothing else does, so the sums are
-// the truth about memory and not an estimate. Thread-safe.
+// Buffers and arenas report here when they are made and destroyed; nothing else does, so the sums
+// are the truth about memory and not an estimate. Thread-safe.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 namespace tritgrad {
 
 enum class Category {
-  kWeights,      // what inference reads: trits, latent codes, fp32 values, biases, gains, statistics
-  kScales,       // scales of ternary groups
-  kResiduals,    // what an update could not express in the value: accumulators, correction planes
-  kMoments,      // optimizer state
-  kGradients,    // gradients of parameters
+  kWeights,    // what inference reads: trits, latent codes, fp32 values, biases, gains, statistics
+  kScales,     // scales of ternary groups
+  kResiduals,  // what an update could not express in the value: accumulators, correction planes
+  kMoments,    // optimizer state
+  kGradients,  // gradients of parameters
   kActivations,  // everything on the tape
   kWorkspace,    // scratch of kernels
   kData,         // datasets and batches

@@ -15,8 +15,8 @@ int edit_distance(std::string_view a, std::string_view b);
 // costs at most a third of the word's letters, and at least one edit is always allowed.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// "; did you mean 'iris'? Known: iris, wine" to put at the end of a message: the suggestion when one is
-// near, and all candidates when they are at most sixteen.
+// "; did you mean 'iris'? Known: iris, wine" to put at the end of a message: the suggestion when
+// one is near, and all candidates when they are at most sixteen.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace tritgrad

@@ -1,8 +1,8 @@
 // The one OpenMP wrapper.
 //
-// Work is cut into units by the caller, never by the number of threads; a unit computes the same thing
-// whichever thread runs it, and sums are joined in unit order. So results do not depend on the number of
-// threads, bit for bit.
+// Work is cut into units by the caller, never by the number of threads; a unit computes the same
+// thing whichever thread runs it, and sums are joined in unit order. So results do not depend on
+// the number of threads, bit for bit.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ namespace detail {
 void run_units(std::int64_t units, void (*body)(void* context, std::int64_t unit), void* context);
 }
 
-// Calls body(unit) for unit = 0 .. units-1, statically divided among threads. An exception thrown by a
-// body is rethrown here after all threads have finished (the one of the lowest unit). Nested calls run
-// on the calling thread.
+// Calls body(unit) for unit = 0 .. units-1, statically divided among threads. An exception thrown
+// by a body is rethrown here after all threads have finished (the one of the lowest unit). Nested
+// calls run on the calling thread.
 template <typename Body>
 void parallel_for(std::int64_t units, Body&& body) {
   detail::run_units(
@@ -36,18 +36,16 @@ void parallel_for(std::int64_t units, Body&& body) {
 template <typename Body>
 void parallel_ranges(std::int64_t n, std::int64_t grain, Body&& body) {
   grain = std::max<std::int64_t>(grain, 1);
-  parallel_for((n + grain - 1) / grain, [&](std::int64_t unit) {
-    body(unit * grain, std::min(n, (unit + 1) * grain));
-  });
+  parallel_for((n + grain - 1) / grain,
+               [&](std::int64_t unit) { body(unit * grain, std::min(n, (unit + 1) * grain)); });
 }
 
-// Sum of body(begin, end) -> double over pieces of [0, n), joined in order. The pieces depend on n and
-// grain alone; there are at most 256 of them, so the partial sums live on the stack.
+// Sum of body(begin, end) -> double over pieces of [0, n), joined in order. The pieces depend on n
+// and grain alone; there are at most 256 of them, so the partial sums live on the stack.
 template <typename Body>
 double parallel_sum(std::int64_t n, std::int64_t grain, Body&& body) {
   constexpr std::int64_t kMaxPieces = 256;
-  const std::int64_t piece =
-      std::max({std::int64_t{1}, grain, (n + kMaxPieces - 1) / kMaxPieces});
+  const std::int64_t piece = std::max({std::int64_t{1}, grain, (n + kMaxPieces - 1) / kMaxPieces});
   double partial[kMaxPieces] = {};
   parallel_ranges(n, piece, [&](std::int64_t begin, std::int64_t end) {
     partial[begin / piece] = body(begin, end);

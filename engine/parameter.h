@@ -43,8 +43,8 @@ struct ParameterSpec {
   Initial initial;
 
   bool trainable() const { return role != Role::kStatistic; }
-  // Counted as parameters of the model. Scales are not: they are part of how a weight is stored, and
-  // the count must be equal for all recipes.
+  // Counted as parameters of the model. Scales are not: they are part of how a weight is stored,
+  // and the count must be equal for all recipes.
   bool counted() const { return trainable() && role != Role::kScale; }
 };
 
@@ -60,8 +60,8 @@ class Parameter {
   const Storage& storage() const { return storage_; }
   std::uint32_t stream() const { return stream_; }
 
-  // dL/dvalue, [shape]; null while no gradient is held. Owned by the tape (released gradients) or by
-  // this parameter (kept gradients).
+  // dL/dvalue, [shape]; null while no gradient is held. Owned by the tape (released gradients) or
+  // by this parameter (kept gradients).
   Tensor grad;
   // Uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;

@@ -1,11 +1,12 @@
 // Counter-based random numbers: every number is a pure function of (seed, stream, step, index).
 //
-// There is no generator object and no hidden state, so any thread may draw any number in any order, a
-// resumed run draws what the uninterrupted one would have drawn, and two subjects (shuffling, stochastic
-// rounding of one parameter, dropout) never disturb each other because their streams differ.
+// There is no generator object and no hidden state, so any thread may draw any number in any order,
+// a resumed run draws what the uninterrupted one would have drawn, and two subjects (shuffling,
+// stochastic rounding of one parameter, dropout) never disturb each other because their streams
+// differ.
 //
-// The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3;
-// SC 2011); its published known answers are checked in tests/test_random.cpp.
+// The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as
+// 1, 2, 3; SC 2011); its published known answers are checked in tests/test_random.cpp.
 #pragma once
 
 #include <array>
@@ -35,10 +36,9 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = 0xD2511F53ull * counter[0];
     const std::uint64_t p1 = 0xCD9E8D57ull * counter[2];
-    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<std::uint32_t>(p1),
-               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<std::uint32_t>(p0)};
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;
   }
@@ -47,9 +47,10 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 
 
 // The 128 random bits number `block` of a key.
 constexpr PhiloxBlock random_block(const RandomKey& key, std::uint64_t block) {
-  return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-                     key.stream, key.step},
-                    {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)});
+  return philox4x32(
+      {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), key.stream,
+       key.step},
+      {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)});
 }
 
 constexpr std::uint32_t random_bits(const RandomKey& key, std::uint64_t index) {
@@ -77,7 +78,8 @@ inline float random_normal(const RandomKey& key, std::uint64_t index) {
 }
 
 // Uniform integer in [0, bound); bias below bound / 2^32.
-constexpr std::uint32_t random_below(const RandomKey& key, std::uint64_t index, std::uint32_t bound) {
+constexpr std::uint32_t random_below(const RandomKey& key, std::uint64_t index,
+                                     std::uint32_t bound) {
   return static_cast<std::uint32_t>((std::uint64_t{random_bits(key, index)} * bound) >> 32);
 }
 

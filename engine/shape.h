@@ -16,7 +16,8 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> extents) {
-    check(extents.size() <= kMaxRank, "Shape: ", extents.size(), " axes given, at most 4 supported");
+    check(extents.size() <= kMaxRank, "Shape: ", extents.size(),
+          " axes given, at most 4 supported");
     for (std::int64_t extent : extents) {
       check(extent >= 0, "Shape: axis ", rank_, " has negative extent ", extent);
       extents_[static_cast<std::size_t>(rank_++)] = extent;

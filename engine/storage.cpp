@@ -11,9 +11,12 @@ struct FormatRow {
   const char* name;
 };
 constexpr FormatRow kFormats[] = {
-    {FormatKind::kFp32, "fp32"},       {FormatKind::kBf16, "bf16"},
-    {FormatKind::kTernary, "ternary"}, {FormatKind::kLatent8, "latent8"},
-    {FormatKind::kTernaryMaster, "ternary_master"}, {FormatKind::kScale16, "scale16"},
+    {FormatKind::kFp32, "fp32"},
+    {FormatKind::kBf16, "bf16"},
+    {FormatKind::kTernary, "ternary"},
+    {FormatKind::kLatent8, "latent8"},
+    {FormatKind::kTernaryMaster, "ternary_master"},
+    {FormatKind::kScale16, "scale16"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
 

@@ -18,7 +18,8 @@ namespace tritgrad {
 
 class Storage {
  public:
-  // Allocates zeros (scale16: ones). `value_category` is where the ledger books what inference reads.
+  // Allocates zeros (scale16: ones). `value_category` is where the ledger books what inference
+  // reads.
   Storage(const FormatSpec& spec, const Shape& shape, Category value_category);
 
   // The planes that such a storage would have; allocates nothing.
@@ -45,7 +46,8 @@ class Storage {
                       format_);
   }
 
-  // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew them.
+  // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
+  // them.
   void refresh();
 
   // The values as one fp32 array where they are stored as such, else nullptr.

@@ -1,9 +1,10 @@
 // Reverse-mode automatic differentiation on an arena.
 //
-// Forward: every op appends one node (a small closure) to a flat list. Backward: the list is walked from
-// its end, once; no recursion, no reference counts, no topological sort, linear in the number of nodes
-// even when subexpressions are shared. All memory is the arena's; reset() forgets the step and keeps the
-// memory, so a warm step allocates nothing. The tape is an ordinary object: one per model being trained.
+// Forward: every op appends one node (a small closure) to a flat list. Backward: the list is walked
+// from its end, once; no recursion, no reference counts, no topological sort, linear in the number
+// of nodes even when subexpressions are shared. All memory is the arena's; reset() forgets the step
+// and keeps the memory, so a warm step allocates nothing. The tape is an ordinary object: one per
+// model being trained.
 #pragma once
 
 #include <initializer_list>
@@ -27,8 +28,10 @@ struct Var {
 
 class Tape {
  public:
-  Tape() : arena_(Category::kActivations), gradients_(Category::kGradients),
-           workspace_(Category::kWorkspace) {}
+  Tape()
+      : arena_(Category::kActivations),
+        gradients_(Category::kGradients),
+        workspace_(Category::kWorkspace) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -50,25 +53,25 @@ class Tape {
   bool recording() const { return recording_; }
   void set_recording(bool recording) { recording_ = recording; }
 
-  // Appends a node. `backward` is called once, after the gradients of everything the op produced are
-  // complete; it must add (+=) to the gradients of the op's inputs. `parameters` are those to whose
-  // gradients it adds: null entries are skipped.
+  // Appends a node. `backward` is called once, after the gradients of everything the op produced
+  // are complete; it must add (+=) to the gradients of the op's inputs. `parameters` are those to
+  // whose gradients it adds: null entries are skipped.
   template <typename Backward>
   void record(std::initializer_list<Parameter*> parameters, const Backward& backward) {
-    static_assert(std::is_trivially_destructible_v<Backward> &&
-                      std::is_trivially_copyable_v<Backward>,
-                  "closures live in an arena: capture values, pointers and tensors only");
+    static_assert(
+        std::is_trivially_destructible_v<Backward> && std::is_trivially_copyable_v<Backward>,
+        "closures live in an arena: capture values, pointers and tensors only");
     if (!recording_) return;
     Backward* stored = new (arena_.allocate<Backward>(1)) Backward(backward);
     append(parameters, stored, [](void* closure) { (*static_cast<Backward*>(closure))(); });
   }
 
-  // The gradient of a parameter, to add to. During backward only. Kept gradients are the parameter's
-  // own; others are allocated here, zeroed, and given up as soon as on_ready returns.
+  // The gradient of a parameter, to add to. During backward only. Kept gradients are the
+  // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
   Tensor gradient(Parameter& parameter);
 
-  // Fills all gradients of `loss` (one element) and calls on_ready(parameter) as soon as a parameter's
-  // gradient is complete. Without on_ready every used parameter must keep its gradient.
+  // Fills all gradients of `loss` (one element) and calls on_ready(parameter) as soon as a
+  // parameter's gradient is complete. Without on_ready every used parameter must keep its gradient.
   template <typename OnReady>
   void backward(const Var& loss, OnReady&& on_ready) {
     begin_backward(loss);

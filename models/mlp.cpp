@@ -50,8 +50,10 @@ void parse_option(const std::string& option, const std::string& where, MlpSpec& 
   const std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
   if (key == "norm") {
     spec.norm = choose<Norm>(value,
-                             {{"batch", Norm::kBatch}, {"layer", Norm::kLayer},
-                              {"rms", Norm::kRms}, {"none", Norm::kNone}},
+                             {{"batch", Norm::kBatch},
+                              {"layer", Norm::kLayer},
+                              {"rms", Norm::kRms},
+                              {"none", Norm::kNone}},
                              where, "norm");
   } else if (key == "activation") {
     spec.activation = choose<Activation>(value,
@@ -85,11 +87,16 @@ void plan_matrix(const std::string& prefix, std::int64_t inputs, std::int64_t ou
   const float fan_in = static_cast<float>(inputs);
   const Initial trits{Initial::Kind::kUniform, 1.5f};
   const Initial dense{Initial::Kind::kNormal, gain / std::sqrt(fan_in)};
-  plan.push_back({prefix + ".weight", Role::kWeight, {outputs, inputs}, format,
+  plan.push_back({prefix + ".weight",
+                  Role::kWeight,
+                  {outputs, inputs},
+                  format,
                   format.wants_scale() ? trits : dense});
   if (!format.wants_scale()) return;
   const std::int64_t groups = format.group == 0 ? 1 : (inputs + format.group - 1) / format.group;
-  plan.push_back({prefix + ".scale", Role::kScale, {outputs, groups},
+  plan.push_back({prefix + ".scale",
+                  Role::kScale,
+                  {outputs, groups},
                   recipe.group(Role::kScale).format,
                   {Initial::Kind::kConstant, gain / std::sqrt(fan_in * 2.0f / 3.0f)}});
 }
@@ -178,9 +185,14 @@ Mlp::Layer Mlp::bind(const std::string& prefix) {
     }
     return nullptr;
   };
-  return {optional(".weight"),    optional(".scale"),     optional(".bias"),
-          optional(".norm.gain"), optional(".norm.bias"), optional(".norm.running_mean"),
-          optional(".norm.running_var"), random_stream(prefix + ".dropout")};
+  return {optional(".weight"),
+          optional(".scale"),
+          optional(".bias"),
+          optional(".norm.gain"),
+          optional(".norm.bias"),
+          optional(".norm.running_mean"),
+          optional(".norm.running_var"),
+          random_stream(prefix + ".dropout")};
 }
 
 Var Mlp::normalize(Tape& tape, const Layer& layer, const Var& x, bool training) const {

@@ -1,4 +1,5 @@
-// Multi-layer perceptron: hidden layers linear -> norm -> activation (-> dropout), then linear + bias.
+// Multi-layer perceptron: hidden layers linear -> norm -> activation (-> dropout), then linear +
+// bias.
 #pragma once
 
 #include <cstdint>

@@ -28,14 +28,15 @@ class Model {
   ParameterStore parameters_;
 };
 
-// All parameters that `spec` has under `recipe`, in order, and no memory: what inspect forecasts from.
+// All parameters that `spec` has under `recipe`, in order, and no memory: what inspect forecasts
+// from.
 std::vector<ParameterSpec> plan_model(const std::string& spec, std::int64_t inputs,
                                       std::int64_t outputs, const Recipe& recipe);
 
 // `spec`: see parse_mlp(). Weights begin as numbers keyed by `seed`.
 // Throws Error when the spec cannot be read or does not fit inputs and outputs.
-std::unique_ptr<Model> make_model(const std::string& spec, std::int64_t inputs, std::int64_t outputs,
-                                  const Recipe& recipe, std::uint64_t seed);
+std::unique_ptr<Model> make_model(const std::string& spec, std::int64_t inputs,
+                                  std::int64_t outputs, const Recipe& recipe, std::uint64_t seed);
 
 // The optimizer that the recipe asks for.
 Optimizer make_optimizer(Model& model, const Recipe& recipe, std::int64_t total_steps,

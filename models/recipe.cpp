@@ -16,7 +16,8 @@ namespace {
 // Reads typed values out of one TOML table and refuses keys that nobody asked for.
 class TableReader {
  public:
-  TableReader(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
+  TableReader(const toml::table& table, std::string where)
+      : table_(table), where_(std::move(where)) {}
 
   template <typename T>
   T get(const char* key, T fallback) {
@@ -34,7 +35,8 @@ class TableReader {
     // group = 32 and group = "32" are the same.
     const toml::node* node = table_.get(key);
     const bool number = node != nullptr && node->is_integer();
-    const std::string text = number ? std::to_string(get<std::int64_t>(key, 0)) : get<std::string>(key, "");
+    const std::string text =
+        number ? std::to_string(get<std::int64_t>(key, 0)) : get<std::string>(key, "");
     if (text.empty()) return fallback;
     try {
       return parse(text);
@@ -85,8 +87,8 @@ FormatSpec read_format(TableReader& table, const FormatSpec& fallback) {
       "rounding",
       one_of<Rounding>({{"nearest", Rounding::kNearest}, {"stochastic", Rounding::kStochastic}}),
       spec.rounding);
-  spec.flips.threshold = static_cast<int>(
-      table.get<std::int64_t>("threshold", spec.flips.threshold));
+  spec.flips.threshold =
+      static_cast<int>(table.get<std::int64_t>("threshold", spec.flips.threshold));
   spec.flips.on_flip = table.choice(
       "on_flip", one_of<OnFlip>({{"carry", OnFlip::kCarry}, {"reset", OnFlip::kReset}}),
       spec.flips.on_flip);
@@ -94,8 +96,8 @@ FormatSpec read_format(TableReader& table, const FormatSpec& fallback) {
       "transition",
       one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
       spec.flips.transition);
-  spec.flips.hysteresis = static_cast<int>(
-      table.get<std::int64_t>("hysteresis", spec.flips.hysteresis));
+  spec.flips.hysteresis =
+      static_cast<int>(table.get<std::int64_t>("hysteresis", spec.flips.hysteresis));
   spec.group = table.choice(
       "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
   return spec;
@@ -125,10 +127,10 @@ GroupSpec read_update(TableReader& table) {
 void check_group(const std::string& where, Role role, const Recipe::Group& group) {
   check(group.update.lr >= 0.0 && group.update.lr < 1e6, where, ": lr = ", group.update.lr,
         " must be a finite number of at least 0");
-  for (double share : {group.update.schedule.warmup, group.update.schedule.decay,
-                       group.update.schedule.final}) {
-    check(share >= 0.0 && share <= 1.0, where, ": warmup, decay and final are shares in [0, 1], got ",
-          share);
+  for (double share :
+       {group.update.schedule.warmup, group.update.schedule.decay, group.update.schedule.final}) {
+    check(share >= 0.0 && share <= 1.0, where,
+          ": warmup, decay and final are shares in [0, 1], got ", share);
   }
   check(role == Role::kWeight || !group.format.is_ternary(), where, ": format '",
         format_name(group.format.kind), "' is for weights only; use fp32, bf16 or scale16");
@@ -140,8 +142,8 @@ void check_group(const std::string& where, Role role, const Recipe::Group& group
   const FlipPolicy& flips = group.format.flips;
   check(flips.threshold >= 0 && flips.threshold <= 126, where, ": threshold = ", flips.threshold,
         " is outside 0..126");
-  check(flips.hysteresis >= 0 && flips.hysteresis <= flips.threshold, where, ": hysteresis = ",
-        flips.hysteresis, " is outside 0..threshold (", flips.threshold, ")");
+  check(flips.hysteresis >= 0 && flips.hysteresis <= flips.threshold, where,
+        ": hysteresis = ", flips.hysteresis, " is outside 0..threshold (", flips.threshold, ")");
   make_rule(group.update.rule);
 }
 

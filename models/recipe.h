@@ -1,7 +1,7 @@
 // Recipes: named choices of format, rule and schedule for each role of a parameter.
 //
-// A recipe is data (TOML), compiled in from models/recipes/ or read from a user's file. Its bytes per
-// parameter follow from its formats.
+// A recipe is data (TOML), compiled in from models/recipes/ or read from a user's file. Its bytes
+// per parameter follow from its formats.
 #pragma once
 
 #include <array>
@@ -27,15 +27,15 @@ struct Recipe {
   std::string summary;  // one line: what it is and when to use it
   std::string source;   // where the method comes from
   GradientPolicy gradients = GradientPolicy::kReleased;
-  double clip_grad_norm = 0.0;   // global 2-norm; 0 = off
-  std::array<Group, 4> groups;   // by Role: weight, scale, bias, norm
-  std::string toml;              // the recipe as it was resolved, complete
+  double clip_grad_norm = 0.0;  // global 2-norm; 0 = off
+  std::array<Group, 4> groups;  // by Role: weight, scale, bias, norm
+  std::string toml;             // the recipe as it was resolved, complete
 
   const Group& group(Role role) const { return groups.at(static_cast<std::size_t>(role)); }
 };
 
-// `name_or_file`: a built-in name, or the path of a .toml file (which may begin with base = "NAME").
-// `overrides`: "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1".
+// `name_or_file`: a built-in name, or the path of a .toml file (which may begin with base =
+// "NAME"). `overrides`: "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1".
 // Throws Error that names the key, what was found and what is accepted.
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides = {});
 // A recipe from the text that Recipe::toml held (checkpoints).

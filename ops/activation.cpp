@@ -12,14 +12,18 @@ template <typename Value, typename Derivative>
 Var elementwise(Tape& tape, const Var& x, Value value, Derivative derivative) {
   const Var y = tape.variable(x.shape(), x.wants_grad());
   parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) y.value.data[i] = value(x.value.data[i]);
+    const float* in = x.value.data;
+    float* out = y.value.data;
+    for (std::int64_t i = begin; i < end; ++i) out[i] = value(in[i]);
   });
   if (!x.wants_grad()) return y;
   tape.record({}, [x, y, derivative] {
     parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        x.grad.data[i] += y.grad.data[i] * derivative(x.value.data[i], y.value.data[i]);
-      }
+      const float* in = x.value.data;
+      const float* out = y.value.data;
+      const float* dout = y.grad.data;
+      float* din = x.grad.data;
+      for (std::int64_t i = begin; i < end; ++i) din[i] += dout[i] * derivative(in[i], out[i]);
     });
   });
   return y;

@@ -28,15 +28,15 @@ const float* decode(Tape& tape, const Parameter& parameter) {
 struct ColumnSums {
   std::array<double, kColumnPiece> values{};
 
-  template <typename Term>  // term(row, column) -> double
+  template <typename Term>  // term(row)(column) -> double
   ColumnSums(std::int64_t rows, std::int64_t begin, std::int64_t end, Term&& term) {
     for (std::int64_t i = 0; i < rows; ++i) {
+      const auto of_row = term(i);
       for (std::int64_t j = begin; j < end; ++j) {
-        values[static_cast<std::size_t>(j - begin)] += term(i, j);
+        values[static_cast<std::size_t>(j - begin)] += of_row(j);
       }
     }
   }
-  double operator[](std::int64_t i) const { return values[static_cast<std::size_t>(i)]; }
 };
 
 void update_running(const BatchNormParameters& p, std::int64_t column, std::int64_t n,
@@ -64,25 +64,32 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p) {
   const Var y = tape.variable(x.shape());
   for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
     const double count = static_cast<double>(n);
-    const ColumnSums sum(n, begin, end, [&](std::int64_t i, std::int64_t j) {
-      return static_cast<double>(x.value.row(i)[j]);
+    const ColumnSums sum(n, begin, end, [&](std::int64_t i) {
+      return [in = x.value.row(i)](std::int64_t j) { return static_cast<double>(in[j]); };
     });
-    const ColumnSums squares(n, begin, end, [&](std::int64_t i, std::int64_t j) {
-      const double centered = static_cast<double>(x.value.row(i)[j]) - sum[j - begin] / count;
-      return centered * centered;
+    std::array<double, kColumnPiece> means;
+    for (std::size_t j = 0; j < means.size(); ++j) means[j] = sum.values[j] / count;
+    const ColumnSums squares(n, begin, end, [&](std::int64_t i) {
+      return [in = x.value.row(i), &means, begin](std::int64_t j) {
+        const double centered =
+            static_cast<double>(in[j]) - means[static_cast<std::size_t>(j - begin)];
+        return centered * centered;
+      };
     });
     for (std::int64_t j = begin; j < end; ++j) {
-      const double batch_mean = sum[j - begin] / count;
-      const double batch_variance = squares[j - begin] / count;
+      const auto k = static_cast<std::size_t>(j - begin);
+      const double batch_mean = means[k];
+      const double batch_variance = squares.values[k] / count;
       mean[j] = static_cast<float>(batch_mean);
       inverse_std[j] =
           static_cast<float>(1.0 / std::sqrt(batch_variance + static_cast<double>(kBatchNormEps)));
       if (tape.recording()) update_running(p, j, n, batch_mean, batch_variance);
     }
     for (std::int64_t i = 0; i < n; ++i) {
+      const float* in = x.value.row(i);
+      float* out = y.value.row(i);
       for (std::int64_t j = begin; j < end; ++j) {
-        const float normalized = (x.value.row(i)[j] - mean[j]) * inverse_std[j];
-        y.value.row(i)[j] = normalized * gain[j] + bias[j];
+        out[j] = (in[j] - mean[j]) * inverse_std[j] * gain[j] + bias[j];
       }
     }
   });
@@ -93,27 +100,33 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p) {
     const Tensor dgain = tape.gradient(*p.gain);
     const Tensor dbias = tape.gradient(*p.bias);
     for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-      const auto z = [&](std::int64_t i, std::int64_t j) {
-        return (x.value.row(i)[j] - mean[j]) * inverse_std[j];
-      };
-      const ColumnSums sum_dy(n, begin, end, [&](std::int64_t i, std::int64_t j) {
-        return static_cast<double>(y.grad.row(i)[j]);
+      const ColumnSums sum_dy(n, begin, end, [&](std::int64_t i) {
+        return [dout = y.grad.row(i)](std::int64_t j) { return static_cast<double>(dout[j]); };
       });
-      const ColumnSums sum_dy_z(n, begin, end, [&](std::int64_t i, std::int64_t j) {
-        return static_cast<double>(y.grad.row(i)[j]) * static_cast<double>(z(i, j));
+      const ColumnSums sum_dy_z(n, begin, end, [&](std::int64_t i) {
+        return [dout = y.grad.row(i), in = x.value.row(i), mean, inverse_std](std::int64_t j) {
+          const float z = (in[j] - mean[j]) * inverse_std[j];
+          return static_cast<double>(dout[j]) * static_cast<double>(z);
+        };
       });
+      std::array<float, kColumnPiece> mean_dy;
+      std::array<float, kColumnPiece> mean_dy_z;
       for (std::int64_t j = begin; j < end; ++j) {
-        dbias.data[j] += static_cast<float>(sum_dy[j - begin]);
-        dgain.data[j] += static_cast<float>(sum_dy_z[j - begin]);
+        const auto k = static_cast<std::size_t>(j - begin);
+        dbias.data[j] += static_cast<float>(sum_dy.values[k]);
+        dgain.data[j] += static_cast<float>(sum_dy_z.values[k]);
+        mean_dy[k] = static_cast<float>(sum_dy.values[k] / static_cast<double>(n));
+        mean_dy_z[k] = static_cast<float>(sum_dy_z.values[k] / static_cast<double>(n));
       }
       if (!x.wants_grad()) return;
-      const double inverse_n = 1.0 / static_cast<double>(n);
       for (std::int64_t i = 0; i < n; ++i) {
+        const float* in = x.value.row(i);
+        const float* dout = y.grad.row(i);
+        float* din = x.grad.row(i);
         for (std::int64_t j = begin; j < end; ++j) {
-          const float mean_dy = static_cast<float>(sum_dy[j - begin] * inverse_n);
-          const float mean_dy_z = static_cast<float>(sum_dy_z[j - begin] * inverse_n);
-          x.grad.row(i)[j] += gain[j] * inverse_std[j] *
-                              (y.grad.row(i)[j] - mean_dy - z(i, j) * mean_dy_z);
+          const auto k = static_cast<std::size_t>(j - begin);
+          const float z = (in[j] - mean[j]) * inverse_std[j];
+          din[j] += gain[j] * inverse_std[j] * (dout[j] - mean_dy[k] - z * mean_dy_z[k]);
         }
       }
     });

@@ -13,10 +13,11 @@ struct BatchNormParameters {
 };
 
 inline constexpr float kBatchNormEps = 1e-5f;
-inline constexpr float kBatchNormMomentum = 0.1f;  // weight of the new batch in the running statistics
+inline constexpr float kBatchNormMomentum =
+    0.1f;  // weight of the new batch in the running statistics
 
-// Training: y = gain * (x - mean) / sqrt(var + eps) + bias with the batch's own mean and biased variance
-// per column; the running statistics are updated. x [n, features] with n >= 2.
+// Training: y = gain * (x - mean) / sqrt(var + eps) + bias with the batch's own mean and biased
+// variance per column; the running statistics are updated. x [n, features] with n >= 2.
 Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& parameters);
 
 // Inference: the same with the running statistics; no gradient, any n.

@@ -12,7 +12,8 @@ Var add_bias(Tape& tape, const Var& x, Parameter& bias) {
 
   const Var y = tape.variable(x.shape());
   for_each_row(x.value, [&](std::int64_t i) {
-    for (std::int64_t j = 0; j < x.value.cols(); ++j) y.value.row(i)[j] = x.value.row(i)[j] + b.data[j];
+    for (std::int64_t j = 0; j < x.value.cols(); ++j)
+      y.value.row(i)[j] = x.value.row(i)[j] + b.data[j];
   });
   tape.record({&bias}, [&tape, &bias, x, y] {
     const Tensor db = tape.gradient(bias);

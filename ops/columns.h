@@ -1,5 +1,6 @@
-// How ops divide a [rows x features] tensor among threads: by rows, or by pieces of columns when sums run
-// down the columns. The pieces have fixed sizes, so sums do not depend on the number of threads.
+// How ops divide a [rows x features] tensor among threads: by rows, or by pieces of columns when
+// sums run down the columns. The pieces have fixed sizes, so sums do not depend on the number of
+// threads.
 #pragma once
 
 #include "engine/parallel.h"
@@ -13,7 +14,8 @@ inline constexpr std::int64_t kElementsPerUnit = 32768;
 // body(row)
 template <typename Body>
 void for_each_row(const Tensor& x, Body&& body) {
-  const std::int64_t rows = std::max<std::int64_t>(1, kElementsPerUnit / std::max<std::int64_t>(1, x.cols()));
+  const std::int64_t rows =
+      std::max<std::int64_t>(1, kElementsPerUnit / std::max<std::int64_t>(1, x.cols()));
   parallel_ranges(x.rows(), rows, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) body(i);
   });

@@ -34,9 +34,8 @@ Var dropout(Tape& tape, const Var& x, float p, const RandomKey& key) {
   const Var y = tape.variable(x.shape(), x.wants_grad());
   apply_mask<false>(y.value, x.value, threshold, gain, key);
   if (!x.wants_grad()) return y;
-  tape.record({}, [x, y, threshold, gain, key] {
-    apply_mask<true>(x.grad, y.grad, threshold, gain, key);
-  });
+  tape.record(
+      {}, [x, y, threshold, gain, key] { apply_mask<true>(x.grad, y.grad, threshold, gain, key); });
   return y;
 }
 

@@ -37,7 +37,8 @@ void row_statistics(const Tensor& x, bool centered, float eps, const RowStatisti
       squares += c * c;
     }
     rows.mean[i] = static_cast<float>(mean);
-    rows.inverse_std[i] = static_cast<float>(1.0 / std::sqrt(squares / n + static_cast<double>(eps)));
+    rows.inverse_std[i] =
+        static_cast<float>(1.0 / std::sqrt(squares / n + static_cast<double>(eps)));
   });
 }
 
@@ -58,8 +59,7 @@ void backward_input(const Var& x, const Var& y, const float* gain, const RowStat
     const float mean_dz_z = static_cast<float>(sum_dz_z / n);
     for (std::int64_t j = 0; j < features; ++j) {
       const float dz = gain[j] * y.grad.row(i)[j];
-      x.grad.row(i)[j] +=
-          rows.inverse_std[i] * (dz - mean_dz - rows.z(x.value, i, j) * mean_dz_z);
+      x.grad.row(i)[j] += rows.inverse_std[i] * (dz - mean_dz - rows.z(x.value, i, j) * mean_dz_z);
     }
   });
 }

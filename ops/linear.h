@@ -7,9 +7,9 @@ namespace tritgrad {
 
 // x [n, inputs], weight [outputs, inputs], scale [outputs, groups] or null -> y [n, outputs].
 //
-// The weight that multiplies is value(weight) * value(scale): for ternary formats a trit times the scale
-// of its group of inputs / groups neighbours. Gradients, by the chain rule with the identity in place of
-// the rounding (straight through, no mask):
+// The weight that multiplies is value(weight) * value(scale): for ternary formats a trit times the
+// scale of its group of inputs / groups neighbours. Gradients, by the chain rule with the identity
+// in place of the rounding (straight through, no mask):
 //     d weight = scale * dW,   d scale = sum over the group of trit * dW,   dW = dy^T x.
 // Throws Error naming both shapes when they do not fit.
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale = nullptr);

@@ -72,8 +72,8 @@ Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target) 
   const double total = parallel_sum(n, kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
     double sum = 0.0;
     for (std::int64_t i = begin; i < end; ++i) {
-      const double error = static_cast<double>(prediction.value.data[i]) -
-                           static_cast<double>(target.data[i]);
+      const double error =
+          static_cast<double>(prediction.value.data[i]) - static_cast<double>(target.data[i]);
       sum += error * error;
     }
     return sum;

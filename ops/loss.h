@@ -7,8 +7,8 @@
 
 namespace tritgrad {
 
-// logits [n, classes], labels[n] in [0, classes) -> mean over n of -log softmax(logits)[label], in nats.
-// The labels must outlive backward().
+// logits [n, classes], labels[n] in [0, classes) -> mean over n of -log softmax(logits)[label], in
+// nats. The labels must outlive backward().
 Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels);
 
 // Mean over all elements of (prediction - target)^2; the target has the prediction's shape and no

@@ -30,9 +30,8 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
   for (Parameter& parameter : store) {
     if (!parameter.spec().trainable()) continue;
     const GroupSpec group = group_of(parameter.spec());
-    State& state = states_.emplace_back(State{&parameter, group,
-                                              initial_size(parameter.spec().initial),
-                                              make_rule(group.rule), {}, {}});
+    State& state = states_.emplace_back(State{
+        &parameter, group, initial_size(parameter.spec().initial), make_rule(group.rule), {}, {}});
     for (std::size_t i = 0; i < state.rule->moment_names().size(); ++i) {
       state.moments.emplace_back(group.moments, parameter.shape(), Category::kMoments);
     }
@@ -65,8 +64,8 @@ void Optimizer::step(Parameter& parameter) {
   // Units depend on the shape alone, and their results are joined in order.
   const std::int64_t rows = parameter.shape().rows();
   const std::int64_t cols = std::max<std::int64_t>(1, parameter.shape().cols());
-  const std::int64_t rows_per_unit = std::max(
-      {std::int64_t{1}, kElementsPerUnit / cols, (rows + kMaxUnits - 1) / kMaxUnits});
+  const std::int64_t rows_per_unit =
+      std::max({std::int64_t{1}, kElementsPerUnit / cols, (rows + kMaxUnits - 1) / kMaxUnits});
   std::array<RowsResult, kMaxUnits> results{};
 
   state.rule->begin(steps_done_ + 1, state.scalars());
@@ -83,8 +82,8 @@ void Optimizer::step(Parameter& parameter) {
   parameter.storage().refresh();
 }
 
-Optimizer::RowsResult Optimizer::step_rows(State& state, const Descent& descent,
-                                           std::int64_t begin, std::int64_t end) {
+Optimizer::RowsResult Optimizer::step_rows(State& state, const Descent& descent, std::int64_t begin,
+                                           std::int64_t end) {
   Storage& storage = state.parameter->storage();
   const Tensor& grad = state.parameter->grad;
   const Rule::WeightReading reading = state.rule->weight_reading();
@@ -94,8 +93,8 @@ Optimizer::RowsResult Optimizer::step_rows(State& state, const Descent& descent,
   for_each_block(begin, end, storage.shape().cols(), [&](const Block& block) {
     if (reading == Rule::WeightReading::kMaster) storage.decode_master(block, weight.data());
     if (reading == Rule::WeightReading::kValue) storage.decode_value(block, weight.data());
-    RuleBlock rule_block{block.n, grad.row(block.row) + block.col, weight.data(), {},
-                         direction.data()};
+    RuleBlock rule_block{
+        block.n, grad.row(block.row) + block.col, weight.data(), {}, direction.data()};
     // Moments share the shape of the weight, so a block of one is a block of the other.
     std::array<std::array<float, kBlock>, kMaxMoments> decoded;
     for (std::size_t i = 0; i < state.moments.size(); ++i) {
@@ -125,12 +124,13 @@ double Optimizer::clip_grad_norm(double max_norm) {
   double squares = 0.0;
   for (const State& state : states_) {
     const Parameter& parameter = *state.parameter;
-    check(parameter.gradient_is_kept(), "clip_grad_norm: the gradient of '", parameter.name(),
-          "' is released as soon as it is used; set gradients = \"kept\" to clip by the global norm");
-    squares += parallel_sum(parameter.grad.size(), kElementsPerUnit,
-                            [&](std::int64_t begin, std::int64_t end) {
-                              return kernels().sum_of_squares(parameter.grad.data + begin, end - begin);
-                            });
+    check(
+        parameter.gradient_is_kept(), "clip_grad_norm: the gradient of '", parameter.name(),
+        "' is released as soon as it is used; set gradients = \"kept\" to clip by the global norm");
+    squares += parallel_sum(
+        parameter.grad.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+          return kernels().sum_of_squares(parameter.grad.data + begin, end - begin);
+        });
   }
   const double norm = std::sqrt(squares);
   if (!(norm > max_norm)) return norm;
@@ -155,7 +155,8 @@ std::vector<StatePlane> Optimizer::state() {
     const std::vector<std::string> names = state.rule->moment_names();
     for (std::size_t i = 0; i < state.moments.size(); ++i) {
       for (const Plane& plane : state.moments[i].planes()) {
-        planes.push_back({prefix + names[i] + "/" + plane.spec.name, plane.spec.dtype, plane.bytes});
+        planes.push_back(
+            {prefix + names[i] + "/" + plane.spec.name, plane.spec.dtype, plane.bytes});
       }
     }
     if (state.scalar_bytes.size() > 0) {
@@ -168,7 +169,8 @@ std::vector<StatePlane> Optimizer::state() {
 std::int64_t Optimizer::state_bytes(const ParameterSpec& spec, const GroupSpec& group) {
   const std::unique_ptr<Rule> rule = make_rule(group.rule);
   std::int64_t bytes = 0;
-  for (const PlaneSpec& plane : Storage::plane_specs(group.moments, spec.shape, Category::kMoments)) {
+  for (const PlaneSpec& plane :
+       Storage::plane_specs(group.moments, spec.shape, Category::kMoments)) {
     bytes += plane.bytes() * static_cast<std::int64_t>(rule->moment_names().size());
   }
   return bytes + static_cast<std::int64_t>(scalar_bytes(*rule));

@@ -18,8 +18,8 @@ namespace tritgrad {
 struct GroupSpec {
   RuleSpec rule;
   double lr = 1e-3;  // per unit of the master: trits for bare-trit formats
-  // lr counts relative to the size that the parameter began with: scales of wide and narrow layers then
-  // move at the same relative rate.
+  // lr counts relative to the size that the parameter began with: scales of wide and narrow layers
+  // then move at the same relative rate.
   bool lr_relative = false;
   Schedule schedule;
   FormatSpec moments;  // where moments are stored
@@ -41,13 +41,15 @@ class Optimizer {
   Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_t total_steps,
             std::uint64_t seed);
 
-  // The atom: updates one parameter from its gradient. Frozen parameters and those without a gradient
-  // are left alone. May be called as soon as the gradient is complete (Tape::backward, on_ready).
+  // The atom: updates one parameter from its gradient. Frozen parameters and those without a
+  // gradient are left alone. May be called as soon as the gradient is complete (Tape::backward,
+  // on_ready).
   void step(Parameter& parameter);
   // step() for all parameters in order.
   void step();
-  // Scales all kept gradients so that their joint 2-norm is at most max_norm; returns the norm before.
-  // Throws Error if a gradient is not kept: a released gradient is gone when the norm is known.
+  // Scales all kept gradients so that their joint 2-norm is at most max_norm; returns the norm
+  // before. Throws Error if a gradient is not kept: a released gradient is gone when the norm is
+  // known.
   double clip_grad_norm(double max_norm);
   // Ends the step: schedules advance, kept gradients are zeroed.
   void advance();
@@ -85,8 +87,7 @@ class Optimizer {
 
   double lr(const State& state) const;
   State& find(const Parameter& parameter);
-  RowsResult step_rows(State& state, const Descent& descent, std::int64_t begin,
-                       std::int64_t end);
+  RowsResult step_rows(State& state, const Descent& descent, std::int64_t begin, std::int64_t end);
 
   std::deque<State> states_;
   ParameterStore* store_;

@@ -1,8 +1,9 @@
 // The contract of update rules: a gradient becomes a direction.
 //
-// The optimizer then moves the parameter by master -= lr * direction, in whatever format it is stored.
-// A rule knows no format: it sees blocks of fp32 numbers. Its memory are per-element moments, which are
-// stored in formats of their own and come decoded, and a few scalars for the whole tensor.
+// The optimizer then moves the parameter by master -= lr * direction, in whatever format it is
+// stored. A rule knows no format: it sees blocks of fp32 numbers. Its memory are per-element
+// moments, which are stored in formats of their own and come decoded, and a few scalars for the
+// whole tensor.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ class Rule {
   // Names of the per-element moments, at most kMaxMoments.
   virtual std::vector<std::string> moment_names() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Numbers of whole-tensor state, zero at the start. The optimizer owns them, hands them to begin()
-  // and end(), and saves them in checkpoints.
+  // Numbers of whole-tensor state, zero at the start. The optimizer owns them, hands them to
+  // begin() and end(), and saves them in checkpoints.
   virtual int scalar_count() const { return 0; }
 
   // Called before the blocks of one update; step counts from 1.
@@ -51,12 +52,12 @@ enum class RuleKind { kSgd, kAdamw, kSign, kNormalized };
 // Hyper-parameters of all rules; each rule reads its own.
 struct RuleSpec {
   RuleKind kind = RuleKind::kAdamw;
-  double weight_decay = 0.0;  // sgd, adamw: decoupled; sign: votes towards zero, in [0, 1)
-  double momentum = 0.0;      // sgd
-  bool nesterov = false;      // sgd
-  double beta1 = 0.9;         // adamw
-  double beta2 = 0.999;       // adamw
-  double eps = 1e-8;          // adamw
+  double weight_decay = 0.0;       // sgd, adamw: decoupled; sign: votes towards zero, in [0, 1)
+  double momentum = 0.0;           // sgd
+  bool nesterov = false;           // sgd
+  double beta1 = 0.9;              // adamw
+  double beta2 = 0.999;            // adamw
+  double eps = 1e-8;               // adamw
   double normalizer_beta = 0.999;  // normalized
 };
 

@@ -9,9 +9,9 @@ namespace tritgrad {
 struct Schedule {
   enum class Kind {
     kConstant,
-    kLinear,           // from 1 down to `final`
-    kCosine,           // from 1 down to `final` along half a cosine
-    kWarmupStableDecay // 1, then linearly down to `final` during the last `decay` of all steps
+    kLinear,            // from 1 down to `final`
+    kCosine,            // from 1 down to `final` along half a cosine
+    kWarmupStableDecay  // 1, then linearly down to `final` during the last `decay` of all steps
   };
   Kind kind = Kind::kConstant;
   double warmup = 0.0;  // share of all steps during which the factor rises linearly from 1/n to 1

@@ -57,13 +57,14 @@ inline std::vector<std::byte> all_bytes(const Storage& storage) {
   return bytes;
 }
 
-// ---- gradients -----------------------------------------------------------------------------------
+// ---- gradients
+// -----------------------------------------------------------------------------------
 
 using Complex = std::complex<double>;
 
-// The scalar that gradients are taken of: L = sum_i c_i y_i + d_i y_i^2 / 2 with irregular c and d. A
-// plain sum is symmetric in the elements of y and would hide exchanged indices and wrong signs that
-// cancel.
+// The scalar that gradients are taken of: L = sum_i c_i y_i + d_i y_i^2 / 2 with irregular c and d.
+// A plain sum is symmetric in the elements of y and would hide exchanged indices and wrong signs
+// that cancel.
 inline double coefficient(std::size_t i, std::uint32_t salt) {
   return 0.25 + static_cast<double>(random_uniform({11, salt, 0}, i)) * (i % 2 == 0 ? 1.0 : -1.0);
 }
@@ -83,7 +84,8 @@ inline Var asymmetric_scalar(Tape& tape, const Var& y) {
   loss.value.data[0] = static_cast<float>(asymmetric_scalar(values));
   tape.record({}, [y, loss] {
     for (std::size_t i = 0; i < y.grad.values().size(); ++i) {
-      const double dy = coefficient(i, 1) + coefficient(i, 2) * static_cast<double>(y.value.data[i]);
+      const double dy =
+          coefficient(i, 1) + coefficient(i, 2) * static_cast<double>(y.value.data[i]);
       y.grad.data[i] += loss.grad.data[0] * static_cast<float>(dy);
     }
   });
@@ -107,8 +109,9 @@ inline std::vector<double> complex_step_gradient(
 
 // Largest |a - b| as a multiple of what fp32 rounding may cause: each element is a sum of at most
 // `terms` products of numbers of size <= scale (the largest element of b, at least 1), and every
-// operation adds a relative error of 2^-24. The factor 4 covers the roundings inside an op's forward
-// pass that its backward pass reads. A result <= 1 passes; a wrong sign or index is of order 2^24/terms.
+// operation adds a relative error of 2^-24. The factor 4 covers the roundings inside an op's
+// forward pass that its backward pass reads. A result <= 1 passes; a wrong sign or index is of
+// order 2^24/terms.
 inline double gradient_error(const std::vector<float>& a, const std::vector<double>& b,
                              std::int64_t terms) {
   REQUIRE(a.size() == b.size());

@@ -78,10 +78,10 @@ TEST_CASE("cli: train --json prints one object with every key") {
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());  // no progress in a pipe
   const Json json = Json::parse(result.out);
-  for (const char* key : {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "parameters",
-                          "train_loss", "val_accuracy", "test_accuracy", "zero_fraction",
-                          "flips_per_step", "bytes_per_parameter", "peak_live_bytes",
-                          "weights_sha256"}) {
+  for (const char* key :
+       {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "parameters", "train_loss",
+        "val_accuracy", "test_accuracy", "zero_fraction", "flips_per_step", "bytes_per_parameter",
+        "peak_live_bytes", "weights_sha256"}) {
     CAPTURE(key);
     CHECK(json.contains(key));
   }
@@ -107,7 +107,9 @@ TEST_CASE("cli: the same command twice, and with other threads, prints the same 
 TEST_CASE("cli: save, eval, inspect, resume") {
   const Folder folder;
   const std::string file = folder / "m.safetensors";
-  REQUIRE(run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json")).exit_code == 0);
+  REQUIRE(
+      run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json")).exit_code ==
+      0);
   const Json trained = Json::parse(read(folder / "r.json"));
   const Result eval = run("eval " + file + " --json -");
   REQUIRE(eval.exit_code == 0);
@@ -137,8 +139,10 @@ TEST_CASE("cli: inspect at a size nobody can allocate") {
 
 TEST_CASE("cli: compare prints a table and writes one self-contained page") {
   const Folder folder;
-  const Result result = run("compare --data iris --model mlp:8 --epochs 2 --seeds 2 --recipes "
-                            "master,latent8 --report " + (folder / "r.html"));
+  const Result result =
+      run("compare --data iris --model mlp:8 --epochs 2 --seeds 2 --recipes "
+          "master,latent8 --report " +
+          (folder / "r.html"));
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("latent8") != std::string::npos);
   CHECK(result.out.find(folder / "r.html") != std::string::npos);
@@ -155,7 +159,8 @@ TEST_CASE("cli: recipes, data and help") {
   CHECK(shown.out.find("lr = 0.5") != std::string::npos);
   CHECK(run("data").out.find("wdbc") != std::string::npos);
   CHECK(run("data list").exit_code == 0);
-  for (const char* command : {"", "train", "eval", "compare", "inspect", "recipes", "data", "data fetch"}) {
+  for (const char* command :
+       {"", "train", "eval", "compare", "inspect", "recipes", "data", "data fetch"}) {
     CAPTURE(command);
     const Result help = run(std::string(command) + " --help");
     CHECK(help.exit_code == 0);
@@ -166,8 +171,9 @@ TEST_CASE("cli: recipes, data and help") {
 
 TEST_CASE("cli: a configuration file stands for options; the command line wins") {
   const Folder folder;
-  folder.write("run.toml", "data = \"iris\"\nmodel = \"mlp:8\"\nepochs = 2\nrecipe = \"votes\"\n"
-                           "[set.weight]\nlr = 0.125\n");
+  folder.write("run.toml",
+               "data = \"iris\"\nmodel = \"mlp:8\"\nepochs = 2\nrecipe = \"votes\"\n"
+               "[set.weight]\nlr = 0.125\n");
   const std::string config = "train --config " + (folder / "run.toml") + " --json - ";
   const Json from_file = Json::parse(run(config).out);
   CHECK(from_file["epochs"] == 2);
@@ -200,7 +206,8 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
 
 TEST_CASE("cli: bad data files are refused with file, place, what was found and what is wanted") {
   const Folder folder;
-  const auto csv = [&](const std::string& text, const std::string& part, const std::string& more = "") {
+  const auto csv = [&](const std::string& text, const std::string& part,
+                       const std::string& more = "") {
     folder.write("t.csv", text);
     check_refused("train --data " + (folder / "t.csv") + " --model mlp:4 " + more, part);
   };
@@ -226,8 +233,10 @@ TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is wr
   folder.write("bad.safetensors", bad);
   check_refused("eval " + (folder / "bad.safetensors") + " --json " + out, "bad.safetensors");
   folder.write("bad.safetensors", good.substr(0, good.size() / 2));
-  check_refused("train --resume " + (folder / "bad.safetensors") + " --json " + out, "bad.safetensors");
-  check_refused("inspect " + (folder / "absent.safetensors") + " --json " + out, "absent.safetensors");
+  check_refused("train --resume " + (folder / "bad.safetensors") + " --json " + out,
+                "bad.safetensors");
+  check_refused("inspect " + (folder / "absent.safetensors") + " --json " + out,
+                "absent.safetensors");
   CHECK_FALSE(fs::exists(out));
   // A failed run must not touch the checkpoint that it was to replace.
   check_refused("train --data wine --resume " + file + " --save " + file, "contradicts");

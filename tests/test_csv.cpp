@@ -143,7 +143,8 @@ TEST_CASE("csv: files") {
   const TempDir dir;
   const Dataset data = read_csv(dir.write("pets.csv", "1,x\n2,y\n"));
   CHECK(data.name == "pets");
-  CHECK(contains(refusal([&] { read_csv(dir.path().string() + "/none.csv"); }), "there is no such file"));
+  CHECK(contains(refusal([&] { read_csv(dir.path().string() + "/none.csv"); }),
+                 "there is no such file"));
   CHECK(contains(refusal([&] { read_csv(dir.path().string()); }), "not a regular file"));
 }
 

@@ -10,8 +10,8 @@
 namespace tritgrad::test {
 namespace {
 
-constexpr FormatKind kAllFormats[] = {FormatKind::kFp32,    FormatKind::kBf16,
-                                      FormatKind::kTernary, FormatKind::kLatent8,
+constexpr FormatKind kAllFormats[] = {FormatKind::kFp32,          FormatKind::kBf16,
+                                      FormatKind::kTernary,       FormatKind::kLatent8,
                                       FormatKind::kTernaryMaster, FormatKind::kScale16};
 
 FormatSpec spec_of(FormatKind kind) {
@@ -22,8 +22,8 @@ FormatSpec spec_of(FormatKind kind) {
 }
 
 // Shapes at the edges of bytes and blocks: columns 1..6, 319..321, 640 and a tall thin one.
-const std::vector<Shape> kShapes = {{1, 1},   {3, 2},   {2, 4},   {2, 5},   {5, 6},
-                                    {3, 319}, {2, 320}, {3, 321}, {2, 640}, {1, 647}, {33, 7}};
+const std::vector<Shape> kShapes = {{1, 1},   {3, 2},   {2, 4},   {2, 5},   {5, 6}, {3, 319},
+                                    {2, 320}, {3, 321}, {2, 640}, {1, 647}, {33, 7}};
 
 std::vector<float> masters(std::int64_t n) {
   std::vector<float> values = numbers(n, 21);
@@ -34,7 +34,8 @@ std::vector<float> masters(std::int64_t n) {
 // Half a step of the format's grid around x, for x within the format's range.
 double half_step(FormatKind kind, double x) {
   switch (kind) {
-    case FormatKind::kBf16:  // 8 significant bits: half a unit in the last place is 2^-9 of the binade
+    case FormatKind::kBf16:  // 8 significant bits: half a unit in the last place is 2^-9 of the
+                             // binade
       return std::ldexp(1.0, std::ilogb(x == 0.0 ? 1e-30 : x) - 8);
     case FormatKind::kTernary:
     case FormatKind::kLatent8:
@@ -47,7 +48,8 @@ double half_step(FormatKind kind, double x) {
 
 }  // namespace
 
-TEST_CASE("formats: |master - input| is within half a step; encode of decode_master is the identity") {
+TEST_CASE(
+    "formats: |master - input| is within half a step; encode of decode_master is the identity") {
   for (FormatKind kind : kAllFormats) {
     for (const Shape& shape : kShapes) {
       CAPTURE(std::string(format_name(kind)));
@@ -90,7 +92,8 @@ TEST_CASE("formats: forecast planes equal the bytes that are really held") {
       CAPTURE(std::string(format_name(kind)));
       CAPTURE(shape.str());
       std::array<std::int64_t, kCategoryCount> before{};
-      for (int c = 0; c < kCategoryCount; ++c) before[static_cast<std::size_t>(c)] = ledger::live(static_cast<Category>(c));
+      for (int c = 0; c < kCategoryCount; ++c)
+        before[static_cast<std::size_t>(c)] = ledger::live(static_cast<Category>(c));
       const Storage storage(spec_of(kind), shape, Category::kWeights);
       std::array<std::int64_t, kCategoryCount> forecast{};
       const auto specs = Storage::plane_specs(spec_of(kind), shape, Category::kWeights);
@@ -169,6 +172,9 @@ TEST_CASE("formats: the absmean scale of ternary_master is BitNet's; zero tensor
   CHECK(value[1] == doctest::Approx(-gamma));
   CHECK(value[2] == doctest::Approx(gamma));
   CHECK(value[3] == doctest::Approx(gamma));
+  encode_all(storage,
+             {0.5f, -0.5f, 1.5f, std::nextafter(1.5f, 2.0f)});  // gamma = 1 (rounded), two ties
+  CHECK(decoded(storage) == std::vector<double>{0.0, 0.0, 1.0, 1.0});
   encode_all(storage, {0.0f, 0.0f, 0.0f, 0.0f});
   for (double v : decoded(storage)) CHECK(v == 0.0);
 }
@@ -219,7 +225,8 @@ TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
   }
 }
 
-TEST_CASE("formats: stochastic updates of latents are unbiased, ternary and latent8 are one arithmetic") {
+TEST_CASE(
+    "formats: stochastic updates of latents are unbiased, ternary and latent8 are one arithmetic") {
   FormatSpec ternary = spec_of(FormatKind::kTernary);
   FormatSpec latent = spec_of(FormatKind::kLatent8);
   ternary.rounding = latent.rounding = Rounding::kStochastic;
@@ -236,14 +243,16 @@ TEST_CASE("formats: stochastic updates of latents are unbiased, ternary and late
       REQUIRE(flips_a.rail_flips == flips_b.rail_flips);
     });
     if (step != 20) continue;
-    // Drift after 20 steps: -0.4 * direction, while nothing touches a rail (|drift| <= .4 < 1.49). The
-    // mean over the 40 rows of one column errs by at most 20 * .5 levels / sqrt(12 * ...): each rounding
-    // has variance <= 1/4 level^2, so the mean of 40 rows has deviation <= sqrt(20 / 4 / 40) / 85.
+    // Drift after 20 steps: -0.4 * direction, while nothing touches a rail (|drift| <= .4 < 1.49).
+    // The mean over the 40 rows of one column errs by at most 20 * .5 levels / sqrt(12 * ...): each
+    // rounding has variance <= 1/4 level^2, so the mean of 40 rows has deviation <= sqrt(20 / 4 /
+    // 40) / 85.
     const std::vector<double> master = decoded(b, true);
     const double deviation = std::sqrt(20.0 / 4.0 / 40.0) / 85.0;
     for (std::int64_t j = 0; j < kBlock; ++j) {
       double mean = 0.0;
-      for (std::int64_t i = 0; i < 40; ++i) mean += master[static_cast<std::size_t>(i * 645 + j)] / 40.0;
+      for (std::int64_t i = 0; i < 40; ++i)
+        mean += master[static_cast<std::size_t>(i * 645 + j)] / 40.0;
       REQUIRE(std::abs(mean + 0.4 * static_cast<double>(direction[static_cast<std::size_t>(j)])) <
               5.0 * deviation);
     }
@@ -253,10 +262,11 @@ TEST_CASE("formats: stochastic updates of latents are unbiased, ternary and late
 
 TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest") {
   for (FormatKind kind : kAllFormats) CHECK(parse_format(format_name(kind)) == kind);
-  CHECK_THROWS_WITH_AS(parse_format("ternery"),
-                       "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
-                       "latent8, ternary_master, scale16",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      parse_format("ternery"),
+      "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
+      "latent8, ternary_master, scale16",
+      Error);
 }
 
 }  // namespace tritgrad::test

@@ -84,7 +84,8 @@ TEST_CASE("idx: a folder, with the published test set at the end") {
   dir.write("train-images-idx3-ubyte", kX);
   dir.write("train-labels-idx1-ubyte.gz", gzip(kY));
   dir.write("t10k-images.idx3-ubyte", images(2, 2, 2));
-  CHECK(contains(refusal([&] { read_idx_folder(dir.path().string(), "t"); }), "no file t10k-labels"));
+  CHECK(
+      contains(refusal([&] { read_idx_folder(dir.path().string(), "t"); }), "no file t10k-labels"));
   dir.write("t10k-labels-idx1-ubyte", labels({0, 2}));
   CHECK(contains(refusal([&] { read_idx_folder(dir.path().string(), "t"); }),
                  "row 1 has label 2, the training labels go from 0 to 1"));
@@ -97,7 +98,8 @@ TEST_CASE("idx: a folder, with the published test set at the end") {
   data.gather(3, row);  // the first test image
   CHECK(row[1] == 7.0f);
   dir.write("t10k-images.idx3-ubyte", images(2, 1, 4));
-  CHECK(contains(refusal([&] { read_idx_folder(dir.path().string(), "t"); }), "2 x 2 expected as in"));
+  CHECK(contains(refusal([&] { read_idx_folder(dir.path().string(), "t"); }),
+                 "2 x 2 expected as in"));
 }
 
 TEST_CASE("idx: every truncation is refused by name") {

@@ -37,10 +37,12 @@ TEST_CASE("models: a spec is read, and refused with the part that is wrong") {
         "model 'cnn:64': unknown kind; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
   CHECK(message_of([] { parse_mlp("mlp:64,x"); }) ==
         "model 'mlp:64,x': width 'x' is not a whole number in 1..16777216");
-  CHECK(message_of([] { parse_mlp("mlp:64:nrom=batch"); }).find("did you mean") != std::string::npos);
-  CHECK(message_of([] { parse_mlp("mlp:64:norm=bath"); }).find("did you mean") != std::string::npos);
-  for (const char* bad : {"mlp:0", "mlp:-1", "mlp:64,", "mlp:99999999999999999999", "mlp:8:dropout=1",
-                          "mlp:8:dropout=", "", "mlp"}) {
+  CHECK(message_of([] { parse_mlp("mlp:64:nrom=batch"); }).find("did you mean") !=
+        std::string::npos);
+  CHECK(message_of([] { parse_mlp("mlp:64:norm=bath"); }).find("did you mean") !=
+        std::string::npos);
+  for (const char* bad : {"mlp:0", "mlp:-1", "mlp:64,", "mlp:99999999999999999999",
+                          "mlp:8:dropout=1", "mlp:8:dropout=", "", "mlp"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_mlp(bad), Error);
   }
@@ -100,8 +102,9 @@ TEST_CASE("models: recipe errors name the key, what was found and what is accept
   CHECK(message("clip_grad_norm=1").find("set gradients = \"kept\"") != std::string::npos);
   CHECK(message("weight").find("not of the form key=value") != std::string::npos);
   CHECK(message_of([] { load_recipe("vote"); }).find("did you mean 'votes'") != std::string::npos);
-  CHECK(message_of([] { load_recipe("/nowhere/x.toml"); }).find("'/nowhere/x.toml' cannot be read") !=
-        std::string::npos);
+  CHECK(message_of([] {
+          load_recipe("/nowhere/x.toml");
+        }).find("'/nowhere/x.toml' cannot be read") != std::string::npos);
 }
 
 TEST_CASE("models: the forecast equals live bytes, for every recipe, group and norm") {
@@ -133,7 +136,8 @@ TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
     return forecast_footprint(plan_model("mlp:784-512-512-10", 0, 0, recipe), recipe);
   };
   const ModelFootprint votes = footprint("votes");
-  CHECK(votes.per_parameter(votes.total.weights + votes.total.scales + votes.total.residual) <= 1.30);
+  CHECK(votes.per_parameter(votes.total.weights + votes.total.scales + votes.total.residual) <=
+        1.30);
   for (const TensorFootprint& t : votes.tensors) {
     if (t.spec.role == Role::kWeight) CHECK(t.bytes.moments == 0);
   }
@@ -148,8 +152,8 @@ TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
 TEST_CASE("models: a model nobody can allocate is forecast all the same") {
   const Recipe recipe = load_recipe("latent8");
   const std::int64_t before = ledger::live_total();
-  const ModelFootprint f = forecast_footprint(
-      plan_model("mlp:8192-65536-65536-32768", 0, 0, recipe), recipe);
+  const ModelFootprint f =
+      forecast_footprint(plan_model("mlp:8192-65536-65536-32768", 0, 0, recipe), recipe);
   CHECK(f.parameters > 6'900'000'000);
   CHECK(f.per_parameter(f.total.total()) < 1.01);
   CHECK(ledger::live_total() == before);
@@ -158,7 +162,10 @@ TEST_CASE("models: a model nobody can allocate is forecast all the same") {
 TEST_CASE("models: equal seeds make equal weights, other seeds other ones") {
   const Recipe recipe = load_recipe("votes");
   const auto bytes = [&](std::uint64_t seed) {
-    return all_bytes(make_model("mlp:9-16-3", 0, 0, recipe, seed)->parameters().find("layers.0.weight").storage());
+    return all_bytes(make_model("mlp:9-16-3", 0, 0, recipe, seed)
+                         ->parameters()
+                         .find("layers.0.weight")
+                         .storage());
   };
   CHECK(bytes(1) == bytes(1));
   CHECK(bytes(1) != bytes(2));

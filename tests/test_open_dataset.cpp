@@ -64,7 +64,8 @@ TEST_CASE("open_dataset: unknown and unfetched names say what to do") {
   DataOptions options;
   options.cache_folder = dir.path().string();
   CHECK(contains(refusal([&] { open_dataset("mnist", options); }), "tritgrad data fetch mnist"));
-  CHECK(contains(refusal([&] { open_dataset(dir.path().string()); }), "no file train-images-idx3-ubyte"));
+  CHECK(contains(refusal([&] { open_dataset(dir.path().string()); }),
+                 "no file train-images-idx3-ubyte"));
   CHECK(contains(refusal([&] { open_dataset(dir.write("x.npy", "")); }), "x.npy,y.npy"));
   const std::string pair = dir.path().string() + "/x.npy," + dir.write("y.npy", "");
   CHECK(contains(refusal([&] { open_dataset(pair); }), "x.npy: this is not a .npy file"));
@@ -80,7 +81,8 @@ TEST_CASE("open_dataset: a fetched set, a folder and a table") {
   }
   DataOptions options;
   options.cache_folder = dir.path().string();
-  for (const std::string& spec : {"mnist"s, dir.path().string() + "/mnist", dir.path().string() + "/mnist/"}) {
+  for (const std::string& spec :
+       {"mnist"s, dir.path().string() + "/mnist", dir.path().string() + "/mnist/"}) {
     CAPTURE(spec);
     const Dataset data = open_dataset(spec, options);
     CHECK(data.rows == 4);

@@ -75,9 +75,8 @@ void check_case(const OpCase& c, std::uint32_t salt = 3) {
                                    expected.begin() + static_cast<std::ptrdiff_t>(offset + n));
     CHECK(gradient_error(actual.of[i], part, c.terms) <= 1.0);
     std::vector<float> wrong = actual.of[i];
-    const auto largest = std::max_element(wrong.begin(), wrong.end(), [](float a, float b) {
-      return std::abs(a) < std::abs(b);
-    });
+    const auto largest = std::max_element(
+        wrong.begin(), wrong.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
     *largest = -*largest;  // a sign error that is planted must be caught
     CHECK(gradient_error(wrong, part, c.terms) > 1.0);
     offset += n;
@@ -92,8 +91,9 @@ Complex at(const Values& v, std::int64_t offset, std::int64_t i) {
 constexpr std::int64_t kX = kRows * kFeatures;  // where parameters begin
 
 // y = f(x, parameters) element by element, then L.
-Complex elementwise(const Values& v,
-                    const std::function<Complex(std::int64_t row, std::int64_t col, Complex x)>& f) {
+Complex elementwise(
+    const Values& v,
+    const std::function<Complex(std::int64_t row, std::int64_t col, Complex x)>& f) {
   Values y;
   for (std::int64_t i = 0; i < kRows; ++i) {
     for (std::int64_t j = 0; j < kFeatures; ++j) y.push_back(f(i, j, at(v, i * kFeatures, j)));
@@ -108,8 +108,8 @@ FormatSpec format(FormatKind kind, int group = 0) {
   return spec;
 }
 
-// Reference of linear with weights E T: also the declared surrogate of the straight-through gradient,
-// in which the trit T is a real number and rounding is the identity.
+// Reference of linear with weights E T: also the declared surrogate of the straight-through
+// gradient, in which the trit T is a real number and rounding is the identity.
 Complex linear_reference(const Values& v, std::int64_t inputs, std::int64_t outputs,
                          std::int64_t groups, bool scaled) {
   const std::int64_t weight = kX;
@@ -165,10 +165,14 @@ void test_op(const OpCase& c) {
 }
 
 void test_linear_ops() {
-  for (const auto& choice : std::vector<std::pair<FormatKind, int>>{
-           {FormatKind::kFp32, 0}, {FormatKind::kBf16, 0}, {FormatKind::kTernary, 0},
-           {FormatKind::kTernary, 4}, {FormatKind::kLatent8, 0}, {FormatKind::kLatent8, 4},
-           {FormatKind::kTernaryMaster, 0}}) {
+  for (const auto& choice :
+       std::vector<std::pair<FormatKind, int>>{{FormatKind::kFp32, 0},
+                                               {FormatKind::kBf16, 0},
+                                               {FormatKind::kTernary, 0},
+                                               {FormatKind::kTernary, 4},
+                                               {FormatKind::kLatent8, 0},
+                                               {FormatKind::kLatent8, 4},
+                                               {FormatKind::kTernaryMaster, 0}}) {
     // Named one by one: a lambda of clang 14 cannot capture a structured binding.
     const FormatKind kind = choice.first;
     const int group = choice.second;
@@ -178,12 +182,14 @@ void test_linear_ops() {
     constexpr std::int64_t kOutputs = 5;
     Parameter weight = make_parameter("w", Role::kWeight, {kOutputs, kFeatures}, spec, 1.5f);
     const std::int64_t groups = group == 0 ? 1 : (kFeatures + group - 1) / group;
-    Parameter scale = make_parameter("s", Role::kScale, {kOutputs, groups},
-                                     format(FormatKind::kScale16), 0.9f);
+    Parameter scale =
+        make_parameter("s", Role::kScale, {kOutputs, groups}, format(FormatKind::kScale16), 0.9f);
     encode_all(scale.storage(), std::vector<float>{0.1f, 0.7f, 0.4f, 1.3f, 0.2f, 0.9f, 0.33f, 0.8f,
                                                    0.5f, 0.15f, 0.6f, 1.1f, 0.3f, 0.45f, 0.77f});
     Parameter* s = spec.wants_scale() ? &scale : nullptr;
-    OpCase c{"linear", {&weight}, [&](Tape& t, const Var& x) { return linear(t, x, weight, s); },
+    OpCase c{"linear",
+             {&weight},
+             [&](Tape& t, const Var& x) { return linear(t, x, weight, s); },
              [&](const Values& v) {
                return linear_reference(v, kFeatures, kOutputs, groups, s != nullptr);
              }};
@@ -194,27 +200,38 @@ void test_linear_ops() {
 
 void test_elementwise_ops() {
   Parameter bias = make_parameter("b", Role::kBias, {kFeatures}, format(FormatKind::kFp32));
-  test_op({"add_bias", {&bias}, [&](Tape& t, const Var& x) { return add_bias(t, x, bias); },
+  test_op({"add_bias",
+           {&bias},
+           [&](Tape& t, const Var& x) { return add_bias(t, x, bias); },
            [](const Values& v) {
-             return elementwise(v, [&](auto, std::int64_t j, Complex x) { return x + at(v, kX, j); });
+             return elementwise(v,
+                                [&](auto, std::int64_t j, Complex x) { return x + at(v, kX, j); });
            }});
-  test_op({"relu", {}, [](Tape& t, const Var& x) { return relu(t, x); }, [](const Values& v) {
-             return elementwise(v, [](auto, auto, Complex x) {
-               return x.real() > 0.0 ? x : Complex(0.0);
-             });
-           }});
-  test_op({"squared_relu", {}, [](Tape& t, const Var& x) { return squared_relu(t, x); },
+  test_op({"relu",
+           {},
+           [](Tape& t, const Var& x) { return relu(t, x); },
            [](const Values& v) {
-             return elementwise(v, [](auto, auto, Complex x) {
-               return x.real() > 0.0 ? x * x : Complex(0.0);
-             });
+             return elementwise(
+                 v, [](auto, auto, Complex x) { return x.real() > 0.0 ? x : Complex(0.0); });
            }});
-  test_op({"tanh", {}, [](Tape& t, const Var& x) { return tanh(t, x); }, [](const Values& v) {
+  test_op({"squared_relu",
+           {},
+           [](Tape& t, const Var& x) { return squared_relu(t, x); },
+           [](const Values& v) {
+             return elementwise(
+                 v, [](auto, auto, Complex x) { return x.real() > 0.0 ? x * x : Complex(0.0); });
+           }});
+  test_op({"tanh",
+           {},
+           [](Tape& t, const Var& x) { return tanh(t, x); },
+           [](const Values& v) {
              return elementwise(v, [](auto, auto, Complex x) { return std::tanh(x); });
            }});
   const RandomKey key{5, 6, 7};
   constexpr std::uint32_t kThreshold = 0x4000;  // p = 1/4
-  test_op({"dropout", {}, [&](Tape& t, const Var& x) { return dropout(t, x, 0.25f, key); },
+  test_op({"dropout",
+           {},
+           [&](Tape& t, const Var& x) { return dropout(t, x, 0.25f, key); },
            [&](const Values& v) {
              return elementwise(v, [&](std::int64_t i, std::int64_t j, Complex x) {
                const auto index = static_cast<std::uint64_t>(i * kFeatures + j);
@@ -229,19 +246,23 @@ void test_norm_ops() {
   Parameter bias = make_parameter("b", Role::kNorm, {kFeatures}, fp32, 1.0f, 2);
   Parameter mean = make_parameter("m", Role::kStatistic, {kFeatures}, fp32, 0.0f);
   Parameter var = make_parameter("v", Role::kStatistic, {kFeatures}, fp32, 0.0f);
-  test_op({"batch_norm", {&gain, &bias},
+  test_op({"batch_norm",
+           {&gain, &bias},
            [&](Tape& t, const Var& x) {
              return batch_norm(t, x, {&gain, &bias, &mean, &var});
            },
            [](const Values& v) {
              return norm_reference(v, true, true, static_cast<double>(kBatchNormEps));
            }});
-  test_op({"layer_norm", {&gain, &bias},
+  test_op({"layer_norm",
+           {&gain, &bias},
            [&](Tape& t, const Var& x) { return layer_norm(t, x, gain, bias); },
            [](const Values& v) {
              return norm_reference(v, false, true, static_cast<double>(kLayerNormEps));
            }});
-  test_op({"rms_norm", {&gain}, [&](Tape& t, const Var& x) { return rms_norm(t, x, gain); },
+  test_op({"rms_norm",
+           {&gain},
+           [&](Tape& t, const Var& x) { return rms_norm(t, x, gain); },
            [](const Values& v) {
              return norm_reference(v, false, false, static_cast<double>(kRmsNormEps));
            }});
@@ -249,35 +270,38 @@ void test_norm_ops() {
 
 void test_loss_ops() {
   const std::vector<std::int32_t> labels{0, 10, 3, 3, 9, 1, 5};
-  OpCase cross_entropy{
-      "softmax_cross_entropy", {},
-      [&](Tape& t, const Var& x) { return softmax_cross_entropy(t, x, labels); },
-      [&](const Values& v) {
-        Complex total = 0.0;
-        for (std::int64_t i = 0; i < kRows; ++i) {
-          Complex sum = 0.0;
-          for (std::int64_t j = 0; j < kFeatures; ++j) sum += std::exp(at(v, i * kFeatures, j));
-          total += std::log(sum) - at(v, i * kFeatures, labels[static_cast<std::size_t>(i)]);
-        }
-        return total / static_cast<double>(kRows);
-      }};
+  OpCase cross_entropy{"softmax_cross_entropy",
+                       {},
+                       [&](Tape& t, const Var& x) { return softmax_cross_entropy(t, x, labels); },
+                       [&](const Values& v) {
+                         Complex total = 0.0;
+                         for (std::int64_t i = 0; i < kRows; ++i) {
+                           Complex sum = 0.0;
+                           for (std::int64_t j = 0; j < kFeatures; ++j)
+                             sum += std::exp(at(v, i * kFeatures, j));
+                           total += std::log(sum) -
+                                    at(v, i * kFeatures, labels[static_cast<std::size_t>(i)]);
+                         }
+                         return total / static_cast<double>(kRows);
+                       }};
   cross_entropy.makes_loss = true;
   test_op(cross_entropy);
 
   std::vector<float> target = numbers(kX, 9);
-  OpCase squared_error{"mean_squared_error", {},
-                       [&](Tape& t, const Var& x) {
-                         return mean_squared_error(t, x, {target.data(), {kRows, kFeatures}});
-                       },
-                       [&](const Values& v) {
-                         Complex total = 0.0;
-                         for (std::int64_t i = 0; i < kX; ++i) {
-                           const Complex e = at(v, 0, i) -
-                               static_cast<double>(target[static_cast<std::size_t>(i)]);
-                           total += e * e;
-                         }
-                         return total / static_cast<double>(kX);
-                       }};
+  OpCase squared_error{
+      "mean_squared_error",
+      {},
+      [&](Tape& t, const Var& x) {
+        return mean_squared_error(t, x, {target.data(), {kRows, kFeatures}});
+      },
+      [&](const Values& v) {
+        Complex total = 0.0;
+        for (std::int64_t i = 0; i < kX; ++i) {
+          const Complex e = at(v, 0, i) - static_cast<double>(target[static_cast<std::size_t>(i)]);
+          total += e * e;
+        }
+        return total / static_cast<double>(kX);
+      }};
   squared_error.makes_loss = true;
   test_op(squared_error);
 }
@@ -329,8 +353,8 @@ TEST_CASE("ops: batch_norm keeps running statistics, inference reads them") {
   CHECK(mean.storage().fp32_data()[1] == doctest::Approx(2.0));
   CHECK(var.storage().fp32_data()[0] == doctest::Approx(0.9 + 0.4));
   CHECK(var.storage().fp32_data()[1] == doctest::Approx(0.9 + 10.0));
-  const Var y = batch_norm_inference(tape, tape.constant({x.data(), {3, 2}}),
-                                     {&gain, &bias, &mean, &var});
+  const Var y =
+      batch_norm_inference(tape, tape.constant({x.data(), {3, 2}}), {&gain, &bias, &mean, &var});
   const double expected = (20.0 - 2.0) / std::sqrt(10.9 + 1e-5) * 2.0 + 1.0;
   CHECK(static_cast<double>(y.value.row(1)[1]) == doctest::Approx(expected));
   CHECK_FALSE(y.wants_grad());

@@ -1,7 +1,6 @@
 // Rules against double references, schedules, clipping, and one matrix of rules over formats.
-#include "optim/optimizer.h"
-
 #include "engine/parallel.h"
+#include "optim/optimizer.h"
 #include "tests/support.h"
 
 namespace tritgrad::test {
@@ -21,7 +20,8 @@ struct Single {
   ParameterStore store;
   std::unique_ptr<Optimizer> optimizer;
 
-  Single(const Shape& shape, const FormatSpec& spec, const GroupSpec& group, std::int64_t total = 1000) {
+  Single(const Shape& shape, const FormatSpec& spec, const GroupSpec& group,
+         std::int64_t total = 1000) {
     store.add({"w", Role::kWeight, shape, spec, {Initial::Kind::kUniform, 1.0f}}, 1);
     store.keep_gradients();
     optimizer = std::make_unique<Optimizer>(
@@ -122,7 +122,8 @@ TEST_CASE("optim: every rule follows its double reference for 100 steps") {
   compare_with_reference(sign);
 }
 
-TEST_CASE("optim: rules work on every weight format: a quadratic gets smaller, the state is counted") {
+TEST_CASE(
+    "optim: rules work on every weight format: a quadratic gets smaller, the state is counted") {
   for (RuleKind rule : kAllRules) {
     for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
                             FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
@@ -140,14 +141,16 @@ TEST_CASE("optim: rules work on every weight format: a quadratic gets smaller, t
       const auto loss = [&] {
         double sum = 0.0;
         const std::vector<double> w = decoded(single.w().storage());
-        for (std::size_t i = 0; i < w.size(); ++i) sum += std::pow(w[i] - static_cast<double>(target[i]), 2);
+        for (std::size_t i = 0; i < w.size(); ++i)
+          sum += std::pow(w[i] - static_cast<double>(target[i]), 2);
         return sum;
       };
       const double start = loss();
       for (int t = 0; t < 300; ++t) {
         std::vector<float> grad;
         const std::vector<double> w = decoded(single.w().storage());
-        for (std::size_t i = 0; i < w.size(); ++i) grad.push_back(static_cast<float>(w[i]) - target[i]);
+        for (std::size_t i = 0; i < w.size(); ++i)
+          grad.push_back(static_cast<float>(w[i]) - target[i]);
         single.step(grad);
       }
       CHECK(loss() < 0.5 * start);
@@ -202,7 +205,8 @@ TEST_CASE("optim: global-norm clipping scales all gradients alike, and needs the
 
   ParameterStore released;
   released.add({"w", Role::kWeight, {2, 2}, {}, {}}, 1);
-  Optimizer optimizer(released, [&](const ParameterSpec&) { return group; }, 10, 1);
+  Optimizer optimizer(
+      released, [&](const ParameterSpec&) { return group; }, 10, 1);
   CHECK_THROWS_WITH_AS(optimizer.clip_grad_norm(1.0),
                        "clip_grad_norm: the gradient of 'w' is released as soon as it is used; set "
                        "gradients = \"kept\" to clip by the global norm",
@@ -234,12 +238,14 @@ TEST_CASE("optim: schedules are pure functions of the step") {
 
 TEST_CASE("optim: lr_relative counts in units of the initial size") {
   ParameterStore store;
-  store.add({"s", Role::kScale, {4, 1}, format(FormatKind::kScale16),
-             {Initial::Kind::kConstant, 0.05f}}, 1);
+  store.add(
+      {"s", Role::kScale, {4, 1}, format(FormatKind::kScale16), {Initial::Kind::kConstant, 0.05f}},
+      1);
   GroupSpec group;
   group.lr = 1e-2;
   group.lr_relative = true;
-  Optimizer optimizer(store, [&](const ParameterSpec&) { return group; }, 10, 1);
+  Optimizer optimizer(
+      store, [&](const ParameterSpec&) { return group; }, 10, 1);
   CHECK(optimizer.lr(store.find("s")) == doctest::Approx(5e-4));
 }
 

@@ -1,5 +1,4 @@
 #include "engine/tape.h"
-
 #include "ops/activation.h"
 #include "ops/bias.h"
 #include "ops/linear.h"
@@ -12,7 +11,8 @@ namespace {
 // y = a + b, for graphs with shared subexpressions.
 Var add(Tape& tape, const Var& a, const Var& b) {
   const Var y = tape.variable(a.shape());
-  for (std::int64_t i = 0; i < y.value.size(); ++i) y.value.data[i] = a.value.data[i] + b.value.data[i];
+  for (std::int64_t i = 0; i < y.value.size(); ++i)
+    y.value.data[i] = a.value.data[i] + b.value.data[i];
   tape.record({}, [a, b, y] {
     for (std::int64_t i = 0; i < y.value.size(); ++i) {
       a.grad.data[i] += y.grad.data[i];

@@ -1,6 +1,7 @@
 // Whole runs: learning, determinism, resuming, memory.
 #include <malloc.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,38 @@ TEST_CASE("training: every recipe learns iris") {
     CHECK(result.train_loss < 0.3);
     CHECK(result.curve.size() == 60);
     CHECK(result.steps == 60 * 8);
+  }
+}
+
+TEST_CASE("training: formats, rules and policies of a recipe can be exchanged one by one") {
+  const Dataset iris = open_dataset("iris", {});
+  const std::vector<std::pair<std::string, std::vector<std::string>>> variants = {
+      {"votes", {"weight.on_flip=reset", "weight.threshold=31"}},
+      {"votes", {"weight.transition=set"}},
+      {"votes", {"weight.group=32", "weight.weight_decay=0.05"}},
+      {"votes", {"weight.rule=normalized", "weight.lr=0.06"}},
+      {"votes", {"gradients=kept", "clip_grad_norm=1"}},
+      {"latent8", {"weight.group=64", "weight.hysteresis=8"}},
+      {"latent8", {"weight.group=128", "weight.rule=sign", "weight.lr=0.03"}},
+      {"latent8", {"weight.rule=adamw", "weight.lr=0.05", "weight.moments=bf16"}},
+      {"fp32", {"weight.format=bf16", "weight.rounding=stochastic"}},
+      {"fp32",
+       {"weight.rule=sgd", "weight.lr=0.05", "weight.momentum=0.9", "weight.nesterov=true"}},
+      {"fp32", {"weight.schedule=wsd", "continuous.schedule=linear"}},
+      {"master", {"clip_grad_norm=0.5"}},
+      {"master", {"gradients=released"}},
+  };
+  for (const auto& [recipe, overrides] : variants) {
+    std::string name = recipe;
+    for (const std::string& text : overrides) name += " " + text;
+    CAPTURE(name);
+    TrainOptions options = quick(recipe);
+    options.model = "mlp:64,64";
+    options.epochs = 40;
+    options.overrides = overrides;
+    const RunResult result = train(iris, options);
+    CHECK(result.test_accuracy.value() >= 0.86);  // 26 of 30; guessing gives 10
+    CHECK(result.train_loss < 0.4);
   }
 }
 
@@ -121,7 +154,8 @@ TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is n
   std::filesystem::remove(path);
 }
 
-TEST_CASE("training: a checkpoint of another model, recipe or data set is refused, and left alone") {
+TEST_CASE(
+    "training: a checkpoint of another model, recipe or data set is refused, and left alone") {
   const Dataset iris = open_dataset("iris", {});
   const std::string path = temp_path("other.safetensors");
   TrainOptions options = quick("votes");
@@ -165,12 +199,18 @@ TEST_CASE("training: a huge learning rate is an error or saturates; no weight be
 // Counts every call of the C heap, below operator new, Eigen and the C++ library alike.
 std::atomic<std::int64_t> g_heap_calls{0};
 
+#ifdef __clang__
+constexpr std::array kThreadCounts = {1};  // LLVM's OpenMP allocates whenever a team starts
+#else
+constexpr std::array kThreadCounts = {1, 2};
+#endif
+
 TEST_CASE("training: a warm step touches the heap no more") {
   const Dataset wdbc = open_dataset("wdbc", {});
   const Split split = fixed_split(wdbc);
   const Standardizer standardizer = Standardizer::fit(wdbc, split.train);
   for (const std::string& name : kRecipes) {
-    for (int threads : {1, 2}) {
+    for (int threads : kThreadCounts) {
       CAPTURE(name);
       CAPTURE(threads);
       set_thread_count(threads);
@@ -200,8 +240,9 @@ TEST_CASE("training: a warm step touches the heap no more") {
   }
   set_thread_count(0);
   const std::int64_t before = g_heap_calls;
-  std::vector<int> planted(1000);  // the counter itself works
-  CHECK(planted.size() == 1000);
+  std::vector<int> planted(1000);          // the counter itself works
+  int* volatile escaped = planted.data();  // or clang leaves the allocation out
+  CHECK(escaped != nullptr);
   CHECK(g_heap_calls > before);
 }
 

@@ -20,9 +20,11 @@ Passage first_passage(int threshold, double p, int trials) {
   for (int trial = 0; trial < trials; ++trial) {
     TritState state{};
     for (std::uint64_t i = 0; state.trit == 0; ++i) {
-      const RandomKey key{42, static_cast<std::uint32_t>(threshold), static_cast<std::uint32_t>(trial)};
+      const RandomKey key{42, static_cast<std::uint32_t>(threshold),
+                          static_cast<std::uint32_t>(trial)};
       FlipCounts counts;
-      state = accumulate(state, static_cast<double>(random_uniform(key, i)) < p ? 1 : -1, policy, counts);
+      state = accumulate(state, static_cast<double>(random_uniform(key, i)) < p ? 1 : -1, policy,
+                         counts);
       ++steps;
     }
     right += state.trit == 1;
@@ -41,8 +43,8 @@ FlipPolicy policy_of(int threshold, OnFlip on_flip, Transition transition) {
 }  // namespace
 
 TEST_CASE("votes: first passage times and directions agree with the random walk within 5 %") {
-  // k = threshold + 1. Pure noise: E[T] = k^2. Drift: E[T] = k/(2p-1) (r^k-1)/(r^k+1), r = p/(1-p), and
-  // the flip is right with probability 1/(1+r^-k).
+  // k = threshold + 1. Pure noise: E[T] = k^2. Drift: E[T] = k/(2p-1) (r^k-1)/(r^k+1), r = p/(1-p),
+  // and the flip is right with probability 1/(1+r^-k).
   for (int k : {8, 32}) {
     CAPTURE(k);
     // T of pure noise has deviation sqrt(2/3) k^2; 4000 trials make 1.3 %.
@@ -64,7 +66,8 @@ TEST_CASE("votes: the trit moves at exactly threshold + 1 votes, both ways") {
         const FlipPolicy policy = policy_of(threshold, on_flip, Transition::kStepOneTrit);
         TritState state{};
         FlipCounts counts;
-        for (int vote = 0; vote < threshold; ++vote) state = accumulate(state, direction, policy, counts);
+        for (int vote = 0; vote < threshold; ++vote)
+          state = accumulate(state, direction, policy, counts);
         CHECK(state.trit == 0);
         state = accumulate(state, direction, policy, counts);
         CHECK(state.trit == direction);

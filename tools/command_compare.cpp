@@ -43,8 +43,8 @@ std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
 void check_recipes(const CompareOptions& options) {
   for (const std::string& recipe : options.recipes) {
     load_recipe(recipe, options.common.train.overrides);
-    check(std::count(options.recipes.begin(), options.recipes.end(), recipe) == 1,
-          "--recipes: '", recipe, "' is named twice");
+    check(std::count(options.recipes.begin(), options.recipes.end(), recipe) == 1, "--recipes: '",
+          recipe, "' is named twice");
   }
 }
 
@@ -60,8 +60,9 @@ void run_compare(CompareOptions& options) {
       run.seed = static_cast<std::uint64_t>(seed);
       runs.push_back(train(dataset, run));
       if (!run.quiet && options.common.json != "-") {
-        fmt::print(stderr, "{:<12} seed {}  test accuracy {:6.2f} %  {:5.1f} s\n", runs.back().recipe,
-                   seed, 100.0 * runs.back().test_accuracy.value_or(0.0), runs.back().seconds);
+        fmt::print(stderr, "{:<12} seed {}  test accuracy {:6.2f} %  {:5.1f} s\n",
+                   runs.back().recipe, seed, 100.0 * runs.back().test_accuracy.value_or(0.0),
+                   runs.back().seconds);
       }
     }
   }
@@ -72,12 +73,13 @@ void run_compare(CompareOptions& options) {
                render_compare_table(runs, "master"));
   }
   if (options.report.empty()) return;
-  write_report(options.report, {.title = fmt::format("{} on {}", options.common.train.model, dataset.name),
-                                .command = options.command_line,
-                                .machine = machine_line(),
-                                .dataset = data,
-                                .runs = runs,
-                                .baseline = "master"});
+  write_report(options.report,
+               {.title = fmt::format("{} on {}", options.common.train.model, dataset.name),
+                .command = options.command_line,
+                .machine = machine_line(),
+                .dataset = data,
+                .runs = runs,
+                .baseline = "master"});
   if (options.common.json != "-") fmt::print("\nreport: {}\n", options.report);
 }
 
@@ -102,13 +104,17 @@ void add_compare_command(CLI::App& app) {
   add_data_options(*command, options->common);
   add_training_options(*command, options->common);
   command->add_option("--recipes", options->recipes, "names or files, separated by commas")
-      ->delimiter(',')->take_all()->capture_default_str();
+      ->delimiter(',')
+      ->take_all()
+      ->capture_default_str();
   command->add_option("--seeds", options->seeds, "seeds 1..N for every recipe")
-      ->capture_default_str()->check(CLI::Range(1, 1000));
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
   command->add_option("--report", options->report, "write a page with pictures to FILE.html");
   command->footer(
       "Examples:\n"
-      "  tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 --report r.html\n"
+      "  tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 --report "
+      "r.html\n"
       "  tritgrad compare --data digits --model mlp:64,64 --folds 5 --val 0.1\n"
       "Learning rates belong to the recipes: --lr and --set act on all of them alike.");
   command->callback([command, options] {

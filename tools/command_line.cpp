@@ -99,8 +99,7 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
   const bool inline_value = config->size() > 8;
   check(inline_value || config + 1 != arguments.end(), "--config: a file name is missing");
   const std::string path = inline_value ? config->substr(9) : *(config + 1);
-  const std::vector<std::string> inserted =
-      config_arguments(path, *app.get_subcommand(*command));
+  const std::vector<std::string> inserted = config_arguments(path, *app.get_subcommand(*command));
   const auto position = command - arguments.begin();
   arguments.erase(config, config + (inline_value ? 1 : 2));
   arguments.insert(arguments.begin() + position + 1, inserted.begin(), inserted.end());
@@ -142,9 +141,10 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
 
 void add_data_options(CLI::App& command, CommonOptions& options) {
   command.option_defaults()->take_last();
-  command.add_option("--data", options.train.data,
-                     "iris, wdbc, digits, wine, mnist, fashion-mnist, FILE.csv, a folder of IDX "
-                     "files, or X.npy,Y.npy")
+  command
+      .add_option("--data", options.train.data,
+                  "iris, wdbc, digits, wine, mnist, fashion-mnist, FILE.csv, a folder of IDX "
+                  "files, or X.npy,Y.npy")
       ->capture_default_str();
   command.add_option("--cache", options.cache,
                      "folder of fetched data [TRITGRAD_DATA, else the user's cache folder]");
@@ -159,11 +159,14 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
 void add_training_options(CLI::App& command, CommonOptions& options) {
   TrainOptions& train = options.train;
   command.option_defaults()->take_last();
-  command.add_option("--model", train.model,
-                     "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
-                     "tanh][:dropout=P]")
+  command
+      .add_option("--model", train.model,
+                  "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
+                  "tanh][:dropout=P]")
       ->capture_default_str();
-  command.add_option("--epochs", train.epochs, "passes over the training rows [60; 10 from 10,000 rows]")
+  command
+      .add_option("--epochs", train.epochs,
+                  "passes over the training rows [60; 10 from 10,000 rows]")
       ->check(CLI::Range(1, 1000000));
   command.add_option("--batch", train.batch, "rows per step [32; 128 from 10,000 rows]")
       ->check(CLI::Range(1, 1000000));
@@ -172,9 +175,11 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
       ->check(CLI::Range(2, 1000));
   command.add_option("--val", train.validation, "share of the training rows held out to watch")
       ->check(CLI::Range(0.0, 0.9));
-  command.add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
+  command
+      .add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
       ->take_all();
-  command.add_option("--json", options.json, "write the result as JSON to FILE, - = standard output");
+  command.add_option("--json", options.json,
+                     "write the result as JSON to FILE, - = standard output");
   command.add_flag("--quiet", train.quiet, "no progress, no summary");
 }
 
@@ -185,11 +190,14 @@ void apply(CommonOptions& options) {
 }
 
 Dataset open_data(const CommonOptions& options) {
-  DataOptions data{.csv = options.csv, .cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache};
+  DataOptions data{
+      .csv = options.csv,
+      .cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache};
   using Header = CsvOptions::Header;
   check(options.header == "auto" || options.header == "yes" || options.header == "no",
         "--header: '", options.header, "', expected auto, yes or no");
-  if (options.header != "auto") data.csv.header = options.header == "yes" ? Header::kYes : Header::kNo;
+  if (options.header != "auto")
+    data.csv.header = options.header == "yes" ? Header::kYes : Header::kNo;
   return open_dataset(options.train.data, data);
 }
 

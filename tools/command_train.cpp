@@ -27,10 +27,12 @@ void print_summary(const RunResult& r) {
                r.flips_per_step);
   }
   const BytesPerParameter& b = r.bytes_per_parameter;
-  fmt::print("  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
-             "gradients {:.3f}\n",
-             b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
-  fmt::print("  peak live      {} ({} parameters)\n", human_bytes(static_cast<double>(r.peak_live_bytes)),
+  fmt::print(
+      "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
+      "gradients {:.3f}\n",
+      b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
+  fmt::print("  peak live      {} ({} parameters)\n",
+             human_bytes(static_cast<double>(r.peak_live_bytes)),
              human_count(static_cast<double>(r.parameters)));
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }
@@ -86,7 +88,8 @@ void run_eval(const std::string& path, CommonOptions& options, bool data_given) 
 }  // namespace
 
 void add_train_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("train", "train one model; say how good and how big it is");
+  CLI::App* command =
+      app.add_subcommand("train", "train one model; say how good and how big it is");
   auto options = std::make_shared<CommonOptions>();
   TrainOptions& train = options->train;
   add_data_options(*command, *options);
@@ -105,8 +108,10 @@ void add_train_command(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  tritgrad train --data wdbc --model mlp:64,64 --recipe votes --folds 5 --json -\n"
-      "  tritgrad train --data mnist --model mlp:512,512 --recipe latent8 --epochs 3 --save m.safetensors\n"
-      "  tritgrad train --data table.csv --label diagnosis --recipe votes --set weight.threshold=31");
+      "  tritgrad train --data mnist --model mlp:512,512 --recipe latent8 --epochs 3 --save "
+      "m.safetensors\n"
+      "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
+      "weight.threshold=31");
   command->callback([command, options] { run_train(*command, *options); });
 }
 
@@ -116,12 +121,13 @@ void add_eval_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   command->add_option("CHECKPOINT", *path, "file written by train --save")->required();
   add_data_options(*command, *options);
-  command->add_option("--json", options->json, "write the result as JSON to FILE, - = standard output");
-  command->footer("Example:\n  tritgrad eval m.safetensors\n"
-                  "The data are those that the checkpoint was trained on, unless --data names others.");
-  command->callback([command, options, path] {
-    run_eval(*path, *options, command->count("--data") > 0);
-  });
+  command->add_option("--json", options->json,
+                      "write the result as JSON to FILE, - = standard output");
+  command->footer(
+      "Example:\n  tritgrad eval m.safetensors\n"
+      "The data are those that the checkpoint was trained on, unless --data names others.");
+  command->callback(
+      [command, options, path] { run_eval(*path, *options, command->count("--data") > 0); });
 }
 
 }  // namespace tritgrad

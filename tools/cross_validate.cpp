@@ -26,14 +26,15 @@ RunResult join(const std::vector<RunResult>& folds) {
   };
   joined.folds = static_cast<int>(folds.size());
   joined.test_accuracy = mean([](const RunResult& r) { return *r.test_accuracy; });
-  const double variance = mean([&](const RunResult& r) {
-    return std::pow(*r.test_accuracy - *joined.test_accuracy, 2);
-  });
+  const double variance = mean(
+      [&](const RunResult& r) { return std::pow(*r.test_accuracy - *joined.test_accuracy, 2); });
   joined.test_accuracy_std = std::sqrt(variance * n / (n - 1.0));
   joined.train_loss = mean([](const RunResult& r) { return r.train_loss; });
   joined.flips_per_step = mean([](const RunResult& r) { return r.flips_per_step; });
-  if (joined.zero_fraction) joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
-  if (joined.val_accuracy) joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
+  if (joined.zero_fraction)
+    joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
+  if (joined.val_accuracy)
+    joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
   joined.seconds = 0.0;
   joined.steps = 0;
   std::string hashes;

@@ -10,7 +10,8 @@
 
 namespace tritgrad {
 
-// Share of rows whose largest logit is that of the label; nothing for no rows. The model is not changed.
+// Share of rows whose largest logit is that of the label; nothing for no rows. The model is not
+// changed.
 std::optional<double> evaluate(Model& model, const Dataset& dataset,
                                const std::vector<std::int32_t>& rows,
                                const Standardizer& standardizer);

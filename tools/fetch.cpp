@@ -216,7 +216,8 @@ fs::path default_cache_dir() {
   return *home / ".cache/tritgrad";
 }
 
-fs::path fetch(const FetchSource& source, const fs::path& cache_dir, const FetchProgress& progress) {
+fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
+               const FetchProgress& progress) {
   const fs::path set = cache_dir / source.name;
   try {
     // Before the lock, so that a cache we may only read is good enough.

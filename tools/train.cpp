@@ -28,8 +28,8 @@ void check_loss(double loss, std::int64_t step) {
         "; nothing more was saved; lower the learning rate (--lr) and check the data");
 }
 
-// One step: forward, loss, backward; every parameter moves as soon as its gradient is complete, or, with
-// kept gradients, all together at the end.
+// One step: forward, loss, backward; every parameter moves as soon as its gradient is complete, or,
+// with kept gradients, all together at the end.
 double train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
                   const Batch& batch, std::uint64_t seed, std::int64_t* correct) {
   const RandomKey key{seed, 0, static_cast<std::uint32_t>(optimizer.steps_done() + 1)};
@@ -62,9 +62,9 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   const std::int64_t steps_per_epoch = loader.batches_per_epoch();
   const std::int64_t total_steps = options.epochs * steps_per_epoch;
 
-  const auto model = make_model(options.model, dataset.features,
-                                static_cast<std::int64_t>(dataset.class_names.size()), recipe,
-                                options.seed);
+  const auto model =
+      make_model(options.model, dataset.features,
+                 static_cast<std::int64_t>(dataset.class_names.size()), recipe, options.seed);
   Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
   TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe);
   if (!options.resume.empty()) state.load(options.resume);
@@ -94,7 +94,8 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
     }
     const bool stop = options.stop_after > 0 && done >= options.stop_after;
     const bool due = options.save_every > 0 && done % options.save_every == 0;
-    if (!options.save.empty() && (due || stop || done % steps_per_epoch == 0)) state.save(options.save);
+    if (!options.save.empty() && (due || stop || done % steps_per_epoch == 0))
+      state.save(options.save);
     if (stop) break;
   }
   progress.finish();

@@ -19,8 +19,8 @@ struct TrainOptions {
   std::string model = "mlp:64,64";
   std::string recipe = "votes";
   std::vector<std::string> overrides;  // key=value, on the recipe
-  int epochs = 0;          // 0: by the size of the data, see with_defaults()
-  std::int64_t batch = 0;  // 0: by the size of the data
+  int epochs = 0;                      // 0: by the size of the data, see with_defaults()
+  std::int64_t batch = 0;              // 0: by the size of the data
   std::uint64_t seed = 1;
   int folds = 0;            // 0: the fixed test split
   double validation = 0.0;  // share of the training rows
@@ -33,12 +33,12 @@ struct TrainOptions {
   bool quiet = false;
 };
 
-// The options with epochs and batch filled in: 60 epochs of batches of 32 below 10,000 rows, 10 epochs of
-// batches of 128 from there on.
+// The options with epochs and batch filled in: 60 epochs of batches of 32 below 10,000 rows, 10
+// epochs of batches of 128 from there on.
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
 
-// Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and batch
-// must be set.
+// Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
+// batch must be set.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
 // The run that the options describe: the fixed split, or all folds and their mean.

@@ -17,7 +17,8 @@ Json to_json(const EpochPoint& point) {
 }
 
 EpochPoint point_from(const Json& json) {
-  EpochPoint point{json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>(), {}};
+  EpochPoint point{
+      json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>(), {}};
   if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
   return point;
 }
@@ -125,8 +126,10 @@ void TrainingState::load(const std::string& path) {
   const auto saved_data = field<std::string>(run, path, "data");
   check(field<std::int64_t>(run, path, "inputs") == dataset_->features &&
             field<std::size_t>(run, path, "outputs") == dataset_->class_names.size(),
-        "checkpoint '", path, "': it was trained on '", saved_data, "', which has other features or "
-        "classes than '", dataset_->name, "'");
+        "checkpoint '", path, "': it was trained on '", saved_data,
+        "', which has other features or "
+        "classes than '",
+        dataset_->name, "'");
   const auto sums = field<std::vector<double>>(run, path, "sums");
   const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
@@ -212,10 +215,11 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   const SavedModel saved = saved_model(path);
   check(saved.inputs == dataset.features, "checkpoint '", path, "': its model has ", saved.inputs,
         " inputs but '", dataset.name, "' has ", dataset.features, " features");
-  check(saved.outputs == static_cast<std::int64_t>(dataset.class_names.size()), "checkpoint '", path,
-        "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
+  check(saved.outputs == static_cast<std::int64_t>(dataset.class_names.size()), "checkpoint '",
+        path, "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
         dataset.class_names.size(), " classes");
-  const auto model = make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
+  const auto model =
+      make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
   std::vector<float> means(dataset.image ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedPlane> planes = parameter_planes(model->parameters());

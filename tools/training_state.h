@@ -25,16 +25,17 @@ struct EpochSums {
 
 class TrainingState {
  public:
-  TrainingState(Model& model, Optimizer& optimizer, Loader& loader, const Standardizer& standardizer,
-                const Dataset& dataset, const TrainOptions& options, const Recipe& recipe);
+  TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
+                const Standardizer& standardizer, const Dataset& dataset,
+                const TrainOptions& options, const Recipe& recipe);
 
   EpochSums& sums() { return sums_; }
   const std::vector<EpochPoint>& curve() const { return curve_; }
   // Appends the epoch's means to the curve and starts new sums.
   void end_epoch(std::optional<double> val_accuracy);
 
-  // A run that is saved, loaded into fresh objects and continued ends with the same bits as one that
-  // was not interrupted.
+  // A run that is saved, loaded into fresh objects and continued ends with the same bits as one
+  // that was not interrupted.
   void save(const std::string& path);
   void load(const std::string& path);
 

@@ -1,8 +1,9 @@
 // bf16: 8 exponent bits as in fp32, 8 significant bits; 2 bytes.
 //
-// Represents the fp32 range with a relative error of at most 2^-8 (nearest). The value is the master:
-// there is no residual. An update smaller than half a unit in the last place is lost when rounding to
-// nearest, and moves the weight with the right probability when rounding stochastically.
+// Represents the fp32 range with a relative error of at most 2^-8 (nearest). The value is the
+// master: there is no residual. An update smaller than half a unit in the last place is lost when
+// rounding to nearest, and moves the weight with the right probability when rounding
+// stochastically.
 #pragma once
 
 #include <array>

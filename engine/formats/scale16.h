@@ -1,9 +1,9 @@
 // scale16: a positive scale whose value is exact in fp16 and whose master is fp32; 4 bytes.
 //
 // Exported ternary formats store fp16 scales. The forward pass reads the rounded scale already in
-// training, so the exported model computes what the trained one did, to the bit. Masters are kept in
-// [2^-14, 65504], the normal range of fp16: a scale never reaches zero, where its sign and its meaning
-// for the trits beside it would be lost.
+// training, so the exported model computes what the trained one did, to the bit. Masters are kept
+// in [2^-14, 65504], the normal range of fp16: a scale never reaches zero, where its sign and its
+// meaning for the trits beside it would be lost.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +37,7 @@ class Scale16 {
     const float* master = at(block);
     for (std::int64_t i = 0; i < block.n; ++i) out[i] = round_to_half(master[i]);
   }
-  void decode_master(const Block& block, float* out) const {
-    std::copy_n(at(block), block.n, out);
-  }
+  void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
   void encode(const Block& block, const float* master, const RandomKey&) {
     float* stored = at(block);
     for (std::int64_t i = 0; i < block.n; ++i) stored[i] = std::clamp(master[i], kMin, kMax);

@@ -1,17 +1,18 @@
-// ternary: packed base-3 trits (five to a byte, 1.6 bits) and one int8 accumulator per weight; 1.2 bytes.
+// ternary: packed base-3 trits (five to a byte, 1.6 bits) and one int8 accumulator per weight; 1.2
+// bytes.
 //
-// The value is the bare trit T in {-1, 0, 1}; its scale is a parameter of its own, because it is trained
-// by another rule. Each row starts on a byte; inside a block of 320 (or the shorter rest of a row) trits
-// lie in stripes: with b = ceil(n / 5) bytes, element i is digit i / b of byte i % b,
+// The value is the bare trit T in {-1, 0, 1}; its scale is a parameter of its own, because it is
+// trained by another rule. Each row starts on a byte; inside a block of 320 (or the shorter rest of
+// a row) trits lie in stripes: with b = ceil(n / 5) bytes, element i is digit i / b of byte i % b,
 //
 //     byte j = (t_j + 1) + 3 (t_{j+b} + 1) + 9 (t_{j+2b} + 1) + 27 (...) + 81 (...)   in 0..242
 //
-// so that decoding writes contiguous runs. Stripes instead of neighbours: no shuffles on any instruction
-// set. Values 243..255 never occur.
+// so that decoding writes contiguous runs. Stripes instead of neighbours: no shuffles on any
+// instruction set. Values 243..255 never occur.
 //
-// With carry, master = T + A / K, K = 2 threshold + 1 levels: a fixed-point number of log2(3 K) bits.
-// With reset, A counts votes and is no fraction of a trit; it is read as A / 256 so that reading and
-// writing the master loses nothing.
+// With carry, master = T + A / K, K = 2 threshold + 1 levels: a fixed-point number of log2(3 K)
+// bits. With reset, A counts votes and is no fraction of a trit; it is read as A / 256 so that
+// reading and writing the master loses nothing.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // ternary_master: an fp32 master whose value is ternary; 4 bytes. The baseline with master weights.
 //
 // BitNet b1.58 (Ma et al. 2024): gamma = max(mean |W|, 1e-5) over the whole tensor, value = gamma *
-// clip(rint(W / gamma), -1, 1), ties to even. gamma is recomputed from the master after every update
-// (refresh). Recomputing it from the value instead would shrink it at each step: absmean is no fixed
-// point of ternary tensors, which is why formats without a master train their scale.
+// clip(rint(W / gamma), -1, 1), ties to even. gamma is recomputed from the master after every
+// update (refresh). Recomputing it from the value instead would shrink it at each step: absmean is
+// no fixed point of ternary tensors, which is why formats without a master train their scale.
 #pragma once
 
 #include <algorithm>
@@ -41,12 +41,12 @@ class TernaryMaster {
     const float* master = at(block);
     const float gamma = *gamma_.as<float>();
     for (std::int64_t i = 0; i < block.n; ++i) {
-      out[i] = gamma * std::clamp(std::nearbyint(master[i] / gamma), -1.0f, 1.0f);
+      // clip(rint(x), -1, 1) without a call: ties go to even, so |x| = 1/2 gives 0.
+      const float x = master[i] / gamma;
+      out[i] = gamma * static_cast<float>((x > 0.5f) - (x < -0.5f));
     }
   }
-  void decode_master(const Block& block, float* out) const {
-    std::copy_n(at(block), block.n, out);
-  }
+  void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::copy_n(master, block.n, at(block));
   }

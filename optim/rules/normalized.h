@@ -1,11 +1,11 @@
 // Normalised gradient: one scalar of state for a whole tensor.
 //
-//     direction = clip(g / sqrt(S^), -1 / lr .. 1 / lr)      (the clip is the format's: one trit a step)
-//     S <- beta S + (1 - beta) mean(g^2)                     S^ = S / (1 - beta^t)
+//     direction = clip(g / sqrt(S^), -1 / lr .. 1 / lr)      (the clip is the format's: one trit a
+//     step) S <- beta S + (1 - beta) mean(g^2)                     S^ = S / (1 - beta^t)
 //
-// S^ is the one of the step before, so that an update can be fused with the product that makes g; the
-// first step only measures. With stochastic rounding on a ternary format of 85 levels (latent8, or
-// ternary with threshold 42 and carry) this trains without any per-element moment.
+// S^ is the one of the step before, so that an update can be fused with the product that makes g;
+// the first step only measures. With stochastic rounding on a ternary format of 85 levels (latent8,
+// or ternary with threshold 42 and carry) this trains without any per-element moment.
 #pragma once
 
 #include <cmath>
@@ -35,8 +35,8 @@ class Normalized : public Rule {
   void end(double sum, std::int64_t elements, std::span<float> scalars) override {
     if (!std::isfinite(sum)) return;  // one bad gradient must not poison the state for ever
     const double mean_square = sum / static_cast<double>(elements);
-    scalars[0] = static_cast<float>(beta_ * static_cast<double>(scalars[0]) +
-                                    (1.0 - beta_) * mean_square);
+    scalars[0] =
+        static_cast<float>(beta_ * static_cast<double>(scalars[0]) + (1.0 - beta_) * mean_square);
     scalars[1] += 1.0f;
   }
 

@@ -2,10 +2,11 @@
 //
 //     direction = sign(g) + weight_decay * sign(value),   sign(0) = 0, not finite -> 0
 //
-// On a ternary format, lr * direction is a vote of lr trits against the gradient: it descends. (A vote
-// with the gradient's own sign ascends; some published notes have it so.) The format's accumulator adds
-// votes up, and its stochastic rounding thins them where lr is below one level. The decay is the coupled
-// one: an extra vote towards zero, which makes weights with weak evidence zero.
+// On a ternary format, lr * direction is a vote of lr trits against the gradient: it descends. (A
+// vote with the gradient's own sign ascends; some published notes have it so.) The format's
+// accumulator adds votes up, and its stochastic rounding thins them where lr is below one level.
+// The decay is the coupled one: an extra vote towards zero, which makes weights with weak evidence
+// zero.
 #pragma once
 
 #include <limits>

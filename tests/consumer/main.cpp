@@ -12,7 +12,8 @@ using namespace tritgrad;
 int main() {
   const Dataset data = open_dataset("wdbc");
   const Split split = fixed_split(data);
-  Loader loader(data, split.train, Standardizer::fit(data, split.train), 32, 1, RowOrder::kShuffled);
+  Loader loader(data, split.train, Standardizer::fit(data, split.train), 32, 1,
+                RowOrder::kShuffled);
   const Recipe recipe = load_recipe("latent8");
   const auto model = make_model("mlp:64,64", data.features, data.classes(), recipe, 1);
   Optimizer optimizer = make_optimizer(*model, recipe, 300, 1);
