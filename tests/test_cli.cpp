@@ -222,6 +222,26 @@ TEST_CASE("cli: bad data files are refused with file, place, what was found and 
   csv("a,b,y\n1,2,0\n1,3,1\n3,4,0\n", "label", "--label yy");
 }
 
+TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {
+  const Folder folder;
+  const std::string file = folder / "k.safetensors";
+  const std::string job = "train --data iris --model mlp:16 --epochs 40 --json - ";
+  const Json whole = Json::parse(run(job).out);
+  int killed = 0;
+  for (const char* seconds : {"0.05", "0.08", "0.13", "0.2", "0.3"}) {
+    fs::remove(file);
+    const std::string command = std::string("timeout -s KILL ") + seconds + " '" + TRITGRAD_BINARY +
+                                "' " + job + " --save-every 1 --save " + file + " >/dev/null 2>&1";
+    killed += WEXITSTATUS(std::system(command.c_str())) == 137;
+    if (!fs::exists(file)) continue;  // killed before the first save was acknowledged
+    const Result resumed = run("train --json - --resume " + file);
+    CAPTURE(resumed.err);
+    REQUIRE(resumed.exit_code == 0);
+    CHECK(Json::parse(resumed.out)["weights_sha256"] == whole["weights_sha256"]);
+  }
+  CHECK(killed > 0);
+}
+
 TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is written") {
   const Folder folder;
   const std::string file = folder / "m.safetensors";
