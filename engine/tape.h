@@ -70,8 +70,9 @@ class Tape {
   // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
   Tensor gradient(Parameter& parameter);
 
-  // Fills all gradients of `loss` (one element), once until reset(), and calls on_ready(parameter) as soon as a
-  // parameter's gradient is complete. Without on_ready every used parameter must keep its gradient.
+  // Fills all gradients of `loss` (one element), once until reset(), and calls on_ready(parameter)
+  // as soon as a parameter's gradient is complete. Without on_ready every used parameter must keep
+  // its gradient.
   template <typename OnReady>
   void backward(const Var& loss, OnReady&& on_ready) {
     begin_backward(loss);

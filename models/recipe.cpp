@@ -31,7 +31,8 @@ class TableReader {
 
   int whole_number(const char* key, int fallback, int highest) {
     const std::int64_t value = get<std::int64_t>(key, fallback);
-    check(value >= 0 && value <= highest, where_, ": ", key, " = ", value, " is outside 0..", highest);
+    check(value >= 0 && value <= highest, where_, ": ", key, " = ", value, " is outside 0..",
+          highest);
     return static_cast<int>(value);
   }
 
@@ -130,7 +131,7 @@ GroupSpec read_update(TableReader& table) {
 
 void check_group(const std::string& where, Role role, const Recipe::Group& group) {
   check(group.update.lr >= 0.0 && group.update.lr < 1e6, where, ": lr = ", group.update.lr,
-        " must be a finite number of at least 0");
+        " is outside [0, 1e6)");
   for (double share :
        {group.update.schedule.warmup, group.update.schedule.decay, group.update.schedule.final}) {
     check(share >= 0.0 && share <= 1.0, where,

@@ -174,8 +174,8 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale) {
         "' has shape ", weight.shape().str(), "; the last axes must be equal");
   const std::int64_t group = weight.storage().spec().group;
   const std::int64_t group_size = group == 0 ? inputs : std::min<std::int64_t>(group, inputs);
-  const Operands w{&weight, scale, inputs, outputs, group_size,
-                   (inputs + group_size - 1) / group_size};
+  const Operands w{&weight, scale,      inputs,
+                   outputs, group_size, (inputs + group_size - 1) / group_size};
   check(scale == nullptr || scale->shape() == Shape{outputs, w.groups}, "linear: '", weight.name(),
         "' has shape ", weight.shape().str(), " but its scale has shape ",
         scale == nullptr ? "" : scale->shape().str(), "; expected ",

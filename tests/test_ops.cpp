@@ -169,7 +169,7 @@ void test_linear_ops() {
                                                {FormatKind::kBf16, 0},
                                                {FormatKind::kTernary, 0},
                                                {FormatKind::kTernary, 4},
-           {FormatKind::kTernary, 9},
+                                               {FormatKind::kTernary, 9},
                                                {FormatKind::kLatent8, 0},
                                                {FormatKind::kLatent8, 4},
                                                {FormatKind::kTernaryMaster, 0}}) {
