@@ -164,7 +164,7 @@ void test_op(const OpCase& c) {
 }
 
 void test_linear_ops() {
-  for (const auto& [kind, group] :
+  for (const auto& choice :
        std::vector<std::pair<FormatKind, int>>{{FormatKind::kFp32, 0},
                                                {FormatKind::kBf16, 0},
                                                {FormatKind::kTernary, 0},
@@ -173,6 +173,9 @@ void test_linear_ops() {
                                                {FormatKind::kLatent8, 0},
                                                {FormatKind::kLatent8, 4},
                                                {FormatKind::kTernaryMaster, 0}}) {
+    // Named one by one: a lambda of clang 14 cannot capture a structured binding.
+    const FormatKind kind = choice.first;
+    const int group = choice.second;
     const FormatSpec spec = format(kind, group);
     CAPTURE(std::string(format_name(kind)));
     CAPTURE(group);
