@@ -27,6 +27,17 @@ mode_t mode_for(const std::filesystem::path& path) {
   return old.st_mode & mode_t{0777};
 }
 
+// Where the bytes shall lie: a link is followed, so that it stays one. Renaming over anything but a
+// regular file would replace a device or a pipe.
+std::filesystem::path regular_target(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return path;
+  check(std::filesystem::is_regular_file(status), path.string(),
+        ": is not a regular file; nothing was written, name a file");
+  return std::filesystem::is_symlink(path) ? std::filesystem::canonical(path) : path;
+}
+
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
@@ -35,9 +46,9 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 
 FileCalls::FileCalls() : write(::write), fsync(::fsync), rename(::rename) {}
 
-AtomicFile::AtomicFile(std::filesystem::path path, FileCalls calls)
-    : path_(std::move(path)), temporary_(path_), calls_(std::move(calls)) {
-  check(path_.has_filename(), "'", path_.string(), "': names no file to write");
+AtomicFile::AtomicFile(std::filesystem::path path, FileCalls calls) : calls_(std::move(calls)) {
+  check(path.has_filename(), "'", path.string(), "': names no file to write");
+  path_ = temporary_ = regular_target(path);
   temporary_ += ".tmp";
   try {
     folder_ = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 namespace tritgrad {
@@ -85,7 +84,9 @@ constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& po
     return next;
   }
   const int sum = std::clamp(state.accumulator + levels, -127, 127);
-  if (sum >= -policy.threshold && sum <= policy.threshold) return {state.trit, sum};
+  // No vote, no flip: a threshold that has just fallen below the counter waits for evidence.
+  const bool passed = levels != 0 && (sum < -policy.threshold || sum > policy.threshold);
+  if (!passed) return {state.trit, sum};
   const int direction = sum > 0 ? 1 : -1;
   const int trit = policy.transition == Transition::kSetSign
                        ? direction
@@ -98,9 +99,10 @@ constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& po
 // + 1) trits, so a falling lr raises the threshold, up to 126; below lr = 1/127 votes must be
 // thinned. With carry the threshold is the resolution of the fixed-point weight and stays.
 inline int threshold_for(const FlipPolicy& policy, float lr) {
-  if (policy.on_flip == OnFlip::kCarry || !(lr > 0.0f)) return policy.threshold;
-  const double votes = std::min(127.0, std::floor(1.0 / static_cast<double>(lr)));
-  return std::max(policy.threshold, static_cast<int>(votes) - 1);
+  constexpr int kHighest = 126;
+  if (policy.on_flip == OnFlip::kCarry) return policy.threshold;
+  if (!(lr > 1.0f / (kHighest + 1))) return kHighest;
+  return std::max(policy.threshold, static_cast<int>(1.0 / static_cast<double>(lr)) - 1);
 }
 
 }  // namespace tritgrad

@@ -20,7 +20,7 @@
 
 namespace tritgrad {
 
-// Constants of one AdamW step, computed once per parameter in double (optim/adamw.h).
+// Constants of one AdamW step, computed once per parameter in double (optim/rules/adamw.h).
 struct AdamwConstants {
   float beta1, beta2;
   float one_minus_beta1, one_minus_beta2;

@@ -40,12 +40,10 @@ Dataset open_known(const KnownDataset& known, const DataOptions& options) {
 // What to say about a spec that is neither known nor there.
 [[noreturn]] void refuse(const std::string& spec) {
   std::vector<std::string> names;
-  std::string list;
   for (const KnownDataset& known : kKnown) {
     names.emplace_back(known.name);
-    list += (list.empty() ? "" : ", ") + names.back();
   }
-  fail("no data set or file \"", spec, "\" (known sets: ", list, ")", did_you_mean(spec, names));
+  fail("no data set or file \"", spec, "\"", did_you_mean(spec, names));
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ void Tape::begin_backward(const Var& loss) {
   check(loss.value.size() == 1, "Tape::backward: the loss has shape ", loss.shape().str(),
         ", expected one element; reduce it first");
   check(loss.wants_grad(), "Tape::backward: the loss does not depend on any parameter");
+  check(!walked_,
+        "Tape::backward: this step was walked already; call reset() and record a new one");
+  walked_ = true;
   loss.grad.data[0] = 1.0f;
 }
 
@@ -68,6 +71,7 @@ void Tape::reset() {
   }
   nodes_.clear();
   lent_gradients_ = 0;
+  walked_ = false;
   arena_.reset();
   gradients_.reset();
   workspace_.reset();

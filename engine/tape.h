@@ -70,8 +70,9 @@ class Tape {
   // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
   Tensor gradient(Parameter& parameter);
 
-  // Fills all gradients of `loss` (one element) and calls on_ready(parameter) as soon as a
-  // parameter's gradient is complete. Without on_ready every used parameter must keep its gradient.
+  // Fills all gradients of `loss` (one element), once until reset(), and calls on_ready(parameter)
+  // as soon as a parameter's gradient is complete. Without on_ready every used parameter must keep
+  // its gradient.
   template <typename OnReady>
   void backward(const Var& loss, OnReady&& on_ready) {
     begin_backward(loss);
@@ -91,7 +92,6 @@ class Tape {
   void reset();
 
   std::size_t node_count() const { return nodes_.size(); }
-  std::size_t activation_bytes() const { return arena_.used(); }
 
  private:
   static constexpr std::size_t kMaxParameters = 3;
@@ -111,6 +111,7 @@ class Tape {
   std::vector<Node> nodes_;
   int lent_gradients_ = 0;
   bool recording_ = true;
+  bool walked_ = false;
 };
 
 }  // namespace tritgrad

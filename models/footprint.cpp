@@ -39,8 +39,8 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
   model.total += tensor.bytes;
   if (tensor.spec.counted()) model.parameters += tensor.spec.shape.size();
   if (model.gradients == GradientPolicy::kReleased) {
-    // A matrix and its scale, which follows it, become ready together; so do a norm's gain and
-    // bias.
+    // A matrix and its scale, which follows it, become ready together. Vectors are too small to
+    // count.
     const std::int64_t own = gradient_bytes(tensor.spec);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
     const std::int64_t partner = follows ? gradient_bytes(model.tensors.back().spec) : 0;

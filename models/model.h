@@ -11,7 +11,7 @@ namespace tritgrad {
 
 struct ForwardMode {
   bool training = false;
-  RandomKey key;  // seed and step of dropout masks; each layer has a stream of its own
+  RandomKey key = {};  // seed and step of dropout masks; each layer has a stream of its own
 };
 
 class Model {

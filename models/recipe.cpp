@@ -29,6 +29,13 @@ class TableReader {
     return *value;
   }
 
+  int whole_number(const char* key, int fallback, int highest) {
+    const std::int64_t value = get<std::int64_t>(key, fallback);
+    check(value >= 0 && value <= highest, where_, ": ", key, " = ", value, " is outside 0..",
+          highest);
+    return static_cast<int>(value);
+  }
+
   // A string that one of the parse_* functions understands.
   template <typename Parse, typename T>
   T choice(const char* key, Parse parse, T fallback) {
@@ -87,8 +94,7 @@ FormatSpec read_format(TableReader& table, const FormatSpec& fallback) {
       "rounding",
       one_of<Rounding>({{"nearest", Rounding::kNearest}, {"stochastic", Rounding::kStochastic}}),
       spec.rounding);
-  spec.flips.threshold =
-      static_cast<int>(table.get<std::int64_t>("threshold", spec.flips.threshold));
+  spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 126);
   spec.flips.on_flip = table.choice(
       "on_flip", one_of<OnFlip>({{"carry", OnFlip::kCarry}, {"reset", OnFlip::kReset}}),
       spec.flips.on_flip);
@@ -96,8 +102,7 @@ FormatSpec read_format(TableReader& table, const FormatSpec& fallback) {
       "transition",
       one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
       spec.flips.transition);
-  spec.flips.hysteresis =
-      static_cast<int>(table.get<std::int64_t>("hysteresis", spec.flips.hysteresis));
+  spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 126);
   spec.group = table.choice(
       "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
   return spec;
@@ -126,7 +131,7 @@ GroupSpec read_update(TableReader& table) {
 
 void check_group(const std::string& where, Role role, const Recipe::Group& group) {
   check(group.update.lr >= 0.0 && group.update.lr < 1e6, where, ": lr = ", group.update.lr,
-        " must be a finite number of at least 0");
+        " is outside [0, 1e6)");
   for (double share :
        {group.update.schedule.warmup, group.update.schedule.decay, group.update.schedule.final}) {
     check(share >= 0.0 && share <= 1.0, where,

@@ -33,7 +33,7 @@ Var elementwise(Tape& tape, const Var& x, Value value, Derivative derivative) {
 
 Var relu(Tape& tape, const Var& x) {
   return elementwise(
-      tape, x, [](float v) { return v > 0.0f ? v : 0.0f; },
+      tape, x, [](float v) { return v < 0.0f ? 0.0f : v; },
       [](float v, float) { return v > 0.0f ? 1.0f : 0.0f; });
 }
 

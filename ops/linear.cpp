@@ -35,14 +35,14 @@ void product(const GemmShape& shape, const float* a, std::int64_t lda, const flo
 struct Operands {
   Parameter* weight;
   Parameter* scale;  // may be null
-  std::int64_t inputs, outputs, groups;
-
-  std::int64_t group_size() const { return (inputs + groups - 1) / groups; }
+  std::int64_t inputs, outputs;
+  std::int64_t group_size;  // inputs that share a scale; the last group of a row may be shorter
+  std::int64_t groups;
 };
 
 // Multiplies each group of a decoded row by its scale.
 void apply_scale(const Operands& w, const float* scales, float* row) {
-  const std::int64_t size = w.group_size();
+  const std::int64_t size = w.group_size;
   for (std::int64_t g = 0; g < w.groups; ++g) {
     const std::int64_t end = std::min(w.inputs, (g + 1) * size);
     for (std::int64_t i = g * size; i < end; ++i) row[i] *= scales[g];
@@ -111,7 +111,7 @@ void backward_input(Tape& tape, const Operands& w, const Tensor& dx, const Tenso
 // One row: d scale += sum trit dW; d weight += scale dW.
 void scaled_gradient(const Operands& w, const float* trits, const float* scales,
                      const float* dw_row, float* dweight, float* dscale) {
-  const std::int64_t size = w.group_size();
+  const std::int64_t size = w.group_size;
   for (std::int64_t g = 0; g < w.groups; ++g) {
     const std::int64_t end = std::min(w.inputs, (g + 1) * size);
     float sum = 0.0f;
@@ -166,13 +166,20 @@ void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tenso
 }  // namespace
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale) {
-  const Operands w{&weight, scale, weight.shape().cols(), weight.shape().rows(),
-                   scale == nullptr ? 1 : scale->shape().cols()};
-  check(x.value.cols() == w.inputs, "linear: x has shape ", x.shape().str(), " but '",
-        weight.name(), "' has shape ", weight.shape().str(), "; the last axes must be equal");
-  check(scale == nullptr || scale->shape().rows() == w.outputs, "linear: '", weight.name(),
+  const std::int64_t inputs = weight.shape().cols();
+  const std::int64_t outputs = weight.shape().rows();
+  check(inputs > 0 && outputs > 0, "linear: '", weight.name(), "' has shape ", weight.shape().str(),
+        "; both axes must have elements");
+  check(x.value.cols() == inputs, "linear: x has shape ", x.shape().str(), " but '", weight.name(),
+        "' has shape ", weight.shape().str(), "; the last axes must be equal");
+  const std::int64_t group = weight.storage().spec().group;
+  const std::int64_t group_size = group == 0 ? inputs : std::min<std::int64_t>(group, inputs);
+  const Operands w{&weight, scale,      inputs,
+                   outputs, group_size, (inputs + group_size - 1) / group_size};
+  check(scale == nullptr || scale->shape() == Shape{outputs, w.groups}, "linear: '", weight.name(),
         "' has shape ", weight.shape().str(), " but its scale has shape ",
-        scale == nullptr ? "" : scale->shape().str(), "; they must have the same number of rows");
+        scale == nullptr ? "" : scale->shape().str(), "; expected ",
+        Shape{outputs, w.groups}.str());
 
   const Var y = tape.variable({x.value.rows(), w.outputs});
   forward(tape, w, x.value, y.value);

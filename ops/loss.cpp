@@ -21,8 +21,8 @@ double softmax_row(const float* in, float* out, std::int64_t n) {
   return static_cast<double>(largest) + std::log(sum);
 }
 
-Var scalar(Tape& tape, double value) {
-  const Var loss = tape.variable({1});
+Var scalar(Tape& tape, double value, bool wants_grad) {
+  const Var loss = tape.variable({1}, wants_grad);
   loss.value.data[0] = static_cast<float>(value);
   return loss;
 }
@@ -51,7 +51,8 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
     return sum;
   });
 
-  const Var loss = scalar(tape, total / static_cast<double>(n));
+  const Var loss = scalar(tape, total / static_cast<double>(n), logits.wants_grad());
+  if (!logits.wants_grad()) return loss;
   tape.record({}, [logits, probabilities, labels, loss, n, classes] {
     const float scale = loss.grad.data[0] / static_cast<float>(n);
     for (std::int64_t i = 0; i < n; ++i) {
@@ -79,7 +80,8 @@ Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target) 
     return sum;
   });
 
-  const Var loss = scalar(tape, total / static_cast<double>(n));
+  const Var loss = scalar(tape, total / static_cast<double>(n), prediction.wants_grad());
+  if (!prediction.wants_grad()) return loss;
   tape.record({}, [prediction, target, loss, n] {
     const float scale = 2.0f * loss.grad.data[0] / static_cast<float>(n);
     for (std::int64_t i = 0; i < n; ++i) {

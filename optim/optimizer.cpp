@@ -108,7 +108,10 @@ Optimizer::RowsResult Optimizer::step_rows(State& state, const Descent& descent,
     for (std::size_t i = 0; i < state.moments.size(); ++i) {
       Storage& moment = state.moments[i];
       if (rule_block.moments[i] == decoded[i].data()) {
-        moment.encode(block, decoded[i].data(), descent.key);
+        // Every plane has noise of its own: shared noise would correlate its rounding errors.
+        RandomKey key = descent.key;
+        key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;
+        moment.encode(block, decoded[i].data(), key);
       }
     }
     result.flips += storage.descend(block, direction.data(), descent);

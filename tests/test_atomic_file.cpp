@@ -195,7 +195,7 @@ TEST_CASE("atomic file: a missing folder, a folder as target and an empty name a
   CHECK(mentions(error_of(missing, "x"), missing.string()));
   CHECK(mentions(error_of(missing, "x"), std::strerror(ENOENT)));
   std::filesystem::create_directory(folder / "model");
-  CHECK(mentions(error_of(folder / "model", "x"), std::strerror(EISDIR)));
+  CHECK(mentions(error_of(folder / "model", "x"), "is not a regular file"));
   CHECK(mentions(error_of(folder / "model/", "x"), "names no file"));
   CHECK(entries_in(folder) == 1);
 }
@@ -251,4 +251,16 @@ TEST_CASE("atomic file: writing or committing after the commit is refused") {
   file.commit();
   CHECK_THROWS_AS(file.write(bytes_of("late")), Error);
   CHECK_THROWS_AS(file.commit(), Error);
+}
+
+TEST_CASE("atomic file: a device is not replaced, a link stays a link") {
+  const TempDir folder;
+  CHECK(mentions(error_of("/dev/full", "new"), "not a regular file"));
+  CHECK(std::filesystem::is_character_file("/dev/full"));
+  CHECK(mentions(error_of(folder.path(), "new"), "not a regular file"));
+  write_text(folder / "target", "old");
+  std::filesystem::create_symlink(folder / "target", folder / "link");
+  CHECK_FALSE(error_of(folder / "link", "new"));
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(read_text(folder / "target") == "new");
 }

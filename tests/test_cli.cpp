@@ -222,6 +222,55 @@ TEST_CASE("cli: bad data files are refused with file, place, what was found and 
   csv("a,b,y\n1,2,0\n1,3,1\n3,4,0\n", "label", "--label yy");
 }
 
+TEST_CASE("cli: a checkpoint remembers its label column; other data are refused") {
+  const Folder folder;
+  std::string rows;
+  for (int i = 0; i < 20; ++i) {
+    rows += std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i / 10) + "\n";
+  }
+  folder.write("t.csv", "y,a,b\n" + rows);
+  const std::string file = folder / "m.safetensors";
+  const std::string data = "--data " + (folder / "t.csv");
+  const Result trained =
+      run("train " + data + " --label y --model mlp:4 --epochs 3 --json - --save " + file);
+  REQUIRE(trained.exit_code == 0);
+  const Result eval = run("eval " + file + " --json -");
+  REQUIRE(eval.exit_code == 0);
+  CHECK(Json::parse(eval.out)["test_accuracy"] == Json::parse(trained.out)["test_accuracy"]);
+  check_refused("train --resume " + file + " --label b", "contradicts");
+  check_refused("eval " + file + " --data wine", "features");
+  check_refused("train --data iris --epochs 1 --json /nonexistent/x", "no folder '/nonexistent'");
+  check_refused("train --data iris --epochs 1 --save " + (folder / ""), "folder");
+  check_refused("compare --data iris --epochs 1 --report /nonexistent/r.html", "--report");
+  folder.write("t.csv", "y,a,b\n" + rows + "1,3,1\n");
+  check_refused("train --epochs 5 --resume " + file, "have changed");
+}
+
+TEST_CASE("cli: a full disk behind standard output is an error") {
+  const std::string command = std::string("'") + TRITGRAD_BINARY + "' recipes >/dev/full 2>&1";
+  CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+}
+
+TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {
+  const Folder folder;
+  const std::string file = folder / "k.safetensors";
+  const std::string job = "train --data iris --model mlp:16 --epochs 40 --json - ";
+  const Json whole = Json::parse(run(job).out);
+  int killed = 0;
+  for (const char* seconds : {"0.05", "0.08", "0.13", "0.2", "0.3"}) {
+    fs::remove(file);
+    const std::string command = std::string("timeout -s KILL ") + seconds + " '" + TRITGRAD_BINARY +
+                                "' " + job + " --save-every 1 --save " + file + " >/dev/null 2>&1";
+    killed += WEXITSTATUS(std::system(command.c_str())) == 137;
+    if (!fs::exists(file)) continue;  // killed before the first save was acknowledged
+    const Result resumed = run("train --json - --resume " + file);
+    CAPTURE(resumed.err);
+    REQUIRE(resumed.exit_code == 0);
+    CHECK(Json::parse(resumed.out)["weights_sha256"] == whole["weights_sha256"]);
+  }
+  CHECK(killed > 0);
+}
+
 TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is written") {
   const Folder folder;
   const std::string file = folder / "m.safetensors";

@@ -59,7 +59,7 @@ TEST_CASE("built-in data: first and last values survive the embedding") {
 
 TEST_CASE("open_dataset: unknown and unfetched names say what to do") {
   CHECK(contains(refusal([] { open_dataset("irsi"); }), "did you mean 'iris'?"));
-  CHECK(contains(refusal([] { open_dataset("nothing-like-it"); }), "known sets: iris, wdbc"));
+  CHECK(contains(refusal([] { open_dataset("nothing-like-it"); }), "known: iris, wdbc"));
   const TempDir dir;
   DataOptions options;
   options.cache_folder = dir.path().string();

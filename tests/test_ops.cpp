@@ -111,10 +111,9 @@ FormatSpec format(FormatKind kind, int group = 0) {
 // Reference of linear with weights E T: also the declared surrogate of the straight-through
 // gradient, in which the trit T is a real number and rounding is the identity.
 Complex linear_reference(const Values& v, std::int64_t inputs, std::int64_t outputs,
-                         std::int64_t groups, bool scaled) {
+                         std::int64_t groups, std::int64_t group_size, bool scaled) {
   const std::int64_t weight = kX;
   const std::int64_t scale = weight + inputs * outputs;
-  const std::int64_t group_size = (inputs + groups - 1) / groups;
   Values y;
   for (std::int64_t i = 0; i < kRows; ++i) {
     for (std::int64_t o = 0; o < outputs; ++o) {
@@ -170,6 +169,7 @@ void test_linear_ops() {
                                                {FormatKind::kBf16, 0},
                                                {FormatKind::kTernary, 0},
                                                {FormatKind::kTernary, 4},
+                                               {FormatKind::kTernary, 9},
                                                {FormatKind::kLatent8, 0},
                                                {FormatKind::kLatent8, 4},
                                                {FormatKind::kTernaryMaster, 0}}) {
@@ -191,7 +191,8 @@ void test_linear_ops() {
              {&weight},
              [&](Tape& t, const Var& x) { return linear(t, x, weight, s); },
              [&](const Values& v) {
-               return linear_reference(v, kFeatures, kOutputs, groups, s != nullptr);
+               return linear_reference(v, kFeatures, kOutputs, groups,
+                                       group == 0 ? kFeatures : group, s != nullptr);
              }};
     if (s != nullptr) c.parameters.push_back(s);
     test_op(c);

@@ -102,6 +102,24 @@ TEST_CASE("tape: an abandoned step leaves no trace") {
   CHECK(weight.pending_uses == 0);
 }
 
+TEST_CASE("tape: a second backward without reset is refused; losses of constants too") {
+  Tape tape;
+  const Var x = tape.variable({1});
+  x.value.data[0] = 1.0f;
+  const Var y = relu(tape, x);
+  tape.backward(y, [](Parameter&) {});
+  CHECK_THROWS_AS(tape.backward(y, [](Parameter&) {}), Error);
+  tape.reset();
+  std::vector<float> logits{1.0f, 2.0f};
+  const std::vector<std::int32_t> labels{0};
+  const Var constant = tape.constant({logits.data(), {1, 2}});
+  const Var loss = softmax_cross_entropy(tape, constant, labels);
+  CHECK_THROWS_WITH_AS(tape.backward(loss, [](Parameter&) {}),
+                       "Tape::backward: the loss does not depend on any parameter", Error);
+  const Var squared = mean_squared_error(tape, constant, constant.value);
+  CHECK_THROWS_AS(tape.backward(squared, [](Parameter&) {}), Error);
+}
+
 TEST_CASE("tape: a loss that is no scalar, or depends on nothing, is refused") {
   Tape tape;
   CHECK_THROWS_AS(tape.backward(tape.variable({2}), [](Parameter&) {}), Error);

@@ -13,6 +13,7 @@
 #include "models/model.h"
 #include "ops/loss.h"
 #include "tests/support.h"
+#include "tests/support_files.h"
 #include "tools/train.h"
 
 namespace tritgrad::test {
@@ -137,21 +138,85 @@ TEST_CASE("training: save, load, continue equals continue, for every recipe and 
 
 TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is noticed") {
   const Dataset iris = open_dataset("iris", {});
-  const std::string path = temp_path("cold.safetensors");
+  const TempDir folder;
   TrainOptions options = quick("fp32");
-  options.stop_after = 16;
-  options.save = path;
+  options.model = "mlp:16,16";
+  options.stop_after = 16;  // the end of the second epoch
+  options.save = (folder / "m.safetensors").string();
   train(iris, options);
-  // A fresh optimizer on the saved weights differs from the resumed run after one more step.
-  const Recipe recipe = load_recipe("fp32");
-  const auto model = make_model(options.model, 4, 3, recipe, 1);
-  load_planes(path, parameter_planes(model->parameters()));
-  TrainOptions more = quick("fp32");
-  more.resume = path;
+  TrainOptions more = options;
+  more.resume = options.save;
+  more.save.clear();
   more.stop_after = 17;
   const std::string warm = train(iris, more).weights_sha256;
-  CHECK(warm != weights_sha256(model->parameters()));
-  std::filesystem::remove(path);
+
+  // The same step from the same weights with the same batch, with and without the saved moments.
+  const Recipe recipe = load_recipe("fp32");
+  const auto model = make_model(options.model, 4, 3, recipe, 1);
+  const Split split = fixed_split(iris);
+  Loader loader(iris, split.train, Standardizer::fit(iris, split.train), 16, 1,
+                RowOrder::kShuffled);
+  const auto step_with = [&](bool remember) {
+    load_planes(options.save, parameter_planes(model->parameters()));
+    Optimizer optimizer = make_optimizer(*model, recipe, 4 * 8, 1);
+    optimizer.set_steps_done(16);
+    for (const StatePlane& plane : optimizer.state()) {
+      const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
+      if (remember) load_planes(options.save, {{plane.name, plane.dtype, {count}, plane.bytes}});
+    }
+    loader.seek({2, 0});
+    Tape tape;
+    const Batch batch = loader.next();
+    const Var logits = model->forward(tape, batch.x, {.training = true});
+    tape.backward(softmax_cross_entropy(tape, logits, batch.labels));
+    optimizer.step();
+    model->parameters().zero_gradients();
+    return weights_sha256(model->parameters());
+  };
+  CHECK(step_with(true) == warm);
+  CHECK(step_with(false) != warm);
+}
+
+TEST_CASE("training: the log of a resumed run has every epoch once") {
+  const Dataset iris = open_dataset("iris", {});
+  const TempDir folder;
+  TrainOptions options = quick("votes");
+  options.log = (folder / "log.jsonl").string();
+  train(iris, options);
+  const std::string whole = read_text(options.log);
+  CHECK(std::count(whole.begin(), whole.end(), '\n') == 4);
+  options.save = (folder / "m.safetensors").string();
+  options.stop_after = 11;
+  train(iris, options);
+  options.resume = options.save;
+  options.stop_after = 0;
+  train(iris, options);
+  CHECK(read_text(options.log) == whole);
+}
+
+TEST_CASE("training: a resumed run notices other data and keeps its recipe") {
+  const TempDir folder;
+  const std::string csv = folder.write("t.csv",
+                                       "a,b,y\n1,2,0\n2,1,1\n3,2,0\n4,1,1\n5,2,0\n"
+                                       "6,1,1\n7,2,0\n8,1,1\n9,2,0\n9,1,1\n");
+  const auto recipe_with = [&](const char* lr) {
+    return folder.write(
+        "my.toml", std::string("base = \"votes\"\nname = \"mine\"\n[weight]\nlr = ") + lr + "\n");
+  };
+  TrainOptions options = quick(recipe_with("0.05"));
+  options.data = csv;
+  options.model = "mlp:8";
+  options.batch = 4;
+  const std::string whole = train(open_dataset(csv), options).weights_sha256;
+  options.save = (folder / "m.safetensors").string();
+  options.stop_after = 3;
+  train(open_dataset(csv), options);
+  options.resume = options.save;
+  options.stop_after = 0;
+  recipe_with("0.5");
+  CHECK(train(open_dataset(csv), options).weights_sha256 == whole);
+  folder.write("t.csv", read_text(csv) + "9,3,1\n");
+  CHECK(contains(refusal([&] { train(open_dataset(csv), options); }), "have changed"));
 }
 
 TEST_CASE(
@@ -185,6 +250,7 @@ TEST_CASE("training: a huge learning rate is an error or saturates; no weight be
       TrainOptions options = quick(recipe);
       options.overrides = {std::string("weight.lr=") + lr};
       try {
+        // A run that ends has looked at every weight: what is not finite is refused.
         const RunResult result = train(iris, options);
         CHECK(std::isfinite(result.train_loss));
       } catch (const Error& error) {

@@ -146,7 +146,7 @@ TEST_CASE("votes: a falling lr raises the threshold to 126, then thins the votes
   CHECK(threshold_for(policy, 1.0f / 127.0f) == 126);
   CHECK(threshold_for(policy, 1e-6f) == 126);
   CHECK(threshold_for(policy, 0.5f) == 31);
-  CHECK(threshold_for(policy, 0.0f) == 31);
+  CHECK(threshold_for(policy, 0.0f) == 126);  // no learning is no flipping
   policy.on_flip = OnFlip::kCarry;
   CHECK(threshold_for(policy, 1e-6f) == 31);
 
@@ -168,6 +168,27 @@ TEST_CASE("votes: a falling lr raises the threshold to 126, then thins the votes
   }
   // Binomial with n = 32000, p = .1: deviation .0017; five of them.
   CHECK(std::abs(cast / 32000.0 - 0.1) < 0.0085);
+}
+
+TEST_CASE("votes: without a vote nothing flips, however the threshold moves") {
+  FormatSpec spec;
+  spec.kind = FormatKind::kTernary;
+  spec.flips = policy_of(31, OnFlip::kReset, Transition::kStepOneTrit);
+  Storage storage(spec, {10, 330}, Category::kWeights);
+  const std::vector<float> down(kBlock, 1.0f);
+  const std::vector<float> still(kBlock, 0.0f);
+  const auto pass = [&](const std::vector<float>& direction, float lr, std::uint32_t step) {
+    for_each_block(storage.shape(), [&](const Block& block) {
+      storage.descend(block, direction.data(), {lr, {1, 2, step}});
+    });
+  };
+  for (std::uint32_t step = 1; step <= 100; ++step) pass(down, 1.0f / 127.0f, step);
+  const std::vector<std::byte> before = all_bytes(storage);  // counters near 100, no flip yet
+  pass(still, 0.0f, 101);
+  pass(still, 1.0f / 32.0f, 102);  // the threshold falls to 31, below every counter
+  CHECK(all_bytes(storage) == before);
+  pass(down, 1.0f / 32.0f, 103);
+  CHECK(all_bytes(storage) != before);
 }
 
 TEST_CASE("votes: the sign rule descends a quadratic to its ternary optimum, from any start") {

@@ -50,6 +50,7 @@ void check_recipes(const CompareOptions& options) {
 
 void run_compare(CompareOptions& options) {
   apply(options.common);
+  check_writable("--report", options.report);
   check_recipes(options);
   const Dataset dataset = open_data(options.common);
   std::vector<RunResult> runs;
@@ -83,6 +84,16 @@ void run_compare(CompareOptions& options) {
   if (options.common.json != "-") fmt::print("\nreport: {}\n", options.report);
 }
 
+// As a shell wants it.
+std::string quoted(const std::string& value) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@";
+  if (!value.empty() && value.find_first_not_of(kPlain) == std::string::npos) return value;
+  std::string text = "'";
+  for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 // The command that repeats the comparison, from the options as they were read.
 std::string repeat_command(const CLI::App& command) {
   std::string text = "tritgrad compare";
@@ -90,7 +101,7 @@ std::string repeat_command(const CLI::App& command) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
     text += " --" + option->get_lnames().front();
     if (option->get_items_expected_max() == 0) continue;
-    for (const std::string& value : option->results()) text += " " + value;
+    for (const std::string& value : option->results()) text += " " + quoted(value);
   }
   return text;
 }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <sstream>
 
@@ -77,6 +79,8 @@ std::vector<std::string> config_arguments(const std::string& path, const CLI::Ap
           path, "': unknown key '", key, "'", did_you_mean(option, known));
     const CLI::Option* found = command.get_option(option);
     if (found->get_items_expected_max() == 0) {
+      check(value == "true" || value == "false", "configuration file '", path, "': ", key, " = ",
+            value, ", expected true or false");
       if (value == "true") arguments.push_back(option);
     } else {
       arguments.push_back(option + "=" + value);
@@ -139,6 +143,17 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
   return 0;
 }
 
+void check_writable(const char* option, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty() || path == "-") return;
+  check(!fs::is_directory(path), option, ": '", path, "' is a folder; name a file");
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  check(fs::is_directory(folder), option, ": there is no folder '", folder.string(),
+        "'; make it first");
+  check(::access(folder.c_str(), W_OK) == 0 || ::access(path.c_str(), W_OK) == 0, option,
+        ": the folder '", folder.string(), "' cannot be written; choose another");
+}
+
 void add_data_options(CLI::App& command, CommonOptions& options) {
   command.option_defaults()->take_last();
   command
@@ -148,9 +163,9 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
       ->capture_default_str();
   command.add_option("--cache", options.cache,
                      "folder of fetched data [TRITGRAD_DATA, else the user's cache folder]");
-  command.add_option("--label", options.csv.label,
+  command.add_option("--label", options.train.label,
                      "label column of a CSV file: name, or number from 0 (-1 = last) [last]");
-  command.add_option("--header", options.header, "CSV header line: auto, yes or no")
+  command.add_option("--header", options.train.header, "CSV header line: auto, yes or no")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "threads; results do not depend on it [all]");
   command.add_option("--config", "FILE.toml with options as keys; [set] overrides the recipe");
@@ -186,19 +201,22 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
 void apply(CommonOptions& options) {
   check(options.threads >= 0, "--threads: ", options.threads, " is not a positive number");
   if (options.threads > 0) set_thread_count(options.threads);
+  check_writable("--json", options.json);
+  check_writable("--save", options.train.save);
+  check_writable("--log", options.train.log);
   if (!options.lr.empty()) options.train.overrides.push_back("weight.lr=" + options.lr);
 }
 
 Dataset open_data(const CommonOptions& options) {
-  DataOptions data{
-      .csv = options.csv,
-      .cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache};
   using Header = CsvOptions::Header;
-  check(options.header == "auto" || options.header == "yes" || options.header == "no",
-        "--header: '", options.header, "', expected auto, yes or no");
-  if (options.header != "auto")
-    data.csv.header = options.header == "yes" ? Header::kYes : Header::kNo;
-  return open_dataset(options.train.data, data);
+  const TrainOptions& train = options.train;
+  DataOptions data;
+  data.cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache;
+  check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
+        train.header, "', expected auto, yes or no");
+  if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
+  data.csv.label = train.label;
+  return open_dataset(train.data, data);
 }
 
 void write_json(const std::string& path, const std::string& text) {
@@ -208,6 +226,13 @@ void write_json(const std::string& path, const std::string& text) {
     return;
   }
   const std::string line = text + "\n";
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+    // A pipe or a device such as /dev/stdout is written to, not replaced.
+    std::ofstream out(path);
+    out << line << std::flush;
+    check(out.good(), "'", path, "' cannot be written");
+    return;
+  }
   replace_file(path, std::as_bytes(std::span(line)));
 }
 

@@ -17,8 +17,6 @@ int run_command_line(CLI::App& app, int argc, char** argv);
 // Options in common, bound to what they fill in.
 struct CommonOptions {
   TrainOptions train;
-  CsvOptions csv;
-  std::string header = "auto";
   std::string cache;
   std::string lr;
   int threads = 0;
@@ -31,6 +29,10 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
+
+// Refuses a path that cannot be written before any work is done for it. `option` begins the
+// message.
+void check_writable(const char* option, const std::string& path);
 
 // Writes `text` and a newline to the file, or to standard output for "-"; does nothing for "".
 void write_json(const std::string& path, const std::string& text);

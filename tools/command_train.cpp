@@ -54,6 +54,10 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   keep("--batch", train.batch, saved.batch);
   keep("--seed", train.seed, saved.seed);
   keep("--val", train.validation, saved.validation);
+  keep("--label", train.label, saved.label);
+  keep("--header", train.header, saved.header);
+  // What a resumed run adds would be lost otherwise.
+  if (train.save.empty()) train.save = train.resume;
   if (command.count("--epochs") == 0) train.epochs = saved.epochs;
   check(command.count("--set") == 0 && command.count("--lr") == 0,
         "--set and --lr cannot change a resumed run; leave them out");
@@ -64,6 +68,8 @@ void run_train(const CLI::App& command, CommonOptions& options) {
   apply(options);
   TrainOptions& train_options = options.train;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
+  check(train_options.stop_after == 0 || !train_options.save.empty(),
+        "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
   const RunResult result = train(open_data(options), train_options);
@@ -72,7 +78,7 @@ void run_train(const CLI::App& command, CommonOptions& options) {
 }
 
 void run_eval(const std::string& path, CommonOptions& options, bool data_given) {
-  if (options.threads > 0) set_thread_count(options.threads);
+  apply(options);
   TrainOptions saved = saved_options(path);
   if (data_given) saved.data = options.train.data;
   options.train = saved;
@@ -101,10 +107,13 @@ void add_train_command(CLI::App& app) {
   command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
   command->add_option("--save-every", train.save_every, "also save every so many steps")
       ->check(CLI::PositiveNumber);
-  command->add_option("--resume", train.resume, "continue from checkpoint FILE, bit for bit");
+  command->add_option(
+      "--resume", train.resume,
+      "continue from checkpoint FILE, bit for bit; saves back to it unless --save names "
+      "another");
   command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
       ->check(CLI::PositiveNumber);
-  command->add_option("--log", train.log, "append one JSON object per epoch to FILE.jsonl");
+  command->add_option("--log", train.log, "write one JSON object per epoch to FILE.jsonl");
   command->footer(
       "Examples:\n"
       "  tritgrad train --data wdbc --model mlp:64,64 --recipe votes --folds 5 --json -\n"

@@ -1,5 +1,4 @@
 // tritgrad: train ternary networks without master weights, compare, inspect.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +23,14 @@ void wait_without_spinning(char** argv) {
   if (!error && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv(self.c_str(), argv);
 }
 
+// One sentence on standard error, written in a way that cannot fail any further.
+int complain(const char* sentence) {
+  std::fputs("tritgrad: ", stderr);
+  std::fputs(sentence, stderr);
+  std::fputs("\n", stderr);
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -46,9 +53,11 @@ int main(int argc, char** argv) {
   tritgrad::add_data_command(app);
 
   try {
-    return tritgrad::run_command_line(app, argc, argv);
+    const int code = tritgrad::run_command_line(app, argc, argv);
+    // A full disk behind a redirection shows only when the last bytes are handed over.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    return complain("standard output cannot be written; is the disk full?");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tritgrad: {}\n", error.what());
-    return 1;
+    return complain(error.what());
   }
 }

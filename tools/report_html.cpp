@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "engine/atomic_file.h"
 #include "engine/check.h"
 #include "tools/markup.h"
 #include "tools/numbers.h"
@@ -87,9 +88,8 @@ std::string figures(const Report& report, const Comparison& comparison) {
 std::string repeat_section(const Report& report) {
   if (report.command.empty()) return "";
   return "<h2>How to repeat</h2>\n<pre>" + cell("code", report.command) +
-         "</pre>\n<p>The same command on the same data gives the same weights, whatever the number "
-         "of "
-         "threads: compare the hashes below.</p>\n";
+         "</pre>\n<p>The same command on the same data and instruction set gives the same weights, "
+         "whatever the number of threads: compare the hashes of every run below.</p>\n";
 }
 
 std::string definitions(const Comparison& comparison) {
@@ -103,13 +103,18 @@ std::string definitions(const Comparison& comparison) {
                         ". In the headline ± is the standard error of this difference, and a "
                         "difference under two "
                         "of them is called noise."},
-      {"weights", "What inference reads: trits, codes, values, biases and gains."},
+      {"weights",
+       "What inference reads: trits, codes, values, biases, gains, running statistics; for master "
+       "the "
+       "fp32 master itself, from which the ternary value is derived."},
       {"scales", "Scales of ternary groups."},
       {"residual",
-       "What an update could not express in the weight: accumulators, correction planes, master "
-       "copies."},
+       "What an update could not express in the weight: accumulators beside the trits."},
       {"moments", "Optimizer state."},
-      {"gradients", "Gradient buffers that outlive their layer."},
+      {"gradients",
+       "Gradient buffers that outlive their layer. Released gradients exist for one layer at a "
+       "time "
+       "and show in the peak memory only."},
       {"total",
        "The sum of these five, each counted in bytes while training and divided by the number of "
        "trained parameters."},
@@ -172,13 +177,8 @@ std::string render_report(const Report& report) {
 }
 
 void write_report(const std::string& path, const Report& report) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  const std::string html = render_report(report);
-  file.write(html.data(), static_cast<std::streamsize>(html.size()));
-  file.close();
-  check(!file.fail(), "Report ", path, " could not be written (", std::strerror(errno),
-        "); check the folder, its permissions and the free space");
+  const std::string page = render_report(report);
+  replace_file(path, std::as_bytes(std::span(page)));
 }
 
 }  // namespace tritgrad

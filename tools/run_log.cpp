@@ -6,16 +6,18 @@
 
 namespace tritgrad {
 
-RunLog::RunLog(const std::string& path, bool append) : path_(path) {
+RunLog::RunLog(const std::string& path, std::uint64_t seed, const std::vector<EpochPoint>& done)
+    : path_(path), seed_(seed) {
   if (path_.empty()) return;
-  out_.open(path_, append ? std::ios::app : std::ios::trunc);
+  out_.open(path_, std::ios::trunc);
   check(out_.good(), "log file '", path_,
         "' cannot be written; check the folder and its permissions");
+  for (const EpochPoint& point : done) write(point);
 }
 
-void RunLog::write(std::uint64_t seed, const EpochPoint& point) {
+void RunLog::write(const EpochPoint& point) {
   if (path_.empty()) return;
-  nlohmann::ordered_json line{{"seed", seed},
+  nlohmann::ordered_json line{{"seed", seed_},
                               {"epoch", point.epoch},
                               {"train_loss", point.train_loss},
                               {"train_accuracy", point.train_accuracy}};

@@ -10,13 +10,15 @@ namespace tritgrad {
 
 class RunLog {
  public:
-  // Begins the file anew, or appends (a resumed run). An empty path logs nothing.
-  RunLog(const std::string& path, bool append);
+  // Begins the file anew with the epochs that a resumed run has behind it. An empty path logs
+  // nothing.
+  RunLog(const std::string& path, std::uint64_t seed, const std::vector<EpochPoint>& done);
 
-  void write(std::uint64_t seed, const EpochPoint& point);
+  void write(const EpochPoint& point);
 
  private:
   std::string path_;
+  std::uint64_t seed_;
   std::ofstream out_;
 };
 

@@ -56,7 +56,7 @@ build() {
     [[ $source -ef . ]] || fresh=(--fresh)
   fi
   [[ -t 1 ]] || options=(--quiet)
-  say "building build/$preset"
+  say "building build/$preset (minutes the first time)"
   cmake --preset "$preset" "${fresh[@]}" --log-level=WARNING >/dev/null &&
     cmake --build --preset "$preset" ${2:+--target "$2"} --parallel "$(nproc)" -- "${options[@]}"
 }

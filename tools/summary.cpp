@@ -73,8 +73,9 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
       mean_bytes(runs, &BytesPerParameter::weights), mean_bytes(runs, &BytesPerParameter::scales),
       mean_bytes(runs, &BytesPerParameter::residual), mean_bytes(runs, &BytesPerParameter::moments),
       mean_bytes(runs, &BytesPerParameter::gradients)};
-  summary.seconds_per_epoch =
-      mean(runs, [](const RunResult& run) { return run.seconds / run.epochs; });
+  summary.seconds_per_epoch = mean(runs, [](const RunResult& run) {
+    return run.seconds / (run.epochs * std::max(1, run.folds));
+  });
   const std::optional<Estimate> zeros = estimate(runs, &RunResult::zero_fraction);
   if (zeros) {
     summary.zero_fraction = zeros->mean;

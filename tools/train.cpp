@@ -55,7 +55,9 @@ double train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& 
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Recipe recipe = load_recipe(options.recipe, options.overrides);
+  // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
+  const Recipe recipe = options.resume.empty() ? load_recipe(options.recipe, options.overrides)
+                                               : saved_model(options.resume).recipe;
   const Standardizer standardizer = Standardizer::fit(dataset, split.train);
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
                 RowOrder::kShuffled);
@@ -71,7 +73,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
 
   ledger::reset_peak();
   Tape tape;
-  RunLog log(options.log, !options.resume.empty());
+  RunLog log(options.log, options.seed, state.curve());
   ProgressLine progress(stderr, options.quiet, options.epochs, total_steps, optimizer.steps_done());
   RunResult result = describe_run(dataset, options, recipe, *model);
   std::int64_t examples = 0;
@@ -90,7 +92,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
                     sums.loss / static_cast<double>(sums.rows), examples);
     if (done % steps_per_epoch == 0) {
       state.end_epoch(evaluate(*model, dataset, split.val, standardizer));
-      log.write(options.seed, state.curve().back());
+      log.write(state.curve().back());
     }
     const bool stop = options.stop_after > 0 && done >= options.stop_after;
     const bool due = options.save_every > 0 && done % options.save_every == 0;

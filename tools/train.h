@@ -16,6 +16,8 @@ namespace tritgrad {
 
 struct TrainOptions {
   std::string data = "wdbc";
+  std::string label;            // label column of a CSV file; empty: the last
+  std::string header = "auto";  // of a CSV file
   std::string model = "mlp:64,64";
   std::string recipe = "votes";
   std::vector<std::string> overrides;  // key=value, on the recipe
@@ -28,7 +30,7 @@ struct TrainOptions {
   std::string save;             // checkpoint, written after every epoch; empty: none
   std::int64_t save_every = 0;  // also every so many steps; 0: no
   std::string resume;           // checkpoint to continue from; empty: start anew
-  std::string log;              // one JSON object per epoch; empty: none
+  std::string log;              // file for one JSON object per epoch; empty: none
   std::int64_t stop_after = 0;  // stop (and save) after so many steps in all; 0: never
   bool quiet = false;
 };

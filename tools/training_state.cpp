@@ -1,7 +1,10 @@
 #include "tools/training_state.h"
 
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/hash.h"
 #include "tools/evaluate.h"
 
 namespace tritgrad {
@@ -51,8 +54,33 @@ T field(const Json& json, const std::string& path, const char* key) {
   }
 }
 
+// Tells whether a run goes on with the data that it began with: values, labels and classes.
+std::string data_xxh3(const Dataset& dataset) {
+  std::string names;
+  for (const std::string& name : dataset.class_names) names += name + '\n';
+  for (const std::string& name : dataset.feature_names) names += name + '\n';
+  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()),
+                                 xxh3(std::as_bytes(std::span(dataset.labels))),
+                                 xxh3(std::as_bytes(std::span(names)))};
+  return hex(xxh3(std::as_bytes(std::span(parts))));
+}
+
 std::span<std::byte> bytes_of(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
+}
+
+// No NaN and no infinity may be saved or reported as a model.
+void check_finite(const ParameterStore& store) {
+  for (const Parameter& parameter : store) {
+    for_each_block(parameter.shape(), [&](const Block& block) {
+      std::array<float, kBlock> master;
+      parameter.storage().decode_master(block, master.data());
+      for (std::int64_t i = 0; i < block.n; ++i) {
+        check(std::isfinite(master[static_cast<std::size_t>(i)]), "parameter '", parameter.name(),
+              "' is no longer finite; nothing was saved of it, lower the learning rate (--lr)");
+      }
+    });
+  }
 }
 
 void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
@@ -107,8 +135,10 @@ Metadata TrainingState::metadata() {
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
   run["class_names"] = dataset_->class_names;
+  run["label"] = options_.label;
+  run["header"] = options_.header;
+  run["data_xxh3"] = data_xxh3(*dataset_);
   run["step"] = optimizer_->steps_done();
-  run["total_steps"] = optimizer_->total_steps();
   run["cursor"] = {loader_->cursor().epoch, loader_->cursor().position};
   run["sums"] = {sums_.loss, sums_.correct, sums_.rows, sums_.flips, total_flips_};
   run["curve"] = Json::array();
@@ -119,7 +149,10 @@ Metadata TrainingState::metadata() {
           {"tritgrad.recipe", recipe_.toml}};
 }
 
-void TrainingState::save(const std::string& path) { save_checkpoint(path, metadata(), planes()); }
+void TrainingState::save(const std::string& path) {
+  check_finite(model_->parameters());
+  save_checkpoint(path, metadata(), planes());
+}
 
 void TrainingState::load(const std::string& path) {
   const Json run = run_json(read_metadata(path), path);
@@ -130,6 +163,17 @@ void TrainingState::load(const std::string& path) {
         "', which has other features or "
         "classes than '",
         dataset_->name, "'");
+  check(field<std::string>(run, path, "data_xxh3") == data_xxh3(*dataset_), "checkpoint '", path,
+        "': the data '", saved_data,
+        "' have changed since it was written; a resumed run needs the same rows, labels and "
+        "classes");
+  const TrainOptions saved = saved_options(path);
+  check(saved.model == options_.model && saved.recipe == options_.recipe &&
+            saved.overrides == options_.overrides && saved.batch == options_.batch &&
+            saved.seed == options_.seed && saved.validation == options_.validation,
+        "checkpoint '", path,
+        "': it was written with another model, recipe, batch, seed or validation share; resume "
+        "with the same");
   const auto sums = field<std::vector<double>>(run, path, "sums");
   const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
@@ -147,6 +191,7 @@ void TrainingState::load(const std::string& path) {
 }
 
 void TrainingState::describe(RunResult& result) {
+  check_finite(model_->parameters());
   const Footprint bytes = live_footprint(*model_, *optimizer_, recipe_).total;
   const auto per_parameter = [&](std::int64_t n) {
     return static_cast<double>(n) / static_cast<double>(result.parameters);
@@ -160,6 +205,8 @@ void TrainingState::describe(RunResult& result) {
   if (!curve_.empty()) {
     result.train_loss = curve_.back().train_loss;
     result.val_accuracy = curve_.back().val_accuracy;
+  } else if (sums_.rows > 0) {
+    result.train_loss = sums_.loss / static_cast<double>(sums_.rows);
   }
   std::int64_t zeros = 0;
   std::int64_t trits = 0;
@@ -199,6 +246,8 @@ TrainOptions saved_options(const std::string& path) {
   options.batch = field<std::int64_t>(run, path, "batch");
   options.seed = field<std::uint64_t>(run, path, "seed");
   options.validation = field<double>(run, path, "validation");
+  options.label = field<std::string>(run, path, "label");
+  options.header = field<std::string>(run, path, "header");
   return options;
 }
 
@@ -218,6 +267,10 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   check(saved.outputs == static_cast<std::int64_t>(dataset.class_names.size()), "checkpoint '",
         path, "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
         dataset.class_names.size(), " classes");
+  const Json run = run_json(read_metadata(path), path);
+  check(field<std::vector<std::string>>(run, path, "class_names") == dataset.class_names,
+        "checkpoint '", path, "': its classes are not those of '", dataset.name,
+        "'; check the label column");
   const auto model =
       make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
   std::vector<float> means(dataset.image ? 1 : static_cast<std::size_t>(dataset.features));
@@ -228,7 +281,6 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
 
   const Split split = fixed_split(dataset);
   const Standardizer standardizer(means, inverse_stds);
-  const Json run = run_json(read_metadata(path), path);
   return {path, dataset.name, *evaluate(*model, dataset, split.test, standardizer),
           static_cast<std::int64_t>(split.test.size()), field<std::int64_t>(run, path, "step")};
 }

@@ -43,7 +43,8 @@ class TernaryMaster {
     for (std::int64_t i = 0; i < block.n; ++i) {
       // clip(rint(x), -1, 1) without a call: ties go to even, so |x| = 1/2 gives 0.
       const float x = master[i] / gamma;
-      out[i] = gamma * static_cast<float>((x > 0.5f) - (x < -0.5f));
+      // 0 * x is 0 for every finite x, and NaN for what has gone wrong.
+      out[i] = gamma * static_cast<float>((x > 0.5f) - (x < -0.5f)) + 0.0f * x;
     }
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }

@@ -77,7 +77,7 @@ struct ResetRule {
 
   TritLanes operator()(const TritLanes& state, const I16& levels, CountLanes& counts) const {
     const I16 sum = clamp(xsimd::sadd(state.accumulator, levels), splat(-127), splat(127));
-    const I16 direction = trit_of(sum, threshold);
+    const I16 direction = xsimd::select(levels != splat(0), trit_of(sum, threshold), splat(0));
     const I16 next_trit = clamp(state.trit + direction * stride, splat(-1), splat(1));
     const auto passed = direction != splat(0);
     const auto changed = next_trit != state.trit;

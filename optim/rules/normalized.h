@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "engine/kernel_table.h"
 #include "optim/rule.h"
@@ -28,7 +29,11 @@ class Normalized : public Rule {
   }
 
   double direct(const RuleBlock& b) const override {
-    for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] = b.grad[i] * inverse_rms_;
+    constexpr float kMax = std::numeric_limits<float>::max();
+    for (std::int64_t i = 0; i < b.n; ++i) {
+      const bool finite = b.grad[i] <= kMax && b.grad[i] >= -kMax;
+      b.direction[i] = finite ? b.grad[i] * inverse_rms_ : 0.0f;
+    }
     return kernels().sum_of_squares(b.grad, b.n);
   }
 
