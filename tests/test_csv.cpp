@@ -42,8 +42,8 @@ TEST_CASE("csv: liberties of the format change nothing") {
   for (const char* text :
        {"1,2,x\n3,4,y\n", "1,2,x\n3,4,y", "1,2,x\r\n3,4,y\r\n\r\n", "\n1,2,x\n\n3,4,y\n \n",
         "1;2;x\n3;4;y\n", "1\t2\tx\n3\t4\ty\n", "\"1\", 2 ,\"x\"\n 3,\"4\" ,y\n",
-        "\xEF\xBB\xBF"
-        "1,2,x\n3,4,y\n",
+        ("\xEF\xBB\xBF"
+         "1,2,x\n3,4,y\n"),
         "1,2,x\r\n3,4,y\r"}) {
     CAPTURE(text);
     const Dataset data = parse(text);

@@ -81,7 +81,7 @@ bool wants_log(const LineChart& chart) {
   return low > 0 && high > kLogRatio * low;
 }
 
-void add_curves(std::vector<Figure>& figures, LineChart chart, const std::string& caption) {
+void add_curves(std::vector<Figure>& figures, const LineChart& chart, const std::string& caption) {
   if (chart.series.empty()) return;
   bool banded = false;
   for (const LineSeries& series : chart.series) banded |= !series.lower.empty();
