@@ -46,7 +46,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 
 FileCalls::FileCalls() : write(::write), fsync(::fsync), rename(::rename) {}
 
-AtomicFile::AtomicFile(std::filesystem::path path, FileCalls calls) : calls_(std::move(calls)) {
+AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
+    : calls_(std::move(calls)) {
   check(path.has_filename(), "'", path.string(), "': names no file to write");
   path_ = temporary_ = regular_target(path);
   temporary_ += ".tmp";

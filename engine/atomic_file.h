@@ -25,7 +25,7 @@ struct FileCalls {
 // is replaced keeps its permission bits, less the umask; a symbolic link is replaced, not followed.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path, FileCalls calls = {});
+  explicit AtomicFile(const std::filesystem::path& path, FileCalls calls = {});
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -143,7 +143,7 @@ std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Compa
                           [](const EpochPoint& point) { return point.train_loss; });
   loss.y.log = wants_log(loss);
   const std::string scale = loss.y.log ? " Logarithmic loss." : "";
-  add_curves(figures, std::move(loss), "Loss on the training data." + scale);
+  add_curves(figures, loss, "Loss on the training data." + scale);
   add_curves(figures,
              curves(runs, comparison, "training accuracy, %",
                     [](const EpochPoint& point) { return 100.0 * point.train_accuracy; }),
