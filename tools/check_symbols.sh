@@ -1,29 +1,36 @@
-#!/bin/sh
-# Usage: check_symbols.sh OBJECT...
-#
-# Fails when code for one instruction set could be linked into code for another. The linker keeps one copy
-# of a symbol that several objects define, so every external symbol that target_avx2 or target_avx512
-# defines must contain that name, and no other object may define a symbol that contains one.
-#
-# Not counted: DW.ref.__gxx_personality_v0, by which a compiler refers to the exception personality. It is
-# a pointer, the same in every object, and holds no instructions.
-set -eu
+#!/usr/bin/env bash
+# No file compiled for an instruction set may offer a symbol that others could pick up: the linker keeps
+# one copy of a weak symbol, and if that is the AVX-512 one, a plain caller dies on an older processor.
+# So every external symbol of target_NAME.cpp must carry NAME in its own, and no other file may define
+# one that does. Usage: check_symbols.sh LIBRARY.a
+set -euo pipefail
 
-[ $# -gt 0 ] || { echo "usage: $0 OBJECT..." >&2; exit 2; }
-
-status=0
-for object in "$@"; do
-  symbols=$(nm --defined-only --extern-only "$object" | awk '{ print $NF }' |
-            grep -v '^DW\.ref\.__gxx_personality_v0$' || true)
-  case ${object##*/} in
-    target_avx512.*) offending=$(printf '%s\n' "$symbols" | grep -v avx512 || true) ;;
-    target_avx2.*) offending=$(printf '%s\n' "$symbols" | grep -v avx2 || true) ;;
-    *) offending=$(printf '%s\n' "$symbols" | grep -E 'avx2|avx512' || true) ;;
-  esac
-  if [ -n "$offending" ]; then
-    echo "$object defines symbols of the wrong instruction set:"
-    printf '%s\n' "$offending" | c++filt | sed 's/^/  /'
-    status=1
-  fi
-done
-exit $status
+nm --defined-only --extern-only "$1" 2>/dev/null | awk '
+function complain(what) {
+  printf "%s: %s %s\n", object, $3, what
+  failed = 1
+}
+/^[^ ]+\.o:$/ {
+  object = substr($0, 1, length($0) - 1)
+  target = object
+  sub(/\..*/, "", target)
+  # The baseline has the flags of every other file.
+  watched = sub(/^target_/, "", target) && target != "baseline"
+  objects += watched
+  next
+}
+# DW.ref.*: a pointer to the exception handler of the C++ run-time, data without instructions.
+NF != 3 || $3 ~ /^DW\.ref\./ { next }
+watched {
+  ++symbols
+  if (index($3, target) == 0) complain("could replace the one of a plain file")
+}
+!watched && $3 ~ /avx/ { complain("belongs to an instruction set") }
+END {
+  if (objects == 0) {
+    print "no target_NAME.cpp.o in the library"
+    failed = 1
+  }
+  if (!failed) printf "symbols: %d in %d kernel objects, all private\n", symbols, objects
+  exit failed
+}'
