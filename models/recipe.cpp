@@ -177,6 +177,45 @@ void merge_into(toml::table& base, const toml::table& top) {
   }
 }
 
+// Whether the group's format and rule read the key at all.
+bool has_effect(const std::string& key, const Recipe::Group& group) {
+  const FormatSpec& format = group.format;
+  const GroupSpec& update = group.update;
+  const bool adamw = update.rule.kind == RuleKind::kAdamw;
+  const bool sgd = update.rule.kind == RuleKind::kSgd;
+  const bool ternary = format.kind == FormatKind::kTernary;
+  if (key == "rounding") return format.wants_scale() || format.kind == FormatKind::kBf16;
+  if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
+  if (key == "hysteresis") return format.wants_scale() && format.flips.on_flip == OnFlip::kCarry;
+  if (key == "group") return format.wants_scale();
+  if (key == "momentum" || key == "nesterov") return sgd;
+  if (key == "beta1" || key == "beta2" || key == "eps") return adamw;
+  if (key == "moments") return adamw || (sgd && update.rule.momentum > 0.0);
+  if (key == "normalizer_beta") return update.rule.kind == RuleKind::kNormalized;
+  if (key == "weight_decay") return update.rule.kind != RuleKind::kNormalized;
+  if (key == "decay") return update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
+  if (key == "final") return update.schedule.kind != Schedule::Kind::kConstant;
+  return true;
+}
+
+// An override that nothing reads is a mistake of whoever gave it.
+void refuse_without_effect(const toml::table& override_table, const Recipe& recipe) {
+  for (const auto& [section, node] : override_table) {
+    const toml::table* keys = node.as_table();
+    if (keys == nullptr) continue;
+    for (const auto& [key, value] : *keys) {
+      bool effect = false;
+      for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
+        const bool named = section.str() == role_name(role);
+        const bool continuous = section.str() == "continuous" && role != Role::kWeight;
+        if (named || continuous) effect |= has_effect(std::string(key.str()), recipe.group(role));
+      }
+      check(effect, "recipe '", recipe.name, "': ", section.str(), ".", key.str(),
+            " has no effect with this format and rule; leave it out");
+    }
+  }
+}
+
 toml::table parse_toml(const std::string& text, const std::string& where) {
   try {
     return toml::parse(text);
@@ -270,8 +309,12 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
 
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
   toml::table table = base_table(name_or_file);
-  for (const std::string& text : overrides) merge_into(table, parse_override(text));
-  return recipe_from(table, "recipe '" + name_or_file + "'");
+  toml::table all_overrides;
+  for (const std::string& text : overrides) merge_into(all_overrides, parse_override(text));
+  merge_into(table, all_overrides);
+  Recipe recipe = recipe_from(table, "recipe '" + name_or_file + "'");
+  refuse_without_effect(all_overrides, recipe);
+  return recipe;
 }
 
 Recipe parse_recipe(const std::string& toml, const std::string& where) {

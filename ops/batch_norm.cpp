@@ -48,6 +48,81 @@ void update_running(const BatchNormParameters& p, std::int64_t column, std::int6
   variance += kBatchNormMomentum * (static_cast<float>(unbiased) - variance);
 }
 
+// What forward leaves for backward; all arrays have one element per column.
+struct Columns {
+  const float* gain;
+  const float* bias;
+  float* mean;
+  float* inverse_std;
+
+  float z(const float* in, std::int64_t j) const { return (in[j] - mean[j]) * inverse_std[j]; }
+};
+
+void forward_columns(const Tensor& x, const Tensor& y, const BatchNormParameters& p,
+                     const Columns& c, bool training, std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = x.rows();
+  const double count = static_cast<double>(n);
+  const ColumnSums sum(n, begin, end, [&](std::int64_t i) {
+    return [in = x.row(i)](std::int64_t j) { return static_cast<double>(in[j]); };
+  });
+  std::array<double, kColumnPiece> means;
+  for (std::size_t k = 0; k < means.size(); ++k) means[k] = sum.values[k] / count;
+  const ColumnSums squares(n, begin, end, [&](std::int64_t i) {
+    return [in = x.row(i), &means, begin](std::int64_t j) {
+      const double centered =
+          static_cast<double>(in[j]) - means[static_cast<std::size_t>(j - begin)];
+      return centered * centered;
+    };
+  });
+  for (std::int64_t j = begin; j < end; ++j) {
+    const auto k = static_cast<std::size_t>(j - begin);
+    const double variance = squares.values[k] / count;
+    c.mean[j] = static_cast<float>(means[k]);
+    c.inverse_std[j] =
+        static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(kBatchNormEps)));
+    if (training) update_running(p, j, n, means[k], variance);
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* in = x.row(i);
+    float* out = y.row(i);
+    for (std::int64_t j = begin; j < end; ++j) out[j] = c.z(in, j) * c.gain[j] + c.bias[j];
+  }
+}
+
+// With z = (x - mean) * inverse_std and dz = gain * dy:
+// dx = inverse_std * (dz - mean(dz) - z * mean(dz * z)), dgain = sum(dy * z), dbias = sum(dy).
+void backward_columns(const Var& x, const Var& y, const Columns& c, const Tensor& dgain,
+                      const Tensor& dbias, std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = x.value.rows();
+  const ColumnSums sum_dy(n, begin, end, [&](std::int64_t i) {
+    return [dout = y.grad.row(i)](std::int64_t j) { return static_cast<double>(dout[j]); };
+  });
+  const ColumnSums sum_dy_z(n, begin, end, [&](std::int64_t i) {
+    return [dout = y.grad.row(i), in = x.value.row(i), &c](std::int64_t j) {
+      return static_cast<double>(dout[j]) * static_cast<double>(c.z(in, j));
+    };
+  });
+  std::array<float, kColumnPiece> mean_dy;
+  std::array<float, kColumnPiece> mean_dy_z;
+  for (std::int64_t j = begin; j < end; ++j) {
+    const auto k = static_cast<std::size_t>(j - begin);
+    dbias.data[j] += static_cast<float>(sum_dy.values[k]);
+    dgain.data[j] += static_cast<float>(sum_dy_z.values[k]);
+    mean_dy[k] = static_cast<float>(sum_dy.values[k] / static_cast<double>(n));
+    mean_dy_z[k] = static_cast<float>(sum_dy_z.values[k] / static_cast<double>(n));
+  }
+  if (!x.wants_grad()) return;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* in = x.value.row(i);
+    const float* dout = y.grad.row(i);
+    float* din = x.grad.row(i);
+    for (std::int64_t j = begin; j < end; ++j) {
+      const auto k = static_cast<std::size_t>(j - begin);
+      din[j] += c.gain[j] * c.inverse_std[j] * (dout[j] - mean_dy[k] - c.z(in, j) * mean_dy_z[k]);
+    }
+  }
+}
+
 }  // namespace
 
 Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p) {
@@ -57,78 +132,17 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p) {
   check(n >= 2, "batch_norm: training needs at least 2 rows in a batch, got ", n,
         "; use a larger batch");
 
-  const float* gain = decode(tape, *p.gain);
-  const float* bias = decode(tape, *p.bias);
-  float* mean = tape.allocate<float>(features);
-  float* inverse_std = tape.allocate<float>(features);
+  const Columns c{decode(tape, *p.gain), decode(tape, *p.bias), tape.allocate<float>(features),
+                  tape.allocate<float>(features)};
   const Var y = tape.variable(x.shape());
   for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-    const double count = static_cast<double>(n);
-    const ColumnSums sum(n, begin, end, [&](std::int64_t i) {
-      return [in = x.value.row(i)](std::int64_t j) { return static_cast<double>(in[j]); };
-    });
-    std::array<double, kColumnPiece> means;
-    for (std::size_t j = 0; j < means.size(); ++j) means[j] = sum.values[j] / count;
-    const ColumnSums squares(n, begin, end, [&](std::int64_t i) {
-      return [in = x.value.row(i), &means, begin](std::int64_t j) {
-        const double centered =
-            static_cast<double>(in[j]) - means[static_cast<std::size_t>(j - begin)];
-        return centered * centered;
-      };
-    });
-    for (std::int64_t j = begin; j < end; ++j) {
-      const auto k = static_cast<std::size_t>(j - begin);
-      const double batch_mean = means[k];
-      const double batch_variance = squares.values[k] / count;
-      mean[j] = static_cast<float>(batch_mean);
-      inverse_std[j] =
-          static_cast<float>(1.0 / std::sqrt(batch_variance + static_cast<double>(kBatchNormEps)));
-      if (tape.recording()) update_running(p, j, n, batch_mean, batch_variance);
-    }
-    for (std::int64_t i = 0; i < n; ++i) {
-      const float* in = x.value.row(i);
-      float* out = y.value.row(i);
-      for (std::int64_t j = begin; j < end; ++j) {
-        out[j] = (in[j] - mean[j]) * inverse_std[j] * gain[j] + bias[j];
-      }
-    }
+    forward_columns(x.value, y.value, p, c, tape.recording(), begin, end);
   });
-
-  // With z = (x - mean) * inverse_std and dz = gain * dy:
-  // dx = inverse_std * (dz - mean(dz) - z * mean(dz * z)).
-  tape.record({p.gain, p.bias}, [&tape, x, y, p, gain, mean, inverse_std, n] {
+  tape.record({p.gain, p.bias}, [&tape, x, y, p, c] {
     const Tensor dgain = tape.gradient(*p.gain);
     const Tensor dbias = tape.gradient(*p.bias);
     for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-      const ColumnSums sum_dy(n, begin, end, [&](std::int64_t i) {
-        return [dout = y.grad.row(i)](std::int64_t j) { return static_cast<double>(dout[j]); };
-      });
-      const ColumnSums sum_dy_z(n, begin, end, [&](std::int64_t i) {
-        return [dout = y.grad.row(i), in = x.value.row(i), mean, inverse_std](std::int64_t j) {
-          const float z = (in[j] - mean[j]) * inverse_std[j];
-          return static_cast<double>(dout[j]) * static_cast<double>(z);
-        };
-      });
-      std::array<float, kColumnPiece> mean_dy;
-      std::array<float, kColumnPiece> mean_dy_z;
-      for (std::int64_t j = begin; j < end; ++j) {
-        const auto k = static_cast<std::size_t>(j - begin);
-        dbias.data[j] += static_cast<float>(sum_dy.values[k]);
-        dgain.data[j] += static_cast<float>(sum_dy_z.values[k]);
-        mean_dy[k] = static_cast<float>(sum_dy.values[k] / static_cast<double>(n));
-        mean_dy_z[k] = static_cast<float>(sum_dy_z.values[k] / static_cast<double>(n));
-      }
-      if (!x.wants_grad()) return;
-      for (std::int64_t i = 0; i < n; ++i) {
-        const float* in = x.value.row(i);
-        const float* dout = y.grad.row(i);
-        float* din = x.grad.row(i);
-        for (std::int64_t j = begin; j < end; ++j) {
-          const auto k = static_cast<std::size_t>(j - begin);
-          const float z = (in[j] - mean[j]) * inverse_std[j];
-          din[j] += gain[j] * inverse_std[j] * (dout[j] - mean_dy[k] - z * mean_dy_z[k]);
-        }
-      }
+      backward_columns(x, y, c, dgain, dbias, begin, end);
     });
   });
   return y;
