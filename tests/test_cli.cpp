@@ -259,8 +259,9 @@ TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {
   int killed = 0;
   for (const char* seconds : {"0.05", "0.08", "0.13", "0.2", "0.3"}) {
     fs::remove(file);
-    const std::string command = std::string("timeout -s KILL ") + seconds + " '" + TRITGRAD_BINARY +
-                                "' " + job + " --save-every 1 --save " + file + " >/dev/null 2>&1";
+    const std::string command = std::string("timeout --foreground -s KILL ") + seconds + " '" +
+                                TRITGRAD_BINARY + "' " + job + " --save-every 1 --save " + file +
+                                " >/dev/null 2>&1";
     killed += WEXITSTATUS(std::system(command.c_str())) == 137;
     if (!fs::exists(file)) continue;  // killed before the first save was acknowledged
     const Result resumed = run("train --json - --resume " + file);

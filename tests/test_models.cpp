@@ -157,6 +157,38 @@ TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
   CHECK(master.per_parameter(master.total.total()) == doctest::Approx(16.0).epsilon(0.002));
 }
 
+TEST_CASE("models: groups have exactly the size asked for; the last one of a row is shorter") {
+  const Recipe recipe = load_recipe("votes", {"weight.group=32"});
+  const auto plan = plan_model("mlp:100-8-2", 0, 0, recipe);
+  CHECK(plan[1].name == "layers.0.scale");
+  CHECK(plan[1].shape == Shape{8, 4});  // 32, 32, 32 and 4 inputs
+  // Only the scale of the last group moves what the last four inputs give.
+  const auto model = make_model("mlp:100-8-2:norm=none", 0, 0, recipe, 1);
+  Storage& scale = model->parameters().find("layers.0.scale").storage();
+  std::vector<float> x(100, 0.0f);
+  x[95] = 1.0f;
+  Tape tape;
+  tape.set_recording(false);
+  const auto outputs = [&] {
+    const Var y = model->forward(tape, {x.data(), {1, 100}}, {});
+    const std::vector<float> values(y.value.values().begin(), y.value.values().end());
+    tape.reset();
+    return values;
+  };
+  const std::vector<float> before = outputs();
+  std::vector<float> changed(32);
+  const std::vector<double> scales = decoded(scale, true);
+  for (std::size_t i = 0; i < 32; ++i)
+    changed[i] = static_cast<float>(scales[i]) * (i % 4 == 3 ? 2.0f : 1.0f);
+  encode_all(scale, changed);
+  CHECK(outputs() == before);  // input 95 is the last of the third group
+  x[95] = 0.0f;
+  x[96] = 1.0f;
+  const std::vector<float> doubled = outputs();
+  encode_all(scale, {scales.begin(), scales.end()});
+  CHECK(outputs() != doubled);
+}
+
 TEST_CASE("models: a model nobody can allocate is forecast all the same") {
   const Recipe recipe = load_recipe("latent8");
   const std::int64_t before = ledger::live_total();

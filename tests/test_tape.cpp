@@ -133,4 +133,21 @@ TEST_CASE("tape: a loss that is no scalar, or depends on nothing, is refused") {
                        Error);
 }
 
+TEST_CASE("tape: NaN is not hidden by an activation or a ternary reading") {
+  Tape tape;
+  Var x = tape.variable({1, 2});
+  x.value.data[0] = std::nanf("");
+  x.value.data[1] = -1.0f;
+  const Var y = relu(tape, x);
+  CHECK(std::isnan(y.value.data[0]));
+  CHECK(y.value.data[1] == 0.0f);
+  FormatSpec format;
+  format.kind = FormatKind::kTernaryMaster;
+  Parameter weight = make_parameter("w", Role::kWeight, {1, 3}, format);
+  encode_all(weight.storage(), {0.5f, std::nanf(""), -0.5f});
+  bool hidden = true;
+  for (double v : decoded(weight.storage())) hidden = hidden && std::isfinite(v);
+  CHECK_FALSE(hidden);
+}
+
 }  // namespace tritgrad::test

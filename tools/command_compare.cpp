@@ -53,6 +53,7 @@ void run_compare(CompareOptions& options) {
   check_writable("--report", options.report);
   check_recipes(options);
   const Dataset dataset = open_data(options.common);
+  const bool talk = !options.common.train.quiet && options.common.json != "-";
   std::vector<RunResult> runs;
   for (const std::string& recipe : options.recipes) {
     for (int seed = 1; seed <= options.seeds; ++seed) {
@@ -60,7 +61,7 @@ void run_compare(CompareOptions& options) {
       run.recipe = recipe;
       run.seed = static_cast<std::uint64_t>(seed);
       runs.push_back(train(dataset, run));
-      if (!run.quiet && options.common.json != "-") {
+      if (talk) {
         fmt::print(stderr, "{:<12} seed {}  test accuracy {:6.2f} %  {:5.1f} s\n",
                    runs.back().recipe, seed, 100.0 * runs.back().test_accuracy.value_or(0.0),
                    runs.back().seconds);
@@ -69,7 +70,7 @@ void run_compare(CompareOptions& options) {
   }
   write_json(options.common.json, to_json(runs));
   const std::string data = dataset_line(dataset, options.common.train);
-  if (options.common.json != "-") {
+  if (talk) {
     fmt::print("\n{}\n{}, {} seeds\n\n{}", data, options.common.train.model, options.seeds,
                render_compare_table(runs, "master"));
   }
@@ -81,7 +82,7 @@ void run_compare(CompareOptions& options) {
                 .dataset = data,
                 .runs = runs,
                 .baseline = "master"});
-  if (options.common.json != "-") fmt::print("\nreport: {}\n", options.report);
+  if (talk) fmt::print("\nreport: {}\n", options.report);
 }
 
 // As a shell wants it.
