@@ -46,32 +46,34 @@ std::vector<std::string> row(std::vector<std::string> head, const std::vector<st
   return head;
 }
 
+std::vector<Column> columns(bool with_live) {
+  std::vector<Column> result{{"tensor"}, {"shape"}, {"format"}, {"rule"}};
+  for (const char* name : {"weights", "scales", "residual", "moments", "gradients", "total"}) {
+    result.push_back({name, Align::kRight, "forecast"});
+  }
+  if (with_live) result.push_back({"live", Align::kRight});
+  result.push_back({"B/weight", Align::kRight});
+  return result;
+}
+
 std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
-  Table table({{"tensor"},
-               {"shape"},
-               {"format"},
-               {"rule"},
-               {"weights", Align::kRight},
-               {"scales", Align::kRight},
-               {"residual", Align::kRight},
-               {"moments", Align::kRight},
-               {"gradients", Align::kRight},
-               {"total", Align::kRight},
-               {"B/weight", Align::kRight}});
-  for (const TensorFootprint& t : forecast.tensors) {
+  Table table(columns(live != nullptr));
+  for (std::size_t i = 0; i < forecast.tensors.size(); ++i) {
+    const TensorFootprint& t = forecast.tensors[i];
     const double per_element =
         static_cast<double>(t.bytes.total()) / static_cast<double>(t.spec.shape.size());
     std::vector<std::string> cells =
         row({t.spec.name, t.spec.shape.str(), std::string(format_name(t.spec.format.kind)),
              t.rule.empty() ? "-" : t.rule},
             byte_cells(t.bytes));
+    if (live != nullptr) cells.push_back(byte_cells(live->tensors[i].bytes).back());
     cells.push_back(fmt::format("{:.3f}", per_element));
     table.add_row(cells);
   }
   table.add_section("");
-  const auto summary = [&](const char* name, std::vector<std::string> cells) {
-    cells = row({name, "", "", ""}, cells);
-    cells.push_back("");
+  const auto summary = [&](const char* name, const std::vector<std::string>& values) {
+    std::vector<std::string> cells = row({name, "", "", ""}, values);
+    cells.resize(table.columns());
     table.add_row(cells);
   };
   summary("forecast", byte_cells(forecast.total));

@@ -29,6 +29,8 @@ class Table {
   // The last row, below a rule.
   void set_footer(std::vector<std::string> cells);
 
+  std::size_t columns() const { return columns_.size(); }
+
   // Every line ends in a newline and has no trailing blanks.
   std::string render() const;
 
