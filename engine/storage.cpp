@@ -17,6 +17,7 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kLatent8, "latent8"},
     {FormatKind::kTernaryMaster, "ternary_master"},
     {FormatKind::kScale16, "scale16"},
+    {FormatKind::kTrits, "trits"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
 
@@ -36,6 +37,8 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<TernaryMaster>{});
     case FormatKind::kScale16:
       return visitor(std::type_identity<Scale16>{});
+    case FormatKind::kTrits:
+      return visitor(std::type_identity<Trits>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }

@@ -186,7 +186,10 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
   const bool ternary = format.kind == FormatKind::kTernary;
   if (key == "rounding") return format.wants_scale() || format.kind == FormatKind::kBf16;
   if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
-  if (key == "hysteresis") return format.wants_scale() && format.flips.on_flip == OnFlip::kCarry;
+  if (key == "hysteresis") {
+    return format.wants_scale() && format.kind != FormatKind::kTrits &&
+           format.flips.on_flip == OnFlip::kCarry;
+  }
   if (key == "group") return format.wants_scale();
   if (key == "momentum" || key == "nesterov") return sgd;
   if (key == "beta1" || key == "beta2" || key == "eps") return adamw;
