@@ -17,6 +17,7 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kLatent8, "latent8"},
     {FormatKind::kTernaryMaster, "ternary_master"},
     {FormatKind::kScale16, "scale16"},
+    {FormatKind::kTrits, "trits"},
     {FormatKind::kScalar, "scalar"},
     {FormatKind::kFactored, "factored"},
 };
@@ -42,6 +43,8 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<Scalar>{});
     case FormatKind::kFactored:
       return visitor(std::type_identity<Factored>{});
+    case FormatKind::kTrits:
+      return visitor(std::type_identity<Trits>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }

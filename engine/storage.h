@@ -15,6 +15,7 @@
 #include "engine/formats/scale16.h"
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
+#include "engine/formats/trits.h"
 
 namespace tritgrad {
 
@@ -59,8 +60,8 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
 
  private:
-  using Variant =
-      std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Scalar, Factored>;
+  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Scalar,
+                               Factored>;
   static_assert(std::variant_size_v<Variant> == kFormatCount);
 
   FormatSpec spec_;

@@ -10,9 +10,9 @@
 namespace tritgrad::test {
 namespace {
 
-constexpr FormatKind kAllFormats[] = {FormatKind::kFp32,          FormatKind::kBf16,
-                                      FormatKind::kTernary,       FormatKind::kLatent8,
-                                      FormatKind::kTernaryMaster, FormatKind::kScale16};
+constexpr FormatKind kAllFormats[] = {
+    FormatKind::kFp32,          FormatKind::kBf16,    FormatKind::kTernary, FormatKind::kLatent8,
+    FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kTrits};
 
 FormatSpec spec_of(FormatKind kind) {
   FormatSpec spec;
@@ -41,6 +41,8 @@ double half_step(FormatKind kind, double x) {
     case FormatKind::kLatent8:
       // Levels are 1/85 apart; the float product master * 85 may err by 2^-24 relative at a tie.
       return 0.5 / 85.0 * (1.0 + 1e-4);
+    case FormatKind::kTrits:
+      return 0.5;
     default:
       return 0.0;
   }
@@ -120,6 +122,7 @@ TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   CHECK(bytes(FormatKind::kBf16) == 2.0);
   CHECK(bytes(FormatKind::kLatent8) == 1.0);
   CHECK(bytes(FormatKind::kTernary) == doctest::Approx(1.0 + 157.0 / 784.0));
+  CHECK(bytes(FormatKind::kTrits) == doctest::Approx(157.0 / 784.0));
   CHECK(bytes(FormatKind::kTernaryMaster) == doctest::Approx(4.0).epsilon(1e-4));
 }
 
@@ -265,7 +268,7 @@ TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest"
   CHECK_THROWS_WITH_AS(
       parse_format("ternery"),
       "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
-      "latent8, ternary_master, scale16",
+      "latent8, ternary_master, scale16, trits",
       Error);
 }
 
