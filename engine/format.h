@@ -47,8 +47,12 @@ enum class FormatKind {
   kLatent8,        // 1 B: trit and accumulator in one byte
   kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
   kScale16,        // 4 B: fp32 master, value = nearest positive fp16
+  kSplit24,        // 3 B: value = bf16, master = bf16 + int8 correction
+  kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
+  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a bf16 scale
+  kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
 };
-inline constexpr int kFormatCount = 6;
+inline constexpr int kFormatCount = 10;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -58,7 +62,7 @@ enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  Rounding rounding = Rounding::kStochastic;  // of updates; bf16, ternary and latent8 only
+  Rounding rounding = Rounding::kStochastic;  // ignored by fp32 masters and split32
   FlipPolicy flips;                           // ternary; latent8 uses its hysteresis alone
   int group = 0;  // inputs that share a scale: 0 = whole row, 32, 64, 128
 

@@ -17,6 +17,10 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kLatent8, "latent8"},
     {FormatKind::kTernaryMaster, "ternary_master"},
     {FormatKind::kScale16, "scale16"},
+    {FormatKind::kSplit24, "split24"},
+    {FormatKind::kSplit32, "split32"},
+    {FormatKind::kCompanded8, "companded8"},
+    {FormatKind::kRoot8, "root8"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
 
@@ -36,6 +40,14 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<TernaryMaster>{});
     case FormatKind::kScale16:
       return visitor(std::type_identity<Scale16>{});
+    case FormatKind::kSplit24:
+      return visitor(std::type_identity<Split24>{});
+    case FormatKind::kSplit32:
+      return visitor(std::type_identity<Split32>{});
+    case FormatKind::kCompanded8:
+      return visitor(std::type_identity<Companded8>{});
+    case FormatKind::kRoot8:
+      return visitor(std::type_identity<Root8>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }
