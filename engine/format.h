@@ -53,10 +53,14 @@ enum class FormatKind {
   kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
   kScale16,        // 4 B: fp32 master, value = nearest positive fp16
   kTrits,          // 0.2 B: packed trits alone, value = master = trit
+  kSplit24,        // 3 B: value = bf16, master = bf16 + int8 correction
+  kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
+  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a bf16 scale
+  kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
   kScalar,         // 0 B: moments only, one mean for the tensor
   kFactored,       // 0 B: moments only, row means and column means
 };
-inline constexpr int kFormatCount = 9;
+inline constexpr int kFormatCount = 13;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -66,7 +70,8 @@ enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  // Of updates; of everything written where value and master are the same (bf16, trits).
+  // Of updates; of everything written where value and master are the same (bf16, trits, moments).
+  // Ignored by fp32 masters and split32.
   Rounding rounding = Rounding::kStochastic;
   FlipPolicy flips;  // ternary; latent8 uses its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
