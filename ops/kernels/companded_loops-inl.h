@@ -23,9 +23,9 @@ struct SoftsignCurve {
   static constexpr bool kSigned = true;
 
   static float share(float code) { return code / (254.0f - code); }
-  // z = 2 r / (1 + r) with r = magnitude / scale; the halves keep the sum finite.
+  // z = 2 r / (1 + r) with r = magnitude / scale; in this order nothing overflows.
   static float guess(float magnitude, float scale) {
-    return 127.0f * magnitude / (0.5f * scale + 0.5f * magnitude);
+    return 127.0f * (magnitude / (0.5f * scale + 0.5f * magnitude));
   }
 };
 
