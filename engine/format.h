@@ -48,8 +48,14 @@ enum class FormatKind {
   kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
   kScale16,        // 4 B: fp32 master, value = nearest positive fp16
   kTrits,          // 0.2 B: packed trits alone, value = master = trit
+  kLatent6,        // 0.75 B: trit and accumulator in 6 bits
+  kLatent5,        // 0.625 B: the same in 5 bits
+  kLatent4,        // 0.5 B: the same in 4 bits
+  kInt8,           // 1.06 B: int8 codes, a bf16 scale for every 32
+  kInt4,           // 0.56 B: the same with 4 bits
+  kFp8,            // 1.006 B: e4m3, a bf16 scale for every block
 };
-inline constexpr int kFormatCount = 7;
+inline constexpr int kFormatCount = 13;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -59,9 +65,10 @@ enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  // Of updates; of everything written where value and master are the same (bf16, trits).
+  // Of updates; of everything written where value and master are the same (bf16, trits,
+  // int8, int4, fp8).
   Rounding rounding = Rounding::kStochastic;
-  FlipPolicy flips;  // ternary; latent8 uses its hysteresis alone
+  FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
 
   // The value is a bare trit and wants a trained scale parameter beside it.
@@ -70,6 +77,9 @@ struct FormatSpec {
       case FormatKind::kTernary:
       case FormatKind::kLatent8:
       case FormatKind::kTrits:
+      case FormatKind::kLatent6:
+      case FormatKind::kLatent5:
+      case FormatKind::kLatent4:
         return true;
       default:
         return false;
@@ -113,6 +123,10 @@ concept Format = std::movable<F> &&
   { readable.planes() } -> std::same_as<std::vector<Plane>>;
   readable.decode_value(block, out);
   readable.decode_master(block, out);
+  // The magnitude below which an update of an element, while no other changes, is surely lost: the
+  // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
+  // shorter of the two steps), 0 where chance carries every update. Ends of the range do not count.
+  readable.dead_zone(block, out);
   // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
   format.encode(block, in, key);
   { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;

@@ -18,6 +18,12 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kTernaryMaster, "ternary_master"},
     {FormatKind::kScale16, "scale16"},
     {FormatKind::kTrits, "trits"},
+    {FormatKind::kLatent6, "latent6"},
+    {FormatKind::kLatent5, "latent5"},
+    {FormatKind::kLatent4, "latent4"},
+    {FormatKind::kInt8, "int8"},
+    {FormatKind::kInt4, "int4"},
+    {FormatKind::kFp8, "fp8"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
 
@@ -39,6 +45,18 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<Scale16>{});
     case FormatKind::kTrits:
       return visitor(std::type_identity<Trits>{});
+    case FormatKind::kLatent6:
+      return visitor(std::type_identity<LatentPacked<6>>{});
+    case FormatKind::kLatent5:
+      return visitor(std::type_identity<LatentPacked<5>>{});
+    case FormatKind::kLatent4:
+      return visitor(std::type_identity<LatentPacked<4>>{});
+    case FormatKind::kInt8:
+      return visitor(std::type_identity<IntegerGroup<8>>{});
+    case FormatKind::kInt4:
+      return visitor(std::type_identity<IntegerGroup<4>>{});
+    case FormatKind::kFp8:
+      return visitor(std::type_identity<Fp8>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }

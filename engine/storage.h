@@ -9,7 +9,10 @@
 #include "engine/format.h"
 #include "engine/formats/bf16.h"
 #include "engine/formats/fp32.h"
+#include "engine/formats/fp8.h"
+#include "engine/formats/integer_group.h"
 #include "engine/formats/latent8.h"
+#include "engine/formats/latent_packed.h"
 #include "engine/formats/scale16.h"
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
@@ -39,6 +42,9 @@ class Storage {
   void decode_master(const Block& block, float* out) const {
     std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
   }
+  void dead_zone(const Block& block, float* out) const {
+    std::visit([&](const auto& format) { format.dead_zone(block, out); }, format_);
+  }
   void encode(const Block& block, const float* master, const RandomKey& key) {
     std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
   }
@@ -58,7 +64,9 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
 
  private:
-  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits>;
+  using Variant =
+      std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, LatentPacked<6>,
+                   LatentPacked<5>, LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8>;
   static_assert(std::variant_size_v<Variant> == kFormatCount);
 
   FormatSpec spec_;

@@ -184,7 +184,11 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
   const bool adamw = update.rule.kind == RuleKind::kAdamw;
   const bool sgd = update.rule.kind == RuleKind::kSgd;
   const bool ternary = format.kind == FormatKind::kTernary;
-  if (key == "rounding") return format.wants_scale() || format.kind == FormatKind::kBf16;
+  if (key == "rounding") {
+    return format.wants_scale() || format.kind == FormatKind::kBf16 ||
+           format.kind == FormatKind::kInt8 || format.kind == FormatKind::kInt4 ||
+           format.kind == FormatKind::kFp8;
+  }
   if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
   if (key == "hysteresis") {
     return format.wants_scale() && format.kind != FormatKind::kTrits &&

@@ -11,8 +11,11 @@ namespace tritgrad::test {
 namespace {
 
 constexpr FormatKind kAllFormats[] = {
-    FormatKind::kFp32,          FormatKind::kBf16,    FormatKind::kTernary, FormatKind::kLatent8,
-    FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kTrits};
+    FormatKind::kFp32,    FormatKind::kBf16,          FormatKind::kTernary,
+    FormatKind::kLatent8, FormatKind::kTernaryMaster, FormatKind::kScale16,
+    FormatKind::kTrits,   FormatKind::kLatent6,       FormatKind::kLatent5,
+    FormatKind::kLatent4, FormatKind::kInt8,          FormatKind::kInt4,
+    FormatKind::kFp8};
 
 FormatSpec spec_of(FormatKind kind) {
   FormatSpec spec;
@@ -43,6 +46,19 @@ double half_step(FormatKind kind, double x) {
       return 0.5 / 85.0 * (1.0 + 1e-4);
     case FormatKind::kTrits:
       return 0.5;
+    case FormatKind::kLatent6:
+      return 0.5 / 21.0 * (1.0 + 1e-4);
+    case FormatKind::kLatent5:
+      return 0.5 / 9.0 * (1.0 + 1e-4);
+    case FormatKind::kLatent4:  // its masters end at 7 / 5
+      return std::max(0.5 / 5.0, std::abs(x) - 7.0 / 5.0) * (1.0 + 1e-4);
+    // Scales are at most 1.49 / top code, rounded by 2^-8; quotients in fp32 err by 2^-24 at a tie.
+    case FormatKind::kInt8:
+      return 0.5 * 1.49 / 127.0 * (1.0 + 0x1p-8) * (1.0 + 1e-4);
+    case FormatKind::kInt4:
+      return 0.5 * 1.49 / 7.0 * (1.0 + 0x1p-8) * (1.0 + 1e-4);
+    case FormatKind::kFp8:  // 4 significant bits: half a place is 1/16 at most; subnormals of 2^-9
+      return std::max(std::abs(x) / 16.0, 0x1p-10 * 1.49 / 448.0 * (1.0 + 0x1p-8)) * (1.0 + 1e-4);
     default:
       return 0.0;
   }
@@ -123,6 +139,13 @@ TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   CHECK(bytes(FormatKind::kLatent8) == 1.0);
   CHECK(bytes(FormatKind::kTernary) == doctest::Approx(1.0 + 157.0 / 784.0));
   CHECK(bytes(FormatKind::kTrits) == doctest::Approx(157.0 / 784.0));
+  CHECK(bytes(FormatKind::kLatent6) == 0.75);
+  CHECK(bytes(FormatKind::kLatent5) == 0.625);
+  CHECK(bytes(FormatKind::kLatent4) == 0.5);
+  // A row of 784 has 25 groups of 32 and 3 blocks of 320.
+  CHECK(bytes(FormatKind::kInt8) == (784.0 + 2.0 * 25.0) / 784.0);
+  CHECK(bytes(FormatKind::kInt4) == (392.0 + 2.0 * 25.0) / 784.0);
+  CHECK(bytes(FormatKind::kFp8) == (784.0 + 2.0 * 3.0) / 784.0);
   CHECK(bytes(FormatKind::kTernaryMaster) == doctest::Approx(4.0).epsilon(1e-4));
 }
 
@@ -268,7 +291,7 @@ TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest"
   CHECK_THROWS_WITH_AS(
       parse_format("ternery"),
       "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
-      "latent8, ternary_master, scale16, trits",
+      "latent8, ternary_master, scale16, trits, latent6, latent5, latent4, int8, int4, fp8",
       Error);
 }
 

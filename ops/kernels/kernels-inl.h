@@ -10,6 +10,7 @@
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
+#include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 
 #define TRITGRAD_QUOTE(text) #text
@@ -27,6 +28,12 @@ const KernelTable kKernels = {
     .latent_to_float = latent_to_float,
     .bf16_to_float = bf16_to_float,
     .float_to_bf16 = float_to_bf16,
+    .pack_codes = pack_codes,
+    .unpack_codes = unpack_codes,
+    .encode_groups = encode_groups,
+    .decode_groups = decode_groups,
+    .encode_fp8 = encode_fp8,
+    .decode_fp8 = decode_fp8,
     .descend = descend,
     .quantize_levels = quantize_levels,
     .accumulate_ternary = accumulate_ternary,

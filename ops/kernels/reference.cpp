@@ -7,6 +7,9 @@
 
 #include "ops/kernels/targets.h"
 
+#define TRITGRAD_TARGET reference
+#include "ops/kernels/lowbit_loops-inl.h"
+
 namespace tritgrad {
 namespace reference {
 
@@ -104,9 +107,9 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
   return counts;
 }
 
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
-                             std::int64_t n) {
-  const FlipPolicy policy{.threshold = 42,
+FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
+                             int hysteresis, std::int64_t n) {
+  const FlipPolicy policy{.threshold = threshold,
                           .on_flip = OnFlip::kCarry,
                           .transition = Transition::kStepOneTrit,
                           .hysteresis = hysteresis};
@@ -162,6 +165,12 @@ const KernelTable kReferenceKernels = {
     .latent_to_float = reference::latent_to_float,
     .bf16_to_float = reference::bf16_to_float,
     .float_to_bf16 = reference::float_to_bf16,
+    .pack_codes = reference::pack_codes,
+    .unpack_codes = reference::unpack_codes,
+    .encode_groups = reference::encode_groups,
+    .decode_groups = reference::decode_groups,
+    .encode_fp8 = reference::encode_fp8,
+    .decode_fp8 = reference::decode_fp8,
     .descend = reference::descend,
     .quantize_levels = reference::quantize_levels,
     .accumulate_ternary = reference::accumulate_ternary,
