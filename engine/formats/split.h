@@ -64,6 +64,17 @@ class SplitFloat {
     }
   }
 
+  // Half a unit of the correction. (The master is an fp32 number too: of split32, an update twice
+  // as large may still be lost in the subtraction.)
+  void dead_zone(const Block& block, float* out) const {
+    const std::uint16_t* value = value_at(block);
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      const int exponent = std::max(1, value[i] >> 7 & 0xFF);
+      const float half_unit = std::ldexp(1.0f, exponent - 135);
+      out[i] = stochastic_ ? 0.0f : 0.5f * half_unit / (kIsWide ? 32767.0f : 127.0f);
+    }
+  }
+
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if constexpr (kIsWide) {
       kernels().encode_split16(value_at(block), correction_at(block), master, block.n);
