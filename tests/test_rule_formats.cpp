@@ -23,7 +23,7 @@ constexpr FormatKind kSquares[] = {FormatKind::kFp32, FormatKind::kBf16, FormatK
                                    FormatKind::kScalar, FormatKind::kFactored};
 
 const Shape kShape{13, 29};
-constexpr int kSteps = 150;
+constexpr int kSteps = 300;
 
 GroupSpec group_of(RuleKind rule) {
   GroupSpec group;
@@ -128,6 +128,7 @@ TEST_CASE("rules x formats: eco on every format without a residual") {
             CAPTURE(std::string(format_name(kind)));
             CAPTURE(std::string(format_name(m)));
             CAPTURE(static_cast<int>(form));
+            CAPTURE(static_cast<int>(rounding));
             GroupSpec group = group_of(rule);
             group.rule.momentum = group.rule.beta1 = 0.3;
             group.rule.dampening = 0.3;
