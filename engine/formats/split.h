@@ -28,7 +28,7 @@
 namespace tritgrad {
 
 template <typename Correction>
-class Split {
+class SplitNumber {
   static_assert(std::is_same_v<Correction, std::int8_t> ||
                 std::is_same_v<Correction, std::int16_t>);
   static constexpr bool kIsWide = sizeof(Correction) == 2;
@@ -41,7 +41,7 @@ class Split {
              false}};
   }
 
-  Split(const FormatSpec& spec, const Shape& shape, Category value_category)
+  SplitNumber(const FormatSpec& spec, const Shape& shape, Category value_category)
       : specs_(plane_specs(spec, shape, value_category)),
         cols_(shape.cols()),
         stochastic_(!kIsWide && spec.rounding == Rounding::kStochastic),
@@ -100,8 +100,8 @@ class Split {
   Buffer correction_;
 };
 
-using Split24 = Split<std::int8_t>;
-using Split32 = Split<std::int16_t>;
+using Split24 = SplitNumber<std::int8_t>;
+using Split32 = SplitNumber<std::int16_t>;
 static_assert(Format<Split24>);
 static_assert(Format<Split32>);
 
