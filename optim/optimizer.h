@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,11 +46,12 @@ struct StatePlane {
   std::span<std::byte> bytes;
 };
 
-// How far the updates of a parameter can reach on its grid.
+// How far the updates of a parameter reach on its grid. Residuals in the weight and chance carry
+// every update; rounding to nearest alone loses what is below half a step.
 struct Reach {
   const Parameter* parameter;
-  double update;   // the largest |lr * direction| seen since the last report
-  double movable;  // share of elements that such an update moves
+  double update;   // the largest |lr * direction| in every 16th step since the last report
+  double movable;  // share of elements that an update of this size can move
 };
 
 class Optimizer {
@@ -84,7 +86,7 @@ class Optimizer {
   FlipCounts take_flips();
   // Updates left out because of a gradient that was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the updates since the last call; parameters without an update yet are left out.
+  // Of the updates since the last call; parameters that were not watched meanwhile are left out.
   std::vector<Reach> take_reach();
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.

@@ -308,9 +308,7 @@ TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest"
   for (FormatKind kind : kAllFormats) CHECK(parse_format(format_name(kind)) == kind);
   CHECK_THROWS_WITH_AS(
       parse_format("ternery"),
-      "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, latent8, "
-      "ternary_master, scale16, trits, split24, split32, companded8, root8, latent6, latent5, "
-      "latent4, int8, int4, fp8, scalar, factored",
+      "unknown format 'ternery'; did you mean 'ternary'?",
       Error);
 }
 

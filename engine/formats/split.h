@@ -28,7 +28,7 @@
 namespace tritgrad {
 
 template <typename Correction>
-class SplitFloat {
+class SplitNumber {
   static_assert(std::is_same_v<Correction, std::int8_t> ||
                 std::is_same_v<Correction, std::int16_t>);
   static constexpr bool kIsWide = sizeof(Correction) == 2;
@@ -41,7 +41,7 @@ class SplitFloat {
              false}};
   }
 
-  SplitFloat(const FormatSpec& spec, const Shape& shape, Category value_category)
+  SplitNumber(const FormatSpec& spec, const Shape& shape, Category value_category)
       : specs_(plane_specs(spec, shape, value_category)),
         cols_(shape.cols()),
         stochastic_(!kIsWide && spec.rounding == Rounding::kStochastic),
@@ -111,8 +111,8 @@ class SplitFloat {
   Buffer correction_;
 };
 
-using Split24 = SplitFloat<std::int8_t>;
-using Split32 = SplitFloat<std::int16_t>;
+using Split24 = SplitNumber<std::int8_t>;
+using Split32 = SplitNumber<std::int16_t>;
 static_assert(Format<Split24>);
 static_assert(Format<Split32>);
 
