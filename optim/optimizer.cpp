@@ -101,20 +101,14 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
   for (Parameter& parameter : store) {
     if (!parameter.spec().trainable()) continue;
     const Shape& shape = parameter.shape();
-    const GroupSpec group = group_of(parameter.spec());
+    State& state = states_.emplace_back();
+    state.parameter = &parameter;
+    state.group = group_of(parameter.spec());
+    const GroupSpec& group = state.group;
     if (group.eco != EcoForm::kOff) check_eco(group.rule, parameter.spec().format);
-    std::unique_ptr<Rule> rule = make_rule(group.rule);
-    const Runs runs(shape, rule->run_limit());
-    State& state = states_.emplace_back(State{&parameter,
-                                              group,
-                                              initial_size(parameter.spec().initial),
-                                              std::move(rule),
-                                              runs,
-                                              {},
-                                              {},
-                                              {},
-                                              {},
-                                              {}});
+    state.initial_size = initial_size(parameter.spec().initial);
+    state.rule = make_rule(group.rule);
+    state.runs = Runs(shape, state.rule->run_limit());
     state.moment_specs = state.rule->moments();
     for (const MomentSpec& moment : state.moment_specs) {
       state.moments.emplace_back(group.format_of(moment), shape, Category::kMoments);

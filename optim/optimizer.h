@@ -96,17 +96,17 @@ class Optimizer {
 
  private:
   struct State {
-    Parameter* parameter;
+    Parameter* parameter = nullptr;
     GroupSpec group;
-    double initial_size;  // root mean square of the master at the start
+    double initial_size = 0.0;  // root mean square of the master at the start
     std::unique_ptr<Rule> rule;
-    Runs runs;
+    Runs runs{Shape{0}, kBlock};
     std::vector<MomentSpec> moment_specs;
     std::vector<Storage> moments;
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    Buffer updates;      // I64: updates so far, t of the rule; empty for rules without memory
-    double reach = 0.0;  // largest |lr * direction| since take_reach()
+    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
+    std::optional<double> reach;  // largest |lr * direction| since take_reach()
   };
   // One update of one parameter, while it is under way.
   struct Update {
