@@ -30,6 +30,11 @@ struct AdamwConstants {
   float weight_decay;  // decoupled
 };
 
+struct LionConstants {
+  float beta1, beta2;
+  float one_minus_beta1, one_minus_beta2;
+};
+
 // One product C[m x n] = op(A)[m x k] op(B)[k x n] (+ C), row-major with leading dimensions.
 struct GemmShape {
   std::int64_t m, n, k;
@@ -150,7 +155,32 @@ struct KernelTable {
   void (*adamw)(float* direction, float* m, float* v, const float* grad, const float* master,
                 const AdamwConstants& constants, std::int64_t n);
 
+  // No two arrays overlap.
+  // out[i] += factor * x[i]
+  void (*add_scaled)(float* out, const float* x, float factor, std::int64_t n);
+  // m <- momentum m + fresh g; direction = m, or g + momentum m with nesterov.
+  void (*sgd)(float* direction, float* m, const float* grad, float momentum, float fresh,
+              bool nesterov, std::int64_t n);
+  // direction = sign(g); 0 for zeros, infinities and NaN.
+  void (*sign)(float* direction, const float* grad, std::int64_t n);
+  // direction = sign(beta1 m + (1 - beta1) g), as above; m <- beta2 m + (1 - beta2) g.
+  void (*lion)(float* direction, float* m, const float* grad, const LionConstants& constants,
+               std::int64_t n);
+  // direction = g / sqrt(v inverse_bias), 0 where that root is not positive; then v <- beta v + (1
+  // - beta) g^2.
+  void (*normalized)(float* direction, float* v, const float* grad, float beta,
+                     float one_minus_beta, float inverse_bias, std::int64_t n);
+  // gain = d direction / d m of adamw, with v after the update.
+  void (*adam_gain)(float* gain, const float* v, float inverse_bias1, float inverse_bias2,
+                    float eps, std::int64_t n);
+  // momentum <- rescale (momentum + alpha (wanted - stored) / gain)
+  void (*carry_error)(float* momentum, const float* wanted, const float* stored, const float* gain,
+                      float alpha, float rescale, std::int64_t n);
+
   // ---- reductions ------------------------------------------------------------------------------
+  bool (*all_finite)(const float* x, std::int64_t n);
+  // Largest magnitude; NaN counts as larger than everything. 0 for n = 0.
+  float (*max_abs)(const float* x, std::int64_t n);
   // Sum of squares in double; element i goes to lane i % 16, lanes are added in order at the end.
   double (*sum_of_squares)(const float* x, std::int64_t n);
 };

@@ -44,7 +44,6 @@ void decode_masters(const Storage& storage, const Run& run, float* out) {
   });
 }
 
-// In double: of finite floats it is finite.
 double squared_norm(const Parameter& parameter) {
   return parallel_sum(
       parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
@@ -56,6 +55,20 @@ double squared_norm(const Parameter& parameter) {
         }
         return sum;
       });
+}
+
+bool gradient_is_finite(const Parameter& parameter) {
+  const double bad = parallel_sum(
+      parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+        std::array<float, kMaxRun> scratch;
+        bool finite = true;
+        for (std::int64_t first = begin; first < end; first += kMaxRun) {
+          const std::int64_t n = std::min(kMaxRun, end - first);
+          finite &= kernels().all_finite(parameter.read_gradient(first, n, scratch.data()), n);
+        }
+        return finite ? 0.0 : 1.0;
+      });
+  return bad == 0.0;
 }
 
 // Share of the elements that an update of this size can move.
@@ -72,12 +85,6 @@ double movable_share(const Parameter& parameter, double update) {
     return static_cast<double>(count);
   });
   return movable / static_cast<double>(std::max<std::int64_t>(1, shape.size()));
-}
-
-float largest_magnitude(const float* x, std::int64_t n) {
-  float largest = 0.0f;
-  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
-  return largest;
 }
 
 }  // namespace
@@ -158,7 +165,7 @@ const float* Optimizer::read_gradient(const State& state, std::int64_t first, st
 void Optimizer::step(Parameter& parameter) {
   if (!parameter.spec().trainable() || !parameter.has_gradient()) return;
   State& state = find(parameter);
-  if (!std::isfinite(squared_norm(parameter))) {
+  if (!gradient_is_finite(parameter)) {
     check(on_non_finite_ == NonFinite::kSkip, "step ", steps_done_ + 1, ": the gradient of '",
           parameter.name(),
           "' is not finite; the parameter was not changed; lower the learning "
@@ -219,7 +226,9 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, Run
   const bool eco = state.group.eco != EcoForm::kOff;
   if (eco) block.gain = scratch.gain.data();
   const Rule::WeightReading reading = state.rule->weight_reading();
-  if (reading == Rule::WeightReading::kMaster || eco) {
+  if (storage.fp32_data() != nullptr) {
+    block.weight = storage.fp32_data() + first;
+  } else if (reading == Rule::WeightReading::kMaster || eco) {
     decode_masters(storage, run, scratch.weight.data());
   } else if (reading == Rule::WeightReading::kValue) {
     for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
@@ -234,8 +243,9 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, Run
 
   state.rule->direct(block);
 
-  if (update.watch)
-    result.peak = std::max(result.peak, largest_magnitude(block.direction, block.n));
+  if (update.watch) {
+    result.peak = std::max(result.peak, kernels().max_abs(block.direction, block.n));
+  }
   for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
     result.flips += eco ? descend_with_eco(storage, update, b, scratch.weight.data() + offset,
                                            block.direction + offset, block.gain + offset,
@@ -269,14 +279,14 @@ FlipCounts Optimizer::descend_with_eco(Storage& storage, const Update& update, c
   }
   storage.encode(block, wanted.data(), update.descent.key);
   storage.decode_master(block, after.data());
-  FlipCounts flips;
-  for (std::int64_t i = 0; i < block.n; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const float error = wanted[at] - after[at];
-    momentum[i] = update.eco.rescale * (momentum[i] + update.eco.alpha * error / gain[i]);
-    flips.flips += ternary && weight[i] != after[at];
+  kernels().carry_error(momentum, wanted.data(), after.data(), gain, update.eco.alpha,
+                        update.eco.rescale, block.n);
+  FlipCounts counts;
+  if (!ternary) return counts;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
+    counts.flips += weight[i] != after[i];
   }
-  return flips;
+  return counts;
 }
 
 void Optimizer::step() {

@@ -12,6 +12,7 @@
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
+#include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split_loops-inl.h"
 
@@ -49,6 +50,15 @@ const KernelTable kKernels = {
     .accumulate_ternary = accumulate_ternary,
     .accumulate_latent = accumulate_latent,
     .adamw = adamw,
+    .add_scaled = add_scaled,
+    .sgd = sgd,
+    .sign = sign,
+    .lion = lion,
+    .normalized = normalized,
+    .adam_gain = adam_gain,
+    .carry_error = carry_error,
+    .all_finite = all_finite,
+    .max_abs = max_abs,
     .sum_of_squares = sum_of_squares,
 };
 

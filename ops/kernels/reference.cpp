@@ -11,6 +11,7 @@
 #define TRITGRAD_TARGET reference
 #include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
+#include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
 
 namespace tritgrad {
@@ -187,6 +188,15 @@ const KernelTable kReferenceKernels = {
     .accumulate_ternary = reference::accumulate_ternary,
     .accumulate_latent = reference::accumulate_latent,
     .adamw = reference::adamw,
+    .add_scaled = reference::add_scaled,
+    .sgd = reference::sgd,
+    .sign = reference::sign,
+    .lion = reference::lion,
+    .normalized = reference::normalized,
+    .adam_gain = reference::adam_gain,
+    .carry_error = reference::carry_error,
+    .all_finite = reference::all_finite,
+    .max_abs = reference::max_abs,
     .sum_of_squares = reference::sum_of_squares,
 };
 

@@ -8,6 +8,7 @@
 // weight_decay * master.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -48,17 +49,14 @@ class Adam : public Rule {
     const float* grad = b.grad;
     std::array<float, kBlock> decayed;
     if (coupled()) {
-      const float decay = static_cast<float>(spec_.weight_decay);
-      float* sum = decayed.data();
-      for (std::int64_t i = 0; i < b.n; ++i) sum[i] = b.grad[i] + decay * b.weight[i];
-      grad = sum;
+      std::copy_n(b.grad, b.n, decayed.data());
+      kernels().add_scaled(decayed.data(), b.weight, static_cast<float>(spec_.weight_decay), b.n);
+      grad = decayed.data();
     }
     kernels().adamw(b.direction, b.moments[0], b.moments[1], grad, b.weight, constants_, b.n);
     if (b.gain == nullptr) return;
-    for (std::int64_t i = 0; i < b.n; ++i) {
-      const float root = std::sqrt(b.moments[1][i] * constants_.inverse_bias2);
-      b.gain[i] = constants_.inverse_bias1 / (root + constants_.eps);
-    }
+    kernels().adam_gain(b.gain, b.moments[1], constants_.inverse_bias1, constants_.inverse_bias2,
+                        constants_.eps, b.n);
   }
 
  private:

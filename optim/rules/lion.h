@@ -6,6 +6,7 @@
 // The magnitude of m is lost in the sign, so no rounding error can be carried in it (ECO).
 #pragma once
 
+#include "engine/kernel_table.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -13,10 +14,10 @@ namespace tritgrad {
 class Lion : public Rule {
  public:
   explicit Lion(const RuleSpec& spec)
-      : beta1_(static_cast<float>(spec.beta1)),
-        beta2_(static_cast<float>(spec.beta2)),
-        fresh1_(static_cast<float>(1.0 - spec.beta1)),
-        fresh2_(static_cast<float>(1.0 - spec.beta2)),
+      : constants_{.beta1 = static_cast<float>(spec.beta1),
+                   .beta2 = static_cast<float>(spec.beta2),
+                   .one_minus_beta1 = static_cast<float>(1.0 - spec.beta1),
+                   .one_minus_beta2 = static_cast<float>(1.0 - spec.beta2)},
         weight_decay_(static_cast<float>(spec.weight_decay)) {}
 
   std::vector<MomentSpec> moments() const override { return {{"m", false}}; }
@@ -25,20 +26,12 @@ class Lion : public Rule {
   }
 
   void direct(const RuleBlock& b) const override {
-    float* m = b.moments[0];
-    for (std::int64_t i = 0; i < b.n; ++i) {
-      const float ahead = beta1_ * m[i] + fresh1_ * b.grad[i];
-      b.direction[i] = static_cast<float>((ahead > 0.0f) - (ahead < 0.0f));
-      m[i] = beta2_ * m[i] + fresh2_ * b.grad[i];
-    }
-    if (weight_decay_ > 0.0f) {
-      for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] += weight_decay_ * b.weight[i];
-    }
+    kernels().lion(b.direction, b.moments[0], b.grad, constants_, b.n);
+    if (weight_decay_ > 0.0f) kernels().add_scaled(b.direction, b.weight, weight_decay_, b.n);
   }
 
  private:
-  float beta1_, beta2_;
-  float fresh1_, fresh2_;
+  LionConstants constants_;
   float weight_decay_;
 };
 

@@ -9,8 +9,6 @@
 // (latent8, or ternary with carry) this trains without any per-element moment.
 #pragma once
 
-#include <cmath>
-
 #include "optim/rule.h"
 #include "optim/rules/adam.h"
 
@@ -28,13 +26,7 @@ class Normalized : public Rule {
 
   void direct(const RuleBlock& b) const override {
     const float beta = static_cast<float>(beta_), fresh = static_cast<float>(1.0 - beta_);
-    float* v = b.moments[0];
-    for (std::int64_t i = 0; i < b.n; ++i) {
-      const float g = b.grad[i];
-      const float root = std::sqrt(v[i] * inverse_bias_);
-      b.direction[i] = root > 0.0f ? g / root : 0.0f;
-      v[i] = beta * v[i] + (fresh * g) * g;
-    }
+    kernels().normalized(b.direction, b.moments[0], b.grad, beta, fresh, inverse_bias_, b.n);
   }
 
  private:

@@ -10,6 +10,10 @@
 // Without momentum no moment exists.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
+#include "engine/kernel_table.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -32,16 +36,20 @@ class Sgd : public Rule {
   double momentum() const override { return static_cast<double>(momentum_); }
 
   void direct(const RuleBlock& b) const override {
-    for (std::int64_t i = 0; i < b.n; ++i) {
-      const float decay = weight_decay_ > 0.0f ? weight_decay_ * b.weight[i] : 0.0f;
-      const float g = coupled_ ? b.grad[i] + decay : b.grad[i];
-      float direction = g;
-      if (momentum_ > 0.0f) {
-        float& m = b.moments[0][i];
-        m = momentum_ * m + fresh_ * g;
-        direction = nesterov_ ? g + momentum_ * m : m;
-      }
-      b.direction[i] = coupled_ ? direction : direction + decay;
+    const float* grad = b.grad;
+    std::array<float, kBlock> decayed;
+    if (coupled_ && weight_decay_ > 0.0f) {
+      std::copy_n(b.grad, b.n, decayed.data());
+      kernels().add_scaled(decayed.data(), b.weight, weight_decay_, b.n);
+      grad = decayed.data();
+    }
+    if (momentum_ > 0.0f) {
+      kernels().sgd(b.direction, b.moments[0], grad, momentum_, fresh_, nesterov_, b.n);
+    } else {
+      std::copy_n(grad, b.n, b.direction);
+    }
+    if (!coupled_ && weight_decay_ > 0.0f) {
+      kernels().add_scaled(b.direction, b.weight, weight_decay_, b.n);
     }
     if (b.gain != nullptr) std::fill_n(b.gain, b.n, nesterov_ ? momentum_ : 1.0f);
   }

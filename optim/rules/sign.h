@@ -9,8 +9,9 @@
 // zero.
 #pragma once
 
-#include <limits>
+#include <array>
 
+#include "engine/kernel_table.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -24,19 +25,14 @@ class Sign : public Rule {
   }
 
   void direct(const RuleBlock& b) const override {
-    for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] = vote(b.grad[i]);
-    if (decay_ > 0.0f) {
-      for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] += decay_ * vote(b.weight[i]);
-    }
+    kernels().sign(b.direction, b.grad, b.n);
+    if (decay_ == 0.0f) return;
+    std::array<float, kBlock> pull;
+    kernels().sign(pull.data(), b.weight, b.n);
+    kernels().add_scaled(b.direction, pull.data(), decay_, b.n);
   }
 
  private:
-  // Comparisons with NaN are false, so NaN gives 0 as infinities do.
-  static float vote(float x) {
-    constexpr float kMax = std::numeric_limits<float>::max();
-    return static_cast<float>((x > 0.0f && x <= kMax) - (x < 0.0f && x >= -kMax));
-  }
-
   float decay_;
 };
 
