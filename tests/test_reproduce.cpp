@@ -1,0 +1,254 @@
+// The study as pictures, tables and sentences, on a few epochs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "engine/builtin_data.h"
+#include "engine/parallel.h"
+#include "tests/markup_balance.h"
+#include "tests/support_files.h"
+#include "tools/reproduce/claims.h"
+#include "tools/reproduce/study_charts.h"
+#include "tools/reproduce/study_csv.h"
+#include "tools/reproduce/study_page.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr int kEpochs = 20;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// All runs, once for all test cases.
+const StudyResults& small_study() {
+  static const StudyResults results = [] {
+    StudyResults made = run_study(study_figures(), {.epochs = kEpochs, .seeds = 2, .quiet = true});
+    made.costs = measure_costs({1000, 10000}, 7);
+    return made;
+  }();
+  return results;
+}
+
+std::vector<std::vector<std::string>> cells_of(const std::string& csv) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    rows.emplace_back();
+    std::istringstream fields(line);
+    for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
+  }
+  return rows;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Results in which every curve says the same, for sentences about numbers of one's own.
+StudyResults made_up(double end_loss) {
+  StudyResults results{{.epochs = 4, .seeds = 3, .quiet = true}, study_figures(), {}, {}, 0.0};
+  Curve curve{{1.0, 0.5, 0.6, end_loss}, {}};
+  curve.numbers = measure_curve(curve.epoch_loss, {});
+  for (const Variant& variant : all_variants(results.figures)) {
+    results.curves[variant_key(variant)] = {curve, curve, curve};
+  }
+  return results;
+}
+
+void set_end(StudyResults& results, const Variant& variant, double loss) {
+  for (Curve& curve : results.curves.at(variant_key(variant))) curve.numbers.end_loss = loss;
+}
+
+}  // namespace
+
+TEST_CASE("reproduce: curves have one loss for each epoch and are the same for any threads") {
+  const Variant variant{"iris", Form::kStudy, 0.1, 4};
+  const Dataset dataset = builtin_dataset("iris");
+  set_thread_count(1);
+  const Curve one = train_curve(dataset, variant, kEpochs, 2);
+  set_thread_count(0);
+  CHECK(one.epoch_loss.size() == kEpochs);
+  CHECK(one.epoch_loss == small_study().of(variant)[1].epoch_loss);
+  CHECK(one.epoch_loss != small_study().of(variant)[0].epoch_loss);
+  CHECK(one.epoch_loss.back() < one.epoch_loss.front());
+}
+
+TEST_CASE("reproduce: every variant is a run of its own") {
+  const std::vector<Variant> variants = all_variants(study_figures());
+  std::set<std::string> keys;
+  std::set<std::string> recipes;
+  for (const Variant& variant : variants) {
+    keys.insert(variant_key(variant));
+    recipes.insert(variant_recipe(variant).toml);
+  }
+  CHECK(keys.size() == variants.size());
+  CHECK(recipes.size() == variants.size());  // the name alone tells raw data and data sets apart
+  CHECK(small_study().curves.size() == variants.size());
+}
+
+TEST_CASE("reproduce: what a row keeps is counted by tensor") {
+  // 4-8-3: tensors of 32, 8, 24 and 3 elements; 1 % of each is one element.
+  CHECK(kept_share({"iris", Form::kStudy, 0.01, 4}) == doctest::Approx(4.0 / 67));
+  CHECK(kept_share({"iris", Form::kStudy, 0.1, 4}) == doctest::Approx((4.0 + 1 + 3 + 1) / 67));
+  CHECK(kept_share({"wdbc", Form::kCorrected, 1.0, 0}) == 1.0);
+}
+
+TEST_CASE("reproduce: a figure's CSV has a column for each variant and a row for each epoch") {
+  for (const StudyFigure& figure : study_figures()) {
+    CAPTURE(figure.number);
+    const auto rows = cells_of(figure_csv(figure, small_study()));
+    REQUIRE(rows.size() == 1 + kEpochs);
+    CHECK(rows[0][0] == "epoch");
+    std::set<std::string> expected;
+    for (const Variant& variant : all_variants({figure})) expected.insert(variant_key(variant));
+    CHECK(std::set<std::string>(rows[0].begin() + 1, rows[0].end()) == expected);
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      REQUIRE(rows[i].size() == rows[0].size());
+      CHECK(rows[i][0] == std::to_string(i));
+    }
+    const Variant& first = figure.panels[0].lines[0].variant;
+    const double loss = std::stod(rows[kEpochs][1]);
+    CHECK(loss == doctest::Approx(median_curve(small_study().of(first)).back()).epsilon(1e-8));
+  }
+}
+
+TEST_CASE("reproduce: the other CSV files") {
+  const auto files = study_csv_files(small_study());
+  std::set<std::string> names;
+  for (const auto& [name, text] : files) names.insert(name);
+  CHECK(names == std::set<std::string>{"figure3.csv", "figure4.csv", "figure5.csv", "figure6.csv",
+                                       "figure7.csv", "figure8.csv", "period.csv", "numbers.csv"});
+  const auto costs = cells_of(cost_csv(small_study().costs));
+  CHECK(costs[0] ==
+        std::vector<std::string>{"parameters", "rule", "bytes_per_parameter", "seconds_per_step"});
+  CHECK(costs.size() == 1 + 2 * 2);
+  CHECK(cells_of(period_csv(small_study())).size() == 1 + 10);
+  CHECK(cells_of(numbers_csv(small_study())).size() ==
+        1 + 2 * all_variants(study_figures()).size());
+}
+
+TEST_CASE("reproduce: a value that is not finite is an empty cell") {
+  StudyResults results = made_up(kNan);
+  for (auto& [key, curves] : results.curves) {
+    for (Curve& curve : curves) curve.epoch_loss.back() = kNan;
+  }
+  const std::string csv = figure_csv(results.figures[0], results);
+  CHECK(csv.ends_with("\n4,,,,,,,,,,,,\n"));
+  CHECK_FALSE(contains(render_study({}, results), "nan"));
+  CHECK(markup_error(render_study({}, results)) == "");
+}
+
+TEST_CASE("reproduce: bytes of state are formula and ledger alike") {
+  for (const CostPoint& point : small_study().costs) {
+    CAPTURE(point.rule);
+    CHECK(point.state_bytes == point.ledger_bytes);
+    CHECK(point.seconds_per_step > 0.0);
+    CHECK(point.repetitions == 7);
+  }
+  CHECK(small_study().costs[0].bytes_per_parameter() == doctest::Approx(8.0));
+  CHECK(small_study().costs[3].bytes_per_parameter() < 4.0);
+}
+
+TEST_CASE("reproduce: the page is well formed, complete and loads nothing") {
+  const std::string html = render_study({"tritgrad reproduce <x>", "a & b"}, small_study());
+  CHECK(markup_error(html) == "");
+  for (const char* part : {"<script", "<link", "<img", "src=", "href=", "url(", "@import"}) {
+    CHECK_FALSE(contains(html, part));
+  }
+  std::size_t charts = 0;
+  for (std::size_t at = 0; (at = html.find("<svg", at)) != std::string::npos; ++at) ++charts;
+  std::size_t panels = 2 + 2 + 2;  // density, period, cost
+  for (const StudyFigure& figure : study_figures()) panels += figure.panels.size();
+  CHECK(charts == panels);
+  CHECK(contains(html, "tritgrad reproduce &lt;x&gt;"));
+}
+
+TEST_CASE("reproduce: panels of one data set share their axis of losses") {
+  StudyResults results = made_up(0.25);
+  const StudyFigure& figure = results.figures[0];
+  const auto before = figure_charts(figure, results);
+  Curve& curve = results.curves.at(variant_key(figure.panels[1].lines[0].variant))[0];
+  curve.epoch_loss[0] = 1000.0;
+  const auto after = figure_charts(figure, results);
+  CHECK(before[0].svg != after[0].svg);  // the neighbour's loss moved its ticks
+  CHECK(before[2].svg == after[2].svg);
+}
+
+TEST_CASE("reproduce: verdicts need all seeds and a tenth of difference") {
+  const Sample reference{"b", {1.0, 1.0, 1.0}};
+  CHECK(compare_samples({"a", {2.0, 1.5, 1.2}}, reference) == Verdict::kHigher);
+  CHECK(compare_samples({"a", {0.5, 0.9, 0.1}}, reference) == Verdict::kLower);
+  CHECK(compare_samples({"a", {0.5, 0.4, 1.1}}, reference) == Verdict::kUnclear);
+  CHECK(compare_samples({"a", {1.05, 1.05, 1.05}}, reference) == Verdict::kUnclear);
+  CHECK(compare_samples({"a", {kNan, kNan, kNan}}, reference) == Verdict::kHigher);
+  CHECK(compare_samples(reference, {"a", {kNan, kNan, kNan}}) == Verdict::kLower);
+}
+
+TEST_CASE("reproduce: sentences follow their numbers") {
+  const Sample reference{"b", {0.02, 0.02, 0.02}};
+  CHECK(end_phrase({"a", {0.05, 0.05, 0.05}}, reference) ==
+        "a ends at 0.0500, 2.5 times that of b: worse in 3 of 3 seeds");
+  CHECK(end_phrase({"a", {0.01, 0.01, 0.01}}, reference) ==
+        "a ends at 0.0100, 0.50 times that of b: better in 3 of 3 seeds");
+  CHECK(end_phrase({"a", {0.05, 0.05, 0.01}}, reference) ==
+        "a ends at 0.0500, 2.5 times that of b: no clear difference, higher in 2 of 3 seeds");
+  CHECK(end_phrase({"a", {kNan, kNan, 0.01}}, reference) == "a does not stay finite");
+
+  StudyResults results = made_up(0.25);
+  const StudyFigure& figure = results.figures[0];
+  const std::string before = figure_claims(figure, results)[0];
+  CHECK(before ==
+        "Iris, correct form: no compression ends at a loss of 0.250; density 10 % ends at 0.250, "
+        "1.0 times that of no compression: no clear difference, higher in 0 of 3 seeds; density "
+        "1 % ends at 0.250, 1.0 times that of no compression: no clear difference, higher in 0 of "
+        "3 seeds.");
+  set_end(results, figure.panels[0].lines[2].variant, 0.5);
+  const std::string after = figure_claims(figure, results)[0];
+  CHECK(contains(after, "density 1 % ends at 0.500, 2.0 times that of no compression: worse in 3"));
+}
+
+TEST_CASE("reproduce: a period is found where there is one, and not in noise") {
+  std::vector<double> noise, periodic;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const double value = 1.0 + static_cast<double>(random_uniform({3, 1, 0}, i));
+    noise.push_back(value);
+    periodic.push_back(value * std::pow(0.9, static_cast<double>((i + 1) % 10)));
+  }
+  const PhaseRatio flat = phase_ratio(noise, 1), wave = phase_ratio(periodic, 1);
+  // The phases span 0.9^9 = 1 / 2.58. ln of the noise has a deviation of 0.20, the mean of a
+  // phase's 400 values 0.01; both ends may be off by five of them.
+  CHECK(wave.ratio == doctest::Approx(std::pow(0.9, -9)).epsilon(0.1));
+  CHECK(flat.ratio < 1.1);
+  CHECK(contains(period_sentence("x", {wave, wave}), "a period of ten stands out"));
+  CHECK(contains(period_sentence("x", {wave, flat}), "does not stand out"));
+  const std::vector<double> means = phase_means(periodic, 1, 10);
+  CHECK(std::max_element(means.begin(), means.end()) == means.begin());
+}
+
+TEST_CASE("reproduce: rises and roughness") {
+  CHECK(largest_rise({1.0, 0.5, 0.75, 0.7, 0.8}) == doctest::Approx(0.25));
+  CHECK(largest_rise({1.0, 0.5, kNan}) == 0.0);
+  // Second half of six: 4 -> 2 -> 4 -> 4 changes by ln 2, ln 2 and 0.
+  CHECK(roughness({9.0, 1.0, 4.0, 2.0, 4.0, 4.0}) == doctest::Approx(2.0 / 3.0 * std::log(2.0)));
+  CHECK(median({3.0, 1.0, 2.0}) == 2.0);
+  CHECK(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
+  CHECK(std::isinf(median({kNan, kNan, 1.0})));
+}
+
+TEST_CASE("reproduce: costs in words") {
+  std::vector<CostPoint> costs = {{1000, "Adam", 8000, 8000, 1e-3, 7},
+                                  {1000, "MicroAdam", 1000, 1000, 3e-3, 7}};
+  CHECK(
+      cost_claims(costs)[0] ==
+      "1.0 k parameters: Adam holds 8.00 bytes of state per parameter, MicroAdam 1.00, 8.00 times "
+      "less; a step takes 3.00 ms against 1.00 ms, 3.00 times as long. The bytes are those that "
+      "the ledger counted.");
+  costs[1].ledger_bytes = 999;
+  CHECK(contains(cost_claims(costs)[0], "The ledger counted 8000 and 999 bytes instead."));
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,201 @@
+#include "tools/reproduce/study_page.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/markup.h"
+#include "tools/numbers.h"
+#include "tools/report_style.h"
+#include "tools/reproduce/claims.h"
+#include "tools/reproduce/study_charts.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr const char* kTitle = "MicroAdam on Iris and Breast Cancer";
+
+std::string element(const char* tag, const std::string& text, const char* attributes = "") {
+  return fmt::format("<{}{}>{}</{}>\n", tag, attributes, escape_markup(text), tag);
+}
+
+std::string study_style() {
+  return "<style>.lead{max-width:56rem}.claims{max-width:60rem;padding-left:1.2rem}"
+         ".claims li{margin:.35rem 0}h3{font-size:1rem;margin:0 0 .25rem}"
+         "details.numbers{margin-top:1rem}details.numbers summary{font-size:.95rem;"
+         "font-weight:600}</style>\n";
+}
+
+std::string claims_list(const std::vector<std::string>& claims) {
+  std::string html = "<ul class=\"claims\">\n";
+  for (const std::string& claim : claims) html += element("li", claim);
+  return html + "</ul>\n";
+}
+
+std::string charts_grid(const std::vector<StudyChart>& charts) {
+  std::string html = "<div class=\"figures\">\n";
+  for (const StudyChart& chart : charts) {
+    html += "<figure>\n" + element("h3", chart.title) + chart.svg +
+            element("figcaption", chart.caption) + "</figure>\n";
+  }
+  return html + "</div>\n";
+}
+
+std::string row(const char* tag, const std::vector<std::string>& cells) {
+  std::string html = "<tr>";
+  for (const std::string& text : cells)
+    html += fmt::format("<{0}>{1}</{0}>", tag, escape_markup(text));
+  return html + "</tr>\n";
+}
+
+std::string number_row(const StudyPanel& panel, const StudyLine& line,
+                       const StudyResults& results) {
+  const auto text = [&](auto number_of) {
+    return sample_text(results.numbers(line.variant, number_of));
+  };
+  const auto period = [&](PhaseRatio CurveNumbers::*which) {
+    const auto ratio = [which](const CurveNumbers& n) { return (n.*which).ratio; };
+    const auto noise = [which](const CurveNumbers& n) { return (n.*which).control; };
+    return fmt::format("{} / {}", significant(median(results.numbers(line.variant, ratio)), 3),
+                       significant(median(results.numbers(line.variant, noise)), 3));
+  };
+  return fmt::format("<tr><th scope=\"row\">{}</th>",
+                     escape_markup(panel.title() + ": " + line.name)) +
+         row("td", {text([](const CurveNumbers& n) { return n.end_loss; }),
+                    text([](const CurveNumbers& n) { return n.largest_rise; }),
+                    text([](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
+                    period(&CurveNumbers::turn), period(&CurveNumbers::length),
+                    period(&CurveNumbers::loss),
+                    text([](const CurveNumbers& n) { return 100.0 * n.test_accuracy; })})
+             .substr(4);
+}
+
+std::string numbers_table(const StudyFigure& figure, const StudyResults& results) {
+  std::string html =
+      "<details class=\"numbers\">\n<summary>Numbers of every curve</summary>\n"
+      "<div class=\"scroll\"><table>\n<thead>\n";
+  html +=
+      row("th", {"curve", "loss at the end", "largest rise between epochs",
+                 "mean change per epoch, %", "turn: period 10 / noise", "length: period 10 / noise",
+                 "step loss: period 10 / noise", "test accuracy, %"}) +
+      "</thead>\n<tbody>\n";
+  for (const StudyPanel& panel : figure.panels) {
+    for (const StudyLine& line : panel.lines) html += number_row(panel, line, results);
+  }
+  return html + "</tbody>\n</table></div>\n</details>\n";
+}
+
+std::string opening(const StudyPage& page, const StudyResults& results) {
+  const StudyOptions& options = results.options;
+  std::string html = element("h1", kTitle) +
+                     element("p", study_headline(results), " class=\"headline\"") +
+                     "<dl class=\"facts\">\n";
+  const auto fact = [&html](const char* name, const std::string& text) {
+    html += "<div>" + element("dt", name) + element("dd", text) + "</div>\n";
+  };
+  fact("Data",
+       "Iris and Breast Cancer (wdbc), four fifths of the rows to train on, one fifth to test");
+  fact("Models", network_title("iris") + " and " + network_title("wdbc") +
+                     ", ReLU, biases, softmax cross-entropy");
+  fact("Training",
+       fmt::format("batches of {}, learning rate 0.001, {} epochs, {} seed{}", kStudyBatch,
+                   options.epochs, options.seeds, options.seeds == 1 ? "" : "s"));
+  fact("Machine", page.machine);
+  return html + "</dl>\n";
+}
+
+std::string forms_section() {
+  return element("h2", "Two forms of one rule") +
+         element(
+             "p",
+             "MicroAdam keeps the last ten gradients, each reduced to its largest elements, and "
+             "an error feedback of a few bits per parameter for what was left out; Adam's "
+             "moments are sums over this window.",
+             " class=\"lead\"") +
+         "<dl class=\"definitions\">\n" + element("dt", "correct form") +
+         element("dd",
+                 "A gradient of age r weighs beta^r; sums are divided by the mass of the window, "
+                 "1 − beta^min(t, 10). Error feedback rounds stochastically in buckets of 64.") +
+         element("dt", "published form") +
+         element("dd",
+                 "As in the paper: sums over ten steps are divided by 1 − beta^t, as if they went "
+                 "back to the beginning.") +
+         element("dt", "the study's form") +
+         element("dd",
+                 "As in the study's own code: a gradient made at step s weighs beta^(s mod 10) for "
+                 "as long as it is in the window, whatever its age, and the bias is corrected "
+                 "twice. Error feedback rounds to nearest, one bucket for each tensor.") +
+         "</dl>\n";
+}
+
+std::string figure_section(const StudyFigure& figure, const StudyResults& results) {
+  std::string html = element("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
+                     element("p", figure.question, " class=\"lead\"") +
+                     claims_list(figure_claims(figure, results)) +
+                     charts_grid(figure_charts(figure, results));
+  if (figure.number == 5) html += charts_grid(density_charts(figure, results));
+  return html + numbers_table(figure, results);
+}
+
+std::string period_section(const StudyResults& results) {
+  return element("h2", "The period of the instability") +
+         element(
+             "p",
+             "The study's curves tremble with a period that it could not explain. If a gradient's "
+             "weight depends on the step in which it was made, the newest gradient counts fully "
+             "in one step and 0.9⁹ = 0.39 of that nine steps later, and how far consecutive "
+             "updates differ must vary with the step modulo ten. So that noise is not taken for "
+             "a period, the same ratio is measured at four periods that nothing has.",
+             " class=\"lead\"") +
+         claims_list(period_claims(results)) + charts_grid(period_charts(results));
+}
+
+std::string cost_section(const StudyResults& results) {
+  return element("h2", "Figure 8: what the study could not measure") +
+         element("p",
+                 "Memory and time at sizes where they matter: density 1 %, 4-bit error feedback in "
+                 "buckets of 64, a window of ten.",
+                 " class=\"lead\"") +
+         claims_list(cost_claims(results.costs)) + charts_grid(cost_charts(results.costs));
+}
+
+std::string definitions() {
+  std::string html = "<h2>Definitions</h2>\n<dl class=\"definitions\">\n";
+  const auto entry = [&html](const char* name, const char* text) {
+    html += element("dt", name) + element("dd", text);
+  };
+  entry("loss", "Mean over the training rows of an epoch, each at the moment it was trained on.");
+  entry("largest rise", "Largest increase of this loss from one epoch to the next, whole run.");
+  entry("change per epoch",
+        "exp of the mean of |ln(loss / loss of the epoch before)|, less one; second half.");
+  entry("turn, length",
+        "Over all weights: length of the difference of two consecutive updates, and of an update.");
+  entry(
+      "period 10 / noise",
+      "Geometric means by step modulo ten, largest over smallest, in the second half of training "
+      "(the last 20,000 steps at most); noise is the largest such ratio at periods 7, 9, 11, 13.");
+  entry("better, worse",
+        "Said only if every seed agrees and the medians differ by more than a tenth.");
+  return html + "</dl>\n";
+}
+
+}  // namespace
+
+std::string render_study(const StudyPage& page, const StudyResults& results) {
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<meta name=\"color-scheme\" content=\"light dark\"/>\n";
+  html += element("title", kTitle) + report_style() + study_style() + "</head>\n<body>\n<main>\n";
+  html += opening(page, results) + forms_section();
+  for (const StudyFigure& figure : results.figures) html += figure_section(figure, results);
+  html += period_section(results) + cost_section(results);
+  html += "<h2>How to repeat</h2>\n<pre>" +
+          fmt::format("<code>{}</code>", escape_markup(page.command)) + "</pre>\n" +
+          element("p",
+                  "All numbers but the seconds come out the same again, whatever the number of "
+                  "threads. They stand in the CSV files beside this page.");
+  return html + definitions() + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace tritgrad
