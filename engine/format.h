@@ -34,10 +34,15 @@ namespace tritgrad {
 // 320 = 5 x 64: a block of packed trits is one cache line.
 inline constexpr std::int64_t kBlock = 320;
 
+// A pass over a whole tensor is cut into at most kSlots parts, by its shape alone.
+inline constexpr std::int64_t kSlots = 64;
+
 struct Block {
   std::int64_t row = 0;
-  std::int64_t col = 0;  // a multiple of kBlock
-  std::int64_t n = 0;    // at most kBlock; shorter only at the end of the row
+  std::int64_t col = 0;   // a multiple of kBlock
+  std::int64_t n = 0;     // at most kBlock; shorter only at the end of the row
+  std::int64_t slot = 0;  // the part of the pass: formats that keep sums have one for each, so that
+                          // threads neither share them nor change their order
 };
 
 enum class FormatKind {
@@ -47,8 +52,10 @@ enum class FormatKind {
   kLatent8,        // 1 B: trit and accumulator in one byte
   kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
   kScale16,        // 4 B: fp32 master, value = nearest positive fp16
+  kScalar,         // 0 B: moments only, one mean for the tensor
+  kFactored,       // 0 B: moments only, row means and column means
 };
-inline constexpr int kFormatCount = 6;
+inline constexpr int kFormatCount = 8;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -64,6 +71,8 @@ struct FormatSpec {
 
   // The value is a bare trit and wants a trained scale parameter beside it.
   bool wants_scale() const { return kind == FormatKind::kTernary || kind == FormatKind::kLatent8; }
+  // The master is more than the value: what an update could not express is kept.
+  bool has_residual() const { return kind != FormatKind::kFp32 && kind != FormatKind::kBf16; }
   // The value is -s, 0 or s.
   bool is_ternary() const { return wants_scale() || kind == FormatKind::kTernaryMaster; }
 };
@@ -112,7 +121,7 @@ template <typename Body>
 void for_each_block(std::int64_t row_begin, std::int64_t row_end, std::int64_t cols, Body&& body) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     for (std::int64_t col = 0; col < cols; col += kBlock) {
-      body(Block{row, col, std::min(kBlock, cols - col)});
+      body(Block{row, col, std::min(kBlock, cols - col), 0});
     }
   }
 }

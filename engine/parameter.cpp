@@ -1,5 +1,6 @@
 #include "engine/parameter.h"
 
+#include "engine/kernel_table.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
 
@@ -48,11 +49,45 @@ Parameter::Parameter(ParameterSpec spec, std::uint64_t seed)
   fill(storage_, spec_.initial, {seed, stream_, 0});
 }
 
-void Parameter::keep_gradient() {
+void Parameter::keep_gradient(FormatKind format) {
   if (gradient_is_kept()) return;
-  kept_gradient_ =
-      Buffer(static_cast<std::size_t>(shape().size()) * sizeof(float), Category::kGradients);
-  grad = {kept_gradient_.as<float>(), shape()};
+  check(format == FormatKind::kFp32 || format == FormatKind::kBf16, "Parameter '", name(),
+        "': a gradient is kept in fp32 or bf16, not in ", format_name(format));
+  FormatSpec spec;
+  spec.kind = format;
+  spec.rounding = Rounding::kNearest;
+  // One row: read_gradient() takes stretches that know nothing of the matrix's rows.
+  kept_gradient_.emplace(spec, Shape{shape().size()}, Category::kGradients);
+  if (format == FormatKind::kFp32) grad = {kept_gradient_->fp32_data(), shape()};
+}
+
+void Parameter::collect_gradient() {
+  if (!gradient_is_kept() || kept_gradient_->fp32_data() != nullptr) return;
+  parallel_ranges(shape().size(), kBlock * 32, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kBlock> sum;
+    for (std::int64_t first = begin; first < end; first += kBlock) {
+      const Block block{0, first, std::min(kBlock, end - first)};
+      kept_gradient_->decode_value(block, sum.data());
+      for (std::int64_t i = 0; i < block.n; ++i) {
+        sum[static_cast<std::size_t>(i)] += grad.data[first + i];
+      }
+      kept_gradient_->encode(block, sum.data(), {});
+    }
+  });
+}
+
+void Parameter::zero_gradient() {
+  if (!gradient_is_kept()) return;
+  const std::span<std::byte> bytes = kept_gradient_->planes()[0].bytes;
+  std::fill(bytes.begin(), bytes.end(), std::byte{0});
+}
+
+const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float* out) const {
+  if (grad) return grad.data + first;
+  const std::uint16_t* stored =
+      reinterpret_cast<const std::uint16_t*>(kept_gradient_->planes()[0].bytes.data());
+  kernels().bf16_to_float(out, stored + first, n);
+  return out;
 }
 
 Parameter& ParameterStore::add(ParameterSpec spec, std::uint64_t seed) {
@@ -80,16 +115,14 @@ std::int64_t ParameterStore::parameter_count() const {
   return count;
 }
 
-void ParameterStore::keep_gradients() {
+void ParameterStore::keep_gradients(FormatKind format) {
   for (Parameter& parameter : parameters_) {
-    if (parameter.spec().trainable()) parameter.keep_gradient();
+    if (parameter.spec().trainable()) parameter.keep_gradient(format);
   }
 }
 
 void ParameterStore::zero_gradients() {
-  for (Parameter& parameter : parameters_) {
-    if (parameter.gradient_is_kept()) parameter.grad.fill(0.0f);
-  }
+  for (Parameter& parameter : parameters_) parameter.zero_gradient();
 }
 
 }  // namespace tritgrad

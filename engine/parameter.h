@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,21 +61,28 @@ class Parameter {
   const Storage& storage() const { return storage_; }
   std::uint32_t stream() const { return stream_; }
 
-  // dL/dvalue, [shape]; null while no gradient is held. Owned by the tape (released gradients) or
-  // by this parameter (kept gradients).
+  // dL/dvalue, [shape]; null while no fp32 gradient is held. Owned by the tape (released gradients,
+  // and while a bf16 gradient is being made) or by this parameter (kept in fp32).
   Tensor grad;
   // Uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 
-  // From now on the gradient has memory of its own, and backward accumulates into it.
-  void keep_gradient();
-  bool gradient_is_kept() const { return kept_gradient_.size() > 0; }
+  // From now on the gradient has memory of its own, fp32 or bf16, and backward accumulates into it.
+  void keep_gradient(FormatKind format = FormatKind::kFp32);
+  bool gradient_is_kept() const { return kept_gradient_.has_value(); }
+  const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
+  // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
+  void collect_gradient();
+  void zero_gradient();
+  // Elements [first, first + n) of the gradient, from wherever it is; out may be used or not.
+  const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
+  bool has_gradient() const { return grad || gradient_is_kept(); }
 
  private:
   ParameterSpec spec_;
   std::uint32_t stream_;
   Storage storage_;
-  Buffer kept_gradient_;
+  std::optional<Storage> kept_gradient_;
 };
 
 class ParameterStore {
@@ -92,7 +100,7 @@ class ParameterStore {
   // Trainable elements, scales of ternary groups not counted.
   std::int64_t parameter_count() const;
   // Kept gradients: one buffer for each trainable parameter.
-  void keep_gradients();
+  void keep_gradients(FormatKind format = FormatKind::kFp32);
   void zero_gradients();
 
  private:

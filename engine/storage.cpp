@@ -17,6 +17,8 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kLatent8, "latent8"},
     {FormatKind::kTernaryMaster, "ternary_master"},
     {FormatKind::kScale16, "scale16"},
+    {FormatKind::kScalar, "scalar"},
+    {FormatKind::kFactored, "factored"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
 
@@ -36,6 +38,10 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<TernaryMaster>{});
     case FormatKind::kScale16:
       return visitor(std::type_identity<Scale16>{});
+    case FormatKind::kScalar:
+      return visitor(std::type_identity<Scalar>{});
+    case FormatKind::kFactored:
+      return visitor(std::type_identity<Factored>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }

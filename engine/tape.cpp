@@ -33,23 +33,25 @@ Tensor Tape::gradient(Parameter& parameter) {
 }
 
 void Tape::give_up_gradient(Parameter& parameter) {
-  if (parameter.gradient_is_kept() || !parameter.grad) return;
+  const bool own =
+      parameter.gradient_is_kept() && parameter.kept_gradient()->fp32_data() != nullptr;
+  if (own || !parameter.grad) return;
   parameter.grad = {};
   // The memory is reused by the layers below as soon as no gradient is waiting.
   if (--lent_gradients_ == 0) gradients_.reset();
 }
 
-void Tape::begin_backward(const Var& loss) {
+void Tape::begin_backward(const Var& loss, float weight) {
   check(loss.value.size() == 1, "Tape::backward: the loss has shape ", loss.shape().str(),
         ", expected one element; reduce it first");
   check(loss.wants_grad(), "Tape::backward: the loss does not depend on any parameter");
   check(!walked_,
         "Tape::backward: this step was walked already; call reset() and record a new one");
   walked_ = true;
-  loss.grad.data[0] = 1.0f;
+  loss.grad.data[0] = weight;
 }
 
-void Tape::backward(const Var& loss) {
+void Tape::backward(const Var& loss, float weight) {
   for (const Node& node : nodes_) {
     for (Parameter* parameter : node.parameters) {
       if (parameter == nullptr || parameter->gradient_is_kept()) continue;
@@ -57,7 +59,8 @@ void Tape::backward(const Var& loss) {
            "' does not keep its gradient; call keep_gradients() or pass on_ready");
     }
   }
-  backward(loss, [](Parameter&) {});
+  backward(
+      loss, [](Parameter&) {}, weight);
 }
 
 void Tape::reset() {
@@ -66,7 +69,7 @@ void Tape::reset() {
     for (Parameter* parameter : node.parameters) {
       if (parameter == nullptr) continue;
       parameter->pending_uses = 0;
-      if (!parameter->gradient_is_kept()) parameter->grad = {};
+      give_up_gradient(*parameter);
     }
   }
   nodes_.clear();

@@ -66,27 +66,28 @@ class Tape {
     append(parameters, stored, [](void* closure) { (*static_cast<Backward*>(closure))(); });
   }
 
-  // The gradient of a parameter, to add to. During backward only. Kept gradients are the
+  // The gradient of a parameter, to add to. During backward only. Gradients kept in fp32 are the
   // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
   Tensor gradient(Parameter& parameter);
 
-  // Fills all gradients of `loss` (one element), once until reset(), and calls on_ready(parameter)
-  // as soon as a parameter's gradient is complete. Without on_ready every used parameter must keep
-  // its gradient.
+  // Fills all gradients of `weight` * `loss` (one element), once until reset(), and calls
+  // on_ready(parameter) as soon as a parameter's gradient is complete. Without on_ready every used
+  // parameter must keep its gradient. A weight below 1 makes the share of one micro-batch.
   template <typename OnReady>
-  void backward(const Var& loss, OnReady&& on_ready) {
-    begin_backward(loss);
+  void backward(const Var& loss, OnReady&& on_ready, float weight = 1.0f) {
+    begin_backward(loss, weight);
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       nodes_[i].call(nodes_[i].closure);
       scratch_reset();
       for (Parameter* parameter : nodes_[i].parameters) {
         if (parameter == nullptr || --parameter->pending_uses > 0) continue;
+        parameter->collect_gradient();
         on_ready(*parameter);
         give_up_gradient(*parameter);
       }
     }
   }
-  void backward(const Var& loss);
+  void backward(const Var& loss, float weight = 1.0f);
 
   // Forgets all nodes and values; keeps the memory for the next step.
   void reset();
@@ -102,7 +103,7 @@ class Tape {
   };
 
   void append(std::initializer_list<Parameter*> parameters, void* closure, void (*call)(void*));
-  void begin_backward(const Var& loss);
+  void begin_backward(const Var& loss, float weight);
   void give_up_gradient(Parameter& parameter);
 
   Arena arena_;

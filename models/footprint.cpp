@@ -28,22 +28,26 @@ void add(Footprint& footprint, Category category, std::int64_t bytes) {
 }
 
 std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
-  return spec.trainable() ? std::string(rule_name(recipe.group(spec.role).update.rule.kind)) : "";
+  if (!spec.trainable()) return "";
+  return std::string(rule_name(recipe.group(spec.name, spec.role).update.rule.kind));
 }
 
-std::int64_t gradient_bytes(const ParameterSpec& spec) {
-  return spec.trainable() ? spec.shape.size() * static_cast<std::int64_t>(sizeof(float)) : 0;
+std::int64_t gradient_bytes(const ParameterSpec& spec, FormatKind format) {
+  const std::int64_t element = format == FormatKind::kBf16 ? 2 : 4;
+  return spec.trainable() ? spec.shape.size() * element : 0;
 }
 
 void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
   model.total += tensor.bytes;
   if (tensor.spec.counted()) model.parameters += tensor.spec.shape.size();
-  if (model.gradients == GradientPolicy::kReleased) {
+  // Gradients kept in fp32 are made where they stay; all others are made elsewhere first.
+  if (model.gradients == GradientPolicy::kReleased || model.gradient_format != FormatKind::kFp32) {
     // A matrix and its scale, which follows it, become ready together. Vectors are too small to
     // count.
-    const std::int64_t own = gradient_bytes(tensor.spec);
+    const std::int64_t own = gradient_bytes(tensor.spec, FormatKind::kFp32);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
-    const std::int64_t partner = follows ? gradient_bytes(model.tensors.back().spec) : 0;
+    const std::int64_t partner =
+        follows ? gradient_bytes(model.tensors.back().spec, FormatKind::kFp32) : 0;
     model.transient_gradient = std::max(model.transient_gradient, own + partner);
   }
   model.tensors.push_back(std::move(tensor));
@@ -72,6 +76,7 @@ Footprint& Footprint::operator-=(const Footprint& other) {
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
   ModelFootprint model;
   model.gradients = recipe.gradients;
+  model.gradient_format = recipe.gradient_format;
   for (const ParameterSpec& spec : plan) {
     TensorFootprint tensor{spec, rule_of(spec, recipe), {}};
     for (const PlaneSpec& plane :
@@ -79,8 +84,11 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
       add(tensor.bytes, plane.category, plane.bytes());
     }
     if (spec.trainable()) {
-      tensor.bytes.moments = Optimizer::state_bytes(spec, recipe.group(spec.role).update);
-      if (recipe.gradients == GradientPolicy::kKept) tensor.bytes.gradients = gradient_bytes(spec);
+      const GroupSpec& update = recipe.group(spec.name, spec.role).update;
+      tensor.bytes.moments = Optimizer::state_bytes(spec, update);
+      if (recipe.gradients == GradientPolicy::kKept) {
+        tensor.bytes.gradients = gradient_bytes(spec, recipe.gradient_format);
+      }
     }
     add_tensor(model, std::move(tensor));
   }
@@ -90,6 +98,7 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
 ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& recipe) {
   ModelFootprint live;
   live.gradients = recipe.gradients;
+  live.gradient_format = recipe.gradient_format;
   const std::vector<StatePlane> state = optimizer.state();
   for (const Parameter& parameter : model.parameters()) {
     TensorFootprint tensor{parameter.spec(), rule_of(parameter.spec(), recipe), {}};
@@ -101,7 +110,7 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
       tensor.bytes.moments += static_cast<std::int64_t>(plane.bytes.size());
     }
     if (parameter.gradient_is_kept()) {
-      tensor.bytes.gradients = static_cast<std::int64_t>(parameter.grad.values().size_bytes());
+      tensor.bytes.gradients = parameter.kept_gradient()->bytes();
     }
     add_tensor(live, std::move(tensor));
   }

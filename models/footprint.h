@@ -33,7 +33,9 @@ struct ModelFootprint {
   Footprint total;
   std::int64_t parameters = 0;  // trainable elements, scales not counted
   GradientPolicy gradients = GradientPolicy::kReleased;
-  // Released gradients: the largest set that exists at one time (one layer's matrix and scale).
+  FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients
+  // Gradients that are not kept in fp32: the largest set of fp32 gradients that exists at one time
+  // (one layer's matrix and scale).
   std::int64_t transient_gradient = 0;
 
   double per_parameter(std::int64_t bytes) const {

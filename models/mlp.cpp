@@ -75,7 +75,8 @@ void parse_option(const std::string& option, const std::string& where, MlpSpec& 
 
 ParameterSpec vector_spec(const std::string& name, Role role, std::int64_t size, float value,
                           const Recipe& recipe) {
-  const FormatSpec format = role == Role::kStatistic ? FormatSpec{} : recipe.group(role).format;
+  const FormatSpec format =
+      role == Role::kStatistic ? FormatSpec{} : recipe.group(name, role).format;
   return {name, role, {size}, format, {Initial::Kind::kConstant, value}};
 }
 
@@ -83,7 +84,7 @@ ParameterSpec vector_spec(const std::string& name, Role role, std::int64_t size,
 // gain^2 * E[x^2]: E[T^2] = 2/3 for trits that begin as round(u), u uniform on +-1.5.
 void plan_matrix(const std::string& prefix, std::int64_t inputs, std::int64_t outputs, float gain,
                  const Recipe& recipe, std::vector<ParameterSpec>& plan) {
-  const FormatSpec& format = recipe.group(Role::kWeight).format;
+  const FormatSpec& format = recipe.group(prefix + ".weight", Role::kWeight).format;
   const float fan_in = static_cast<float>(inputs);
   const Initial trits{Initial::Kind::kUniform, 1.5f};
   const Initial dense{Initial::Kind::kNormal, gain / std::sqrt(fan_in)};
@@ -97,7 +98,7 @@ void plan_matrix(const std::string& prefix, std::int64_t inputs, std::int64_t ou
   plan.push_back({prefix + ".scale",
                   Role::kScale,
                   {outputs, groups},
-                  recipe.group(Role::kScale).format,
+                  recipe.group(prefix + ".scale", Role::kScale).format,
                   {Initial::Kind::kConstant, gain / std::sqrt(fan_in * 2.0f / 3.0f)}});
 }
 
@@ -231,7 +232,8 @@ Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
     h = normalize(tape, layer, h, mode.training);
     h = activate(tape, h);
     if (mode.training && spec_.dropout > 0.0f) {
-      h = dropout(tape, h, spec_.dropout, {mode.key.seed, layer.dropout_stream, mode.key.step});
+      h = dropout(tape, h, spec_.dropout,
+                  {mode.key.seed, layer.dropout_stream + mode.key.stream, mode.key.step});
     }
   }
   const Layer& head = layers_.back();

@@ -11,7 +11,9 @@ namespace tritgrad {
 
 struct ForwardMode {
   bool training = false;
-  RandomKey key = {};  // seed and step of dropout masks; each layer has a stream of its own
+  // Of dropout masks: seed, step, and in `stream` the part of the batch; each layer adds a stream
+  // of its own.
+  RandomKey key = {};
 };
 
 class Model {

@@ -1,158 +1,16 @@
 #include "models/recipe.h"
 
-#include <toml++/toml.h>
-
-#include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
-#include "engine/nearest.h"
 #include "models/builtin_recipes.h"
+#include "models/recipe_group.h"
 
 namespace tritgrad {
 namespace {
 
-// Reads typed values out of one TOML table and refuses keys that nobody asked for.
-class TableReader {
- public:
-  TableReader(const toml::table& table, std::string where)
-      : table_(table), where_(std::move(where)) {}
-
-  template <typename T>
-  T get(const char* key, T fallback) {
-    known_.insert(key);
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return fallback;
-    const auto value = node->value<T>();
-    check(value.has_value(), where_, ": '", key, "' has the wrong type; expected ", type_name<T>());
-    return *value;
-  }
-
-  int whole_number(const char* key, int fallback, int highest) {
-    const std::int64_t value = get<std::int64_t>(key, fallback);
-    check(value >= 0 && value <= highest, where_, ": ", key, " = ", value, " is outside 0..",
-          highest);
-    return static_cast<int>(value);
-  }
-
-  // A string that one of the parse_* functions understands.
-  template <typename Parse, typename T>
-  T choice(const char* key, Parse parse, T fallback) {
-    // group = 32 and group = "32" are the same.
-    const toml::node* node = table_.get(key);
-    const bool number = node != nullptr && node->is_integer();
-    const std::string text =
-        number ? std::to_string(get<std::int64_t>(key, 0)) : get<std::string>(key, "");
-    if (text.empty()) return fallback;
-    try {
-      return parse(text);
-    } catch (const Error& error) {
-      fail(where_, ": '", key, "': ", error.what());
-    }
-  }
-
-  void allow(const char* key) { known_.insert(key); }
-
-  void refuse_unknown_keys() const {
-    for (const auto& [key, node] : table_) {
-      const std::string name(key.str());
-      check(known_.contains(name), where_, ": unknown key '", name, "'",
-            did_you_mean(name, std::vector<std::string>(known_.begin(), known_.end())));
-    }
-  }
-
- private:
-  template <typename T>
-  static const char* type_name() {
-    if constexpr (std::is_same_v<T, bool>) return "true or false";
-    if constexpr (std::is_same_v<T, std::string>) return "a string in quotes";
-    return "a number";
-  }
-
-  const toml::table& table_;
-  std::string where_;
-  std::set<std::string> known_;
-};
-
-template <typename T>
-auto one_of(std::vector<std::pair<std::string, T>> choices) {
-  return [choices = std::move(choices)](const std::string& text) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : choices) {
-      if (name == text) return value;
-      names.push_back(name);
-    }
-    fail("unknown value '", text, "'", did_you_mean(text, names));
-  };
-}
-
-FormatSpec read_format(TableReader& table, const FormatSpec& fallback) {
-  FormatSpec spec = fallback;
-  spec.kind = table.choice("format", parse_format, spec.kind);
-  spec.rounding = table.choice(
-      "rounding",
-      one_of<Rounding>({{"nearest", Rounding::kNearest}, {"stochastic", Rounding::kStochastic}}),
-      spec.rounding);
-  spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 126);
-  spec.flips.on_flip = table.choice(
-      "on_flip", one_of<OnFlip>({{"carry", OnFlip::kCarry}, {"reset", OnFlip::kReset}}),
-      spec.flips.on_flip);
-  spec.flips.transition = table.choice(
-      "transition",
-      one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
-      spec.flips.transition);
-  spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 126);
-  spec.group = table.choice(
-      "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
-  return spec;
-}
-
-GroupSpec read_update(TableReader& table) {
-  GroupSpec update;
-  RuleSpec& rule = update.rule;
-  rule.kind = table.choice("rule", parse_rule, rule.kind);
-  rule.weight_decay = table.get("weight_decay", rule.weight_decay);
-  rule.momentum = table.get("momentum", rule.momentum);
-  rule.nesterov = table.get("nesterov", rule.nesterov);
-  rule.beta1 = table.get("beta1", rule.beta1);
-  rule.beta2 = table.get("beta2", rule.beta2);
-  rule.eps = table.get("eps", rule.eps);
-  rule.normalizer_beta = table.get("normalizer_beta", rule.normalizer_beta);
-  update.lr = table.get("lr", update.lr);
-  update.lr_relative = table.get("lr_relative", update.lr_relative);
-  update.schedule.kind = table.choice("schedule", parse_schedule, update.schedule.kind);
-  update.schedule.warmup = table.get("warmup", update.schedule.warmup);
-  update.schedule.decay = table.get("decay", update.schedule.decay);
-  update.schedule.final = table.get("final", update.schedule.final);
-  update.moments.kind = table.choice("moments", parse_format, update.moments.kind);
-  return update;
-}
-
-void check_group(const std::string& where, Role role, const Recipe::Group& group) {
-  check(group.update.lr >= 0.0 && group.update.lr < 1e6, where, ": lr = ", group.update.lr,
-        " is outside [0, 1e6)");
-  for (double share :
-       {group.update.schedule.warmup, group.update.schedule.decay, group.update.schedule.final}) {
-    check(share >= 0.0 && share <= 1.0, where,
-          ": warmup, decay and final are shares in [0, 1], got ", share);
-  }
-  check(role == Role::kWeight || !group.format.is_ternary(), where, ": format '",
-        format_name(group.format.kind), "' is for weights only; use fp32, bf16 or scale16");
-  check(role != Role::kWeight || group.format.kind != FormatKind::kScale16, where,
-        ": format 'scale16' holds positive numbers only and is for scales");
-  const FormatKind moments = group.update.moments.kind;
-  check(moments == FormatKind::kFp32 || moments == FormatKind::kBf16, where, ": moments = '",
-        format_name(moments), "' cannot hold moments; use fp32 or bf16");
-  const FlipPolicy& flips = group.format.flips;
-  check(flips.threshold >= 0 && flips.threshold <= 126, where, ": threshold = ", flips.threshold,
-        " is outside 0..126");
-  check(flips.hysteresis >= 0 && flips.hysteresis <= flips.threshold, where,
-        ": hysteresis = ", flips.hysteresis, " is outside 0..threshold (", flips.threshold, ")");
-  make_rule(group.update.rule);
-}
-
-// The table of a role: [continuous] first, then the role's own on top (weights stand alone).
+// The table of a role: [continuous] first, then the role's own on top (weights stand alone;
+// kStatistic has no table of its own).
 toml::table role_table(const toml::table& recipe, Role role) {
   toml::table merged;
   const auto add = [&](std::string_view name) {
@@ -175,27 +33,6 @@ void merge_into(toml::table& base, const toml::table& top) {
       base.insert_or_assign(key, node);
     }
   }
-}
-
-// Whether the group's format and rule read the key at all.
-bool has_effect(const std::string& key, const Recipe::Group& group) {
-  const FormatSpec& format = group.format;
-  const GroupSpec& update = group.update;
-  const bool adamw = update.rule.kind == RuleKind::kAdamw;
-  const bool sgd = update.rule.kind == RuleKind::kSgd;
-  const bool ternary = format.kind == FormatKind::kTernary;
-  if (key == "rounding") return format.wants_scale() || format.kind == FormatKind::kBf16;
-  if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
-  if (key == "hysteresis") return format.wants_scale() && format.flips.on_flip == OnFlip::kCarry;
-  if (key == "group") return format.wants_scale();
-  if (key == "momentum" || key == "nesterov") return sgd;
-  if (key == "beta1" || key == "beta2" || key == "eps") return adamw;
-  if (key == "moments") return adamw || (sgd && update.rule.momentum > 0.0);
-  if (key == "normalizer_beta") return update.rule.kind == RuleKind::kNormalized;
-  if (key == "weight_decay") return update.rule.kind != RuleKind::kNormalized;
-  if (key == "decay") return update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
-  if (key == "final") return update.schedule.kind != Schedule::Kind::kConstant;
-  return true;
 }
 
 // An override that nothing reads is a mistake of whoever gave it.
@@ -264,41 +101,89 @@ toml::table parse_override(const std::string& text) {
   }
 }
 
-Recipe recipe_from(const toml::table& table, const std::string& where) {
-  Recipe recipe;
-  TableReader top(table, where);
+void check_gradients(const std::string& where, const Recipe& recipe) {
+  const bool kept = recipe.gradients == GradientPolicy::kKept;
+  check(recipe.clip_grad_norm >= 0.0, where, ": clip_grad_norm = ", recipe.clip_grad_norm,
+        " must be at least 0");
+  check(recipe.clip_grad_norm == 0.0 || kept, where,
+        ": clip_grad_norm needs all gradients at once; set gradients = \"kept\"");
+  check(recipe.gradient_format == FormatKind::kFp32 || kept, where,
+        ": gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+}
+
+void read_top(TableReader& top, Recipe& recipe) {
   recipe.name = top.get<std::string>("name", "");
-  check(!recipe.name.empty(), where, ": 'name' is missing");
+  check(!recipe.name.empty(), top.where(), ": 'name' is missing");
   recipe.summary = top.get<std::string>("summary", "");
   recipe.source = top.get<std::string>("source", "");
   recipe.gradients = top.choice("gradients",
                                 one_of<GradientPolicy>({{"kept", GradientPolicy::kKept},
                                                         {"released", GradientPolicy::kReleased}}),
                                 recipe.gradients);
+  recipe.gradient_format =
+      top.choice("gradient_format",
+                 one_of<FormatKind>({{"fp32", FormatKind::kFp32}, {"bf16", FormatKind::kBf16}}),
+                 recipe.gradient_format);
   recipe.clip_grad_norm = top.get("clip_grad_norm", recipe.clip_grad_norm);
-  check(recipe.clip_grad_norm >= 0.0, where, ": clip_grad_norm = ", recipe.clip_grad_norm,
-        " must be at least 0");
-  check(recipe.clip_grad_norm == 0.0 || recipe.gradients == GradientPolicy::kKept, where,
-        ": clip_grad_norm needs all gradients at once; set gradients = \"kept\"");
+  recipe.non_finite = top.choice(
+      "non_finite", one_of<NonFinite>({{"refuse", NonFinite::kRefuse}, {"skip", NonFinite::kSkip}}),
+      recipe.non_finite);
+  check_gradients(top.where(), recipe);
+}
+
+// [[group]]: tables that take the place of their role's for the parameters that match.
+void read_named_groups(const toml::table& table, const std::string& where, Recipe& recipe) {
+  const toml::array* array = table["group"].as_array();
+  if (array == nullptr) return;
+  for (const toml::node& node : *array) {
+    const toml::table* own = node.as_table();
+    check(own != nullptr, where, ": 'group' must be tables, written [[group]]");
+    toml::table merged;
+    Recipe::NamedGroup named;
+    {
+      TableReader reader(*own, where + ", [[group]]");
+      named.match = reader.get<std::string>("match", "");
+      check(!named.match.empty(), where,
+            ", [[group]]: 'match' is missing; it names parameters, for example \"head.*\"");
+      named.role = reader.choice("role",
+                                 one_of<Role>({{"weight", Role::kWeight},
+                                               {"scale", Role::kScale},
+                                               {"bias", Role::kBias},
+                                               {"norm", Role::kNorm}}),
+                                 Role::kWeight);
+    }
+    if (named.role != Role::kWeight) merged = role_table(table, Role::kStatistic);
+    for (const auto& [key, value] : *own) merged.insert_or_assign(key, value);
+    TableReader reader(merged, concat(where, ", [[group]] match = \"", named.match, "\""));
+    reader.allow("match");
+    reader.allow("role");
+    named.group = read_group(reader, named.role);
+    reader.refuse_unknown_keys();
+    recipe.named_groups.push_back(std::move(named));
+  }
+}
+
+Recipe recipe_from(const toml::table& table, const std::string& where) {
+  Recipe recipe;
+  TableReader top(table, where);
+  read_top(top, recipe);
   for (const char* name : {"weight", "continuous", "scale", "bias", "norm"}) {
     top.allow(name);
     check(table.get(name) == nullptr || table.get(name)->is_table(), where, ": '", name,
           "' must be a table");
   }
+  top.allow("group");
+  check(table.get("group") == nullptr || table.get("group")->is_array(), where,
+        ": 'group' must be tables, written [[group]]");
   top.refuse_unknown_keys();
 
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
-    const std::string group_where = concat(where, ", [", role_name(role), "]");
     const toml::table merged = role_table(table, role);
-    TableReader reader(merged, group_where);
-    Recipe::Group& group = recipe.groups[static_cast<std::size_t>(role)];
-    FormatSpec fallback;
-    if (role == Role::kScale) fallback.kind = FormatKind::kScale16;
-    group.format = read_format(reader, fallback);
-    group.update = read_update(reader);
+    TableReader reader(merged, concat(where, ", [", role_name(role), "]"));
+    recipe.groups[static_cast<std::size_t>(role)] = read_group(reader, role);
     reader.refuse_unknown_keys();
-    check_group(group_where, role, group);
   }
+  read_named_groups(table, where, recipe);
   std::ostringstream text;
   text << table;
   recipe.toml = text.str();
@@ -306,6 +191,24 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
 }
 
 }  // namespace
+
+const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
+  const Group* found = &group(role);
+  for (const NamedGroup& named : named_groups) {
+    if (named.role == role && matches(named.match, parameter)) found = &named.group;
+  }
+  return *found;
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  for (std::size_t end = star; end <= name.size(); ++end) {
+    if (matches(pattern.substr(star + 1), name.substr(end))) return true;
+  }
+  return false;
+}
 
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
   toml::table table = base_table(name_or_file);

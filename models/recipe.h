@@ -6,6 +6,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -22,17 +23,30 @@ struct Recipe {
     FormatSpec format;
     GroupSpec update;
   };
+  // A table of its own for the parameters of one role whose name matches.
+  struct NamedGroup {
+    std::string match;  // '*' stands for any characters
+    Role role;
+    Group group;
+  };
 
   std::string name;
   std::string summary;  // one line: what it is and when to use it
   std::string source;   // where the method comes from
   GradientPolicy gradients = GradientPolicy::kReleased;
-  double clip_grad_norm = 0.0;  // global 2-norm; 0 = off
-  std::array<Group, 4> groups;  // by Role: weight, scale, bias, norm
-  std::string toml;             // the recipe as it was resolved, complete
+  FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients: fp32 or bf16
+  double clip_grad_norm = 0.0;                     // global 2-norm; 0 = off
+  NonFinite non_finite = NonFinite::kRefuse;
+  std::array<Group, 4> groups;           // by Role: weight, scale, bias, norm
+  std::vector<NamedGroup> named_groups;  // the last match counts
+  std::string toml;                      // the recipe as it was resolved, complete
 
   const Group& group(Role role) const { return groups.at(static_cast<std::size_t>(role)); }
+  const Group& group(std::string_view parameter, Role role) const;
 };
+
+// Whether `name` is `pattern`, in which '*' stands for any characters.
+bool matches(std::string_view pattern, std::string_view name);
 
 // `name_or_file`: a built-in name, or the path of a .toml file (which may begin with base =
 // "NAME"). `overrides`: "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1".

@@ -1,8 +1,12 @@
 #include "optim/rule.h"
 
+#include <cmath>
+
 #include "engine/check.h"
 #include "engine/nearest.h"
-#include "optim/rules/adamw.h"
+#include "optim/rules/adam.h"
+#include "optim/rules/lion.h"
+#include "optim/rules/microadam.h"
 #include "optim/rules/normalized.h"
 #include "optim/rules/sgd.h"
 #include "optim/rules/sign.h"
@@ -10,12 +14,25 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::string_view kNames[] = {"sgd", "adamw", "sign", "normalized"};
+constexpr std::string_view kNames[] = {"sgd",  "sgdw", "adam",       "adamw",
+                                       "lion", "sign", "normalized", "microadam"};
 
 void check_range(const char* name, double value, double low, double high, bool high_included) {
   const bool ok = value >= low && (high_included ? value <= high : value < high);
   check(ok, "rule: ", name, " = ", value, " is outside [", low, ", ", high,
         high_included ? "]" : ")");
+}
+
+void check_microadam(const RuleSpec& spec) {
+  check(spec.density > 0.0 && spec.density <= 1.0, "microadam: density = ", spec.density,
+        " is outside (0, 1]; it is the share of the gradient that is kept, 0.01 by default");
+  check(spec.window >= 1 && spec.window <= 255, "microadam: window = ", spec.window,
+        " is outside 1..255");
+  check(spec.feedback_bits == 0 || (spec.feedback_bits >= 2 && spec.feedback_bits <= 8),
+        "microadam: feedback_bits = ", spec.feedback_bits,
+        " is outside 2..8 (or 0 for no error feedback)");
+  check(spec.bucket >= 2 && spec.bucket <= Microadam::kRun, "microadam: bucket = ", spec.bucket,
+        " is outside 2..", Microadam::kRun);
 }
 
 }  // namespace
@@ -33,20 +50,29 @@ RuleKind parse_rule(std::string_view name) {
 std::unique_ptr<Rule> make_rule(const RuleSpec& spec) {
   check_range("beta1", spec.beta1, 0.0, 1.0, false);
   check_range("beta2", spec.beta2, 0.0, 1.0, false);
-  check_range("normalizer_beta", spec.normalizer_beta, 0.0, 1.0, false);
   check_range("momentum", spec.momentum, 0.0, 1.0, false);
+  check_range("dampening", spec.dampening, 0.0, 1.0, true);
   check_range("weight_decay", spec.weight_decay, 0.0, 1.0, spec.kind != RuleKind::kSign);
-  check(spec.eps > 0.0, "rule: eps = ", spec.eps, " must be positive");
-  check(!spec.nesterov || spec.momentum > 0.0, "rule: nesterov needs momentum > 0");
+  check(spec.eps >= 0.0 && std::isfinite(spec.eps), "rule: eps = ", spec.eps,
+        " must be finite and at least 0");
+  check(!spec.nesterov || (spec.momentum > 0.0 && spec.dampening == 0.0),
+        "rule: nesterov needs momentum > 0 and dampening = 0");
   switch (spec.kind) {
     case RuleKind::kSgd:
+    case RuleKind::kSgdw:
       return std::make_unique<Sgd>(spec);
+    case RuleKind::kAdam:
     case RuleKind::kAdamw:
-      return std::make_unique<Adamw>(spec);
+      return std::make_unique<Adam>(spec);
+    case RuleKind::kLion:
+      return std::make_unique<Lion>(spec);
     case RuleKind::kSign:
       return std::make_unique<Sign>(spec);
     case RuleKind::kNormalized:
       return std::make_unique<Normalized>(spec);
+    case RuleKind::kMicroadam:
+      check_microadam(spec);
+      return std::make_unique<Microadam>(spec);
   }
   fail("rule: unknown rule number ", static_cast<int>(spec.kind));
 }

@@ -1,9 +1,8 @@
 // The contract of update rules: a gradient becomes a direction.
 //
 // The optimizer then moves the parameter by master -= lr * direction, in whatever format it is
-// stored. A rule knows no format: it sees blocks of fp32 numbers. Its memory are per-element
-// moments, which are stored in formats of their own and come decoded, and a few scalars for the
-// whole tensor.
+// stored. A rule knows no format: it sees runs of fp32 numbers. Its memory are per-element moments,
+// which are stored in formats of their own and come decoded, or planes of its own layout.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,33 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/format.h"
+#include "engine/random.h"
+
 namespace tritgrad {
 
 inline constexpr int kMaxMoments = 2;
 
-// One block of a parameter. Everything has n elements.
+// One run of neighbouring elements (row-major) of a parameter. Everything has n elements.
 struct RuleBlock {
+  std::int64_t first;  // index of the first element in the parameter
   std::int64_t n;
   const float* grad;
-  const float* weight;          // the reading that weight_reading() asked for, else null
+  const float* weight;          // the reading that weight_reading() asked for, else unspecified
   float* moments[kMaxMoments];  // in and out
   float* direction;             // out
+  float* gain;                  // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
+};
+
+struct MomentSpec {
+  const char* name;
+  bool nonnegative;  // a mean of squares; decides which formats may hold it
+};
+
+// What is common to all runs of one update.
+struct RuleStep {
+  std::int64_t t;  // updates of this parameter, this one included
+  RandomKey key;   // for rules that draw numbers
 };
 
 class Rule {
@@ -32,36 +47,57 @@ class Rule {
 
   virtual ~Rule() = default;
 
-  // Names of the per-element moments, at most kMaxMoments.
-  virtual std::vector<std::string> moment_names() const { return {}; }
+  // Per-element moments, at most kMaxMoments.
+  virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Numbers of whole-tensor state, zero at the start. The optimizer owns them, hands them to
-  // begin() and end(), and saves them in checkpoints.
-  virtual int scalar_count() const { return 0; }
+  // State that is no per-element moment. The optimizer holds the memory, zero at the start, hands
+  // it over once by attach(), and saves it in checkpoints.
+  virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
+  virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
+  // Elements that a run has at most. Runs are cut by cut_runs() (optim/runs.h).
+  virtual std::int64_t run_limit() const { return kBlock; }
+  // Decay of moments[0], 0 < momentum() < 1, if direction = gain * moments[0] + (no function of it)
+  // and moments[0] is a moving average to which an error can be added; 0 if not. ECO needs it.
+  virtual double momentum() const { return 0.0; }
+  // The gain at update t + 1 over the gain at update t as far as t alone decides.
+  virtual double gain_ratio(std::int64_t /*t*/) const { return 1.0; }
 
-  // Called before the blocks of one update; step counts from 1.
-  virtual void begin(std::int64_t /*step*/, std::span<const float> /*scalars*/) {}
-  // Thread-safe. Returns this block's share of a whole-tensor sum, for end().
-  virtual double direct(const RuleBlock& block) const = 0;
-  // Called after all blocks with the sum of what direct() returned and the number of elements.
-  virtual void end(double /*sum*/, std::int64_t /*elements*/, std::span<float> /*scalars*/) {}
+  // Called before the runs of one update.
+  virtual void begin(const RuleStep& /*step*/) {}
+  // Thread-safe; runs do not overlap.
+  virtual void direct(const RuleBlock& block) const = 0;
 };
 
-enum class RuleKind { kSgd, kAdamw, kSign, kNormalized };
+enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };
+
+// How the sums over MicroAdam's window become moving averages.
+enum class WindowForm {
+  kCorrected,  // divided by the mass of the window, 1 - beta^min(t, window)
+  kPublished,  // divided by 1 - beta^t, as in the paper and its code
+  kStudy,      // a reproduction study's code: ages scrambled, bias corrected twice
+};
 
 // Hyper-parameters of all rules; each rule reads its own.
 struct RuleSpec {
   RuleKind kind = RuleKind::kAdamw;
-  double weight_decay = 0.0;       // sgd, adamw: decoupled; sign: votes towards zero, in [0, 1)
-  double momentum = 0.0;           // sgd
-  bool nesterov = false;           // sgd
-  double beta1 = 0.9;              // adamw
-  double beta2 = 0.999;            // adamw
-  double eps = 1e-8;               // adamw
-  double normalizer_beta = 0.999;  // normalized
+  // sgd, adam: coupled (added to the gradient); sgdw, adamw, lion, microadam: decoupled; sign:
+  // votes towards zero, in [0, 1).
+  double weight_decay = 0.0;
+  double momentum = 0.0;   // sgd, sgdw
+  double dampening = 0.0;  // sgd, sgdw: m = momentum m + (1 - dampening) g
+  bool nesterov = false;   // sgd, sgdw
+  double beta1 = 0.9;      // adam, adamw, lion, microadam
+  double beta2 = 0.999;    // adam, adamw, lion, microadam, normalized
+  double eps = 1e-8;       // adam, adamw, microadam
+  double density = 0.01;   // microadam: share of the gradient that enters the window, in (0, 1]
+  int window = 10;         // microadam: gradients remembered, 1..255
+  int feedback_bits = 4;   // microadam: bits of error feedback, 2..8; 0 = none
+  int bucket = 64;         // microadam: elements that share the bounds of their error codes
+  Rounding feedback_rounding = Rounding::kStochastic;  // microadam
+  WindowForm window_form = WindowForm::kCorrected;     // microadam
 };
 
-std::string_view rule_name(RuleKind kind);  // "sgd", "adamw", "sign", "normalized"
+std::string_view rule_name(RuleKind kind);  // "sgd", "sgdw", "adam", ...
 // Throws Error for an unknown name, with the nearest known one.
 RuleKind parse_rule(std::string_view name);
 // Throws Error for hyper-parameters outside their ranges.

@@ -52,6 +52,7 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   keep("--model", train.model, saved.model);
   keep("--recipe", train.recipe, saved.recipe);
   keep("--batch", train.batch, saved.batch);
+  keep("--micro-batches", train.micro_batches, saved.micro_batches);
   keep("--seed", train.seed, saved.seed);
   keep("--val", train.validation, saved.validation);
   keep("--label", train.label, saved.label);

@@ -28,27 +28,48 @@ void check_loss(double loss, std::int64_t step) {
         "; nothing more was saved; lower the learning rate (--lr) and check the data");
 }
 
-// One step: forward, loss, backward; every parameter moves as soon as its gradient is complete, or,
-// with kept gradients, all together at the end.
-double train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
-                  const Batch& batch, std::uint64_t seed, std::int64_t* correct) {
-  const RandomKey key{seed, 0, static_cast<std::uint32_t>(optimizer.steps_done() + 1)};
-  const Var logits = model.forward(tape, batch.x, {.training = true, .key = key});
-  const Var loss = softmax_cross_entropy(tape, logits, batch.labels);
-  const double loss_value = static_cast<double>(loss.value.data[0]);
-  check_loss(loss_value, optimizer.steps_done() + 1);
-  *correct += count_correct(logits.value, batch.labels);
+// A step on `batch` in options.micro_batches parts, whose gradients add up to that of the whole.
+// Parts have two rows at least, where there are as many: batch statistics of one row are void.
+struct StepSums {
+  double loss = 0.0;  // mean over the batch
+  std::int64_t correct = 0;
+};
 
-  if (recipe.gradients == GradientPolicy::kReleased) {
-    tape.backward(loss, [&](Parameter& parameter) { optimizer.step(parameter); });
-  } else {
-    tape.backward(loss);
+StepSums train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
+                    const Batch& batch, const TrainOptions& options) {
+  const std::int64_t rows = batch.x.rows();
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches));
+  const bool released = recipe.gradients == GradientPolicy::kReleased;
+  StepSums sums;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t begin = part * rows / parts;
+    const std::int64_t n = (part + 1) * rows / parts - begin;
+    const auto labels =
+        batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+    const RandomKey key{options.seed, static_cast<std::uint32_t>(part),
+                        static_cast<std::uint32_t>(optimizer.steps_done() + 1)};
+    const Var logits = model.forward(tape, {batch.x.row(begin), {n, batch.x.cols()}},
+                                     {.training = true, .key = key});
+    const Var loss = softmax_cross_entropy(tape, logits, labels);
+    const double loss_value = static_cast<double>(loss.value.data[0]);
+    check_loss(loss_value, optimizer.steps_done() + 1);
+    const double share = static_cast<double>(n) / static_cast<double>(rows);
+    sums.loss += loss_value * share;
+    sums.correct += count_correct(logits.value, labels);
+    // Every parameter moves as soon as its gradient is complete, or, with kept gradients, all
+    // together when the last part has added to them.
+    tape.backward(
+        loss, [&](Parameter& parameter) { released ? optimizer.step(parameter) : void(); },
+        static_cast<float>(share));
+    tape.reset();
+  }
+  if (!released) {
     if (recipe.clip_grad_norm > 0.0) optimizer.clip_grad_norm(recipe.clip_grad_norm);
     optimizer.step();
   }
   optimizer.advance();
-  tape.reset();
-  return loss_value;
+  return sums;
 }
 
 }  // namespace
@@ -58,6 +79,11 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
   const Recipe recipe = options.resume.empty() ? load_recipe(options.recipe, options.overrides)
                                                : saved_model(options.resume).recipe;
+  check(
+      options.micro_batches <= 1 || recipe.gradients == GradientPolicy::kKept, "--micro-batches ",
+      options.micro_batches, ": recipe '", recipe.name,
+      "' releases each gradient as soon as it is used, so nothing can be added up; keep them with "
+      "--set gradients=kept");
   const Standardizer standardizer = Standardizer::fit(dataset, split.train);
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
                 RowOrder::kShuffled);
@@ -81,8 +107,9 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   while (optimizer.steps_done() < total_steps) {
     const Batch batch = loader.next();
     EpochSums& sums = state.sums();
-    sums.loss += train_step(*model, optimizer, tape, recipe, batch, options.seed, &sums.correct) *
-                 static_cast<double>(batch.labels.size());
+    const StepSums step = train_step(*model, optimizer, tape, recipe, batch, options);
+    sums.loss += step.loss * static_cast<double>(batch.labels.size());
+    sums.correct += step.correct;
     sums.rows += static_cast<std::int64_t>(batch.labels.size());
     sums.flips += optimizer.take_flips().flips;
     examples += static_cast<std::int64_t>(batch.labels.size());

@@ -23,6 +23,7 @@ struct TrainOptions {
   std::vector<std::string> overrides;  // key=value, on the recipe
   int epochs = 0;                      // 0: by the size of the data, see with_defaults()
   std::int64_t batch = 0;              // 0: by the size of the data
+  std::int64_t micro_batches = 1;      // parts of a batch whose gradients are added up
   std::uint64_t seed = 1;
   int folds = 0;            // 0: the fixed test split
   double validation = 0.0;  // share of the training rows

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kFormatVersion = "1";
+constexpr const char* kFormatVersion = "2";
 
 Json to_json(const EpochPoint& point) {
   return {point.epoch, point.train_loss, point.train_accuracy,
@@ -130,6 +130,7 @@ Metadata TrainingState::metadata() {
   run["overrides"] = options_.overrides;
   run["epochs"] = options_.epochs;
   run["batch"] = options_.batch;
+  run["micro_batches"] = options_.micro_batches;
   run["seed"] = options_.seed;
   run["validation"] = options_.validation;
   run["inputs"] = dataset_->features;
@@ -170,7 +171,8 @@ void TrainingState::load(const std::string& path) {
   const TrainOptions saved = saved_options(path);
   check(saved.model == options_.model && saved.recipe == options_.recipe &&
             saved.overrides == options_.overrides && saved.batch == options_.batch &&
-            saved.seed == options_.seed && saved.validation == options_.validation,
+            saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
+            saved.validation == options_.validation,
         "checkpoint '", path,
         "': it was written with another model, recipe, batch, seed or validation share; resume "
         "with the same");
@@ -244,6 +246,7 @@ TrainOptions saved_options(const std::string& path) {
   options.overrides = field<std::vector<std::string>>(run, path, "overrides");
   options.epochs = field<int>(run, path, "epochs");
   options.batch = field<std::int64_t>(run, path, "batch");
+  options.micro_batches = field<std::int64_t>(run, path, "micro_batches");
   options.seed = field<std::uint64_t>(run, path, "seed");
   options.validation = field<double>(run, path, "validation");
   options.label = field<std::string>(run, path, "label");

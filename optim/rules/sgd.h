@@ -1,8 +1,12 @@
 // Stochastic gradient descent with momentum.
 //
-//     m <- momentum m + g          direction = m            (g itself without momentum)
-//                                  direction = g + momentum m with Nesterov's look-ahead
-// plus weight_decay * master (decoupled). No dampening. Without momentum no moment exists.
+//     m <- momentum m + (1 - dampening) g
+//     direction = m                    (g itself without momentum)
+//     direction = g + momentum m       with Nesterov's look-ahead
+//
+// sgd: weight decay is coupled, g <- g + weight_decay * master. sgdw: decoupled, direction +=
+// weight_decay * master (Loshchilov, Hutter 2019). dampening = momentum makes m a moving average.
+// Without momentum no moment exists.
 #pragma once
 
 #include "optim/rule.h"
@@ -13,33 +17,39 @@ class Sgd : public Rule {
  public:
   explicit Sgd(const RuleSpec& spec)
       : momentum_(static_cast<float>(spec.momentum)),
+        fresh_(static_cast<float>(1.0 - spec.dampening)),
         nesterov_(spec.nesterov),
+        coupled_(spec.kind == RuleKind::kSgd),
         weight_decay_(static_cast<float>(spec.weight_decay)) {}
 
-  std::vector<std::string> moment_names() const override {
-    return momentum_ > 0.0f ? std::vector<std::string>{"m"} : std::vector<std::string>{};
+  std::vector<MomentSpec> moments() const override {
+    return momentum_ > 0.0f ? std::vector<MomentSpec>{{"m", false}} : std::vector<MomentSpec>{};
   }
   WeightReading weight_reading() const override {
     return weight_decay_ > 0.0f ? WeightReading::kMaster : WeightReading::kNone;
   }
+  double momentum() const override { return static_cast<double>(momentum_); }
 
-  double direct(const RuleBlock& b) const override {
+  void direct(const RuleBlock& b) const override {
     for (std::int64_t i = 0; i < b.n; ++i) {
-      float direction = b.grad[i];
+      const float decay = weight_decay_ > 0.0f ? weight_decay_ * b.weight[i] : 0.0f;
+      const float g = coupled_ ? b.grad[i] + decay : b.grad[i];
+      float direction = g;
       if (momentum_ > 0.0f) {
         float& m = b.moments[0][i];
-        m = momentum_ * m + b.grad[i];
-        direction = nesterov_ ? b.grad[i] + momentum_ * m : m;
+        m = momentum_ * m + fresh_ * g;
+        direction = nesterov_ ? g + momentum_ * m : m;
       }
-      if (weight_decay_ > 0.0f) direction += weight_decay_ * b.weight[i];
-      b.direction[i] = direction;
+      b.direction[i] = coupled_ ? direction : direction + decay;
     }
-    return 0.0;
+    if (b.gain != nullptr) std::fill_n(b.gain, b.n, nesterov_ ? momentum_ : 1.0f);
   }
 
  private:
   float momentum_;
+  float fresh_;
   bool nesterov_;
+  bool coupled_;
   float weight_decay_;
 };
 

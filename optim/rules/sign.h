@@ -23,12 +23,11 @@ class Sign : public Rule {
     return decay_ > 0.0f ? WeightReading::kValue : WeightReading::kNone;
   }
 
-  double direct(const RuleBlock& b) const override {
+  void direct(const RuleBlock& b) const override {
     for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] = vote(b.grad[i]);
     if (decay_ > 0.0f) {
       for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] += decay_ * vote(b.weight[i]);
     }
-    return 0.0;
   }
 
  private:

@@ -1,0 +1,192 @@
+#include "models/recipe_group.h"
+
+#include <algorithm>
+
+namespace tritgrad {
+namespace {
+
+const auto kParseRounding =
+    one_of<Rounding>({{"nearest", Rounding::kNearest}, {"stochastic", Rounding::kStochastic}});
+
+FormatSpec read_format(TableReader& table, Role role) {
+  FormatSpec spec;
+  if (role == Role::kScale) spec.kind = FormatKind::kScale16;
+  spec.kind = table.choice("format", parse_format, spec.kind);
+  spec.rounding = table.choice("rounding", kParseRounding, spec.rounding);
+  spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 126);
+  spec.flips.on_flip = table.choice(
+      "on_flip", one_of<OnFlip>({{"carry", OnFlip::kCarry}, {"reset", OnFlip::kReset}}),
+      spec.flips.on_flip);
+  spec.flips.transition = table.choice(
+      "transition",
+      one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
+      spec.flips.transition);
+  spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 126);
+  spec.group = table.choice(
+      "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
+  return spec;
+}
+
+RuleSpec read_rule(TableReader& table) {
+  RuleSpec rule;
+  rule.kind = table.choice("rule", parse_rule, rule.kind);
+  rule.weight_decay = table.get("weight_decay", rule.weight_decay);
+  rule.momentum = table.get("momentum", rule.momentum);
+  rule.dampening = table.get("dampening", rule.dampening);
+  rule.nesterov = table.get("nesterov", rule.nesterov);
+  rule.beta1 = table.get("beta1", rule.beta1);
+  // Lion's paper uses 0.99.
+  rule.beta2 = table.get("beta2", rule.kind == RuleKind::kLion ? 0.99 : rule.beta2);
+  rule.eps = table.get("eps", rule.eps);
+  rule.density = table.get("density", rule.density);
+  rule.window = table.whole_number("window", rule.window, 255);
+  rule.feedback_bits = table.whole_number("feedback_bits", rule.feedback_bits, 255);
+  rule.bucket = table.whole_number("bucket", rule.bucket, 1 << 20);
+  rule.feedback_rounding =
+      table.choice("feedback_rounding", kParseRounding, rule.feedback_rounding);
+  rule.window_form = table.choice("window_form",
+                                  one_of<WindowForm>({{"corrected", WindowForm::kCorrected},
+                                                      {"published", WindowForm::kPublished},
+                                                      {"study", WindowForm::kStudy}}),
+                                  rule.window_form);
+  return rule;
+}
+
+GroupSpec read_update(TableReader& table) {
+  GroupSpec update;
+  update.rule = read_rule(table);
+  update.lr = table.get("lr", update.lr);
+  update.lr_relative = table.get("lr_relative", update.lr_relative);
+  update.schedule.kind = table.choice("schedule", parse_schedule, update.schedule.kind);
+  update.schedule.warmup = table.get("warmup", update.schedule.warmup);
+  update.schedule.decay = table.get("decay", update.schedule.decay);
+  update.schedule.final = table.get("final", update.schedule.final);
+  // The normalised gradient is meant to have one scalar of state.
+  if (update.rule.kind == RuleKind::kNormalized) update.v.kind = FormatKind::kScalar;
+  update.m.kind = table.choice("m", parse_format, update.m.kind);
+  update.v.kind = table.choice("v", parse_format, update.v.kind);
+  update.m.rounding = update.v.rounding =
+      table.choice("moment_rounding", kParseRounding, Rounding::kStochastic);
+  update.eco = table.choice("eco",
+                            one_of<EcoForm>({{"off", EcoForm::kOff},
+                                             {"published", EcoForm::kPublished},
+                                             {"lr_aware", EcoForm::kLrAware},
+                                             {"rescaled", EcoForm::kRescaled}}),
+                            update.eco);
+  update.clip_value = table.get("clip_value", update.clip_value);
+  return update;
+}
+
+void check_one_of(const std::string& where, const char* key, FormatKind kind,
+                  const std::vector<FormatKind>& accepted, const char* why) {
+  if (std::find(accepted.begin(), accepted.end(), kind) != accepted.end()) return;
+  std::string names;
+  for (FormatKind each : accepted) {
+    names += names.empty() ? "" : ", ";
+    names += format_name(each);
+  }
+  fail(where, ": ", key, " = '", format_name(kind), "' ", why, "; use one of ", names);
+}
+
+void check_format(const std::string& where, Role role, FormatKind kind) {
+  using enum FormatKind;
+  if (role == Role::kWeight) {
+    check(kind != kScale16, where,
+          ": format 'scale16' holds positive numbers only and is for scales");
+    check_one_of(where, "format", kind, {kFp32, kBf16, kTernary, kLatent8, kTernaryMaster},
+                 "is for moments");
+  } else if (role == Role::kScale) {
+    check_one_of(where, "format", kind, {kScale16, kFp32, kBf16}, "is for weights only");
+  } else {
+    check_one_of(where, "format", kind, {kFp32, kBf16}, "is for weights only");
+  }
+}
+
+void check_group(const std::string& where, Role role, const Recipe::Group& group) {
+  const GroupSpec& update = group.update;
+  check(update.lr >= 0.0 && update.lr < 1e6, where, ": lr = ", update.lr, " is outside [0, 1e6)");
+  check(update.clip_value >= 0.0 && update.clip_value < 1e30, where,
+        ": clip_value = ", update.clip_value, " is outside [0, 1e30)");
+  for (double share : {update.schedule.warmup, update.schedule.decay, update.schedule.final}) {
+    check(share >= 0.0 && share <= 1.0, where,
+          ": warmup, decay and final are shares in [0, 1], got ", share);
+  }
+  check_format(where, role, group.format.kind);
+  using enum FormatKind;
+  check_one_of(where, "m", update.m.kind, {kFp32, kBf16},
+               "cannot hold a momentum, which has a sign");
+  check_one_of(where, "v", update.v.kind, {kFp32, kBf16, kScalar, kFactored},
+               "cannot hold a mean of squares, whose small values must not become 0");
+  const FlipPolicy& flips = group.format.flips;
+  check(flips.threshold >= 0 && flips.threshold <= 126, where, ": threshold = ", flips.threshold,
+        " is outside 0..126");
+  check(flips.hysteresis >= 0 && flips.hysteresis <= flips.threshold, where,
+        ": hysteresis = ", flips.hysteresis, " is outside 0..threshold (", flips.threshold, ")");
+  try {
+    make_rule(update.rule);
+    if (update.eco != EcoForm::kOff) check_eco(update.rule, group.format);
+  } catch (const Error& error) {
+    fail(where, ": ", error.what());
+  }
+}
+
+bool rounds(const FormatSpec& format) {
+  using enum FormatKind;
+  return format.kind != kFp32 && format.kind != kScale16 && format.kind != kTernaryMaster;
+}
+
+bool rule_reads(const std::string& key, const RuleSpec& rule) {
+  using enum RuleKind;
+  const bool sgd = rule.kind == kSgd || rule.kind == kSgdw;
+  const bool adam = rule.kind == kAdam || rule.kind == kAdamw;
+  const bool micro = rule.kind == kMicroadam;
+  const bool lion = rule.kind == kLion;
+  if (key == "momentum" || key == "nesterov" || key == "dampening") return sgd;
+  if (key == "beta1") return adam || micro || lion;
+  if (key == "beta2") return adam || micro || lion || rule.kind == kNormalized;
+  if (key == "eps") return adam || micro;
+  if (key == "bucket" || key == "feedback_rounding") return micro && rule.feedback_bits > 0;
+  return micro;  // density, window, feedback_bits, window_form
+}
+
+bool has_moment(bool nonnegative, const RuleSpec& rule) {
+  const std::vector<MomentSpec> moments = make_rule(rule)->moments();
+  return std::any_of(moments.begin(), moments.end(),
+                     [&](const MomentSpec& moment) { return moment.nonnegative == nonnegative; });
+}
+
+}  // namespace
+
+Recipe::Group read_group(TableReader& table, Role role) {
+  Recipe::Group group{read_format(table, role), read_update(table)};
+  check_group(table.where(), role, group);
+  return group;
+}
+
+bool has_effect(const std::string& key, const Recipe::Group& group) {
+  const FormatSpec& format = group.format;
+  const GroupSpec& update = group.update;
+  const bool ternary = format.kind == FormatKind::kTernary;
+  for (const char* name :
+       {"momentum", "nesterov", "dampening", "beta1", "beta2", "eps", "density", "window",
+        "feedback_bits", "bucket", "feedback_rounding", "window_form"}) {
+    if (key == name) return rule_reads(key, update.rule);
+  }
+  if (key == "rounding") return rounds(format);
+  if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
+  if (key == "hysteresis") {
+    return format.wants_scale() && format.flips.on_flip == OnFlip::kCarry;
+  }
+  if (key == "group") return format.wants_scale();
+  if (key == "m") return has_moment(false, update.rule);
+  if (key == "v") return has_moment(true, update.rule);
+  if (key == "moment_rounding") {
+    return has_moment(false, update.rule) || has_moment(true, update.rule);
+  }
+  if (key == "weight_decay") return update.rule.kind != RuleKind::kNormalized;
+  if (key == "decay") return update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
+  if (key == "final") return update.schedule.kind != Schedule::Kind::kConstant;
+  return true;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,48 @@
+// ECO: the rounding error of a weight, carried in the momentum (error-compensating optimizer,
+// 2026).
+//
+//     W~ = W - lr direction          W = q(W~)          E = W~ - W
+//     m <- m + alpha E / gain                            gain = d direction / d m
+//
+// Without a master copy, the error E of rounding is not lost: it is put where the next steps will
+// subtract it again. alpha follows from asking that W + (what m still carries) is the master
+// trajectory; with decoupled decay lambda and momentum beta,
+//
+//     kPublished   alpha = (1 - 1 / beta) / lr
+//     kLrAware     alpha = (1 - lr lambda) / lr - (1 - lr' lambda) r / (beta lr')
+//     kRescaled    as published, then m <- m lr / lr'
+//
+// lr' is the rate of the next step and r = gain(t) / gain(t + 1) as far as the step number alone
+// decides (Adam's bias correction). For a constant rate all three agree but for the decay. kLrAware
+// drops its first term in the very first step, where no error has been carried yet.
+//
+// E is clamped to half a step of a ternary grid, so what would leave the grid does not wind up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "optim/rule.h"
+
+namespace tritgrad {
+
+enum class EcoForm { kOff, kPublished, kLrAware, kRescaled };
+
+struct EcoStep {
+  bool skip = false;     // lr = 0: the step does nothing at all
+  float alpha = 0.0f;    // times E / gain, added to m
+  float rescale = 1.0f;  // of m afterwards
+};
+
+// Throws Error with the reason if errors cannot be carried: the rule has no momentum that a
+// magnitude survives in, or the format keeps its own residual.
+void check_eco(const RuleSpec& rule, const FormatSpec& format);
+
+// The weight decay that acts on the weight itself, not through the gradient.
+double decoupled_decay(const RuleSpec& rule);
+
+// `t` counts from 1. With next_lr = 0 nothing follows, and the published form is used.
+EcoStep eco_step(EcoForm form, const Rule& rule, double decay, double lr, double next_lr,
+                 std::int64_t t);
+
+}  // namespace tritgrad

@@ -1,0 +1,71 @@
+// Adam and AdamW: adaptive moments (Kingma, Ba 2015; Loshchilov, Hutter 2019).
+//
+//     m <- beta1 m + (1 - beta1) g           m^ = m / (1 - beta1^t)
+//     v <- beta2 v + (1 - beta2) g^2         v^ = v / (1 - beta2^t)
+//     direction = m^ / (sqrt(v^) + eps)
+//
+// adam: weight decay is coupled, g <- g + weight_decay * master; adamw: decoupled, direction +=
+// weight_decay * master.
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "engine/kernel_table.h"
+#include "optim/rule.h"
+
+namespace tritgrad {
+
+// 1 - beta^t without cancellation for beta near 1.
+inline double bias_correction(double beta, std::int64_t t) {
+  return beta > 0.0 ? -std::expm1(static_cast<double>(t) * std::log(beta)) : 1.0;
+}
+
+class Adam : public Rule {
+ public:
+  explicit Adam(const RuleSpec& spec) : spec_(spec) {}
+
+  std::vector<MomentSpec> moments() const override { return {{"m", false}, {"v", true}}; }
+  // The kernel always reads the weight; with weight_decay = 0 it counts for nothing.
+  WeightReading weight_reading() const override { return WeightReading::kMaster; }
+  double momentum() const override { return spec_.beta1; }
+  double gain_ratio(std::int64_t t) const override {
+    return bias_correction(spec_.beta1, t) / bias_correction(spec_.beta1, t + 1);
+  }
+
+  void begin(const RuleStep& step) override {
+    constants_ = {.beta1 = static_cast<float>(spec_.beta1),
+                  .beta2 = static_cast<float>(spec_.beta2),
+                  .one_minus_beta1 = static_cast<float>(1.0 - spec_.beta1),
+                  .one_minus_beta2 = static_cast<float>(1.0 - spec_.beta2),
+                  .inverse_bias1 = static_cast<float>(1.0 / bias_correction(spec_.beta1, step.t)),
+                  .inverse_bias2 = static_cast<float>(1.0 / bias_correction(spec_.beta2, step.t)),
+                  .eps = static_cast<float>(spec_.eps),
+                  .weight_decay = coupled() ? 0.0f : static_cast<float>(spec_.weight_decay)};
+  }
+
+  void direct(const RuleBlock& b) const override {
+    const float* grad = b.grad;
+    std::array<float, kBlock> decayed;
+    if (coupled()) {
+      const float decay = static_cast<float>(spec_.weight_decay);
+      float* sum = decayed.data();
+      for (std::int64_t i = 0; i < b.n; ++i) sum[i] = b.grad[i] + decay * b.weight[i];
+      grad = sum;
+    }
+    kernels().adamw(b.direction, b.moments[0], b.moments[1], grad, b.weight, constants_, b.n);
+    if (b.gain == nullptr) return;
+    for (std::int64_t i = 0; i < b.n; ++i) {
+      const float root = std::sqrt(b.moments[1][i] * constants_.inverse_bias2);
+      b.gain[i] = constants_.inverse_bias1 / (root + constants_.eps);
+    }
+  }
+
+ private:
+  bool coupled() const { return spec_.kind == RuleKind::kAdam && spec_.weight_decay > 0.0; }
+
+  RuleSpec spec_;
+  AdamwConstants constants_{};
+};
+
+}  // namespace tritgrad

@@ -1,0 +1,219 @@
+#include "optim/rules/microadam.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "engine/kernel_table.h"
+#include "optim/rules/adam.h"
+#include "optim/rules/feedback_codes.h"
+
+namespace tritgrad {
+namespace {
+
+// Keeps the noise of the error codes apart from that of the weight.
+constexpr std::uint32_t kFeedbackStream = random_stream("microadam feedback");
+
+std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
+
+// The k largest |a| of n <= 65536 numbers, ties to the lower index, in rising order of the index.
+// A histogram of the upper bits finds the few numbers between which the order has to be known.
+void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* out) {
+  constexpr int kShift = 20;
+  std::array<std::uint16_t, 1u << (31 - kShift)> counts{};
+  for (std::int64_t i = 0; i < n; ++i) ++counts[magnitude_bits(a[i]) >> kShift];
+  std::uint32_t bin = static_cast<std::uint32_t>(counts.size());
+  std::int64_t above = 0;  // numbers in bins above `bin`
+  do {
+    --bin;
+    above += counts[bin];
+  } while (above < k);
+  above -= counts[bin];
+
+  // Keys of the bin on the edge: magnitude first, then the lower index.
+  std::array<std::uint64_t, Microadam::kRun> edge;
+  std::size_t edges = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t bits = magnitude_bits(a[i]);
+    if (bits >> kShift == bin) {
+      edge[edges++] = std::uint64_t{bits} << 16 | (0xFFFFu - static_cast<std::uint32_t>(i));
+    }
+  }
+  const auto last = edge.begin() + (k - above - 1);
+  std::nth_element(edge.begin(), last, edge.begin() + static_cast<std::ptrdiff_t>(edges),
+                   std::greater<>());
+  const std::uint64_t lowest = *last;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint64_t key =
+        std::uint64_t{magnitude_bits(a[i])} << 16 | (0xFFFFu - static_cast<std::uint32_t>(i));
+    if (key >= lowest) *out++ = static_cast<std::uint16_t>(i);
+  }
+}
+
+}  // namespace
+
+std::int64_t Microadam::kept_of(std::int64_t n) const {
+  const auto k = static_cast<std::int64_t>(std::ceil(spec_.density * static_cast<double>(n)));
+  return std::clamp<std::int64_t>(k, 1, n);
+}
+
+Microadam::Sizes Microadam::sizes_of(std::int64_t n) const {
+  Sizes sizes{kept_of(n), 0, 0};
+  if (spec_.feedback_bits > 0) {
+    sizes.codes = (n * spec_.feedback_bits + 7) / 8;
+    sizes.buckets = (n + spec_.bucket - 1) / spec_.bucket;
+  }
+  return sizes;
+}
+
+Microadam::Sizes Microadam::total(const Runs& runs) const {
+  Sizes total;
+  for (std::int64_t r = 0; r < runs.count(); ++r) {
+    const Sizes sizes = sizes_of(runs.size(r));
+    total.kept += sizes.kept;
+    total.codes += sizes.codes;
+    total.buckets += sizes.buckets;
+  }
+  return total;
+}
+
+std::vector<PlaneSpec> Microadam::planes(const Shape& shape) const {
+  const Sizes sizes = total(Runs(shape, kRun));
+  std::vector<PlaneSpec> specs = {
+      {"index", Dtype::kU16, spec_.window * sizes.kept, Category::kMoments, false},
+      {"value", Dtype::kBf16, spec_.window * sizes.kept, Category::kMoments, false}};
+  if (spec_.feedback_bits > 0) {
+    specs.push_back({"error", Dtype::kU8, sizes.codes, Category::kMoments, false});
+    specs.push_back({"bounds", Dtype::kBf16, 2 * sizes.buckets, Category::kMoments, false});
+  }
+  return specs;
+}
+
+void Microadam::attach(const Shape& shape, const std::vector<Plane>& planes) {
+  const auto memory = [&](std::size_t i) { return planes[i].bytes.data(); };
+  index_ = reinterpret_cast<std::uint16_t*>(memory(0));
+  value_ = reinterpret_cast<std::uint16_t*>(memory(1));
+  if (spec_.feedback_bits > 0) {
+    codes_ = reinterpret_cast<std::uint8_t*>(memory(2));
+    bounds_ = reinterpret_cast<std::uint16_t*>(memory(3));
+  }
+  runs_ = Runs(shape, kRun);
+  Sizes sum;
+  for (std::int64_t r = 0; r < runs_.count(); ++r) {
+    places_.push_back({sum.kept, sum.codes, sum.buckets});
+    const Sizes sizes = sizes_of(runs_.size(r));
+    sum.kept += sizes.kept;
+    sum.codes += sizes.codes;
+    sum.buckets += sizes.buckets;
+  }
+  kept_total_ = sum.kept;
+}
+
+void Microadam::begin(const RuleStep& step) {
+  t_ = step.t;
+  key_ = step.key;
+  key_.stream ^= kFeedbackStream;
+  const std::int64_t rows = std::min<std::int64_t>(t_, spec_.window);
+  const std::int64_t mass = spec_.window_form == WindowForm::kCorrected ? rows : t_;
+  const double scale1 = (1.0 - spec_.beta1) / bias_correction(spec_.beta1, mass);
+  const double scale2 = (1.0 - spec_.beta2) / bias_correction(spec_.beta2, mass);
+  weight1_.assign(static_cast<std::size_t>(rows), 0.0f);
+  weight2_ = weight1_;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t age = (t_ - 1 - row) % spec_.window;
+    const bool study = spec_.window_form == WindowForm::kStudy;
+    const double exponent = static_cast<double>(study ? (t_ - age) % spec_.window : age);
+    const auto r = static_cast<std::size_t>(row);
+    weight1_[r] = static_cast<float>(scale1 * std::pow(spec_.beta1, exponent));
+    weight2_[r] = static_cast<float>(scale2 * std::pow(spec_.beta2, exponent));
+  }
+  rate_ = 1.0f;
+  if (spec_.window_form == WindowForm::kStudy) {
+    rate_ = static_cast<float>(std::sqrt(bias_correction(spec_.beta2, t_)) /
+                               bias_correction(spec_.beta1, t_));
+  }
+}
+
+void Microadam::add_feedback(const Place& place, float* a, std::int64_t n) const {
+  const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
+  for (std::int64_t i = 0; i < n; i += spec_.bucket) {
+    const std::uint16_t* bounds = bounds_ + 2 * (place.bucket + i / spec_.bucket);
+    add_decoded_feedback(a + i, codes_ + place.codes, i,
+                         std::min<std::int64_t>(spec_.bucket, n - i), spec_.feedback_bits,
+                         {bounds[0], bounds[1]}, guard);
+  }
+}
+
+void Microadam::store_feedback(const Place& place, const float* a, std::int64_t n,
+                               std::int64_t run_index) const {
+  const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
+  std::array<std::uint16_t, kRun> noise;
+  const bool stochastic = spec_.feedback_rounding == Rounding::kStochastic;
+  if (stochastic) {
+    kernels().random_u16(noise.data(), n, key_, static_cast<std::uint64_t>(run_index * kRun));
+  }
+  for (std::int64_t i = 0; i < n; i += spec_.bucket) {
+    const std::int64_t size = std::min<std::int64_t>(spec_.bucket, n - i);
+    const FeedbackBounds bounds = feedback_bounds(a + i, size);
+    std::uint16_t* stored = bounds_ + 2 * (place.bucket + i / spec_.bucket);
+    stored[0] = bounds.low;
+    stored[1] = bounds.high;
+    encode_feedback(codes_ + place.codes, i, a + i, size, spec_.feedback_bits, bounds, guard,
+                    stochastic ? noise.data() + i : nullptr);
+  }
+}
+
+// Moves the largest elements of a into the newest row of the ring. What their rounding to bf16
+// drops stays in a, and so in the feedback.
+void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
+  const std::int64_t kept = kept_of(n);
+  const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + place.kept;
+  std::uint16_t* index = index_ + row;
+  select_top(a, n, kept, index);
+  for (std::int64_t j = 0; j < kept; ++j) {
+    kernels().float_to_bf16(value_ + row + j, a + index[j], nullptr, 1);
+    a[index[j]] -= std::bit_cast<float>(static_cast<std::uint32_t>(value_[row + j]) << 16);
+  }
+}
+
+void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1, float* z2) const {
+  const std::int64_t kept = kept_of(n);
+  for (std::size_t row = 0; row < weight1_.size(); ++row) {
+    const std::int64_t at = static_cast<std::int64_t>(row) * kept_total_ + place.kept;
+    for (std::int64_t j = 0; j < kept; ++j) {
+      const float v = std::bit_cast<float>(static_cast<std::uint32_t>(value_[at + j]) << 16);
+      const std::uint16_t i = index_[at + j];
+      if (i >= n) continue;  // no run stores such an index, but a file might
+      z1[i] += weight1_[row] * v;
+      z2[i] += (weight2_[row] * v) * v;
+    }
+  }
+}
+
+void Microadam::direct(const RuleBlock& b) const {
+  const std::int64_t run = runs_.index_of(b.first);
+  const Place& place = places_[static_cast<std::size_t>(run)];
+  std::array<float, kRun> a;
+  std::copy_n(b.grad, b.n, a.data());
+  if (spec_.feedback_bits > 0) add_feedback(place, a.data(), b.n);
+  remember(place, a.data(), b.n);
+  if (spec_.feedback_bits > 0) store_feedback(place, a.data(), b.n, run);
+
+  std::array<float, kRun>& z2 = a;  // a has gone into the ring and the feedback
+  std::fill_n(b.direction, b.n, 0.0f);
+  std::fill_n(z2.data(), b.n, 0.0f);
+  moments_of_window(place, b.n, b.direction, z2.data());
+  const float eps = static_cast<float>(spec_.eps);
+  for (std::int64_t i = 0; i < b.n; ++i) {
+    const float root = std::sqrt(z2[static_cast<std::size_t>(i)]);
+    b.direction[i] = b.direction[i] == 0.0f ? 0.0f : rate_ * b.direction[i] / (root + eps);
+  }
+  if (spec_.weight_decay > 0.0) {
+    const float decay = static_cast<float>(spec_.weight_decay);
+    for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] += decay * b.weight[i];
+  }
+}
+
+}  // namespace tritgrad
