@@ -16,6 +16,7 @@
 #include "tools/reproduce/study_charts.h"
 #include "tools/reproduce/study_csv.h"
 #include "tools/reproduce/study_page.h"
+#include "tools/reproduce/tremor.h"
 
 namespace tritgrad {
 namespace {
@@ -121,7 +122,8 @@ TEST_CASE("reproduce: the other CSV files") {
   std::set<std::string> names;
   for (const auto& [name, text] : files) names.insert(name);
   CHECK(names == std::set<std::string>{"figure3.csv", "figure4.csv", "figure5.csv", "figure6.csv",
-                                       "figure7.csv", "figure8.csv", "period.csv", "numbers.csv"});
+                                       "figure7.csv", "figure8.csv", "figure9.csv", "period.csv",
+                                       "numbers.csv"});
   const auto costs = cells_of(cost_csv(small_study().costs));
   CHECK(costs[0] ==
         std::vector<std::string>{"parameters", "rule", "bytes_per_parameter", "seconds_per_step"});
@@ -191,24 +193,37 @@ TEST_CASE("reproduce: verdicts need all seeds and a tenth of difference") {
 TEST_CASE("reproduce: sentences follow their numbers") {
   const Sample reference{"b", {0.02, 0.02, 0.02}};
   CHECK(end_phrase({"a", {0.05, 0.05, 0.05}}, reference) ==
-        "a ends at 0.0500, 2.5 times that of b: worse in 3 of 3 seeds");
+        "a at 0.0500, 2.5 times that: worse in 3 of 3 seeds");
   CHECK(end_phrase({"a", {0.01, 0.01, 0.01}}, reference) ==
-        "a ends at 0.0100, 0.50 times that of b: better in 3 of 3 seeds");
+        "a at 0.0100, 0.50 times that: better in 3 of 3 seeds");
   CHECK(end_phrase({"a", {0.05, 0.05, 0.01}}, reference) ==
-        "a ends at 0.0500, 2.5 times that of b: no clear difference, higher in 2 of 3 seeds");
+        "a at 0.0500, 2.5 times that: no clear difference, higher in 2 of 3 seeds");
   CHECK(end_phrase({"a", {kNan, kNan, 0.01}}, reference) == "a does not stay finite");
+  CHECK(end_phrase({"a", {1e-7, 1e-7, 1e-7}}, reference) ==
+        "a at 1.0e-07, less than 0.001 times that: better in 3 of 3 seeds");
+  CHECK(loss_text(1e-9) == "less than 6e-08");
 
   StudyResults results = made_up(0.25);
   const StudyFigure& figure = results.figures[0];
   const std::string before = figure_claims(figure, results)[0];
   CHECK(before ==
-        "Iris, correct form: no compression ends at a loss of 0.250; density 10 % ends at 0.250, "
-        "1.0 times that of no compression: no clear difference, higher in 0 of 3 seeds; density "
-        "1 % ends at 0.250, 1.0 times that of no compression: no clear difference, higher in 0 of "
-        "3 seeds.");
+        "Iris, correct form: no compression ends at a loss of 0.250; density 10 % at 0.250, 1.0 "
+        "times that: no clear difference, higher in 0 of 3 seeds; density 1 % at 0.250, 1.0 times "
+        "that: no clear difference, higher in 0 of 3 seeds.");
   set_end(results, figure.panels[0].lines[2].variant, 0.5);
   const std::string after = figure_claims(figure, results)[0];
-  CHECK(contains(after, "density 1 % ends at 0.500, 2.0 times that of no compression: worse in 3"));
+  CHECK(contains(after, "density 1 % at 0.500, 2.0 times that: worse in 3 of 3 seeds"));
+}
+
+TEST_CASE("reproduce: the first density that is worse is found, or none") {
+  StudyResults results = made_up(0.25);
+  const StudyPanel& panel = results.figures[2].panels[0];
+  CHECK(onset_sentence(panel, results) ==
+        "Iris, correct form: 50 % ends at a loss of 0.250, 1 % at 0.250; no density is worse in "
+        "every seed.");
+  set_end(results, panel.lines[3].variant, 0.5);
+  CHECK(contains(onset_sentence(panel, results),
+                 "5 % is the first density that is worse in every seed, 2.0 times that of 50 %."));
 }
 
 TEST_CASE("reproduce: a period is found where there is one, and not in noise") {
@@ -218,22 +233,57 @@ TEST_CASE("reproduce: a period is found where there is one, and not in noise") {
     noise.push_back(value);
     periodic.push_back(value * std::pow(0.9, static_cast<double>((i + 1) % 10)));
   }
-  const PhaseRatio flat = phase_ratio(noise, 1), wave = phase_ratio(periodic, 1);
+  const PhaseRatio flat = phase_ratio(noise, 1, 7), wave = phase_ratio(periodic, 1, 7);
   // The phases span 0.9^9 = 1 / 2.58. ln of the noise has a deviation of 0.20, the mean of a
   // phase's 400 values 0.01; both ends may be off by five of them.
   CHECK(wave.ratio == doctest::Approx(std::pow(0.9, -9)).epsilon(0.1));
   CHECK(flat.ratio < 1.1);
-  CHECK(contains(period_sentence("x", {wave, wave}), "a period of ten stands out"));
-  CHECK(contains(period_sentence("x", {wave, flat}), "does not stand out"));
+  CHECK(contains(period_sentence("x", {wave, wave}), ": a period of ten stands out"));
+  CHECK(contains(period_sentence("x", {wave, flat}), "no period of ten stands out"));
   const std::vector<double> means = phase_means(periodic, 1, 10);
   CHECK(std::max_element(means.begin(), means.end()) == means.begin());
 }
 
-TEST_CASE("reproduce: rises and roughness") {
+TEST_CASE("reproduce: what belongs to the place in an epoch is no period of ten") {
+  std::vector<double> values;  // the last of eight batches is different
+  for (int step = 1; step <= 4000; ++step) values.push_back(step % 8 == 0 ? 0.1 : 1.0);
+  CHECK(phase_ratio(values, 1, 8).ratio == doctest::Approx(1.0));
+  CHECK(phase_ratio(values, 1, 1).ratio > 1.5);
+}
+
+TEST_CASE("reproduce: a beat of steps and epochs is found where there is one") {
+  std::vector<double> noise, beating;
+  for (std::uint64_t epoch = 0; epoch < 1000; ++epoch) {
+    const double value = std::exp(0.1 * static_cast<double>(random_normal({3, 2, 0}, epoch)));
+    noise.push_back(value);
+    beating.push_back(value * (epoch % 5 == 0 ? 1.5 : 1.0));
+  }
+  StepTrace trace;
+  trace.steps_per_epoch = 8;  // 40 steps are five epochs and four windows
+  Curve flat, wave;
+  flat.numbers = measure_curve(noise, trace);
+  wave.numbers = measure_curve(beating, trace);
+  CHECK(wave.numbers.beat == 5);
+  CHECK(wave.numbers.beat_correlation > wave.numbers.beat_noise);
+  CHECK(std::abs(flat.numbers.beat_correlation) < flat.numbers.beat_noise);
+  CHECK(contains(beat_sentence("x", {wave, wave}), "the period is there"));
+  CHECK(contains(beat_sentence("x", {wave, flat}), "no such period in every seed"));
+}
+
+TEST_CASE("reproduce: rises and tremor") {
   CHECK(largest_rise({1.0, 0.5, 0.75, 0.7, 0.8}) == doctest::Approx(0.25));
   CHECK(largest_rise({1.0, 0.5, kNan}) == 0.0);
-  // Second half of six: 4 -> 2 -> 4 -> 4 changes by ln 2, ln 2 and 0.
-  CHECK(roughness({9.0, 1.0, 4.0, 2.0, 4.0, 4.0}) == doctest::Approx(2.0 / 3.0 * std::log(2.0)));
+  std::vector<double> steady, zigzag;
+  for (int epoch = 0; epoch < 100; ++epoch) {
+    steady.push_back(std::pow(0.95, epoch));
+    zigzag.push_back(steady.back() * (epoch % 2 == 0 ? 1.1 : 1.0));
+  }
+  CHECK(roughness(steady) == doctest::Approx(0.0));
+  // ln 1.1 up and down: of the 2 w + 1 epochs around, w or w + 1 are up, so the distance is
+  // ln 1.1 * w / (2 w + 1) or ln 1.1 * (w + 1) / (2 w + 1): between a third and two thirds.
+  CHECK(roughness(zigzag) > std::log(1.1) / 3.0);
+  CHECK(roughness(zigzag) < std::log(1.1) * 2.0 / 3.0);
+  CHECK(std::isnan(roughness({1e-9, 1e-9, 1e-9, 1e-9})));  // nothing that could be resolved
   CHECK(median({3.0, 1.0, 2.0}) == 2.0);
   CHECK(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
   CHECK(std::isinf(median({kNan, kNan, 1.0})));

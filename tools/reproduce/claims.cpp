@@ -12,8 +12,6 @@ namespace {
 
 // Medians closer than this are called the same.
 constexpr double kSameWithin = 0.1;
-// A period counts when its logarithm exceeds that of noise by this factor in every seed.
-constexpr double kAboveNoise = 1.5;
 
 int count_higher(const Sample& a, const Sample& b) {
   int higher = 0;
@@ -28,23 +26,11 @@ std::string of_seeds(int count, std::size_t seeds) {
                     : fmt::format("in {} of {} seeds", count, seeds);
 }
 
-Sample end_losses(const StudyLine& line, const StudyResults& results) {
-  return {line.name,
-          results.numbers(line.variant, [](const CurveNumbers& n) { return n.end_loss; })};
-}
-
-// Mean change from epoch to epoch, as a share.
-Sample changes(const StudyLine& line, const StudyResults& results) {
-  return {line.name, results.numbers(line.variant, [](const CurveNumbers& n) {
-            return std::expm1(n.roughness);
-          })};
-}
-
-std::vector<PhaseRatio> ratios(const StudyResults& results, const Variant& variant,
-                               PhaseRatio CurveNumbers::*which) {
-  std::vector<PhaseRatio> values;
-  for (const Curve& curve : results.of(variant)) values.push_back(curve.numbers.*which);
-  return values;
+// "2.5 times", and no more digits than mean anything.
+std::string times_text(double ratio) {
+  if (ratio > 1000.0) return "more than 1000 times";
+  if (ratio < 0.001) return "less than 0.001 times";
+  return significant(ratio, 2) + " times";
 }
 
 // Tensors so small that two densities keep the same number of elements.
@@ -61,11 +47,24 @@ std::string equal_densities(const StudyPanel& panel) {
                      network_title(panel.data), text);
 }
 
-std::vector<double> turn_ratios(const StudyResults& results, const Variant& variant) {
-  return results.numbers(variant, [](const CurveNumbers& n) { return n.turn.ratio; });
+}  // namespace
+
+Sample end_sample(const StudyLine& line, const StudyResults& results) {
+  return {line.name, results.numbers(line.variant, [](const CurveNumbers& n) {
+            return std::isnan(n.end_loss) ? n.end_loss : std::max(n.end_loss, kResolvedLoss);
+          })};
 }
 
-}  // namespace
+Sample roughness_sample(const StudyLine& line, const StudyResults& results) {
+  return {line.name, results.numbers(line.variant, [](const CurveNumbers& n) {
+            return std::expm1(n.roughness);
+          })};
+}
+
+std::string loss_text(double loss) {
+  if (loss <= kResolvedLoss) return fmt::format("less than {:.0e}", kResolvedLoss);
+  return loss < 1e-3 ? fmt::format("{:.1e}", loss) : significant(loss, 3);
+}
 
 std::string sample_text(const std::vector<double>& values) {
   const std::string middle = significant(median(values), 3);
@@ -89,9 +88,9 @@ Verdict compare_samples(const Sample& a, const Sample& b) {
 std::string end_phrase(const Sample& sample, const Sample& reference) {
   const double ours = median(sample.values), theirs = median(reference.values);
   if (!std::isfinite(ours)) return sample.name + " does not stay finite";
-  std::string text = fmt::format("{} ends at {}", sample.name, significant(ours, 3));
+  std::string text = fmt::format("{} at {}", sample.name, loss_text(ours));
   if (!std::isfinite(theirs) || theirs <= 0.0) return text;
-  text += fmt::format(", {} times that of {}: ", significant(ours / theirs, 2), reference.name);
+  text += fmt::format(", {} that: ", times_text(ours / theirs));
   const int seeds = static_cast<int>(sample.values.size());
   switch (compare_samples(sample, reference)) {
     case Verdict::kHigher:
@@ -106,79 +105,70 @@ std::string end_phrase(const Sample& sample, const Sample& reference) {
 }
 
 std::string end_sentence(const StudyPanel& panel, const StudyResults& results) {
-  const Sample reference = end_losses(panel.lines.front(), results);
+  const Sample reference = end_sample(panel.lines.front(), results);
   const double loss = median(reference.values);
   std::string text = panel.title() + ": " + reference.name;
-  text += std::isfinite(loss) ? fmt::format(" ends at a loss of {}", significant(loss, 3))
+  text += std::isfinite(loss) ? fmt::format(" ends at a loss of {}", loss_text(loss))
                               : std::string(" does not stay finite");
   for (std::size_t i = 1; i < panel.lines.size(); ++i) {
-    text += "; " + end_phrase(end_losses(panel.lines[i], results), reference);
+    text += "; " + end_phrase(end_sample(panel.lines[i], results), reference);
   }
   return text + ".";
 }
 
+std::string onset_sentence(const StudyPanel& panel, const StudyResults& results) {
+  const Sample reference = end_sample(panel.lines.front(), results);
+  std::string text = fmt::format("{}: {} ends at a loss of {}, {}", panel.title(), reference.name,
+                                 loss_text(median(reference.values)), panel.lines.back().name);
+  text +=
+      fmt::format(" at {}; ", loss_text(median(end_sample(panel.lines.back(), results).values)));
+  for (const StudyLine& line : panel.lines) {
+    const Sample sample = end_sample(line, results);
+    if (compare_samples(sample, reference) != Verdict::kHigher) continue;
+    return text + fmt::format("{} is the first density that is worse in every seed, {} that of {}.",
+                              sample.name,
+                              times_text(median(sample.values) / median(reference.values)),
+                              reference.name);
+  }
+  return text + "no density is worse in every seed.";
+}
+
 std::string roughness_sentence(const StudyPanel& panel, const StudyPanel& other,
                                const StudyResults& results) {
-  std::string text = data_title(panel.data) +
-                     ", change of the loss from one epoch to the next in the second half, " +
-                     panel.form + " against " + other.form + ": ";
+  std::string text =
+      fmt::format("{}, distance of an epoch's loss from those around it, {} against {}: ",
+                  data_title(panel.data), panel.form, other.form);
   for (std::size_t i = 0; i < panel.lines.size(); ++i) {
-    const Sample ours = changes(panel.lines[i], results);
-    const Sample theirs = changes(other.lines[i], results);
     if (variant_key(panel.lines[i].variant) == variant_key(other.lines[i].variant)) continue;
+    const Sample ours = roughness_sample(panel.lines[i], results);
+    const Sample theirs = roughness_sample(other.lines[i], results);
     const Verdict verdict = compare_samples(ours, theirs);
-    text += fmt::format("{} {} against {} ({}); ", ours.name, percent(median(ours.values), 1),
+    text += fmt::format("{}, {} against {} ({}); ", ours.name, percent(median(ours.values), 1),
                         percent(median(theirs.values), 1),
-                        verdict == Verdict::kLower    ? "calmer in all seeds"
-                        : verdict == Verdict::kHigher ? "rougher in all seeds"
+                        verdict == Verdict::kLower    ? "calmer in every seed"
+                        : verdict == Verdict::kHigher ? "rougher in every seed"
                                                       : "no clear difference");
   }
   text.resize(text.size() - 2);
   return text + ".";
 }
 
-std::string period_sentence(const std::string& what, const std::vector<PhaseRatio>& seeds) {
-  std::vector<double> measured, noise;
-  bool clear = !seeds.empty();
-  for (const PhaseRatio& seed : seeds) {
-    measured.push_back(seed.ratio);
-    noise.push_back(seed.control);
-    clear &= std::log(seed.ratio) > kAboveNoise * std::log(seed.control);
-  }
-  return fmt::format(
-      "{} varies by a factor of {} with the step modulo ten; periods 7, 9, 11 and 13 "
-      "give {}, so a period of ten {}.",
-      what, significant(median(measured), 3), significant(median(noise), 3),
-      clear ? "stands out" : "does not stand out");
-}
-
 std::vector<std::string> figure_claims(const StudyFigure& figure, const StudyResults& results) {
+  const bool densities = figure.number == 5;
   std::vector<std::string> claims;
-  for (const StudyPanel& panel : figure.panels) claims.push_back(end_sentence(panel, results));
-  for (std::size_t i = 0; i + 1 < figure.panels.size(); i += 2) {
-    const StudyPanel& panel = figure.panels[i];
-    const StudyPanel& other = figure.panels[i + 1];
-    if (panel.data != other.data) continue;
-    claims.push_back(roughness_sentence(panel, other, results));
-    if (figure.number == 5) claims.push_back(equal_densities(panel));
+  for (const StudyPanel& panel : figure.panels) {
+    claims.push_back(densities ? onset_sentence(panel, results) : end_sentence(panel, results));
   }
-  return claims;
-}
-
-std::vector<std::string> period_claims(const StudyResults& results) {
-  std::vector<std::string> claims;
-  for (const std::string data : {"iris", "wdbc"}) {
-    for (const Form form : {Form::kCorrected, Form::kStudy}) {
-      const Variant variant{data, form, 0.01, 4};
-      const std::string where =
-          fmt::format("{}, {}, 1 %, 4-bit feedback: ", data_title(data), form_name(form));
-      claims.push_back(period_sentence(where + "the difference of two consecutive updates",
-                                       ratios(results, variant, &CurveNumbers::turn)));
-      claims.push_back(period_sentence(where + "the length of the update",
-                                       ratios(results, variant, &CurveNumbers::length)));
-      claims.push_back(period_sentence(where + "the loss of a step",
-                                       ratios(results, variant, &CurveNumbers::loss)));
+  for (std::size_t i = 0; i + 1 < figure.panels.size(); i += 2) {
+    StudyPanel panel = figure.panels[i], other = figure.panels[i + 1];
+    if (panel.data != other.data) continue;
+    if (densities) claims.push_back(equal_densities(panel));
+    if (densities) {  // the ends are enough: the picture has the rest
+      for (StudyPanel* each : {&panel, &other}) {
+        each->lines = {each->lines.front(), each->lines.back()};
+      }
     }
+    claims.push_back(roughness_sentence(panel, other, results));
   }
   return claims;
 }
@@ -210,24 +200,25 @@ std::string study_headline(const StudyResults& results) {
   std::string text;
   for (const std::string data : {"iris", "wdbc"}) {
     const auto loss = [&](Form form) {
-      const Variant variant =
-          form == Form::kAdam ? Variant{data, form, 1.0, 0} : Variant{data, form, 0.01, 4};
-      return significant(
-          median(results.numbers(variant, [](const CurveNumbers& n) { return n.end_loss; })), 3);
+      const bool adam = form == Form::kAdam;
+      const StudyLine line{"", 0, {data, form, adam ? 1.0 : 0.01, adam ? 0 : 4}};
+      return loss_text(median(end_sample(line, results).values));
     };
     text += fmt::format(
-        "{}: Adam ends at a loss of {}, MicroAdam with 1 % of the gradient and a 4-bit error "
-        "feedback "
-        "at {} in the correct form and at {} in the study's. ",
-        data_title(data), loss(Form::kAdam), loss(Form::kCorrected), loss(Form::kStudy));
+        "{}: Adam ends at a training loss of {}, MicroAdam with 1 % of the gradient and a 4-bit "
+        "error feedback at {} in its correct form, {} as published and {} as in the study's code. ",
+        data_title(data), loss(Form::kAdam), loss(Form::kCorrected), loss(Form::kPublished),
+        loss(Form::kStudy));
   }
-  const Variant correct{"wdbc", Form::kCorrected, 0.01, 4}, study{"wdbc", Form::kStudy, 0.01, 4};
-  return text + fmt::format(
-                    "The difference between consecutive updates swings by a factor of {} with "
-                    "the step modulo ten in the study's form, {} in the correct one "
-                    "(Breast Cancer).",
-                    significant(median(turn_ratios(results, study)), 3),
-                    significant(median(turn_ratios(results, correct)), 3));
+  if (results.costs.size() >= 2) {
+    const CostPoint& adam = results.costs[results.costs.size() - 2];
+    const CostPoint& micro = results.costs.back();
+    text +=
+        fmt::format("With {} parameters it holds {} bytes of state for each instead of {}.",
+                    human_count(static_cast<double>(micro.parameters)),
+                    fixed(micro.bytes_per_parameter(), 2), fixed(adam.bytes_per_parameter(), 2));
+  }
+  return text;
 }
 
 }  // namespace tritgrad

@@ -15,26 +15,30 @@ struct Sample {
   std::vector<double> values;
 };
 
+// Losses at the end, none smaller than what can be resolved.
+Sample end_sample(const StudyLine& line, const StudyResults& results);
+// Mean distance of an epoch's loss from those around it, as a share.
+Sample roughness_sample(const StudyLine& line, const StudyResults& results);
+
 enum class Verdict { kLower, kHigher, kUnclear };
 // `a` against `b`, seed by seed: lower or higher only if all seeds say so and the medians differ by
 // more than a tenth. A value that is not finite counts as higher than all others.
 Verdict compare_samples(const Sample& a, const Sample& b);
 
+// "0.0137", or "below 6e-8" for what cannot be resolved.
+std::string loss_text(double loss);
 // "density 1 % ends at 0.034, 2.5 times that of no compression: worse in 3 of 3 seeds"
 std::string end_phrase(const Sample& sample, const Sample& reference);
 // "Iris, correct form: no compression ends at a loss of 0.0137; ..." for a whole panel.
 std::string end_sentence(const StudyPanel& panel, const StudyResults& results);
-// How much the loss moves from epoch to epoch: `lines` of one panel beside those of another.
+// For a panel of falling densities: from where on the end is clearly worse.
+std::string onset_sentence(const StudyPanel& panel, const StudyResults& results);
+// How much the loss trembles: the lines of one panel beside those of another.
 std::string roughness_sentence(const StudyPanel& panel, const StudyPanel& other,
                                const StudyResults& results);
-// Whether a quantity varies with the step modulo ten by more than noise does. `what` begins the
-// sentence.
-std::string period_sentence(const std::string& what, const std::vector<PhaseRatio>& seeds);
 
-// What the pictures of one figure show.
+// What the pictures of a figure of losses show.
 std::vector<std::string> figure_claims(const StudyFigure& figure, const StudyResults& results);
-// About the period of the study's instability.
-std::vector<std::string> period_claims(const StudyResults& results);
 // About bytes and seconds.
 std::vector<std::string> cost_claims(const std::vector<CostPoint>& costs);
 // The finding in a few sentences.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace tritgrad {
 namespace {
@@ -11,6 +12,16 @@ double spread(const std::vector<double>& values, std::int64_t first_step, std::i
   const std::vector<double> means = phase_means(values, first_step, period);
   const auto [low, high] = std::minmax_element(means.begin(), means.end());
   return *low > 0.0 ? *high / *low : 1.0;
+}
+
+double correlation(const std::vector<double>& values, std::int64_t lag) {
+  const auto shift = static_cast<std::size_t>(lag);
+  double squares = 0.0, products = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    squares += values[i] * values[i];
+    if (i >= shift) products += values[i] * values[i - shift];
+  }
+  return squares > 0.0 ? products / squares : 0.0;
 }
 
 }  // namespace
@@ -24,17 +35,28 @@ double largest_rise(const std::vector<double>& epoch_loss) {
   return rise;
 }
 
-double roughness(const std::vector<double>& epoch_loss) {
-  double sum = 0.0;
-  int count = 0;
-  for (std::size_t i = std::max<std::size_t>(1, epoch_loss.size() / 2); i < epoch_loss.size();
-       ++i) {
-    const double change = std::abs(std::log(epoch_loss[i] / epoch_loss[i - 1]));
-    if (!std::isfinite(change)) continue;
-    sum += change;
-    ++count;
+std::vector<double> tremor(const std::vector<double>& epoch_loss) {
+  constexpr std::size_t kAround = 10;
+  std::vector<double> logs, values;
+  for (const double loss : epoch_loss) logs.push_back(std::log(std::max(loss, kResolvedLoss)));
+  for (std::size_t i = logs.size() / 10; i < logs.size(); ++i) {
+    if (!(epoch_loss[i] > kResolvedLoss)) continue;
+    // As many on one side as on the other, so that a steady fall leaves nothing.
+    const std::size_t width = std::min({kAround, i, logs.size() - 1 - i});
+    double around = 0.0;
+    for (std::size_t j = i - width; j <= i + width; ++j) around += logs[j];
+    const double value = logs[i] - around / static_cast<double>(2 * width + 1);
+    if (width > 0 && std::isfinite(value)) values.push_back(value);
   }
-  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+  return values;
+}
+
+double roughness(const std::vector<double>& epoch_loss) {
+  const std::vector<double> values = tremor(epoch_loss);
+  double sum = 0.0;
+  for (const double value : values) sum += std::abs(value);
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN()
+                        : sum / static_cast<double>(values.size());
 }
 
 std::vector<double> phase_means(const std::vector<double>& values, std::int64_t first_step,
@@ -53,11 +75,21 @@ std::vector<double> phase_means(const std::vector<double>& values, std::int64_t 
   return sums;
 }
 
-PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_step) {
+PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_step,
+                       std::int64_t steps_per_epoch) {
+  std::vector<double> flat = values;
+  if (steps_per_epoch > 1) {
+    const std::vector<double> places = phase_means(values, first_step, steps_per_epoch);
+    for (std::size_t i = 0; i < flat.size(); ++i) {
+      const std::size_t place =
+          (static_cast<std::size_t>(first_step) + i) % static_cast<std::size_t>(steps_per_epoch);
+      if (places[place] > 0.0) flat[i] /= places[place];
+    }
+  }
   PhaseRatio result;
-  result.ratio = spread(values, first_step, kStudyPeriod);
+  result.ratio = spread(flat, first_step, kStudyPeriod);
   for (const std::int64_t period : {7, 9, 11, 13}) {
-    result.control = std::max(result.control, spread(values, first_step, period));
+    result.control = std::max(result.control, spread(flat, first_step, period));
   }
   return result;
 }
@@ -68,15 +100,23 @@ CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrac
       epoch_loss.empty() ? std::numeric_limits<double>::quiet_NaN() : epoch_loss.back();
   numbers.largest_rise = largest_rise(epoch_loss);
   numbers.roughness = roughness(epoch_loss);
-  numbers.loss = phase_ratio(trace.loss, trace.first_step);
-  numbers.length = phase_ratio(trace.length, trace.first_step);
-  numbers.turn = phase_ratio(trace.turn, trace.first_step);
+  numbers.loss = phase_ratio(trace.loss, trace.first_step, trace.steps_per_epoch);
+  numbers.length = phase_ratio(trace.length, trace.first_step, trace.steps_per_epoch);
+  numbers.turn = phase_ratio(trace.turn, trace.first_step, trace.steps_per_epoch);
   const std::vector<double> means = phase_means(trace.turn, trace.first_step, kStudyPeriod);
   double mean = 0.0;
   for (const double value : means) mean += value / static_cast<double>(kStudyPeriod);
   for (std::size_t i = 0; i < means.size(); ++i) {
     numbers.turn_profile[i] = mean > 0.0 ? means[i] / mean : 1.0;
   }
+
+  const std::vector<double> values = tremor(epoch_loss);
+  numbers.beat = kStudyPeriod / std::gcd(kStudyPeriod, trace.steps_per_epoch);
+  numbers.beat_correlation =
+      correlation(values, numbers.beat) -
+      0.5 * (correlation(values, numbers.beat - 1) + correlation(values, numbers.beat + 1));
+  // Each of n correlations of noise has a variance of 1/n, hence 1.5/n together.
+  numbers.beat_noise = 3.0 * std::sqrt(1.5 / std::max(1.0, static_cast<double>(values.size())));
   return numbers;
 }
 

@@ -97,10 +97,33 @@ std::vector<StudyChart> figure_charts(const StudyFigure& figure, const StudyResu
 }
 
 std::vector<StudyChart> density_charts(const StudyFigure& figure, const StudyResults& results) {
-  return {density_chart(figure, results, "change per epoch, %",
+  return {density_chart(figure, results, "tremor, %",
                         [](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
           density_chart(figure, results, "loss at the end",
                         [](const CurveNumbers& n) { return n.end_loss; })};
+}
+
+std::vector<StudyChart> tremor_charts(const StudyFigure& figure, const StudyResults& results) {
+  constexpr std::size_t kLastEpochs = 60;
+  std::vector<StudyChart> charts;
+  for (const StudyPanel& panel : figure.panels) {
+    LineChart chart{panel.title(), {"epoch"}, {"training loss", true}, {}};
+    for (const StudyLine& line : panel.lines) {
+      const std::vector<double>& losses = results.of(line.variant).front().epoch_loss;
+      LineSeries series{line.name, line.style, {}, {}, {}, {}};
+      for (std::size_t i = losses.size() - std::min(losses.size(), kLastEpochs); i < losses.size();
+           ++i) {
+        series.x.push_back(static_cast<double>(i + 1));
+        series.y.push_back(losses[i]);
+      }
+      chart.series.push_back(std::move(series));
+    }
+    charts.push_back(
+        {chart.title,
+         fmt::format("The last {} epochs of seed 1, the same batches in every epoch.", kLastEpochs),
+         render_svg(chart)});
+  }
+  return charts;
 }
 
 std::vector<StudyLine> period_lines() {

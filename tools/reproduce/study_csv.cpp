@@ -66,7 +66,8 @@ std::string cost_csv(const std::vector<CostPoint>& costs) {
 std::string numbers_csv(const StudyResults& results) {
   std::string text =
       "variant,seed,end_loss,largest_rise,roughness,test_accuracy,loss_period_10,loss_noise,"
-      "length_period_10,length_noise,turn_period_10,turn_noise\n";
+      "length_period_10,length_noise,turn_period_10,turn_noise,beat_epochs,beat_correlation,beat_"
+      "noise\n";
   for (const auto& [key, curves] : results.curves) {
     int seed = 0;
     for (const Curve& curve : curves) {
@@ -74,7 +75,8 @@ std::string numbers_csv(const StudyResults& results) {
       text += fmt::format("{},{}", key, ++seed);
       for (const double value :
            {n.end_loss, n.largest_rise, n.roughness, n.test_accuracy, n.loss.ratio, n.loss.control,
-            n.length.ratio, n.length.control, n.turn.ratio, n.turn.control}) {
+            n.length.ratio, n.length.control, n.turn.ratio, n.turn.control,
+            static_cast<double>(n.beat), n.beat_correlation, n.beat_noise}) {
         text += "," + cell(value);
       }
       text += "\n";

@@ -94,6 +94,28 @@ StudyFigure raw_data() {
           })};
 }
 
+StudyFigure fixed_batches() {
+  StudyFigure figure{9,
+                     "Where the trembling comes from",
+                     "The same batches in the same order in every epoch, so that a weight that "
+                     "depends on the step meets the same rows again and again.",
+                     {}};
+  for (const std::string data : kData) {
+    for (const bool compressed : {false, true}) {
+      StudyPanel panel{data, compressed ? "1 %, 4-bit feedback" : "no compression", {}};
+      int style = 1;
+      for (const Form form : {Form::kCorrected, Form::kPublished, Form::kStudy}) {
+        Variant variant{data, form, compressed ? kStudyDensity : 1.0, compressed ? 4 : 0};
+        variant.reshuffled = false;
+        panel.lines.push_back({form_name(form), style, variant});
+        style = style == 1 ? 3 : 2;
+      }
+      figure.panels.push_back(std::move(panel));
+    }
+  }
+  return figure;
+}
+
 }  // namespace
 
 std::string StudyPanel::title() const {
@@ -101,7 +123,8 @@ std::string StudyPanel::title() const {
 }
 
 std::vector<StudyFigure> study_figures() {
-  return {compression(), feedback(), falling_density(), against_adam(), raw_data()};
+  return {compression(),  feedback(), falling_density(),
+          against_adam(), raw_data(), fixed_batches()};
 }
 
 std::string data_title(const std::string& data) {

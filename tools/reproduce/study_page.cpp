@@ -9,6 +9,7 @@
 #include "tools/report_style.h"
 #include "tools/reproduce/claims.h"
 #include "tools/reproduce/study_charts.h"
+#include "tools/reproduce/tremor.h"
 
 namespace tritgrad {
 namespace {
@@ -74,11 +75,10 @@ std::string numbers_table(const StudyFigure& figure, const StudyResults& results
   std::string html =
       "<details class=\"numbers\">\n<summary>Numbers of every curve</summary>\n"
       "<div class=\"scroll\"><table>\n<thead>\n";
-  html +=
-      row("th", {"curve", "loss at the end", "largest rise between epochs",
-                 "mean change per epoch, %", "turn: period 10 / noise", "length: period 10 / noise",
-                 "step loss: period 10 / noise", "test accuracy, %"}) +
-      "</thead>\n<tbody>\n";
+  html += row("th", {"curve", "loss at the end", "largest rise between epochs", "tremor, %",
+                     "turn: period 10 / noise", "length: period 10 / noise",
+                     "step loss: period 10 / noise", "test accuracy, %"}) +
+          "</thead>\n<tbody>\n";
   for (const StudyPanel& panel : figure.panels) {
     for (const StudyLine& line : panel.lines) html += number_row(panel, line, results);
   }
@@ -137,16 +137,19 @@ std::string figure_section(const StudyFigure& figure, const StudyResults& result
   return html + numbers_table(figure, results);
 }
 
-std::string period_section(const StudyResults& results) {
-  return element("h2", "The period of the instability") +
-         element(
-             "p",
-             "The study's curves tremble with a period that it could not explain. If a gradient's "
-             "weight depends on the step in which it was made, the newest gradient counts fully "
-             "in one step and 0.9⁹ = 0.39 of that nine steps later, and how far consecutive "
-             "updates differ must vary with the step modulo ten. So that noise is not taken for "
-             "a period, the same ratio is measured at four periods that nothing has.",
-             " class=\"lead\"") +
+std::string tremor_section(const StudyFigure& figure, const StudyResults& results) {
+  return element("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
+         element("p",
+                 "The study's curves tremble, and it could not say why. Its code differs from the "
+                 "published rule in that a gradient's weight depends on the step in which it was "
+                 "made: the newest counts fully in one step and 0.9⁹ = 0.39 of that nine steps "
+                 "later. What follows separates what this does to a step from what it does to the "
+                 "loss of an epoch. " +
+                     figure.question,
+                 " class=\"lead\"") +
+         "<h3>Epoch by epoch</h3>\n" + claims_list(tremor_claims(figure, results)) +
+         charts_grid(tremor_charts(figure, results)) + numbers_table(figure, results) +
+         "<h3>Step by step (1 %, 4-bit feedback, rows shuffled anew in every epoch)</h3>\n" +
          claims_list(period_claims(results)) + charts_grid(period_charts(results));
 }
 
@@ -166,14 +169,20 @@ std::string definitions() {
   };
   entry("loss", "Mean over the training rows of an epoch, each at the moment it was trained on.");
   entry("largest rise", "Largest increase of this loss from one epoch to the next, whole run.");
-  entry("change per epoch",
-        "exp of the mean of |ln(loss / loss of the epoch before)|, less one; second half.");
+  entry("tremor",
+        "How far an epoch's loss is from the geometric mean of the ten epochs on each side of it, "
+        "on average, after the first tenth of training and while the loss is above 6e-08, the "
+        "spacing of fp32 numbers below 1.");
   entry("turn, length",
         "Over all weights: length of the difference of two consecutive updates, and of an update.");
   entry(
       "period 10 / noise",
       "Geometric means by step modulo ten, largest over smallest, in the second half of training "
-      "(the last 20,000 steps at most); noise is the largest such ratio at periods 7, 9, 11, 13.");
+      "(the last 20,000 steps at most), the place of a step in its epoch divided out; noise is the "
+      "largest such ratio at periods 7, 9, 11 and 13.");
+  entry("period of epochs",
+        "After so many epochs the step modulo ten is the same again. The autocorrelation of the "
+        "tremor at this lag, less the mean of its neighbours; noise is three standard errors.");
   entry("better, worse",
         "Said only if every seed agrees and the medians differ by more than a tenth.");
   return html + "</dl>\n";
@@ -188,8 +197,13 @@ std::string render_study(const StudyPage& page, const StudyResults& results) {
       "<meta name=\"color-scheme\" content=\"light dark\"/>\n";
   html += element("title", kTitle) + report_style() + study_style() + "</head>\n<body>\n<main>\n";
   html += opening(page, results) + forms_section();
-  for (const StudyFigure& figure : results.figures) html += figure_section(figure, results);
-  html += period_section(results) + cost_section(results);
+  for (const StudyFigure& figure : results.figures) {
+    if (figure.number < 8) html += figure_section(figure, results);
+  }
+  html += cost_section(results);
+  for (const StudyFigure& figure : results.figures) {
+    if (figure.number > 8) html += tremor_section(figure, results);
+  }
   html += "<h2>How to repeat</h2>\n<pre>" +
           fmt::format("<code>{}</code>", escape_markup(page.command)) + "</pre>\n" +
           element("p",

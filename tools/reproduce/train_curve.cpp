@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/loader.h"
+#include "engine/random.h"
 #include "engine/split.h"
 #include "models/model.h"
 #include "ops/loss.h"
@@ -19,6 +20,15 @@ constexpr std::int64_t kTracedSteps = 20000;
 Standardizer standardizer_for(const Dataset& dataset, const Split& split, bool standardized) {
   if (standardized) return Standardizer::fit(dataset, split.train);
   return Standardizer(std::vector<float>{0.0f}, std::vector<float>{1.0f});
+}
+
+// Fisher-Yates, once: the order of rows in every epoch of a variant with fixed batches.
+std::vector<std::int32_t> shuffled(std::vector<std::int32_t> rows, std::uint64_t seed) {
+  const RandomKey key{seed, random_stream("fixed batches"), 0};
+  for (std::size_t i = rows.size(); i > 1; --i) {
+    std::swap(rows[i - 1], rows[random_below(key, i, static_cast<std::uint32_t>(i))]);
+  }
+  return rows;
 }
 
 // All weights of the last three steps, to see how far and where a step went.
@@ -85,14 +95,16 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
   const Recipe recipe = variant_recipe(variant);
   const Split split = fixed_split(dataset);
   const Standardizer standardizer = standardizer_for(dataset, split, variant.standardized);
-  Loader loader(dataset, split.train, standardizer, kStudyBatch, seed, RowOrder::kShuffled);
+  Loader loader(dataset, variant.reshuffled ? split.train : shuffled(split.train, seed),
+                standardizer, kStudyBatch, seed,
+                variant.reshuffled ? RowOrder::kShuffled : RowOrder::kAsGiven);
   const std::int64_t steps = epochs * loader.batches_per_epoch();
   const std::int64_t untraced = steps - std::min(steps / 2, kTracedSteps);
   const auto model = make_model(study_model(), dataset.features, dataset.classes(), recipe, seed);
   Optimizer optimizer = make_optimizer(*model, recipe, steps, seed);
   Tape tape;
   UpdateMeter meter(*model);
-  StepTrace trace{untraced + 1, {}, {}, {}};
+  StepTrace trace{untraced + 1, loader.batches_per_epoch(), {}, {}, {}};
   Curve curve;
 
   for (int epoch = 0; epoch < epochs; ++epoch) {

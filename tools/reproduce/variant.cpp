@@ -59,7 +59,8 @@ std::string variant_key(const Variant& variant) {
     key += variant.feedback_bits == 0 ? std::string("/feedback=none")
                                       : fmt::format("/feedback={}bit", variant.feedback_bits);
   }
-  return variant.standardized ? key : key + "/raw";
+  if (!variant.standardized) key += "/raw";
+  return variant.reshuffled ? key : key + "/fixed-batches";
 }
 
 std::string study_model() { return "mlp:8:norm=none"; }
@@ -69,10 +70,10 @@ Recipe variant_recipe(const Variant& variant) {
       variant.form == Form::kAdam ? std::string("rule = \"adamw\"\n") : microadam_keys(variant);
   const std::string update =
       rule + "lr = 1e-3\nbeta1 = 0.9\nbeta2 = 0.999\neps = 1e-8\nschedule = \"constant\"\n";
-  return parse_recipe(
-      fmt::format("name = \"{}\"\n[weight]\nformat = \"fp32\"\n{}[bias]\nformat = \"fp32\"\n{}",
-                  variant_key(variant), update, update),
-      "the MicroAdam study");
+  return parse_recipe(fmt::format("name = \"{}\"\nnon_finite = \"skip\"\n[weight]\nformat = "
+                                  "\"fp32\"\n{}[bias]\nformat = \"fp32\"\n{}",
+                                  variant_key(variant), update, update),
+                      "the MicroAdam study");
 }
 
 double kept_share(const Variant& variant) {

@@ -20,6 +20,7 @@ struct Variant {
   double density = 1.0;   // share of each tensor that a row of the window keeps; 1: no compression
   int feedback_bits = 0;  // of the error feedback; 0: none
   bool standardized = true;
+  bool reshuffled = true;  // else the same batches in the same order in every epoch
 };
 
 // "Adam", "correct form", "published form", "the study's form"
