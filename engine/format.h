@@ -52,10 +52,15 @@ enum class FormatKind {
   kLatent8,        // 1 B: trit and accumulator in one byte
   kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
   kScale16,        // 4 B: fp32 master, value = nearest positive fp16
+  kTrits,          // 0.2 B: packed trits alone, value = master = trit
+  kSplit24,        // 3 B: value = bf16, master = bf16 + int8 correction
+  kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
+  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a bf16 scale
+  kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
   kScalar,         // 0 B: moments only, one mean for the tensor
   kFactored,       // 0 B: moments only, row means and column means
 };
-inline constexpr int kFormatCount = 8;
+inline constexpr int kFormatCount = 13;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -65,14 +70,33 @@ enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  Rounding rounding = Rounding::kStochastic;  // of updates; bf16, ternary and latent8 only
-  FlipPolicy flips;                           // ternary; latent8 uses its hysteresis alone
-  int group = 0;  // inputs that share a scale: 0 = whole row, 32, 64, 128
+  // Of updates; of everything written where value and master are the same (bf16, trits, moments).
+  // Ignored by fp32 masters and split32.
+  Rounding rounding = Rounding::kStochastic;
+  FlipPolicy flips;  // ternary; latent8 uses its hysteresis alone
+  int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
 
   // The value is a bare trit and wants a trained scale parameter beside it.
-  bool wants_scale() const { return kind == FormatKind::kTernary || kind == FormatKind::kLatent8; }
+  bool wants_scale() const {
+    switch (kind) {
+      case FormatKind::kTernary:
+      case FormatKind::kLatent8:
+      case FormatKind::kTrits:
+        return true;
+      default:
+        return false;
+    }
+  }
   // The master is more than the value: what an update could not express is kept.
-  bool has_residual() const { return kind != FormatKind::kFp32 && kind != FormatKind::kBf16; }
+  bool has_residual() const {
+    switch (kind) {
+      case FormatKind::kBf16:
+      case FormatKind::kTrits:
+        return false;
+      default:
+        return true;
+    }
+  }
   // The value is -s, 0 or s.
   bool is_ternary() const { return wants_scale() || kind == FormatKind::kTernaryMaster; }
 };

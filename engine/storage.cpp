@@ -17,6 +17,11 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kLatent8, "latent8"},
     {FormatKind::kTernaryMaster, "ternary_master"},
     {FormatKind::kScale16, "scale16"},
+    {FormatKind::kTrits, "trits"},
+    {FormatKind::kSplit24, "split24"},
+    {FormatKind::kSplit32, "split32"},
+    {FormatKind::kCompanded8, "companded8"},
+    {FormatKind::kRoot8, "root8"},
     {FormatKind::kScalar, "scalar"},
     {FormatKind::kFactored, "factored"},
 };
@@ -42,6 +47,16 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<Scalar>{});
     case FormatKind::kFactored:
       return visitor(std::type_identity<Factored>{});
+    case FormatKind::kTrits:
+      return visitor(std::type_identity<Trits>{});
+    case FormatKind::kSplit24:
+      return visitor(std::type_identity<Split24>{});
+    case FormatKind::kSplit32:
+      return visitor(std::type_identity<Split32>{});
+    case FormatKind::kCompanded8:
+      return visitor(std::type_identity<Companded8>{});
+    case FormatKind::kRoot8:
+      return visitor(std::type_identity<Root8>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }

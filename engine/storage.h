@@ -8,13 +8,17 @@
 
 #include "engine/format.h"
 #include "engine/formats/bf16.h"
+#include "engine/formats/companded8.h"
 #include "engine/formats/factored.h"
 #include "engine/formats/fp32.h"
 #include "engine/formats/latent8.h"
+#include "engine/formats/root8.h"
 #include "engine/formats/scalar.h"
 #include "engine/formats/scale16.h"
+#include "engine/formats/split.h"
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
+#include "engine/formats/trits.h"
 
 namespace tritgrad {
 
@@ -59,8 +63,8 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
 
  private:
-  using Variant =
-      std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Scalar, Factored>;
+  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
+                               Split32, Companded8, Root8, Scalar, Factored>;
   static_assert(std::variant_size_v<Variant> == kFormatCount);
 
   FormatSpec spec_;

@@ -93,12 +93,14 @@ void check_format(const std::string& where, Role role, FormatKind kind) {
   if (role == Role::kWeight) {
     check(kind != kScale16, where,
           ": format 'scale16' holds positive numbers only and is for scales");
-    check_one_of(where, "format", kind, {kFp32, kBf16, kTernary, kLatent8, kTernaryMaster},
+    check_one_of(where, "format", kind,
+                 {kFp32, kBf16, kSplit24, kSplit32, kTernary, kLatent8, kTrits, kTernaryMaster},
                  "is for moments");
   } else if (role == Role::kScale) {
-    check_one_of(where, "format", kind, {kScale16, kFp32, kBf16}, "is for weights only");
+    check_one_of(where, "format", kind, {kScale16, kFp32, kBf16, kSplit24, kSplit32},
+                 "is for weights only");
   } else {
-    check_one_of(where, "format", kind, {kFp32, kBf16}, "is for weights only");
+    check_one_of(where, "format", kind, {kFp32, kBf16, kSplit24, kSplit32}, "is for weights only");
   }
 }
 
@@ -113,9 +115,9 @@ void check_group(const std::string& where, Role role, const Recipe::Group& group
   }
   check_format(where, role, group.format.kind);
   using enum FormatKind;
-  check_one_of(where, "m", update.m.kind, {kFp32, kBf16},
+  check_one_of(where, "m", update.m.kind, {kFp32, kBf16, kCompanded8},
                "cannot hold a momentum, which has a sign");
-  check_one_of(where, "v", update.v.kind, {kFp32, kBf16, kScalar, kFactored},
+  check_one_of(where, "v", update.v.kind, {kFp32, kBf16, kRoot8, kScalar, kFactored},
                "cannot hold a mean of squares, whose small values must not become 0");
   const FlipPolicy& flips = group.format.flips;
   check(flips.threshold >= 0 && flips.threshold <= 126, where, ": threshold = ", flips.threshold,
@@ -132,7 +134,8 @@ void check_group(const std::string& where, Role role, const Recipe::Group& group
 
 bool rounds(const FormatSpec& format) {
   using enum FormatKind;
-  return format.kind != kFp32 && format.kind != kScale16 && format.kind != kTernaryMaster;
+  return format.kind != kFp32 && format.kind != kSplit32 && format.kind != kScale16 &&
+         format.kind != kTernaryMaster;
 }
 
 bool rule_reads(const std::string& key, const RuleSpec& rule) {
@@ -175,7 +178,8 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
   if (key == "rounding") return rounds(format);
   if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
   if (key == "hysteresis") {
-    return format.wants_scale() && format.flips.on_flip == OnFlip::kCarry;
+    return format.wants_scale() && format.kind != FormatKind::kTrits &&
+           format.flips.on_flip == OnFlip::kCarry;
   }
   if (key == "group") return format.wants_scale();
   if (key == "m") return has_moment(false, update.rule);

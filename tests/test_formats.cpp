@@ -10,9 +10,10 @@
 namespace tritgrad::test {
 namespace {
 
-constexpr FormatKind kAllFormats[] = {FormatKind::kFp32,          FormatKind::kBf16,
-                                      FormatKind::kTernary,       FormatKind::kLatent8,
-                                      FormatKind::kTernaryMaster, FormatKind::kScale16};
+constexpr FormatKind kAllFormats[] = {
+    FormatKind::kFp32,    FormatKind::kBf16,          FormatKind::kTernary, FormatKind::kLatent8,
+    FormatKind::kTrits,   FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kSplit24,
+    FormatKind::kSplit32, FormatKind::kCompanded8,    FormatKind::kRoot8};
 
 FormatSpec spec_of(FormatKind kind) {
   FormatSpec spec;
@@ -25,9 +26,13 @@ FormatSpec spec_of(FormatKind kind) {
 const std::vector<Shape> kShapes = {{1, 1},   {3, 2},   {2, 4},   {2, 5},   {5, 6}, {3, 319},
                                     {2, 320}, {3, 321}, {2, 640}, {1, 647}, {33, 7}};
 
-std::vector<float> masters(std::int64_t n) {
+// Within (-1.49, 1.49); above zero for formats that hold nothing else.
+std::vector<float> masters(FormatKind kind, std::int64_t n) {
   std::vector<float> values = numbers(n, 21);
-  for (float& v : values) v *= 1.49f;
+  for (float& v : values) {
+    v *= 1.49f;
+    if (kind == FormatKind::kScale16 || kind == FormatKind::kRoot8) v = std::abs(v) + 0.01f;
+  }
   return values;
 }
 
@@ -41,6 +46,19 @@ double half_step(FormatKind kind, double x) {
     case FormatKind::kLatent8:
       // Levels are 1/85 apart; the float product master * 85 may err by 2^-24 relative at a tie.
       return 0.5 / 85.0 * (1.0 + 1e-4);
+    case FormatKind::kTrits:
+      return 0.5;
+    // Half a 127th or 32767th of bf16's half step, that of the power of two for what rounds up to
+    // it, and the rounding to fp32.
+    case FormatKind::kSplit24:
+      return std::ldexp(0.5 / 127.0 + 0x1p-16, std::ilogb(x * (1.0 + 0x1p-8)) - 8);
+    case FormatKind::kSplit32:
+      return std::ldexp(0.5 / 32767.0 + 0x1p-16, std::ilogb(x * (1.0 + 0x1p-8)) - 8);
+    case FormatKind::kCompanded8:  // scales are at most 1.5, their roundings 2^-8 of it; the widest
+                                   // steps are 1/64 and 2/255 of the scale
+      return 1.5 * (0.5 / 64.0 + 0x1p-8);
+    case FormatKind::kRoot8:
+      return 1.5 * (1.0 / 255.0 + 0x1p-8);
     default:
       return 0.0;
   }
@@ -55,10 +73,7 @@ TEST_CASE(
       CAPTURE(std::string(format_name(kind)));
       CAPTURE(shape.str());
       Storage storage(spec_of(kind), shape, Category::kWeights);
-      std::vector<float> input = masters(shape.size());
-      if (kind == FormatKind::kScale16) {
-        for (float& v : input) v = std::abs(v) + 0.01f;
-      }
+      const std::vector<float> input = masters(kind, shape.size());
       encode_all(storage, input);
       const std::vector<double> master = decoded(storage, true);
       for (std::size_t i = 0; i < input.size(); ++i) {
@@ -76,7 +91,7 @@ TEST_CASE("formats: the value depends on inference planes only") {
   for (FormatKind kind : kAllFormats) {
     CAPTURE(std::string(format_name(kind)));
     Storage storage(spec_of(kind), {3, 323}, Category::kWeights);
-    encode_all(storage, masters(3 * 323));
+    encode_all(storage, masters(kind, 3 * 323));
     const std::vector<double> before = decoded(storage);
     for (const Plane& plane : storage.planes()) {
       if (plane.spec.inference) continue;
@@ -120,6 +135,12 @@ TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   CHECK(bytes(FormatKind::kBf16) == 2.0);
   CHECK(bytes(FormatKind::kLatent8) == 1.0);
   CHECK(bytes(FormatKind::kTernary) == doctest::Approx(1.0 + 157.0 / 784.0));
+  CHECK(bytes(FormatKind::kTrits) == doctest::Approx(157.0 / 784.0));
+  CHECK(bytes(FormatKind::kSplit24) == 3.0);
+  CHECK(bytes(FormatKind::kSplit32) == 4.0);
+  // A bf16 scale for 32 codes: 784 = 24.5 groups of 32, rounded up.
+  CHECK(bytes(FormatKind::kCompanded8) == 1.0 + 2.0 * 25.0 / 784.0);
+  CHECK(bytes(FormatKind::kRoot8) == bytes(FormatKind::kCompanded8));
   CHECK(bytes(FormatKind::kTernaryMaster) == doctest::Approx(4.0).epsilon(1e-4));
 }
 
@@ -211,7 +232,7 @@ TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
       FormatSpec spec = spec_of(kind);
       spec.rounding = rounding;
       Storage storage(spec, {3, 321}, Category::kWeights);
-      encode_all(storage, masters(3 * 321));
+      encode_all(storage, masters(kind, 3 * 321));
       const std::vector<std::byte> before = all_bytes(storage);
       const std::vector<float> zero(kBlock, 0.0f);
       for (std::uint32_t step = 1; step <= 50; ++step) {
@@ -265,7 +286,8 @@ TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest"
   CHECK_THROWS_WITH_AS(
       parse_format("ternery"),
       "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
-      "latent8, ternary_master, scale16",
+      "latent8, ternary_master, scale16, trits, split24, split32, companded8, root8, scalar, "
+      "factored",
       Error);
 }
 

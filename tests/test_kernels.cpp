@@ -9,35 +9,6 @@
 namespace tritgrad {
 namespace {
 
-constexpr RandomKey kKey{.seed = 0x123456789ABCDEFull, .stream = 77, .step = 5};
-
-// Two arrays of the same awkward content: one for the reference, one for the table under test.
-template <typename T>
-struct Twins {
-  Twins(std::int64_t n, std::int64_t offset) : expected(n, offset), actual(n, offset) {}
-  template <typename Fill>
-  Twins(std::int64_t n, std::int64_t offset, const Fill& fill) : Twins(n, offset) {
-    for (std::int64_t i = 0; i < n; ++i) expected[i] = actual[i] = fill(i);
-  }
-  Guarded<T> expected, actual;
-};
-
-Guarded<float> floats(std::int64_t n, std::int64_t offset, std::uint32_t stream) {
-  Guarded<float> values(n, offset);
-  for (std::int64_t i = 0; i < n; ++i) values[i] = awkward_float(i, stream);
-  return values;
-}
-
-Guarded<std::uint16_t> noise_bits(std::int64_t n, std::int64_t offset) {
-  Guarded<std::uint16_t> noise(n, offset);
-  for (std::int64_t i = 0; i < n; ++i) {
-    noise[i] = i % 5 == 0   ? 0xFFFF
-               : i % 7 == 0 ? 0
-                            : random_u16(kKey, static_cast<std::uint64_t>(i));
-  }
-  return noise;
-}
-
 std::int8_t random_trit(std::int64_t i) {
   return static_cast<std::int8_t>(
       static_cast<int>(random_bits(kKey, static_cast<std::uint64_t>(i)) % 3) - 1);

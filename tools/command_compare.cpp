@@ -50,6 +50,7 @@ void check_recipes(const CompareOptions& options) {
 
 void run_compare(CompareOptions& options) {
   apply(options.common);
+  if (options.recipes == std::vector<std::string>{"all"}) options.recipes = recipe_names();
   check_writable("--report", options.report);
   check_recipes(options);
   const Dataset dataset = open_data(options.common);
@@ -62,7 +63,7 @@ void run_compare(CompareOptions& options) {
       run.seed = static_cast<std::uint64_t>(seed);
       runs.push_back(train(dataset, run));
       if (talk) {
-        fmt::print(stderr, "{:<12} seed {}  test accuracy {:6.2f} %  {:5.1f} s\n",
+        fmt::print(stderr, "{:<17} seed {}  test accuracy {:6.2f} %  {:5.1f} s\n",
                    runs.back().recipe, seed, 100.0 * runs.back().test_accuracy.value_or(0.0),
                    runs.back().seconds);
       }
@@ -115,7 +116,7 @@ void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   add_data_options(*command, options->common);
   add_training_options(*command, options->common);
-  command->add_option("--recipes", options->recipes, "names or files, separated by commas")
+  command->add_option("--recipes", options->recipes, "names or files, separated by commas; all = every built-in one")
       ->delimiter(',')
       ->take_all()
       ->capture_default_str();

@@ -8,9 +8,11 @@
 #pragma once
 
 #include "ops/kernels/codecs-inl.h"
+#include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/rules-inl.h"
+#include "ops/kernels/split_loops-inl.h"
 
 #define TRITGRAD_QUOTE(text) #text
 #define TRITGRAD_NAME(target) TRITGRAD_QUOTE(target)
@@ -27,6 +29,14 @@ const KernelTable kKernels = {
     .latent_to_float = latent_to_float,
     .bf16_to_float = bf16_to_float,
     .float_to_bf16 = float_to_bf16,
+    .encode_split8 = encode_split8,
+    .decode_split8 = decode_split8,
+    .encode_split16 = encode_split16,
+    .decode_split16 = decode_split16,
+    .encode_companded = encode_companded,
+    .decode_companded = decode_companded,
+    .encode_root = encode_root,
+    .decode_root = decode_root,
     .descend = descend,
     .quantize_levels = quantize_levels,
     .accumulate_ternary = accumulate_ternary,

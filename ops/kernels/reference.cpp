@@ -7,6 +7,11 @@
 
 #include "ops/kernels/targets.h"
 
+// Loops that have no other form are their own specification.
+#define TRITGRAD_TARGET reference
+#include "ops/kernels/companded_loops-inl.h"
+#include "ops/kernels/split_loops-inl.h"
+
 namespace tritgrad {
 namespace reference {
 
@@ -162,6 +167,14 @@ const KernelTable kReferenceKernels = {
     .latent_to_float = reference::latent_to_float,
     .bf16_to_float = reference::bf16_to_float,
     .float_to_bf16 = reference::float_to_bf16,
+    .encode_split8 = reference::encode_split8,
+    .decode_split8 = reference::decode_split8,
+    .encode_split16 = reference::encode_split16,
+    .decode_split16 = reference::decode_split16,
+    .encode_companded = reference::encode_companded,
+    .decode_companded = reference::decode_companded,
+    .encode_root = reference::encode_root,
+    .decode_root = reference::decode_root,
     .descend = reference::descend,
     .quantize_levels = reference::quantize_levels,
     .accumulate_ternary = reference::accumulate_ternary,

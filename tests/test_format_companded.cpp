@@ -1,0 +1,376 @@
+// companded8 and root8 against their definition: every code, bounds derived from the distances of
+// decoded neighbours, and means over all noise.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "engine/kernel_table.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr FormatKind kBoth[] = {FormatKind::kCompanded8, FormatKind::kRoot8};
+
+FormatSpec spec_of(FormatKind kind, Rounding rounding = Rounding::kNearest) {
+  FormatSpec spec;
+  spec.kind = kind;
+  spec.rounding = rounding;
+  return spec;
+}
+
+int top_code(FormatKind kind) { return kind == FormatKind::kCompanded8 ? 127 : 255; }
+
+// What a code means at scale 1.
+double share(FormatKind kind, int code) {
+  const double z = static_cast<double>(code) / top_code(kind);
+  return kind == FormatKind::kCompanded8 ? z / (2.0 - std::fabs(z)) : z * z;
+}
+
+// The distance of the decoded neighbours around a magnitude, at scale 1.
+double gap_around(FormatKind kind, double magnitude) {
+  int code = 0;
+  while (code + 2 <= top_code(kind) && share(kind, code + 1) <= magnitude) ++code;
+  return share(kind, code + 1) - share(kind, code);
+}
+
+float bf16_number(std::uint32_t bits) { return std::bit_cast<float>(bits << 16); }
+
+// One row through a storage: the numbers that come back.
+std::vector<double> through(FormatKind kind, const std::vector<float>& row,
+                            Rounding rounding = Rounding::kNearest) {
+  Storage storage(spec_of(kind, rounding), {1, static_cast<std::int64_t>(row.size())},
+                  Category::kMoments);
+  encode_all(storage, row);
+  return decoded(storage);
+}
+
+// Positive numbers for root8.
+std::vector<float> states(FormatKind kind, std::int64_t n, std::uint32_t salt) {
+  std::vector<float> row = numbers(n, salt);
+  if (kind == FormatKind::kRoot8) {
+    for (float& x : row) x *= x;
+  }
+  return row;
+}
+
+double largest(const std::vector<float>& row) {
+  double result = 0.0;
+  for (float x : row) result = std::max(result, std::fabs(double{x}));
+  return result;
+}
+
+// One group at kernel level, with the same noise for all elements.
+struct Group {
+  std::vector<double> operator()(FormatKind kind, const std::vector<float>& in,
+                                 const std::uint16_t* noise = nullptr,
+                                 const std::uint16_t* scale_noise = nullptr) {
+    const auto n = static_cast<std::int64_t>(in.size());
+    std::vector<float> out(in.size());
+    std::vector<std::uint16_t> same(in.size(), noise == nullptr ? std::uint16_t{0} : *noise);
+    const std::uint16_t* noises = noise == nullptr ? nullptr : same.data();
+    if (kind == FormatKind::kCompanded8) {
+      std::vector<std::int8_t> code(in.size());
+      kernels().encode_companded(code.data(), &scale, in.data(), noises, scale_noise, n);
+      kernels().decode_companded(out.data(), code.data(), &scale, n);
+      codes.assign(code.begin(), code.end());
+    } else {
+      std::vector<std::uint8_t> code(in.size());
+      kernels().encode_root(code.data(), &scale, in.data(), noises, scale_noise, n);
+      kernels().decode_root(out.data(), code.data(), &scale, n);
+      codes.assign(code.begin(), code.end());
+    }
+    return {out.begin(), out.end()};
+  }
+  std::uint16_t scale = 0;
+  std::vector<int> codes;
+};
+
+TEST_CASE("companded: every code at every kind of scale means what it should and is found again") {
+  // Smallest and largest, around 2^-133 (bf16 subnormals), and ordinary ones.
+  for (std::uint32_t scale : {0x0001u, 0x0002u, 0x0003u, 0x007Fu, 0x0080u, 0x0D23u, 0x3F80u,
+                              0x3F81u, 0x3FFFu, 0x7E12u, 0x7F7Fu}) {
+    for (FormatKind kind : kBoth) {
+      CAPTURE(scale);
+      CAPTURE(std::string(format_name(kind)));
+      const double s = double{bf16_number(scale)};
+      // fp32 rounds the quotient (or the square, then the quotient) and the product, and among
+      // subnormals to multiples of 2^-149.
+      const double tolerance = 3 * 0x1p-24;
+      const int lowest = kind == FormatKind::kCompanded8 ? -top_code(kind) : 0;
+      for (int code = lowest; code <= top_code(kind); ++code) {
+        std::vector<float> in(2, bf16_number(scale));
+        in[1] = static_cast<float>(s * share(kind, code));
+        Group group;
+        const std::vector<double> out = group(kind, in);
+        REQUIRE(group.codes == std::vector<int>{top_code(kind), code});
+        REQUIRE(group.scale == scale);
+        REQUIRE(out[0] == s);
+        const double expected = s * share(kind, code);
+        REQUIRE(std::fabs(out[1] - expected) <= tolerance * std::fabs(expected) + 0x1p-149);
+        // Stochastic rounding must find the code of what was decoded, whatever the noise.
+        for (std::uint16_t noise : {std::uint16_t{0}, std::uint16_t{65535}}) {
+          const std::vector<float> again(out.begin(), out.end());
+          REQUIRE(group(kind, again, &noise, &noise) == out);
+          REQUIRE(group.scale == scale);
+          REQUIRE(group.codes == std::vector<int>{top_code(kind), code});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("companded: between all neighbours, nearest errs by at most half their distance") {
+  for (FormatKind kind : kBoth) {
+    for (int code = 0; code < top_code(kind); ++code) {
+      const double low = share(kind, code);
+      const double high = share(kind, code + 1);
+      for (int part = 0; part <= 16; ++part) {
+        const double x = low + (high - low) * part / 16.0;
+        Group group;
+        const std::vector<double> out = group(kind, {1.0f, static_cast<float>(x)});
+        CAPTURE(std::string(format_name(kind)));
+        CAPTURE(code);
+        // The input is rounded to fp32, and so are the decoded neighbours (3 operations).
+        double bound = 0.5 * (high - low) + 4 * 0x1p-24 * high;
+        // A positive number is never rounded to zero by root8.
+        if (kind == FormatKind::kRoot8 && code == 0) bound = high - low;
+        REQUIRE(std::fabs(out[1] - x) <= bound);
+        if (kind == FormatKind::kCompanded8) {
+          const std::vector<double> mirrored = group(kind, {1.0f, static_cast<float>(-x)});
+          REQUIRE(mirrored[1] == -out[1]);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("companded: the scale is the largest magnitude rounded to bf16") {
+  for (std::uint32_t i = 0; i < 65536; i += 7) {
+    const float x = std::bit_cast<float>(0x3F800000u + (i << 7) % 0x800000u + i % 128);
+    for (FormatKind kind : kBoth) {
+      Group group;
+      const std::vector<double> out = group(kind, {x * 0.1f, x});
+      // 8 significant bits: half a unit in the last place is at most 2^-8 of the number.
+      REQUIRE(std::fabs(out[1] - double{x}) <= 0x1p-8 * double{x});
+      REQUIRE(group.codes[1] == top_code(kind));
+    }
+  }
+  Group group;
+  for (FormatKind kind : kBoth) {
+    const std::vector<double> out = group(kind, {std::numeric_limits<float>::max(), 1e38f});
+    CHECK(out[0] == double{bf16_number(0x7F7F)});
+  }
+}
+
+TEST_CASE("companded: over all noise, the mean of what is decoded is what was encoded") {
+  // The last is a bf16 number, the others lie between two; neighbours of the largest too.
+  for (float top : {1.0047f, 1.9999f, 1e-30f, 3.1e29f, 1e-39f, 1.5f}) {
+    const double s = double{top};
+    for (FormatKind kind : kBoth) {
+      CAPTURE(top);
+      CAPTURE(std::string(format_name(kind)));
+      std::vector<float> in = {top,        0.9999f * top, 0.9985f * top, 0.993f * top, 0.98f * top,
+                               0.7f * top, 0.31f * top,   0.0612f * top, 0.003f * top, 0.0f};
+      if (kind == FormatKind::kCompanded8) in[5] = -in[5];
+      const std::uint32_t bits = std::bit_cast<std::uint32_t>(top);
+      const double chance_up = (bits & 0xFFFFu) / 65536.0;
+      std::vector<double> mean(in.size(), 0.0);
+      for (std::uint16_t scale_noise : {std::uint16_t{0}, std::uint16_t{65535}}) {
+        // Noise 65535 rounds every scale up that is no bf16 number, noise 0 none.
+        const double weight = scale_noise == 0 ? 1.0 - chance_up : chance_up;
+        for (std::uint32_t noise = 0; noise < 65536; ++noise) {
+          Group group;
+          const auto element_noise = static_cast<std::uint16_t>(noise);
+          const std::vector<double> out = group(kind, in, &element_noise, &scale_noise);
+          for (std::size_t i = 0; i < in.size(); ++i) mean[i] += weight * out[i] / 65536.0;
+        }
+      }
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        CAPTURE(i);
+        const double x = double{in[i]};
+        // The position between two neighbours counts in steps of 2^-16 and errs by that of the
+        // target, a few 2^-24 of the scale (the top of the stretched part). The guess may err by
+        // 2^-24 * 5 * top code < 2^-13 steps, beyond which no noise goes. fp32 subnormals are
+        // 2^-149 apart; the gap of both scales is at most 1 + 2^-7 times that of the largest.
+        const double gap = 1.01 * s * gap_around(kind, std::fabs(x) / s);
+        const double tolerance = gap * (0x1p-16 + 0x1p-13) + 8 * 0x1p-24 * s + 0x1p-148;
+        REQUIRE(std::fabs(mean[i] - x) <= tolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("companded: noise of scales and elements is independent, from block to block too") {
+  // Every group is the same; its first elements would show noise shared with the scale.
+  const Shape shape{250, 320};
+  for (FormatKind kind : kBoth) {
+    CAPTURE(std::string(format_name(kind)));
+    std::vector<float> row(static_cast<std::size_t>(shape.size()));
+    const std::vector<float> group = states(FormatKind::kRoot8, 32, 41);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = group[i % 32];
+    const double s = largest(group);
+    Storage storage(spec_of(kind, Rounding::kStochastic), shape, Category::kMoments);
+    encode_all(storage, row);
+    const std::vector<double> out = decoded(storage);
+    const double groups = static_cast<double>(row.size()) / 32.0;
+    std::vector<double> mean(32, 0.0);
+    for (std::size_t i = 0; i < out.size(); ++i) mean[i % 32] += out[i] / groups;
+    for (std::size_t i = 0; i < 32; ++i) {
+      const double x = double{group[i]};
+      // Two values g apart have variance g^2 / 4 at most; the scale moves what lies within 2^-7 of
+      // the largest by as much again. The mean of 2500 groups, five deviations. Below code 1, root8
+      // rounds up.
+      const double gap = s * gap_around(kind, x / s) * 1.01 + s * 0x1p-7;
+      double tolerance = 5.0 * 0.5 * gap / std::sqrt(groups);
+      if (kind == FormatKind::kRoot8) tolerance += s / 65025.0;
+      REQUIRE(std::fabs(mean[i] - x) <= tolerance);
+    }
+  }
+}
+
+TEST_CASE("companded: a moving average decays on the whole, where rounding to nearest stalls") {
+  const Shape shape{100, 320};
+  std::vector<float> start(static_cast<std::size_t>(shape.size()), 1.0f);
+  for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
+    Storage storage(spec_of(FormatKind::kRoot8, rounding), shape, Category::kMoments);
+    encode_all(storage, start);
+    for (std::uint32_t step = 1; step <= 500; ++step) {
+      for_each_block(shape, [&](const Block& block) {
+        std::vector<float> v(static_cast<std::size_t>(block.n));
+        storage.decode_master(block, v.data());
+        for (float& x : v) x *= 0.999f;
+        storage.encode(block, v.data(), {1, 2, step});
+      });
+    }
+    const std::vector<double> out = decoded(storage);
+    double mean = 0.0;
+    for (double v : out) mean += v / static_cast<double>(shape.size());
+    // All elements of a group are its largest and share the noise of its scale. One rounding moves
+    // it between neighbours at most 2^-7 of it apart, whose variance at position p = 0.001 / 2^-8
+    // or more of the step is below 2^-14 p (1 - p) < 2^-14 / 4 of v^2; v <= 1. 500 steps, 1000
+    // groups, five deviations.
+    const double deviation = std::sqrt(500.0 * 0x1p-16 / 1000.0);
+    if (rounding == Rounding::kStochastic) {
+      CHECK(std::fabs(mean - std::pow(0.999, 500)) <= 5.0 * deviation);
+    } else {
+      CHECK(std::count(out.begin(), out.end(), 1.0) == shape.size());
+    }
+  }
+}
+
+TEST_CASE("companded: root8 has code 0 for zero alone") {
+  for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
+    for (float top : {3e38f, 1.0f, 1e-20f, 1e-38f, 1e-42f}) {
+      std::vector<float> row(4096, 0.0f);
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const int exponent = -static_cast<int>(i / 16);
+        row[i] = i % 32 == 0 ? top : i % 3 == 0 ? 0.0f : std::ldexp(top, exponent);
+        if (i % 32 == 7) row[i] = std::numeric_limits<float>::denorm_min();
+      }
+      const std::vector<double> out = through(FormatKind::kRoot8, row, rounding);
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        CAPTURE(i);
+        REQUIRE((out[i] > 0.0) == (row[i] > 0.0f));
+      }
+    }
+  }
+}
+
+TEST_CASE("companded: groups of any magnitude keep their accuracy") {
+  for (FormatKind kind : kBoth) {
+    // Down to fp32's subnormals, where fp16 scales would have been zero since 1e-8.
+    for (int exponent = -125; exponent <= 125; exponent += 5) {
+      std::vector<float> row = states(kind, 320, 42);
+      for (float& x : row) x = std::ldexp(x, exponent);
+      const std::vector<double> out = through(kind, row);
+      double error = 0.0, power = 0.0, product = 0.0, power_out = 0.0;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const double x = std::ldexp(double{row[i]}, -exponent);
+        const double y = std::ldexp(out[i], -exponent);
+        error += std::fabs(x - y) / static_cast<double>(row.size());
+        power += x * x;
+        power_out += y * y;
+        product += x * y;
+      }
+      CAPTURE(exponent);
+      CHECK(product / std::sqrt(power * power_out) > 0.9999);
+      CHECK(error <= 1.6 / 255.0);
+    }
+  }
+}
+
+TEST_CASE("companded: rows of any length, their last group included") {
+  for (FormatKind kind : kBoth) {
+    for (std::int64_t n : {1, 5, 31, 32, 33, 65, 100, 320, 321, 999, 1000, 1025, 2000, 4097}) {
+      CAPTURE(n);
+      CAPTURE(std::string(format_name(kind)));
+      const std::vector<float> row = states(kind, n, 43);
+      const std::vector<double> out = through(kind, row);
+      for (std::int64_t begin = 0; begin < n; begin += kCompandedGroup) {
+        const auto first = row.begin() + begin;
+        const std::vector<float> group(first, row.begin() + std::min(begin + kCompandedGroup, n));
+        const double s = largest(group);
+        double error = 0.0;
+        for (std::size_t i = 0; i < group.size(); ++i) {
+          const double x = double{group[i]};
+          const double y = out[static_cast<std::size_t>(begin) + i];
+          error += std::fabs(x - y) / static_cast<double>(group.size());
+          // Half the gap (a whole one at code 0 of root8), and the scale's rounding where it bends
+          // the top.
+          const double gap = s * gap_around(kind, std::fabs(x) / s);
+          const double first_gap = kind == FormatKind::kRoot8 ? s / 65025.0 : 0.0;
+          REQUIRE(std::fabs(x - y) <= 0.51 * gap + first_gap + s * 0x1p-8);
+        }
+        CHECK(error <= 1.6 * s / 255.0);
+      }
+    }
+  }
+}
+
+TEST_CASE("companded: zeros stay, and what is not finite spoils its own group alone") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  for (FormatKind kind : kBoth) {
+    for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
+      for (double x : through(kind, std::vector<float>(100, -0.0f), rounding)) CHECK(x == 0.0);
+      std::vector<float> row = states(kind, 320, 44);
+      for (std::size_t i = 0; i < row.size(); i += 3) row[i] = 0.0f;
+      std::vector<double> out = through(kind, row, rounding);
+      for (std::size_t i = 0; i < row.size(); i += 3) REQUIRE(out[i] == 0.0);
+      for (float bad : {inf, -inf, nan, -nan, -1e-45f}) {
+        if (kind == FormatKind::kCompanded8 && std::isfinite(bad)) continue;
+        row[40] = bad;
+        out = through(kind, row, rounding);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          REQUIRE(std::isnan(out[i]) == (i / 32 == 1));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("companded: golden bytes") {
+  for (FormatKind kind : kBoth) {
+    Storage storage(spec_of(kind), {2, 33}, Category::kMoments);
+    std::vector<float> in(66, 0.0f);
+    in[0] = 2.0f;
+    in[1] = kind == FormatKind::kCompanded8 ? -2.0f / 3.0f : 0.5f;  // z = 1/2, root 1/2
+    in[65] = 1.0f;                                                  // second row, second group
+    encode_all(storage, in);
+    const std::vector<Plane> planes = storage.planes();
+    REQUIRE(planes[0].bytes.size() == 66);
+    REQUIRE(planes[1].bytes.size() == 8);  // two groups in each row
+    const bool is_signed = kind == FormatKind::kCompanded8;
+    CHECK(static_cast<int>(planes[0].bytes[0]) == top_code(kind));
+    // -63.5 and 127.5 lie nearer to the lower neighbour, as decoded: distances grow with the code.
+    CHECK(static_cast<int>(planes[0].bytes[1]) == (is_signed ? 256 - 63 : 127));
+    CHECK(static_cast<int>(planes[0].bytes[65]) == top_code(kind));
+    std::vector<int> scales;
+    for (std::byte b : planes[1].bytes) scales.push_back(static_cast<int>(b));
+    CHECK(scales == std::vector<int>{0x00, 0x40, 0, 0, 0, 0, 0x80, 0x3F});
+  }
+}
+
+}  // namespace
+}  // namespace tritgrad::test
