@@ -208,8 +208,8 @@ TEST_CASE("reproduce: sentences follow their numbers") {
   const std::string before = figure_claims(figure, results)[0];
   CHECK(before ==
         "Iris, correct form: no compression ends at a loss of 0.250; density 10 % at 0.250, 1.0 "
-        "times that: no clear difference, higher in 0 of 3 seeds; density 1 % at 0.250, 1.0 times "
-        "that: no clear difference, higher in 0 of 3 seeds.");
+        "times that: about the same, higher in 0 of 3 seeds; density 1 % at 0.250, 1.0 times "
+        "that: about the same, higher in 0 of 3 seeds.");
   set_end(results, figure.panels[0].lines[2].variant, 0.5);
   const std::string after = figure_claims(figure, results)[0];
   CHECK(contains(after, "density 1 % at 0.500, 2.0 times that: worse in 3 of 3 seeds"));
@@ -238,8 +238,8 @@ TEST_CASE("reproduce: a period is found where there is one, and not in noise") {
   // phase's 400 values 0.01; both ends may be off by five of them.
   CHECK(wave.ratio == doctest::Approx(std::pow(0.9, -9)).epsilon(0.1));
   CHECK(flat.ratio < 1.1);
-  CHECK(contains(period_sentence("x", {wave, wave}), ": a period of ten stands out"));
-  CHECK(contains(period_sentence("x", {wave, flat}), "no period of ten stands out"));
+  CHECK(contains(period_phrase("x", {wave, wave}), ": a period of ten)"));
+  CHECK(contains(period_phrase("x", {wave, flat}), ": no period of ten)"));
   const std::vector<double> means = phase_means(periodic, 1, 10);
   CHECK(std::max_element(means.begin(), means.end()) == means.begin());
 }
@@ -266,8 +266,8 @@ TEST_CASE("reproduce: a beat of steps and epochs is found where there is one") {
   CHECK(wave.numbers.beat == 5);
   CHECK(wave.numbers.beat_correlation > wave.numbers.beat_noise);
   CHECK(std::abs(flat.numbers.beat_correlation) < flat.numbers.beat_noise);
-  CHECK(contains(beat_sentence("x", {wave, wave}), "the period is there"));
-  CHECK(contains(beat_sentence("x", {wave, flat}), "no such period in every seed"));
+  CHECK(contains(beat_phrase("x", {wave, wave}), "the period is there"));
+  CHECK(contains(beat_phrase("x", {wave, flat}), "not in every seed"));
 }
 
 TEST_CASE("reproduce: rises and tremor") {

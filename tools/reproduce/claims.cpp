@@ -13,6 +13,8 @@ namespace {
 // Medians closer than this are called the same.
 constexpr double kSameWithin = 0.1;
 
+bool is_same(double a, double b) { return std::abs(a - b) <= kSameWithin * std::abs(b); }
+
 int count_higher(const Sample& a, const Sample& b) {
   int higher = 0;
   for (std::size_t i = 0; i < std::min(a.values.size(), b.values.size()); ++i) {
@@ -39,15 +41,48 @@ std::string equal_densities(const StudyPanel& panel) {
   double last = 0.0;
   for (const StudyLine& line : panel.lines) {
     const double kept = kept_share(line.variant);
-    text += fmt::format("{}{} of the parameters at {}{}", text.empty() ? "" : ", ",
-                        percent(kept, 1), line.name, kept == last ? " (no fewer)" : "");
+    text += fmt::format("{}{}{} {}{}", text.empty() ? "" : ", ", percent(kept, 1),
+                        text.empty() ? " of the parameters at a density of" : " at", line.name,
+                        kept == last ? " (no fewer)" : "");
     last = kept;
   }
   return fmt::format("In the {} network a row of the window really keeps {}.",
                      network_title(panel.data), text);
 }
 
+// Which forms have a loss that repeats itself with the step modulo ten, on some data set and
+// density.
+std::string repeating_forms(const StudyResults& results) {
+  std::string repeating, others;
+  for (const Form form : {Form::kCorrected, Form::kPublished, Form::kStudy}) {
+    int periodic = 0, looked_at = 0;
+    for (const StudyFigure& figure : results.figures) {
+      for (const StudyPanel& panel : figure.panels) {
+        for (const StudyLine& line : panel.lines) {
+          if (line.variant.reshuffled || line.variant.form != form) continue;
+          periodic += has_beat(results.of(line.variant)) ? 1 : 0;
+          ++looked_at;
+        }
+      }
+    }
+    if (looked_at == 0) continue;
+    std::string& list = periodic > 0 ? repeating : others;
+    list += fmt::format("{}{}{} ({} of {} curves)", list.empty() ? "" : ", ",
+                        form == Form::kStudy ? "" : "the ", form_name(form), periodic, looked_at);
+  }
+  return fmt::format(
+      "With the same batches in every epoch the loss repeats itself with the period of "
+      "the window in: {}; not in: {}.",
+      repeating.empty() ? "none" : repeating, others.empty() ? "none" : others);
+}
+
 }  // namespace
+
+bool has_beat(const std::vector<Curve>& curves) {
+  return !curves.empty() && std::all_of(curves.begin(), curves.end(), [](const Curve& curve) {
+    return curve.numbers.beat_correlation > curve.numbers.beat_noise;
+  });
+}
 
 Sample end_sample(const StudyLine& line, const StudyResults& results) {
   return {line.name, results.numbers(line.variant, [](const CurveNumbers& n) {
@@ -66,6 +101,8 @@ std::string loss_text(double loss) {
   return loss < 1e-3 ? fmt::format("{:.1e}", loss) : significant(loss, 3);
 }
 
+std::string share_text(double share) { return significant(100.0 * share, 2) + " %"; }
+
 std::string sample_text(const std::vector<double>& values) {
   const std::string middle = significant(median(values), 3);
   if (values.size() < 2) return middle;
@@ -79,7 +116,7 @@ Verdict compare_samples(const Sample& a, const Sample& b) {
     if (std::isfinite(ours)) return Verdict::kLower;
     return std::isfinite(theirs) ? Verdict::kHigher : Verdict::kUnclear;
   }
-  if (std::abs(ours - theirs) <= kSameWithin * std::abs(theirs)) return Verdict::kUnclear;
+  if (is_same(ours, theirs)) return Verdict::kUnclear;
   const int higher = count_higher(a, b);
   if (higher == static_cast<int>(a.values.size())) return Verdict::kHigher;
   return higher == 0 ? Verdict::kLower : Verdict::kUnclear;
@@ -98,7 +135,8 @@ std::string end_phrase(const Sample& sample, const Sample& reference) {
     case Verdict::kLower:
       return text + "better " + of_seeds(seeds, sample.values.size());
     case Verdict::kUnclear:
-      return text + fmt::format("no clear difference, higher {}",
+      return text + fmt::format("{}, higher {}",
+                                is_same(ours, theirs) ? "about the same" : "no clear difference",
                                 of_seeds(count_higher(sample, reference), sample.values.size()));
   }
   return text;
@@ -143,8 +181,8 @@ std::string roughness_sentence(const StudyPanel& panel, const StudyPanel& other,
     const Sample ours = roughness_sample(panel.lines[i], results);
     const Sample theirs = roughness_sample(other.lines[i], results);
     const Verdict verdict = compare_samples(ours, theirs);
-    text += fmt::format("{}, {} against {} ({}); ", ours.name, percent(median(ours.values), 1),
-                        percent(median(theirs.values), 1),
+    text += fmt::format("{}, {} against {} ({}); ", ours.name, share_text(median(ours.values)),
+                        share_text(median(theirs.values)),
                         verdict == Verdict::kLower    ? "calmer in every seed"
                         : verdict == Verdict::kHigher ? "rougher in every seed"
                                                       : "no clear difference");
@@ -210,6 +248,7 @@ std::string study_headline(const StudyResults& results) {
         data_title(data), loss(Form::kAdam), loss(Form::kCorrected), loss(Form::kPublished),
         loss(Form::kStudy));
   }
+  text += repeating_forms(results) + " ";
   if (results.costs.size() >= 2) {
     const CostPoint& adam = results.costs[results.costs.size() - 2];
     const CostPoint& micro = results.costs.back();

@@ -20,6 +20,10 @@ Sample end_sample(const StudyLine& line, const StudyResults& results);
 // Mean distance of an epoch's loss from those around it, as a share.
 Sample roughness_sample(const StudyLine& line, const StudyResults& results);
 
+// Whether the loss of every seed repeats itself when steps modulo ten and epochs come round
+// together.
+bool has_beat(const std::vector<Curve>& curves);
+
 enum class Verdict { kLower, kHigher, kUnclear };
 // `a` against `b`, seed by seed: lower or higher only if all seeds say so and the medians differ by
 // more than a tenth. A value that is not finite counts as higher than all others.
@@ -27,7 +31,9 @@ Verdict compare_samples(const Sample& a, const Sample& b);
 
 // "0.0137", or "below 6e-8" for what cannot be resolved.
 std::string loss_text(double loss);
-// "density 1 % ends at 0.034, 2.5 times that of no compression: worse in 3 of 3 seeds"
+// "2.6 %", "0.039 %"
+std::string share_text(double share);
+// "density 1 % at 0.034, 2.5 times that: worse in 3 of 3 seeds"
 std::string end_phrase(const Sample& sample, const Sample& reference);
 // "Iris, correct form: no compression ends at a loss of 0.0137; ..." for a whole panel.
 std::string end_sentence(const StudyPanel& panel, const StudyResults& results);

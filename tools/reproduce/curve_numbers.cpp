@@ -24,6 +24,27 @@ double correlation(const std::vector<double>& values, std::int64_t lag) {
   return squares > 0.0 ? products / squares : 0.0;
 }
 
+// The comb of teeth at whole beats: one tooth alone could be any oscillation.
+void measure_beat(const std::vector<double>& epoch_loss, std::int64_t steps_per_epoch,
+                  CurveNumbers& numbers) {
+  constexpr std::int64_t kTeeth = 4;
+  const std::vector<double> values = tremor(epoch_loss);
+  numbers.beat = kStudyPeriod / std::gcd(kStudyPeriod, steps_per_epoch);
+  double teeth = 0.0, others = 0.0, count = 0.0;
+  for (std::int64_t lag = 0; lag <= kTeeth * numbers.beat; ++lag) {
+    numbers.autocorrelation.push_back(correlation(values, lag));
+    if (lag < 2) continue;
+    const bool tooth = lag % numbers.beat == 0;
+    (tooth ? teeth : others) += numbers.autocorrelation.back();
+    count += tooth ? 0.0 : 1.0;
+  }
+  if (count == 0.0 || values.empty()) return;  // every epoch is a beat
+  numbers.beat_correlation = teeth / static_cast<double>(kTeeth) - others / count;
+  // Correlations of n numbers of noise have a variance of 1/n each.
+  const double variance = 1.0 / static_cast<double>(kTeeth) + 1.0 / count;
+  numbers.beat_noise = 3.0 * std::sqrt(variance / static_cast<double>(values.size()));
+}
+
 }  // namespace
 
 double largest_rise(const std::vector<double>& epoch_loss) {
@@ -110,13 +131,7 @@ CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrac
     numbers.turn_profile[i] = mean > 0.0 ? means[i] / mean : 1.0;
   }
 
-  const std::vector<double> values = tremor(epoch_loss);
-  numbers.beat = kStudyPeriod / std::gcd(kStudyPeriod, trace.steps_per_epoch);
-  numbers.beat_correlation =
-      correlation(values, numbers.beat) -
-      0.5 * (correlation(values, numbers.beat - 1) + correlation(values, numbers.beat + 1));
-  // Each of n correlations of noise has a variance of 1/n, hence 1.5/n together.
-  numbers.beat_noise = 3.0 * std::sqrt(1.5 / std::max(1.0, static_cast<double>(values.size())));
+  measure_beat(epoch_loss, trace.steps_per_epoch, numbers);
   return numbers;
 }
 

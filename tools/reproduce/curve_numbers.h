@@ -32,10 +32,10 @@ struct CurveNumbers {
   PhaseRatio length;  // of the update of all weights
   PhaseRatio turn;    // length of the difference between an update and the one before
   std::array<double, kStudyPeriod> turn_profile{};  // geometric means over their own mean
-  // Epochs after which the step modulo ten is the same again, the autocorrelation of the tremor of
-  // the loss at that lag less the mean of those at the two lags beside it, and three standard
-  // errors of it.
-  std::int64_t beat = 1;
+  std::int64_t beat = 1;                // epochs after which the step modulo ten is the same again
+  std::vector<double> autocorrelation;  // of the tremor, at lags of 0 to 4 beats
+  // Mean autocorrelation at one to four beats less that at all other lags from 2 on, and three
+  // standard errors of it.
   double beat_correlation = 0.0;
   double beat_noise = 0.0;
 };

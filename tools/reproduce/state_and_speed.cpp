@@ -90,8 +90,9 @@ std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int
   constexpr std::uint32_t kWarmUp = 10;  // rows of the window
   std::vector<CostPoint> points;
   for (const std::int64_t size : sizes) {
-    const auto side = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(size))));
-    const Shape shape{side, side};
+    auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
+    while (size % rows != 0) --rows;
+    const Shape shape{rows, size / rows};
     Contender adam("Adam", Form::kAdam, shape);
     Contender micro("MicroAdam", Form::kCorrected, shape);
     const auto bytes = static_cast<std::size_t>(shape.size()) * sizeof(float);

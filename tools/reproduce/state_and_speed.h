@@ -22,8 +22,8 @@ struct CostPoint {
   }
 };
 
-// One square matrix of about each size; both rules take the same gradients in turn, first until
-// MicroAdam's window is full, then `repetitions` times against the clock.
+// One matrix of each size, as square as can be; both rules take the same gradients in turn, first
+// until MicroAdam's window is full, then `repetitions` times against the clock.
 std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int repetitions);
 
 }  // namespace tritgrad

@@ -48,11 +48,19 @@ std::vector<double> reach_of(const std::vector<LineChart>& charts, const StudyFi
   return reach;
 }
 
+// A point whose band spans all seeds.
+void add_seeds(LineSeries& series, double x, const std::vector<double>& values) {
+  series.x.push_back(x);
+  series.y.push_back(median(values));
+  series.lower.push_back(*std::min_element(values.begin(), values.end()));
+  series.upper.push_back(*std::max_element(values.begin(), values.end()));
+}
+
 using NumberOf = double (*)(const CurveNumbers&);
 
 StudyChart density_chart(const StudyFigure& figure, const StudyResults& results,
-                         const std::string& label, NumberOf number_of) {
-  LineChart chart{label + " by share kept",
+                         const std::string& title, const std::string& label, NumberOf number_of) {
+  LineChart chart{title,
                   {"share of the parameters that a row really keeps, %", true, {}},
                   {label, true, {}},
                   {}};
@@ -62,14 +70,11 @@ StudyChart density_chart(const StudyFigure& figure, const StudyResults& results,
       const std::vector<double> values = results.numbers(line.variant, number_of);
       const double x = 100.0 * kept_share(line.variant);
       if (!series.x.empty() && series.x.back() == x) continue;  // the same run
-      series.x.push_back(x);
-      series.y.push_back(median(values));
-      series.lower.push_back(*std::min_element(values.begin(), values.end()));
-      series.upper.push_back(*std::max_element(values.begin(), values.end()));
+      add_seeds(series, x, values);
     }
     chart.series.push_back(std::move(series));
   }
-  return {label + " by density", "Median over seeds; the band spans all seeds.", render_svg(chart)};
+  return {title, "Median over seeds; the band spans all seeds.", render_svg(chart)};
 }
 
 }  // namespace
@@ -97,31 +102,32 @@ std::vector<StudyChart> figure_charts(const StudyFigure& figure, const StudyResu
 }
 
 std::vector<StudyChart> density_charts(const StudyFigure& figure, const StudyResults& results) {
-  return {density_chart(figure, results, "tremor, %",
+  return {density_chart(figure, results, "Tremor by density", "tremor, %",
                         [](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
-          density_chart(figure, results, "loss at the end",
-                        [](const CurveNumbers& n) { return n.end_loss; })};
+          density_chart(figure, results, "Loss at the end by density", "training loss",
+                        [](const CurveNumbers& n) { return std::max(n.end_loss, kResolvedLoss); })};
 }
 
 std::vector<StudyChart> tremor_charts(const StudyFigure& figure, const StudyResults& results) {
-  constexpr std::size_t kLastEpochs = 60;
   std::vector<StudyChart> charts;
   for (const StudyPanel& panel : figure.panels) {
-    LineChart chart{panel.title(), {"epoch"}, {"training loss", true}, {}};
+    LineChart chart{
+        panel.title(), {"lag in epochs"}, {"autocorrelation of the loss", false, {-0.2, 1.0}}, {}};
     for (const StudyLine& line : panel.lines) {
-      const std::vector<double>& losses = results.of(line.variant).front().epoch_loss;
+      const std::vector<Curve>& curves = results.of(line.variant);
       LineSeries series{line.name, line.style, {}, {}, {}, {}};
-      for (std::size_t i = losses.size() - std::min(losses.size(), kLastEpochs); i < losses.size();
-           ++i) {
-        series.x.push_back(static_cast<double>(i + 1));
-        series.y.push_back(losses[i]);
+      for (std::size_t lag = 1; lag < curves.front().numbers.autocorrelation.size(); ++lag) {
+        add_seeds(series, static_cast<double>(lag),
+                  results.numbers(line.variant, [lag](const CurveNumbers& numbers) {
+                    return numbers.autocorrelation[lag];
+                  }));
       }
       chart.series.push_back(std::move(series));
     }
-    charts.push_back(
-        {chart.title,
-         fmt::format("The last {} epochs of seed 1, the same batches in every epoch.", kLastEpochs),
-         render_svg(chart)});
+    charts.push_back({chart.title,
+                      "Autocorrelation of what is left of ln(loss) without its trend, the same "
+                      "batches in every epoch; median over seeds, the band spans all seeds.",
+                      render_svg(chart)});
   }
   return charts;
 }
@@ -152,10 +158,7 @@ std::vector<StudyChart> period_charts(const StudyResults& results) {
       for (std::size_t phase = 0; phase < static_cast<std::size_t>(kStudyPeriod); ++phase) {
         const std::vector<double> values = results.numbers(
             line.variant, [&](const CurveNumbers& numbers) { return numbers.turn_profile[phase]; });
-        series.x.push_back(static_cast<double>(phase));
-        series.y.push_back(median(values));
-        series.lower.push_back(*std::min_element(values.begin(), values.end()));
-        series.upper.push_back(*std::max_element(values.begin(), values.end()));
+        add_seeds(series, static_cast<double>(phase), values);
       }
       chart.series.push_back(std::move(series));
     }
@@ -170,11 +173,11 @@ std::vector<StudyChart> period_charts(const StudyResults& results) {
 
 std::vector<StudyChart> cost_charts(const std::vector<CostPoint>& costs) {
   LineChart bytes{"State by number of parameters",
-                  {"parameters", true, {}},
+                  {"million parameters", true, {}},
                   {"bytes of state per parameter", false, {0.0}},
                   {}};
   LineChart time{"Time of a step by number of parameters",
-                 {"parameters", true, {}},
+                 {"million parameters", true, {}},
                  {"milliseconds per step", true, {}},
                  {}};
   for (const CostPoint& point : costs) {
@@ -186,7 +189,7 @@ std::vector<StudyChart> cost_charts(const std::vector<CostPoint>& costs) {
             {point.rule, static_cast<int>(chart->series.size()), {}, {}, {}, {}});
         series = chart->series.end() - 1;
       }
-      series->x.push_back(static_cast<double>(point.parameters));
+      series->x.push_back(1e-6 * static_cast<double>(point.parameters));
       series->y.push_back(chart == &bytes ? point.bytes_per_parameter()
                                           : 1e3 * point.seconds_per_step);
     }
@@ -195,7 +198,7 @@ std::vector<StudyChart> cost_charts(const std::vector<CostPoint>& costs) {
   return {{bytes.title, "Optimizer state only; weights and gradients are the same for both.",
            render_svg(bytes)},
           {time.title,
-           fmt::format("One update of one square matrix; median of {} steps, both rules in turn.",
+           fmt::format("One update of one matrix; median of {} steps, both rules in turn.",
                        repetitions),
            render_svg(time)}};
 }

@@ -18,7 +18,7 @@ struct StudyChart {
 std::vector<StudyChart> figure_charts(const StudyFigure& figure, const StudyResults& results);
 // Roughness and final loss by the share of parameters that is really kept; `figure` is number 5.
 std::vector<StudyChart> density_charts(const StudyFigure& figure, const StudyResults& results);
-// Loss of the last epochs of the first seed, epoch by epoch.
+// Autocorrelation of the loss of epochs; `figure` is number 9.
 std::vector<StudyChart> tremor_charts(const StudyFigure& figure, const StudyResults& results);
 // What is drawn by step modulo ten.
 std::vector<StudyLine> period_lines();

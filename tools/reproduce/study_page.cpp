@@ -22,7 +22,8 @@ std::string element(const char* tag, const std::string& text, const char* attrib
 
 std::string study_style() {
   return "<style>.lead{max-width:56rem}.claims{max-width:60rem;padding-left:1.2rem}"
-         ".claims li{margin:.35rem 0}h3{font-size:1rem;margin:0 0 .25rem}"
+         ".claims li{margin:.35rem 0}h3{font-size:1rem;margin:0 0 .25rem}h3.part{margin:1.75rem 0 "
+         ".5rem}"
          "details.numbers{margin-top:1rem}details.numbers summary{font-size:.95rem;"
          "font-weight:600}</style>\n";
 }
@@ -131,10 +132,12 @@ std::string forms_section() {
 std::string figure_section(const StudyFigure& figure, const StudyResults& results) {
   std::string html = element("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
                      element("p", figure.question, " class=\"lead\"") +
-                     claims_list(figure_claims(figure, results)) +
-                     charts_grid(figure_charts(figure, results));
-  if (figure.number == 5) html += charts_grid(density_charts(figure, results));
-  return html + numbers_table(figure, results);
+                     claims_list(figure_claims(figure, results));
+  std::vector<StudyChart> charts = figure_charts(figure, results);
+  if (figure.number == 5) {
+    for (StudyChart& chart : density_charts(figure, results)) charts.push_back(std::move(chart));
+  }
+  return html + charts_grid(charts) + numbers_table(figure, results);
 }
 
 std::string tremor_section(const StudyFigure& figure, const StudyResults& results) {
@@ -147,10 +150,12 @@ std::string tremor_section(const StudyFigure& figure, const StudyResults& result
                  "loss of an epoch. " +
                      figure.question,
                  " class=\"lead\"") +
-         "<h3>Epoch by epoch</h3>\n" + claims_list(tremor_claims(figure, results)) +
-         charts_grid(tremor_charts(figure, results)) + numbers_table(figure, results) +
-         "<h3>Step by step (1 %, 4-bit feedback, rows shuffled anew in every epoch)</h3>\n" +
-         claims_list(period_claims(results)) + charts_grid(period_charts(results));
+         "<h3 class=\"part\">Epoch by epoch</h3>\n" + claims_list(tremor_claims(figure, results)) +
+         charts_grid(tremor_charts(figure, results)) +
+         "<h3 class=\"part\">Step by step (1 %, 4-bit feedback, rows shuffled anew in every "
+         "epoch)</h3>\n" +
+         claims_list(period_claims(results)) + charts_grid(period_charts(results)) +
+         numbers_table(figure, results);
 }
 
 std::string cost_section(const StudyResults& results) {
@@ -180,9 +185,10 @@ std::string definitions() {
       "Geometric means by step modulo ten, largest over smallest, in the second half of training "
       "(the last 20,000 steps at most), the place of a step in its epoch divided out; noise is the "
       "largest such ratio at periods 7, 9, 11 and 13.");
-  entry("period of epochs",
-        "After so many epochs the step modulo ten is the same again. The autocorrelation of the "
-        "tremor at this lag, less the mean of its neighbours; noise is three standard errors.");
+  entry(
+      "autocorrelation",
+      "Of the tremor from epoch to epoch. A single peak may be any oscillation, so it is averaged "
+      "over one to four times the period; noise is three standard errors.");
   entry("better, worse",
         "Said only if every seed agrees and the medians differ by more than a tenth.");
   return html + "</dl>\n";

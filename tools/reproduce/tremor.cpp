@@ -28,7 +28,7 @@ std::string strength_sentence(const std::string& where, const std::vector<StudyL
   for (const StudyLine& line : lines) {
     const Sample sample = roughness_sample(line, results);
     text += fmt::format("{} {} in {}{}", first.values.empty() ? "" : ",",
-                        percent(median(sample.values), 1),
+                        share_text(median(sample.values)),
                         sample.name.starts_with("the") ? "" : "the ", sample.name);
     if (first.values.empty()) {
       first = sample;
@@ -44,7 +44,7 @@ std::string strength_sentence(const std::string& where, const std::vector<StudyL
 
 }  // namespace
 
-std::string period_sentence(const std::string& what, const std::vector<PhaseRatio>& seeds) {
+std::string period_phrase(const std::string& what, const std::vector<PhaseRatio>& seeds) {
   std::vector<double> measured, noise;
   bool clear = !seeds.empty();
   for (const PhaseRatio& seed : seeds) {
@@ -52,24 +52,19 @@ std::string period_sentence(const std::string& what, const std::vector<PhaseRati
     noise.push_back(seed.control);
     clear &= std::log(seed.ratio) > kAboveNoise * std::log(seed.control);
   }
-  return fmt::format(
-      "{} varies by a factor of {} with the step modulo ten, where noise gives {}: {}.", what,
-      significant(median(measured), 3), significant(median(noise), 3),
-      clear ? "a period of ten stands out" : "no period of ten stands out");
+  return fmt::format("{} by a factor of {} (noise {}: {})", what, fixed(median(measured), 2),
+                     fixed(median(noise), 2), clear ? "a period of ten" : "no period of ten");
 }
 
-std::string beat_sentence(const std::string& what, const std::vector<Curve>& curves) {
+std::string beat_phrase(const std::string& what, const std::vector<Curve>& curves) {
   std::vector<double> correlations, noise;
-  bool clear = !curves.empty();
   for (const Curve& curve : curves) {
     correlations.push_back(curve.numbers.beat_correlation);
     noise.push_back(curve.numbers.beat_noise);
-    clear &= curve.numbers.beat_correlation > curve.numbers.beat_noise;
   }
-  return fmt::format(
-      "{}: autocorrelation {} above that of the lags beside it, where noise stays within {}: {}.",
-      what, fixed(median(correlations), 2), fixed(median(noise), 2),
-      clear ? "the period is there" : "no such period in every seed");
+  return fmt::format("{} {} (noise up to {}: {})", what, signed_fixed(median(correlations), 2),
+                     fixed(median(noise), 2),
+                     has_beat(curves) ? "the period is there" : "not in every seed");
 }
 
 std::vector<std::string> period_claims(const StudyResults& results) {
@@ -77,13 +72,12 @@ std::vector<std::string> period_claims(const StudyResults& results) {
   for (const std::string data : {"iris", "wdbc"}) {
     for (const Form form : {Form::kCorrected, Form::kStudy}) {
       const Variant variant{data, form, 0.01, 4};
-      const std::string where = data_title(data) + ", " + form_name(form) + ": ";
-      claims.push_back(period_sentence(where + "the difference of consecutive updates",
-                                       ratios(results, variant, &CurveNumbers::turn)));
-      claims.push_back(period_sentence(where + "the length of an update",
-                                       ratios(results, variant, &CurveNumbers::length)));
-      claims.push_back(period_sentence(where + "the loss of a step",
-                                       ratios(results, variant, &CurveNumbers::loss)));
+      claims.push_back(fmt::format(
+          "{}, {}: with the step modulo ten {}, {}, {}.", data_title(data), form_name(form),
+          period_phrase("the difference of consecutive updates varies",
+                        ratios(results, variant, &CurveNumbers::turn)),
+          period_phrase("the length of an update", ratios(results, variant, &CurveNumbers::length)),
+          period_phrase("the loss of a step", ratios(results, variant, &CurveNumbers::loss))));
     }
   }
   return claims;
@@ -95,13 +89,16 @@ std::vector<std::string> tremor_claims(const StudyFigure& figure, const StudyRes
     claims.push_back(strength_sentence(panel.title(), panel.lines, results));
   }
   for (const StudyPanel& panel : figure.panels) {
+    const std::int64_t beat = results.of(panel.lines.front().variant).front().numbers.beat;
+    std::string text = fmt::format(
+        "{}: steps modulo ten come round with the epochs every {} epochs. Autocorrelation of the "
+        "loss at multiples of that less that at other lags:",
+        panel.title(), beat);
     for (const StudyLine& line : panel.lines) {
-      const std::vector<Curve>& curves = results.of(line.variant);
-      if (curves.empty()) continue;
-      claims.push_back(beat_sentence(fmt::format("{}, {}, a period of {} epochs", panel.title(),
-                                                 line.name, curves.front().numbers.beat),
-                                     curves));
+      text += " " + beat_phrase(line.name, results.of(line.variant)) + ",";
     }
+    text.back() = '.';
+    claims.push_back(text);
   }
   return claims;
 }

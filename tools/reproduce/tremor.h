@@ -8,11 +8,11 @@
 
 namespace tritgrad {
 
-// Whether a quantity of the steps varies with the step modulo ten by more than noise does. `what`
-// begins the sentence.
-std::string period_sentence(const std::string& what, const std::vector<PhaseRatio>& seeds);
-// Whether the loss of the epochs has the period after which steps and epochs come round together.
-std::string beat_sentence(const std::string& what, const std::vector<Curve>& curves);
+// A quantity of the steps by the step modulo ten: "x by a factor of 2.58 (noise 1.05: a period of
+// ten)". A period must be there in every seed.
+std::string period_phrase(const std::string& what, const std::vector<PhaseRatio>& seeds);
+// Whether the loss of the epochs repeats itself when steps and epochs come round together.
+std::string beat_phrase(const std::string& what, const std::vector<Curve>& curves);
 
 // Steps: what varies with the step modulo ten, and what does not.
 std::vector<std::string> period_claims(const StudyResults& results);
