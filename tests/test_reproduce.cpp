@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -140,8 +141,9 @@ TEST_CASE("reproduce: a value that is not finite is an empty cell") {
   }
   const std::string csv = figure_csv(results.figures[0], results);
   CHECK(csv.ends_with("\n4,,,,,,,,,,,,\n"));
-  CHECK_FALSE(contains(render_study({}, results), "nan"));
-  CHECK(markup_error(render_study({}, results)) == "");
+  const std::string html = render_study({}, results);
+  CHECK_FALSE(std::regex_search(html, std::regex("\\b(nan|inf)\\b")));
+  CHECK(markup_error(html) == "");
 }
 
 TEST_CASE("reproduce: bytes of state are formula and ledger alike") {
@@ -151,7 +153,8 @@ TEST_CASE("reproduce: bytes of state are formula and ledger alike") {
     CHECK(point.seconds_per_step > 0.0);
     CHECK(point.repetitions == 7);
   }
-  CHECK(small_study().costs[0].bytes_per_parameter() == doctest::Approx(8.0));
+  CHECK(small_study().costs[0].bytes_per_parameter() ==
+        doctest::Approx(8.0).epsilon(0.01));  // and a counter
   CHECK(small_study().costs[3].bytes_per_parameter() < 4.0);
 }
 

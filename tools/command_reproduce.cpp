@@ -19,10 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kSmallest = 10'000;  // parameters whose step is worth timing
+
 struct ReproduceOptions {
   std::string study;
   std::string out;
   StudyOptions training;
+  std::int64_t largest = 10'000'000;
   int threads = 0;
 };
 
@@ -53,6 +56,12 @@ void write_text(const fs::path& path, const std::string& text) {
   replace_file(path, std::as_bytes(std::span(text)));
 }
 
+std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = kSmallest; size <= largest; size *= 10) sizes.push_back(size);
+  return sizes;
+}
+
 void run_reproduce(const ReproduceOptions& options) {
   check_study(options.study);
   check(options.threads >= 0, "--threads: ", options.threads, " is not a positive number");
@@ -61,7 +70,7 @@ void run_reproduce(const ReproduceOptions& options) {
   prepare_folder(out);
 
   StudyResults results = run_study(study_figures(), options.training);
-  results.costs = measure_costs({10'000, 100'000, 1'000'000, 10'000'000}, 9);
+  results.costs = measure_costs(powers_of_ten(options.largest), 9);
   // The page comes last: where it is, the files that it speaks of are.
   const auto files = study_csv_files(results);
   for (const auto& [name, text] : files) write_text(fs::path(out) / name, text);
@@ -69,12 +78,12 @@ void run_reproduce(const ReproduceOptions& options) {
   const int threads = thread_count();
   write_text(
       page,
-      render_study(
-          {.command = fmt::format("tritgrad reproduce {} --epochs {} --seeds {}", options.study,
-                                  options.training.epochs, options.training.seeds),
-           .machine = fmt::format("tritgrad {}, {} kernels, {} thread{}", TRITGRAD_VERSION,
-                                  kernels().name, threads, threads == 1 ? "" : "s")},
-          results));
+      render_study({.command = fmt::format(
+                        "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
+                        options.training.epochs, options.training.seeds, options.largest),
+                    .machine = fmt::format("tritgrad {}, {} kernels, {} thread{}", TRITGRAD_VERSION,
+                                           kernels().name, threads, threads == 1 ? "" : "s")},
+                   results));
   if (!options.training.quiet) {
     fmt::print("{} and {} CSV files beside it; {} of training\n", page.string(), files.size(),
                duration(results.seconds));
@@ -98,6 +107,10 @@ void add_reproduce_command(CLI::App& app) {
   command->add_option("--seeds", options->training.seeds, "seeds 1..N for every curve")
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
+  command
+      ->add_option("--largest", options->largest, "parameters of the largest matrix that is timed")
+      ->capture_default_str()
+      ->check(CLI::Range(kSmallest, std::int64_t{1'000'000'000}));
   command->add_option("--threads", options->threads,
                       "threads; results do not depend on it, times do [all]");
   command->add_option("--config", "FILE.toml with options as keys");
@@ -106,7 +119,7 @@ void add_reproduce_command(CLI::App& app) {
       "Examples:\n"
       "  tritgrad reproduce microadam --out microadam\n"
       "  tritgrad reproduce microadam --out quick --epochs 100 --seeds 1\n"
-      "The page is index.html; figure3.csv to figure8.csv, period.csv and numbers.csv hold what "
+      "The page is index.html; figure3.csv to figure9.csv, period.csv and numbers.csv hold what "
       "it\n"
       "draws and says.");
   command->callback([options] { run_reproduce(*options); });
