@@ -204,6 +204,8 @@ TEST_CASE("reproduce: sentences follow their numbers") {
   CHECK(end_phrase({"a", {kNan, kNan, 0.01}}, reference) == "a does not stay finite");
   CHECK(end_phrase({"a", {1e-7, 1e-7, 1e-7}}, reference) ==
         "a at 1.0e-07, less than 0.001 times that: better in 3 of 3 seeds");
+  CHECK(end_phrase({"a", {0.02}}, {"b", {0.02}}) ==
+        "a at 0.0200, 1.0 times that: about the same, higher in 0 of 1 seed");
   CHECK(loss_text(1e-9) == "less than 6e-08");
 
   StudyResults results = made_up(0.25);

@@ -24,8 +24,7 @@ int count_higher(const Sample& a, const Sample& b) {
 }
 
 std::string of_seeds(int count, std::size_t seeds) {
-  return seeds == 1 ? std::string("in the one seed")
-                    : fmt::format("in {} of {} seeds", count, seeds);
+  return fmt::format("in {} of {} seed{}", count, seeds, seeds == 1 ? "" : "s");
 }
 
 // "2.5 times", and no more digits than mean anything.
@@ -253,7 +252,7 @@ std::string study_headline(const StudyResults& results) {
     const CostPoint& adam = results.costs[results.costs.size() - 2];
     const CostPoint& micro = results.costs.back();
     text +=
-        fmt::format("With {} parameters it holds {} bytes of state for each instead of {}.",
+        fmt::format("With {} parameters MicroAdam holds {} bytes of state for each instead of {}.",
                     human_count(static_cast<double>(micro.parameters)),
                     fixed(micro.bytes_per_parameter(), 2), fixed(adam.bytes_per_parameter(), 2));
   }
