@@ -57,10 +57,16 @@ enum class FormatKind {
   kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
   kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a bf16 scale
   kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
+  kLatent6,        // 0.75 B: trit and accumulator in 6 bits
+  kLatent5,        // 0.625 B: the same in 5 bits
+  kLatent4,        // 0.5 B: the same in 4 bits
+  kInt8,           // 1.06 B: int8 codes, a bf16 scale for every 32
+  kInt4,           // 0.56 B: the same with 4 bits
+  kFp8,            // 1.006 B: e4m3, a bf16 scale for every block
   kScalar,         // 0 B: moments only, one mean for the tensor
   kFactored,       // 0 B: moments only, row means and column means
 };
-inline constexpr int kFormatCount = 13;
+inline constexpr int kFormatCount = 19;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -70,10 +76,11 @@ enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  // Of updates; of everything written where value and master are the same (bf16, trits, moments).
+  // Of updates; of everything written where value and master are the same (bf16, trits,
+  // int8, int4, fp8, moments).
   // Ignored by fp32 masters and split32.
   Rounding rounding = Rounding::kStochastic;
-  FlipPolicy flips;  // ternary; latent8 uses its hysteresis alone
+  FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
 
   // The value is a bare trit and wants a trained scale parameter beside it.
@@ -82,6 +89,9 @@ struct FormatSpec {
       case FormatKind::kTernary:
       case FormatKind::kLatent8:
       case FormatKind::kTrits:
+      case FormatKind::kLatent6:
+      case FormatKind::kLatent5:
+      case FormatKind::kLatent4:
         return true;
       default:
         return false;
@@ -92,6 +102,9 @@ struct FormatSpec {
     switch (kind) {
       case FormatKind::kBf16:
       case FormatKind::kTrits:
+      case FormatKind::kInt8:
+      case FormatKind::kInt4:
+      case FormatKind::kFp8:
         return false;
       default:
         return true;
@@ -135,6 +148,9 @@ concept Format = std::movable<F> &&
   { readable.planes() } -> std::same_as<std::vector<Plane>>;
   readable.decode_value(block, out);
   readable.decode_master(block, out);
+  // The magnitude below which an update of an element, while no other changes, is surely lost: the
+  // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
+  // shorter of the two steps), 0 where chance carries every update. Ends of the range do not count.
   // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
   format.encode(block, in, key);
   { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;

@@ -102,6 +102,31 @@ struct KernelTable {
                       const std::uint16_t* noise, const std::uint16_t* scale_noise, std::int64_t n);
   void (*decode_root)(float* out, const std::uint8_t* codes, const std::uint16_t* scales,
                       std::int64_t n);
+  // ---- formats: few bits -----------------------------------------------------------------------
+  // Signed codes of `bits` = 4, 5 or 6 bits as u = code + 2^(bits - 1), in stripes. First the low
+  // nibbles: with h = ceil(n / 2), byte j holds elements j (low half) and j + h. Then the bits
+  // above, if any: with w = bits - 4 and s = ceil(n w / 8), byte j holds element j + k s at bit
+  // k w. Bits beyond n are 0. Reading clips codes to +-max_code.
+  void (*pack_codes)(std::uint8_t* packed, const std::int8_t* codes, int bits, std::int64_t n);
+  void (*unpack_codes)(std::int8_t* codes, const std::uint8_t* packed, int bits, int max_code,
+                       std::int64_t n);
+  // Groups of 32 codes in +-max_code (7 or 127) with a bf16 scale each: out = code * scale.
+  // Nearest (noise == nullptr; ties to even): the scale is the bf16 nearest to absmax / max_code,
+  // so that absmax gets the code max_code exactly, and encoding what was decoded changes nothing.
+  // Stochastic: floor(x / scale + u), u = (noise + 0.5) / 65536, with the scale rounded up, so that
+  // nothing is clipped and the expectation is right. A group below max_code * 2^-126 becomes zeros
+  // with scale 0. Infinity counts as the largest float, NaN as 0; reading clips codes.
+  void (*encode_groups)(std::int8_t* codes, std::uint16_t* scales, const float* x, int max_code,
+                        const std::uint16_t* noise, std::int64_t n);
+  void (*decode_groups)(float* out, const std::int8_t* codes, const std::uint16_t* scales,
+                        int max_code, std::int64_t n);
+  // fp8 e4m3fn (bias 7, up to 448, subnormals of 2^-9, no infinity, NaN 0x7F and 0xFF) with one
+  // bf16 scale for all n, chosen like those of groups with 448 as the largest code. Stochastic
+  // rounding adds the noise to the dropped bits of the mantissa. NaN stays NaN and has no part in
+  // the scale.
+  void (*encode_fp8)(std::uint8_t* codes, std::uint16_t* scale, const float* x,
+                     const std::uint16_t* noise, std::int64_t n);
+  void (*decode_fp8)(float* out, const std::uint8_t* codes, std::uint16_t scale, std::int64_t n);
 
   // ---- formats: updates ------------------------------------------------------------------------
   // w[i] -= lr * direction[i]
@@ -115,9 +140,10 @@ struct KernelTable {
   FlipCounts (*accumulate_ternary)(std::int8_t* trits, std::int8_t* accumulators,
                                    const std::int16_t* levels, const FlipPolicy& policy,
                                    std::int64_t n);
-  // The same (carry, step one trit, threshold 42) on codes c = 85 T + A in [-127, 127].
-  FlipCounts (*accumulate_latent)(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
-                                  std::int64_t n);
+  // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1, |c| <= K +
+  // threshold; 0 <= threshold <= 42.
+  FlipCounts (*accumulate_latent)(std::int8_t* codes, const std::int16_t* levels, int threshold,
+                                  int hysteresis, std::int64_t n);
 
   // ---- update rules ----------------------------------------------------------------------------
   // m, v <- their moving averages; direction = m^ / (sqrt(v^) + eps) + weight_decay * master.

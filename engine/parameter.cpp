@@ -19,8 +19,12 @@ float initial_value(const Initial& initial, const RandomKey& key, std::uint64_t 
   return initial.amount;
 }
 
+// The noise that rounds the first values must not be the numbers that they are made of.
+constexpr std::uint32_t kRoundingStream = random_stream("rounding of first values");
+
 void fill(Storage& storage, const Initial& initial, const RandomKey& key) {
   const Shape& shape = storage.shape();
+  const RandomKey rounding{key.seed, key.stream ^ kRoundingStream, key.step};
   parallel_ranges(shape.rows(), 8, [&](std::int64_t begin, std::int64_t end) {
     std::array<float, kBlock> master;
     for_each_block(begin, end, shape.cols(), [&](const Block& block) {
@@ -29,7 +33,7 @@ void fill(Storage& storage, const Initial& initial, const RandomKey& key) {
         master[static_cast<std::size_t>(i)] =
             initial_value(initial, key, static_cast<std::uint64_t>(first + i));
       }
-      storage.encode(block, master.data(), key);
+      storage.encode(block, master.data(), rounding);
     });
   });
   storage.refresh();

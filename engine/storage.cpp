@@ -22,6 +22,12 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kSplit32, "split32"},
     {FormatKind::kCompanded8, "companded8"},
     {FormatKind::kRoot8, "root8"},
+    {FormatKind::kLatent6, "latent6"},
+    {FormatKind::kLatent5, "latent5"},
+    {FormatKind::kLatent4, "latent4"},
+    {FormatKind::kInt8, "int8"},
+    {FormatKind::kInt4, "int4"},
+    {FormatKind::kFp8, "fp8"},
     {FormatKind::kScalar, "scalar"},
     {FormatKind::kFactored, "factored"},
 };
@@ -57,6 +63,18 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<Companded8>{});
     case FormatKind::kRoot8:
       return visitor(std::type_identity<Root8>{});
+    case FormatKind::kLatent6:
+      return visitor(std::type_identity<LatentPacked<6>>{});
+    case FormatKind::kLatent5:
+      return visitor(std::type_identity<LatentPacked<5>>{});
+    case FormatKind::kLatent4:
+      return visitor(std::type_identity<LatentPacked<4>>{});
+    case FormatKind::kInt8:
+      return visitor(std::type_identity<IntegerGroup<8>>{});
+    case FormatKind::kInt4:
+      return visitor(std::type_identity<IntegerGroup<4>>{});
+    case FormatKind::kFp8:
+      return visitor(std::type_identity<Fp8>{});
   }
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }

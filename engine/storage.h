@@ -11,7 +11,10 @@
 #include "engine/formats/companded8.h"
 #include "engine/formats/factored.h"
 #include "engine/formats/fp32.h"
+#include "engine/formats/fp8.h"
+#include "engine/formats/integer_group.h"
 #include "engine/formats/latent8.h"
+#include "engine/formats/latent_packed.h"
 #include "engine/formats/root8.h"
 #include "engine/formats/scalar.h"
 #include "engine/formats/scale16.h"
@@ -44,6 +47,19 @@ class Storage {
   void decode_master(const Block& block, float* out) const {
     std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
   }
+  // Updates of at most this magnitude leave the element as it is, for sure; 0 where chance carries
+  // every update, and for formats of moments.
+  void dead_zone(const Block& block, float* out) const {
+    std::visit(
+        [&](const auto& format) {
+          if constexpr (requires { format.dead_zone(block, out); }) {
+            format.dead_zone(block, out);
+          } else {
+            std::fill_n(out, block.n, 0.0f);
+          }
+        },
+        format_);
+  }
   void encode(const Block& block, const float* master, const RandomKey& key) {
     std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
   }
@@ -63,8 +79,10 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
 
  private:
-  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
-                               Split32, Companded8, Root8, Scalar, Factored>;
+  using Variant =
+      std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24, Split32,
+                   Companded8, Root8, LatentPacked<6>, LatentPacked<5>, LatentPacked<4>,
+                   IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar, Factored>;
   static_assert(std::variant_size_v<Variant> == kFormatCount);
 
   FormatSpec spec_;

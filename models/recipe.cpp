@@ -1,5 +1,7 @@
 #include "models/recipe.h"
 
+#include <toml++/toml.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -8,6 +10,18 @@
 
 namespace tritgrad {
 namespace {
+
+Table plain(const toml::table& table) {
+  Table values;
+  for (const auto& [key, node] : table) {
+    TableValue& value = values[std::string(key.str())];
+    if (const auto text = node.value_exact<std::string>()) value = *text;
+    if (const auto whole = node.value_exact<std::int64_t>()) value = *whole;
+    if (const auto number = node.value_exact<double>()) value = *number;
+    if (const auto flag = node.value_exact<bool>()) value = *flag;
+  }
+  return values;
+}
 
 // The table of a role: [continuous] first, then the role's own on top (weights stand alone;
 // kStatistic has no table of its own).
@@ -141,7 +155,7 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
     toml::table merged;
     Recipe::NamedGroup named;
     {
-      TableReader reader(*own, where + ", [[group]]");
+      TableReader reader(plain(*own), where + ", [[group]]");
       named.match = reader.get<std::string>("match", "");
       check(!named.match.empty(), where,
             ", [[group]]: 'match' is missing; it names parameters, for example \"head.*\"");
@@ -154,7 +168,7 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
     }
     if (named.role != Role::kWeight) merged = role_table(table, Role::kStatistic);
     for (const auto& [key, value] : *own) merged.insert_or_assign(key, value);
-    TableReader reader(merged, concat(where, ", [[group]] match = \"", named.match, "\""));
+    TableReader reader(plain(merged), concat(where, ", [[group]] match = \"", named.match, "\""));
     reader.allow("match");
     reader.allow("role");
     named.group = read_group(reader, named.role);
@@ -165,7 +179,7 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
 
 Recipe recipe_from(const toml::table& table, const std::string& where) {
   Recipe recipe;
-  TableReader top(table, where);
+  TableReader top(plain(table), where);
   read_top(top, recipe);
   for (const char* name : {"weight", "continuous", "scale", "bias", "norm"}) {
     top.allow(name);
@@ -179,7 +193,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
 
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
     const toml::table merged = role_table(table, role);
-    TableReader reader(merged, concat(where, ", [", role_name(role), "]"));
+    TableReader reader(plain(merged), concat(where, ", [", role_name(role), "]"));
     recipe.groups[static_cast<std::size_t>(role)] = read_group(reader, role);
     reader.refuse_unknown_keys();
   }

@@ -94,7 +94,8 @@ void check_format(const std::string& where, Role role, FormatKind kind) {
     check(kind != kScale16, where,
           ": format 'scale16' holds positive numbers only and is for scales");
     check_one_of(where, "format", kind,
-                 {kFp32, kBf16, kSplit24, kSplit32, kTernary, kLatent8, kTrits, kTernaryMaster},
+                 {kFp32, kBf16, kSplit24, kSplit32, kFp8, kInt8, kInt4, kTernary, kLatent8,
+                  kLatent6, kLatent5, kLatent4, kTrits, kTernaryMaster},
                  "is for moments");
   } else if (role == Role::kScale) {
     check_one_of(where, "format", kind, {kScale16, kFp32, kBf16, kSplit24, kSplit32},
@@ -115,7 +116,7 @@ void check_group(const std::string& where, Role role, const Recipe::Group& group
   }
   check_format(where, role, group.format.kind);
   using enum FormatKind;
-  check_one_of(where, "m", update.m.kind, {kFp32, kBf16, kCompanded8},
+  check_one_of(where, "m", update.m.kind, {kFp32, kBf16, kCompanded8, kInt8, kInt4},
                "cannot hold a momentum, which has a sign");
   check_one_of(where, "v", update.v.kind, {kFp32, kBf16, kRoot8, kScalar, kFactored},
                "cannot hold a mean of squares, whose small values must not become 0");

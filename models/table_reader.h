@@ -1,17 +1,23 @@
-// Reads typed values out of one TOML table and refuses keys that nobody asked for.
+// Reads typed values out of one table of a recipe and refuses keys that nobody asked for.
 #pragma once
 
-#include <toml++/toml.h>
-
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/check.h"
 #include "engine/nearest.h"
 
 namespace tritgrad {
+
+// A value as the file has it; monostate stands for what no key accepts (arrays, tables, dates).
+using TableValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+using Table = std::map<std::string, TableValue>;
 
 // The parser of a closed set of names, for TableReader::choice.
 template <typename T>
@@ -28,42 +34,42 @@ auto one_of(std::vector<std::pair<std::string, T>> choices) {
 
 class TableReader {
  public:
-  // `where` begins all messages; the table must outlive the reader.
-  TableReader(const toml::table& table, std::string where)
-      : table_(table), where_(std::move(where)) {}
+  // `where` begins all messages.
+  TableReader(Table table, std::string where)
+      : table_(std::move(table)), where_(std::move(where)) {}
 
   const std::string& where() const { return where_; }
 
+  // T: bool, double (whole numbers will do) or std::string.
   template <typename T>
   T get(const char* key, T fallback) {
-    known_.insert(key);
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return fallback;
-    const auto value = node->value<T>();
-    check(value.has_value(), where_, ": '", key, "' has the wrong type; expected ", type_name<T>());
-    return *value;
+    const TableValue* value = find(key);
+    if (value == nullptr) return fallback;
+    if (const T* exact = std::get_if<T>(value)) return *exact;
+    if constexpr (std::is_same_v<T, double>) {
+      if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
+    }
+    wrong_type(key, type_name<T>());
   }
 
   int whole_number(const char* key, int fallback, int highest) {
-    known_.insert(key);
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return fallback;
-    const auto value = node->value_exact<std::int64_t>();
-    check(value.has_value(), where_, ": '", key, "' has the wrong type; expected a whole number");
-    check(*value >= 0 && *value <= highest, where_, ": ", key, " = ", *value, " is outside 0..",
+    const TableValue* value = find(key);
+    if (value == nullptr) return fallback;
+    const auto* whole = std::get_if<std::int64_t>(value);
+    if (whole == nullptr) wrong_type(key, "a whole number");
+    check(*whole >= 0 && *whole <= highest, where_, ": ", key, " = ", *whole, " is outside 0..",
           highest);
-    return static_cast<int>(*value);
+    return static_cast<int>(*whole);
   }
 
-  // A string that one of the parse_* functions understands.
+  // A string that one of the parse_* functions understands; group = 32 and group = "32" are the
+  // same.
   template <typename Parse, typename T>
   T choice(const char* key, Parse parse, T fallback) {
-    // group = 32 and group = "32" are the same.
-    const toml::node* node = table_.get(key);
-    const bool number = node != nullptr && node->is_integer();
-    const std::string text =
-        number ? std::to_string(get<std::int64_t>(key, 0)) : get<std::string>(key, "");
-    if (text.empty()) return fallback;
+    const TableValue* value = find(key);
+    if (value == nullptr) return fallback;
+    const auto* whole = std::get_if<std::int64_t>(value);
+    const std::string text = whole != nullptr ? std::to_string(*whole) : get<std::string>(key, "");
     try {
       return parse(text);
     } catch (const Error& error) {
@@ -74,8 +80,7 @@ class TableReader {
   void allow(const char* key) { known_.insert(key); }
 
   void refuse_unknown_keys() const {
-    for (const auto& [key, node] : table_) {
-      const std::string name(key.str());
+    for (const auto& [name, value] : table_) {
       check(known_.contains(name), where_, ": unknown key '", name, "'",
             did_you_mean(name, std::vector<std::string>(known_.begin(), known_.end())));
     }
@@ -89,7 +94,16 @@ class TableReader {
     return "a number";
   }
 
-  const toml::table& table_;
+  const TableValue* find(const char* key) {
+    known_.insert(key);
+    const auto found = table_.find(key);
+    return found == table_.end() ? nullptr : &found->second;
+  }
+  [[noreturn]] void wrong_type(const char* key, const char* expected) const {
+    fail(where_, ": '", key, "' has the wrong type; expected ", expected);
+  }
+
+  Table table_;
   std::string where_;
   std::set<std::string> known_;
 };

@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/kernel_table.h"
@@ -57,6 +58,22 @@ double squared_norm(const Parameter& parameter) {
       });
 }
 
+// Share of the elements that an update of this size can move.
+double movable_share(const Parameter& parameter, double update) {
+  const Shape& shape = parameter.shape();
+  const double movable = parallel_sum(shape.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t count = 0;
+    for_each_block(begin, end, shape.cols(), [&](const Block& block) {
+      std::array<float, kBlock> zone;
+      parameter.storage().dead_zone(block, zone.data());
+      count += std::count_if(zone.begin(), zone.begin() + block.n,
+                             [&](float z) { return update > static_cast<double>(z); });
+    });
+    return static_cast<double>(count);
+  });
+  return movable / static_cast<double>(std::max<std::int64_t>(1, shape.size()));
+}
+
 float largest_magnitude(const float* x, std::int64_t n) {
   float largest = 0.0f;
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
@@ -84,20 +101,14 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
   for (Parameter& parameter : store) {
     if (!parameter.spec().trainable()) continue;
     const Shape& shape = parameter.shape();
-    const GroupSpec group = group_of(parameter.spec());
+    State& state = states_.emplace_back();
+    state.parameter = &parameter;
+    state.group = group_of(parameter.spec());
+    const GroupSpec& group = state.group;
     if (group.eco != EcoForm::kOff) check_eco(group.rule, parameter.spec().format);
-    std::unique_ptr<Rule> rule = make_rule(group.rule);
-    const Runs runs(shape, rule->run_limit());
-    State& state = states_.emplace_back(State{&parameter,
-                                              group,
-                                              initial_size(parameter.spec().initial),
-                                              std::move(rule),
-                                              runs,
-                                              {},
-                                              {},
-                                              {},
-                                              {},
-                                              {}});
+    state.initial_size = initial_size(parameter.spec().initial);
+    state.rule = make_rule(group.rule);
+    state.runs = Runs(shape, state.rule->run_limit());
     state.moment_specs = state.rule->moments();
     for (const MomentSpec& moment : state.moment_specs) {
       state.moments.emplace_back(group.format_of(moment), shape, Category::kMoments);
@@ -184,9 +195,13 @@ void Optimizer::step(Parameter& parameter) {
                                    scratch, results[static_cast<std::size_t>(slot)]);
                         });
   });
+  float peak = 0.0f;
   for (const UnitResult& result : results) {
     flips_ += result.flips;
-    state.reach = std::max(state.reach, rate * static_cast<double>(result.peak));
+    peak = std::max(peak, result.peak);
+  }
+  if (update.watch) {
+    state.reach = std::max(state.reach.value_or(0.0), rate * static_cast<double>(peak));
   }
   for (Storage& moment : state.moments) moment.refresh();
   parameter.storage().refresh();
@@ -289,6 +304,16 @@ void Optimizer::advance() {
 }
 
 FlipCounts Optimizer::take_flips() { return std::exchange(flips_, {}); }
+
+std::vector<Reach> Optimizer::take_reach() {
+  std::vector<Reach> reaches;
+  for (State& state : states_) {
+    if (!state.reach) continue;
+    const double update = *std::exchange(state.reach, std::nullopt);
+    reaches.push_back({state.parameter, update, movable_share(*state.parameter, update)});
+  }
+  return reaches;
+}
 
 std::vector<StatePlane> Optimizer::state() {
   std::vector<StatePlane> planes;

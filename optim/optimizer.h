@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,11 +46,12 @@ struct StatePlane {
   std::span<std::byte> bytes;
 };
 
-// How far the updates of a parameter can reach on its grid.
+// How far the updates of a parameter reach on its grid. Residuals in the weight and chance carry
+// every update; rounding to nearest alone loses what is below half a step.
 struct Reach {
   const Parameter* parameter;
-  double update;   // the largest |lr * direction| seen since the last report
-  double movable;  // share of elements that such an update moves
+  double update;   // the largest |lr * direction| in every 16th step since the last report
+  double movable;  // share of elements that an update of this size can move
 };
 
 class Optimizer {
@@ -84,7 +86,7 @@ class Optimizer {
   FlipCounts take_flips();
   // Updates left out because of a gradient that was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the updates since the last call; parameters without an update yet are left out.
+  // Of the updates since the last call; parameters that were not watched meanwhile are left out.
   std::vector<Reach> take_reach();
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
@@ -94,17 +96,17 @@ class Optimizer {
 
  private:
   struct State {
-    Parameter* parameter;
+    Parameter* parameter = nullptr;
     GroupSpec group;
-    double initial_size;  // root mean square of the master at the start
+    double initial_size = 0.0;  // root mean square of the master at the start
     std::unique_ptr<Rule> rule;
-    Runs runs;
+    Runs runs{Shape{0}, kBlock};
     std::vector<MomentSpec> moment_specs;
     std::vector<Storage> moments;
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    Buffer updates;      // I64: updates so far, t of the rule; empty for rules without memory
-    double reach = 0.0;  // largest |lr * direction| since take_reach()
+    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
+    std::optional<double> reach;  // largest |lr * direction| since take_reach()
   };
   // One update of one parameter, while it is under way.
   struct Update {

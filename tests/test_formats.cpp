@@ -10,10 +10,13 @@
 namespace tritgrad::test {
 namespace {
 
+// Moments of format scalar and factored have tests of their own (test_moment_formats.cpp).
 constexpr FormatKind kAllFormats[] = {
     FormatKind::kFp32,    FormatKind::kBf16,          FormatKind::kTernary, FormatKind::kLatent8,
     FormatKind::kTrits,   FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kSplit24,
-    FormatKind::kSplit32, FormatKind::kCompanded8,    FormatKind::kRoot8};
+    FormatKind::kSplit32, FormatKind::kCompanded8,    FormatKind::kRoot8,   FormatKind::kLatent6,
+    FormatKind::kLatent5, FormatKind::kLatent4,       FormatKind::kInt8,    FormatKind::kInt4,
+    FormatKind::kFp8};
 
 FormatSpec spec_of(FormatKind kind) {
   FormatSpec spec;
@@ -59,6 +62,19 @@ double half_step(FormatKind kind, double x) {
       return 1.5 * (0.5 / 64.0 + 0x1p-8);
     case FormatKind::kRoot8:
       return 1.5 * (1.0 / 255.0 + 0x1p-8);
+    case FormatKind::kLatent6:
+      return 0.5 / 21.0 * (1.0 + 1e-4);
+    case FormatKind::kLatent5:
+      return 0.5 / 9.0 * (1.0 + 1e-4);
+    case FormatKind::kLatent4:  // its masters end at 7 / 5
+      return std::max(0.5 / 5.0, std::abs(x) - 7.0 / 5.0) * (1.0 + 1e-4);
+    // Scales are at most 1.49 / top code, rounded by 2^-8; quotients in fp32 err by 2^-24 at a tie.
+    case FormatKind::kInt8:
+      return 0.5 * 1.49 / 127.0 * (1.0 + 0x1p-8) * (1.0 + 1e-4);
+    case FormatKind::kInt4:
+      return 0.5 * 1.49 / 7.0 * (1.0 + 0x1p-8) * (1.0 + 1e-4);
+    case FormatKind::kFp8:  // 4 significant bits: half a place is 1/16 at most; subnormals of 2^-9
+      return std::max(std::abs(x) / 16.0, 0x1p-10 * 1.49 / 448.0 * (1.0 + 0x1p-8)) * (1.0 + 1e-4);
     default:
       return 0.0;
   }
@@ -141,6 +157,13 @@ TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   // A bf16 scale for 32 codes: 784 = 24.5 groups of 32, rounded up.
   CHECK(bytes(FormatKind::kCompanded8) == 1.0 + 2.0 * 25.0 / 784.0);
   CHECK(bytes(FormatKind::kRoot8) == bytes(FormatKind::kCompanded8));
+  CHECK(bytes(FormatKind::kLatent6) == 0.75);
+  CHECK(bytes(FormatKind::kLatent5) == 0.625);
+  CHECK(bytes(FormatKind::kLatent4) == 0.5);
+  // A row of 784 has 25 groups of 32 and 3 blocks of 320.
+  CHECK(bytes(FormatKind::kInt8) == (784.0 + 2.0 * 25.0) / 784.0);
+  CHECK(bytes(FormatKind::kInt4) == (392.0 + 2.0 * 25.0) / 784.0);
+  CHECK(bytes(FormatKind::kFp8) == (784.0 + 2.0 * 3.0) / 784.0);
   CHECK(bytes(FormatKind::kTernaryMaster) == doctest::Approx(4.0).epsilon(1e-4));
 }
 
@@ -285,9 +308,7 @@ TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest"
   for (FormatKind kind : kAllFormats) CHECK(parse_format(format_name(kind)) == kind);
   CHECK_THROWS_WITH_AS(
       parse_format("ternery"),
-      "unknown format 'ternery'; did you mean 'ternary'? Known: fp32, bf16, ternary, "
-      "latent8, ternary_master, scale16, trits, split24, split32, companded8, root8, scalar, "
-      "factored",
+      "unknown format 'ternery'; did you mean 'ternary'?",
       Error);
 }
 

@@ -73,11 +73,13 @@ TEST_CASE("kernels: accumulate_ternary saturates at the ends of 16 bits and of h
   }
 }
 
-TEST_CASE("kernels: accumulate_latent is accumulate() on codes of one byte") {
+void compare_latent(int threshold) {
+  const int k = 2 * threshold + 1;
+  const int limit = k + threshold;
   std::vector<std::int8_t> codes;
   std::vector<std::int16_t> levels;
   for (int level = -255; level <= 255; ++level) {
-    for (int code = -127; code <= 127; ++code) {
+    for (int code = -limit; code <= limit; ++code) {
       codes.push_back(static_cast<std::int8_t>(code));
       levels.push_back(static_cast<std::int16_t>(level));
     }
@@ -87,21 +89,28 @@ TEST_CASE("kernels: accumulate_latent is accumulate() on codes of one byte") {
     std::vector<std::int8_t> expected = codes;
     for (std::size_t i = 0; i < codes.size(); ++i) {
       FlipPolicy policy;
+      policy.threshold = threshold;
       policy.hysteresis = hysteresis;
       const TritState next =
-          accumulate(split_code(codes[i], 42), levels[i], policy, expected_counts);
-      expected[i] = static_cast<std::int8_t>(85 * next.trit + next.accumulator);
+          accumulate(split_code(codes[i], threshold), levels[i], policy, expected_counts);
+      expected[i] = static_cast<std::int8_t>(k * next.trit + next.accumulator);
     }
     for (const KernelTable* table : supported_kernels()) {
       std::vector<std::int8_t> actual = codes;
-      const FlipCounts counts =
-          table->accumulate_latent(actual.data(), levels.data(), hysteresis, std::ssize(actual));
+      const FlipCounts counts = table->accumulate_latent(actual.data(), levels.data(), threshold,
+                                                         hysteresis, std::ssize(actual));
       CAPTURE(table->name);
+      CAPTURE(threshold);
       REQUIRE(actual == expected);
       REQUIRE(counts.flips == expected_counts.flips);
       REQUIRE(counts.rail_flips == expected_counts.rail_flips);
     }
   }
+}
+
+// 42, 10, 4 and 2 are the thresholds of latent8, latent6, latent5 and latent4.
+TEST_CASE("kernels: accumulate_latent is accumulate() on codes of one byte") {
+  for (int threshold : {42, 10, 4, 2, 0}) compare_latent(threshold);
 }
 
 TEST_CASE("kernels: accumulation handles every length and start, and stays inside its arrays") {
@@ -130,8 +139,8 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
 
     Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
-    table.accumulate_latent(codes.data(), levels.data(), 0, n);
-    reference_kernels().accumulate_latent(expected_codes.data(), levels.data(), 0, n);
+    table.accumulate_latent(codes.data(), levels.data(), 42, 0, n);
+    reference_kernels().accumulate_latent(expected_codes.data(), levels.data(), 42, 0, n);
     REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
   });
 }

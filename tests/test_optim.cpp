@@ -1,7 +1,6 @@
 // Rules against double references, schedules, clipping, and one matrix of rules over formats.
 #include "engine/parallel.h"
-#include "optim/optimizer.h"
-#include "tests/support.h"
+#include "tests/single.h"
 
 namespace tritgrad::test {
 namespace {
@@ -9,40 +8,6 @@ namespace {
 constexpr RuleKind kAllRules[] = {RuleKind::kSgd,        RuleKind::kSgdw,     RuleKind::kAdam,
                                   RuleKind::kAdamw,      RuleKind::kLion,     RuleKind::kSign,
                                   RuleKind::kNormalized, RuleKind::kMicroadam};
-
-FormatSpec format(FormatKind kind) {
-  FormatSpec spec;
-  spec.kind = kind;
-  return spec;
-}
-
-// One parameter "w" in fp32 and the optimizer that trains it.
-struct Single {
-  ParameterStore store;
-  std::unique_ptr<Optimizer> optimizer;
-
-  Single(const Shape& shape, const FormatSpec& spec, const GroupSpec& group,
-         std::int64_t total = 1000, NonFinite non_finite = NonFinite::kRefuse) {
-    store.add({"w", Role::kWeight, shape, spec, {Initial::Kind::kUniform, 1.0f}}, 1);
-    store.keep_gradients();
-    optimizer = std::make_unique<Optimizer>(
-        store, [&](const ParameterSpec&) { return group; }, total, 5, non_finite);
-  }
-  Parameter& w() { return store.find("w"); }
-
-  std::vector<std::byte> state() {
-    std::vector<std::byte> bytes;
-    for (const StatePlane& plane : optimizer->state()) {
-      bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
-    }
-    return bytes;
-  }
-  void step(const std::vector<float>& grad) {
-    std::copy(grad.begin(), grad.end(), w().grad.data);
-    optimizer->step();
-    optimizer->advance();
-  }
-};
 
 // Textbook rules on double, one element at a time: the master after `steps` steps. MicroAdam has a
 // reference of its own (test_microadam.cpp).
@@ -124,6 +89,12 @@ void compare_with_reference(const RuleSpec& spec) {
   for (std::size_t i = 0; i < w.size(); ++i) CHECK(std::abs(w[i] - references[i].w) <= tolerance);
 }
 
+constexpr FormatKind kWeightFormats[] = {
+    FormatKind::kFp32,    FormatKind::kBf16,         FormatKind::kSplit24, FormatKind::kSplit32,
+    FormatKind::kFp8,     FormatKind::kInt8,         FormatKind::kInt4,    FormatKind::kTernary,
+    FormatKind::kLatent8, FormatKind::kLatent6,      FormatKind::kLatent5, FormatKind::kLatent4,
+    FormatKind::kTrits,   FormatKind::kTernaryMaster};
+
 }  // namespace
 
 TEST_CASE("optim: every rule follows its double reference for 100 steps") {
@@ -148,46 +119,9 @@ TEST_CASE("optim: every rule follows its double reference for 100 steps") {
   }
 }
 
-TEST_CASE(
-    "optim: rules work on every weight format: a quadratic gets smaller, the state is counted") {
-  for (RuleKind rule : kAllRules) {
-    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
-                            FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
-      CAPTURE(std::string(rule_name(rule)));
-      CAPTURE(std::string(format_name(kind)));
-      GroupSpec group;
-      group.rule.kind = rule;
-      group.lr = 0.02;
-      group.m = group.v = format(FormatKind::kBf16);
-      const std::int64_t before = ledger::live(Category::kMoments);
-      Single single({13, 29}, format(kind), group, 300);
-      CHECK(ledger::live(Category::kMoments) - before ==
-            Optimizer::state_bytes(single.w().spec(), group));
-      const std::vector<float> target = numbers(13 * 29, 77);
-      const auto loss = [&] {
-        double sum = 0.0;
-        const std::vector<double> w = decoded(single.w().storage());
-        for (std::size_t i = 0; i < w.size(); ++i)
-          sum += std::pow(w[i] - static_cast<double>(target[i]), 2);
-        return sum;
-      };
-      const double start = loss();
-      for (int t = 0; t < 300; ++t) {
-        std::vector<float> grad;
-        const std::vector<double> w = decoded(single.w().storage());
-        for (std::size_t i = 0; i < w.size(); ++i)
-          grad.push_back(static_cast<float>(w[i]) - target[i]);
-        single.step(grad);
-      }
-      CHECK(loss() < 0.5 * start);
-    }
-  }
-}
-
 TEST_CASE("optim: results do not depend on the number of threads") {
   for (RuleKind rule : kAllRules) {
-    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
-                            FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
+    for (FormatKind kind : kWeightFormats) {
       std::vector<std::vector<std::byte>> results;
       for (int threads : {1, 2, 3, 7}) {
         set_thread_count(threads);
@@ -206,8 +140,7 @@ TEST_CASE("optim: results do not depend on the number of threads") {
 
 TEST_CASE("optim: a zero gradient changes nothing") {
   for (RuleKind rule : kAllRules) {
-    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary,
-                            FormatKind::kLatent8, FormatKind::kTernaryMaster}) {
+    for (FormatKind kind : kWeightFormats) {
       GroupSpec group;
       group.rule.kind = rule;
       Single single({5, 40}, format(kind), group);

@@ -26,6 +26,13 @@ void print_summary(const RunResult& r) {
     fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
                r.flips_per_step);
   }
+  if (r.movable_fraction && *r.movable_fraction < 1.0) {
+    fmt::print("  movable        {:.1f} % of the weights, at most, in any epoch\n",
+               100.0 * *r.movable_fraction);
+  }
+  if (r.skipped_updates > 0) {
+    fmt::print("  skipped        {} updates, their gradients were not finite\n", r.skipped_updates);
+  }
   const BytesPerParameter& b = r.bytes_per_parameter;
   fmt::print(
       "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "

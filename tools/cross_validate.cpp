@@ -35,12 +35,17 @@ RunResult join(const std::vector<RunResult>& folds) {
     joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
   if (joined.val_accuracy)
     joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
+  if (joined.movable_fraction)
+    joined.movable_fraction =
+        mean([](const RunResult& r) { return r.movable_fraction.value_or(1); });
   joined.seconds = 0.0;
   joined.steps = 0;
+  joined.skipped_updates = 0;
   std::string hashes;
   for (const RunResult& fold : folds) {
     joined.seconds += fold.seconds;
     joined.steps += fold.steps;
+    joined.skipped_updates += fold.skipped_updates;
     joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);
     hashes += fold.weights_sha256;
   }

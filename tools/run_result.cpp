@@ -50,6 +50,8 @@ std::string to_json(const RunResult& run) {
   }
   json["zero_fraction"] = number(run.zero_fraction);
   json["flips_per_step"] = number(run.flips_per_step);
+  json["movable_fraction"] = number(run.movable_fraction);
+  json["skipped_updates"] = run.skipped_updates;
   json["bytes_per_parameter"] = bytes_json(run.bytes_per_parameter);
   json["peak_live_bytes"] = run.peak_live_bytes;
   json["weights_sha256"] = run.weights_sha256;

@@ -43,6 +43,10 @@ struct RunResult {
   int folds = 0;                        // 0: one fixed test set
   std::optional<double> zero_fraction;  // absent: no ternary weights
   double flips_per_step = 0;            // weights whose trit changed, per optimizer step
+  // Largest share of the weights that updates could move; below 1 where rounding to nearest loses
+  // them. Absent if no epoch was watched.
+  std::optional<double> movable_fraction;
+  std::int64_t skipped_updates = 0;  // left out because a gradient was not finite
   BytesPerParameter bytes_per_parameter;
   std::int64_t peak_live_bytes = 0;
   std::string weights_sha256;

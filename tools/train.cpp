@@ -12,6 +12,7 @@
 #include "ops/loss.h"
 #include "tools/evaluate.h"
 #include "tools/run_log.h"
+#include "tools/stall.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {
@@ -102,6 +103,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   RunLog log(options.log, options.seed, state.curve());
   ProgressLine progress(stderr, options.quiet, options.epochs, total_steps, optimizer.steps_done());
   RunResult result = describe_run(dataset, options, recipe, *model);
+  StallWatch stall;
   std::int64_t examples = 0;
 
   while (optimizer.steps_done() < total_steps) {
@@ -120,6 +122,11 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
     if (done % steps_per_epoch == 0) {
       state.end_epoch(evaluate(*model, dataset, split.val, standardizer));
       log.write(state.curve().back());
+      const std::string warning = stall.look(optimizer);
+      if (!warning.empty() && !options.quiet) {
+        progress.clear();
+        std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe.name.c_str(), warning.c_str());
+      }
     }
     const bool stop = options.stop_after > 0 && done >= options.stop_after;
     const bool due = options.save_every > 0 && done % options.save_every == 0;
@@ -132,6 +139,8 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   result.seconds = seconds_since(start);
   result.test_accuracy = evaluate(*model, dataset, split.test, standardizer);
   state.describe(result);
+  result.movable_fraction = stall.movable();
+  result.skipped_updates = optimizer.skipped_updates();
   return result;
 }
 

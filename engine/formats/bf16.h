@@ -8,6 +8,7 @@
 
 #include <array>
 
+#include "engine/float_gap.h"
 #include "engine/format.h"
 #include "engine/kernel_table.h"
 
@@ -32,6 +33,12 @@ class Bf16 {
     kernels().bf16_to_float(out, at(block), block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
+  void dead_zone(const Block& block, float* out) const {
+    std::fill_n(out, block.n, 0.0f);
+    if (rounding_ == Rounding::kStochastic) return;
+    decode_value(block, out);
+    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(out[i], 16);
+  }
 
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if (rounding_ == Rounding::kNearest) {

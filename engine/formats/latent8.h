@@ -46,6 +46,10 @@ class Latent8 {
     }
   }
 
+  void dead_zone(const Block& block, float* out) const {
+    std::fill_n(out, block.n, rounding_ == Rounding::kNearest ? 0.5f / kLevels : 0.0f);
+  }
+
   // Nearest level whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::int8_t* codes = at(block);
@@ -65,7 +69,7 @@ class Latent8 {
     const float levels_per_unit = static_cast<float>(static_cast<double>(descent.lr) * kLevels);
     kernels().quantize_levels(levels.data(), direction, levels_per_unit, kLevels,
                               stochastic ? noise.data() : nullptr, block.n);
-    return kernels().accumulate_latent(at(block), levels.data(), hysteresis_, block.n);
+    return kernels().accumulate_latent(at(block), levels.data(), kThreshold, hysteresis_, block.n);
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "engine/float_gap.h"
 #include "engine/format.h"
 #include "engine/half.h"
 #include "engine/kernel_table.h"
@@ -38,6 +39,10 @@ class Scale16 {
     for (std::int64_t i = 0; i < block.n; ++i) out[i] = round_to_half(master[i]);
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
+  void dead_zone(const Block& block, float* out) const {
+    const float* master = at(block);
+    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(master[i], 0);
+  }
   void encode(const Block& block, const float* master, const RandomKey&) {
     float* stored = at(block);
     for (std::int64_t i = 0; i < block.n; ++i) stored[i] = std::clamp(master[i], kMin, kMax);

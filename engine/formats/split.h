@@ -28,7 +28,7 @@
 namespace tritgrad {
 
 template <typename Correction>
-class SplitFloat {
+class SplitNumber {
   static_assert(std::is_same_v<Correction, std::int8_t> ||
                 std::is_same_v<Correction, std::int16_t>);
   static constexpr bool kIsWide = sizeof(Correction) == 2;
@@ -41,7 +41,7 @@ class SplitFloat {
              false}};
   }
 
-  SplitFloat(const FormatSpec& spec, const Shape& shape, Category value_category)
+  SplitNumber(const FormatSpec& spec, const Shape& shape, Category value_category)
       : specs_(plane_specs(spec, shape, value_category)),
         cols_(shape.cols()),
         stochastic_(!kIsWide && spec.rounding == Rounding::kStochastic),
@@ -61,6 +61,17 @@ class SplitFloat {
       kernels().decode_split16(out, value_at(block), correction_at(block), block.n);
     } else {
       kernels().decode_split8(out, value_at(block), correction_at(block), block.n);
+    }
+  }
+
+  // Half a unit of the correction. (The master is an fp32 number too: of split32, an update twice
+  // as large may still be lost in the subtraction.)
+  void dead_zone(const Block& block, float* out) const {
+    const std::uint16_t* value = value_at(block);
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      const int exponent = std::max(1, value[i] >> 7 & 0xFF);
+      const float half_unit = std::ldexp(1.0f, exponent - 135);
+      out[i] = stochastic_ ? 0.0f : 0.5f * half_unit / (kIsWide ? 32767.0f : 127.0f);
     }
   }
 
@@ -100,8 +111,8 @@ class SplitFloat {
   Buffer correction_;
 };
 
-using Split24 = SplitFloat<std::int8_t>;
-using Split32 = SplitFloat<std::int16_t>;
+using Split24 = SplitNumber<std::int8_t>;
+using Split32 = SplitNumber<std::int16_t>;
 static_assert(Format<Split24>);
 static_assert(Format<Split32>);
 

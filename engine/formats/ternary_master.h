@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/float_gap.h"
 #include "engine/format.h"
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -48,6 +49,11 @@ class TernaryMaster {
     }
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
+  // Of the master: the scale, which every update moves, is renewed by refresh() alone.
+  void dead_zone(const Block& block, float* out) const {
+    const float* master = at(block);
+    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(master[i], 0);
+  }
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::copy_n(master, block.n, at(block));
   }

@@ -43,6 +43,9 @@ class Trits {
     kernels().trits_to_float(out, trits.data(), block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
+  void dead_zone(const Block& block, float* out) const {
+    std::fill_n(out, block.n, rounding_ == Rounding::kNearest ? 0.5f : 0.0f);
+  }
 
   // Rounds as the spec says; NaN gives 0.
   void encode(const Block& block, const float* master, const RandomKey& key) {

@@ -137,9 +137,9 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
   return {counts.flips + rest.flips, counts.rail_flips + rest.rail_flips};
 }
 
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
-                             std::int64_t n) {
-  const CarryRule<Transition::kStepOneTrit> rule(42, hysteresis);
+FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
+                             int hysteresis, std::int64_t n) {
+  const CarryRule<Transition::kStepOneTrit> rule(threshold, hysteresis);
   FlipCounts counts;
   const std::int64_t done = for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
     const I16 code = read_i16(codes + i);
@@ -148,7 +148,7 @@ FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int
     write_narrow(codes + i, next.trit * rule.levels_per_trit + next.accumulator);
   });
   const FlipCounts rest =
-      reference::accumulate_latent(codes + done, levels + done, hysteresis, n - done);
+      reference::accumulate_latent(codes + done, levels + done, threshold, hysteresis, n - done);
   return {counts.flips + rest.flips, counts.rail_flips + rest.rail_flips};
 }
 

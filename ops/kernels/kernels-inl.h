@@ -11,6 +11,7 @@
 #include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
+#include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split_loops-inl.h"
 
@@ -37,6 +38,12 @@ const KernelTable kKernels = {
     .decode_companded = decode_companded,
     .encode_root = encode_root,
     .decode_root = decode_root,
+    .pack_codes = pack_codes,
+    .unpack_codes = unpack_codes,
+    .encode_groups = encode_groups,
+    .decode_groups = decode_groups,
+    .encode_fp8 = encode_fp8,
+    .decode_fp8 = decode_fp8,
     .descend = descend,
     .quantize_levels = quantize_levels,
     .accumulate_ternary = accumulate_ternary,

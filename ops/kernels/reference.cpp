@@ -10,6 +10,7 @@
 // Loops that have no other form are their own specification.
 #define TRITGRAD_TARGET reference
 #include "ops/kernels/companded_loops-inl.h"
+#include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
 
 namespace tritgrad {
@@ -109,9 +110,9 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
   return counts;
 }
 
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
-                             std::int64_t n) {
-  const FlipPolicy policy{.threshold = 42,
+FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
+                             int hysteresis, std::int64_t n) {
+  const FlipPolicy policy{.threshold = threshold,
                           .on_flip = OnFlip::kCarry,
                           .transition = Transition::kStepOneTrit,
                           .hysteresis = hysteresis};
@@ -175,6 +176,12 @@ const KernelTable kReferenceKernels = {
     .decode_companded = reference::decode_companded,
     .encode_root = reference::encode_root,
     .decode_root = reference::decode_root,
+    .pack_codes = reference::pack_codes,
+    .unpack_codes = reference::unpack_codes,
+    .encode_groups = reference::encode_groups,
+    .decode_groups = reference::decode_groups,
+    .encode_fp8 = reference::encode_fp8,
+    .decode_fp8 = reference::decode_fp8,
     .descend = reference::descend,
     .quantize_levels = reference::quantize_levels,
     .accumulate_ternary = reference::accumulate_ternary,

@@ -26,8 +26,8 @@ void quantize_levels(std::int16_t* levels, const float* direction, float scale, 
                      const std::uint16_t* noise, std::int64_t n);
 FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
                               const std::int16_t* levels, const FlipPolicy& policy, std::int64_t n);
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int hysteresis,
-                             std::int64_t n);
+FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
+                             int hysteresis, std::int64_t n);
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
            const AdamwConstants& constants, std::int64_t n);

@@ -5,7 +5,8 @@
 //     direction = g + momentum m       with Nesterov's look-ahead
 //
 // sgd: weight decay is coupled, g <- g + weight_decay * master. sgdw: decoupled, direction +=
-// weight_decay * master (Loshchilov, Hutter 2019). dampening = momentum makes m a moving average.
+// weight_decay * master (Loshchilov, Hutter 2019). dampening = momentum makes m a moving average
+// that begins at zero (PyTorch begins m with the whole first gradient instead).
 // Without momentum no moment exists.
 #pragma once
 

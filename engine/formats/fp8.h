@@ -1,0 +1,112 @@
+// fp8: e4m3fn numbers with a bf16 scale for every block of a row; 1.00625 bytes.
+//
+// One sign bit, 4 exponent bits (bias 7), 3 mantissa bits: up to 448, normal from 2^-6, subnormals
+// of 2^-9, no infinity, NaN 0x7F and 0xFF. value = master = number * scale. The scale follows the
+// largest magnitude of the block (320 elements, fewer at the end of a row) at every writing, as in
+// int8 (engine/formats/integer_group.h): to nearest, the largest element is 448 and encoding what
+// was decoded gives the same bytes; stochastically, the scale is rounded up and nothing is clipped.
+// An update writes a block only if a master in it changes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "engine/float_gap.h"
+#include "engine/format.h"
+#include "engine/kernel_table.h"
+
+namespace tritgrad {
+
+class Fp8 {
+ public:
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
+                                            Category value_category) {
+    return {{"value", Dtype::kU8, shape.size(), value_category, true},
+            {"scale", Dtype::kBf16, shape.rows() * blocks(shape.cols()), value_category, true}};
+  }
+
+  Fp8(const FormatSpec& spec, const Shape& shape, Category value_category)
+      : specs_(plane_specs(spec, shape, value_category)),
+        cols_(shape.cols()),
+        rounding_(spec.rounding),
+        values_(static_cast<std::size_t>(specs_[0].bytes()), value_category),
+        scales_(static_cast<std::size_t>(specs_[1].bytes()), value_category) {}
+
+  std::vector<Plane> planes() const {
+    return {{specs_[0], values_.bytes()}, {specs_[1], scales_.bytes()}};
+  }
+
+  void decode_value(const Block& block, float* out) const {
+    kernels().decode_fp8(out, at(block), *scale(block), block.n);
+  }
+  void decode_master(const Block& block, float* out) const { decode_value(block, out); }
+
+  // Half the shorter step, but for the largest elements rather the change that moves the scale to
+  // its next number. In a block without 448, any update that is written moves the scale.
+  void dead_zone(const Block& block, float* out) const {
+    std::fill_n(out, block.n, 0.0f);
+    if (rounding_ == Rounding::kStochastic) return;
+    const std::uint8_t* codes = at(block);
+    const float unit = std::bit_cast<float>(std::uint32_t{*scale(block)} << 16);
+    const auto is_top = [](std::uint8_t code) { return (code & 0x7F) == 0x7E; };
+    if (unit == 0.0f) {
+      std::fill_n(out, block.n, 448.0f * std::numeric_limits<float>::min());
+    } else if (std::any_of(codes, codes + block.n, is_top)) {
+      const float top = 0.5f * 448.0f * gap_towards_zero(unit, 16);
+      for (std::int64_t i = 0; i < block.n; ++i) {
+        const float half_step = 0.5f * unit * step_below(codes[i]);
+        out[i] = is_top(codes[i]) ? std::min(half_step, top) : half_step;
+      }
+    }
+  }
+
+  // Rounds as the spec says.
+  void encode(const Block& block, const float* master, const RandomKey& key) {
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+    }
+    kernels().encode_fp8(at(block), scale(block), master, stochastic ? noise.data() : nullptr,
+                         block.n);
+  }
+
+  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    std::array<float, kBlock> before;
+    decode_master(block, before.data());
+    std::array<float, kBlock> after = before;
+    kernels().descend(after.data(), direction, descent.lr, block.n);
+    if (!std::equal(before.data(), before.data() + block.n, after.data())) {
+      encode(block, after.data(), descent.key);
+    }
+    return {};
+  }
+
+ private:
+  // From a number of the format to the next smaller magnitude; for 0 to the smallest number.
+  static float step_below(std::uint8_t code) {
+    // Up to twice the smallest normal the grid is that of the subnormals. Above, numbers are a
+    // power of two times 8..15, and the step below 8 is the one of the binade before.
+    const int place = std::max((code & 0x7F) - 1, 0) >> 3;
+    return std::ldexp(1.0f, std::max(place, 1) - 10);
+  }
+  static std::int64_t blocks(std::int64_t cols) { return (cols + kBlock - 1) / kBlock; }
+  std::uint8_t* at(const Block& block) const {
+    return values_.as<std::uint8_t>() + block.row * cols_ + block.col;
+  }
+  std::uint16_t* scale(const Block& block) const {
+    return scales_.as<std::uint16_t>() + block.row * blocks(cols_) + block.col / kBlock;
+  }
+
+  std::vector<PlaneSpec> specs_;
+  std::int64_t cols_;
+  Rounding rounding_;
+  Buffer values_;
+  Buffer scales_;
+};
+static_assert(Format<Fp8>);
+
+}  // namespace tritgrad

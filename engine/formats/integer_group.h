@@ -1,0 +1,166 @@
+// int8 and int4: signed integers with a bf16 scale for every 32; 1.0625 or 0.5625 bytes.
+//
+// Code c in +-127 or +-7, value = master = c * scale. A group is 32 neighbours of a row (fewer at
+// its end); 320 = 10 x 32, so none crosses a block. The scale follows the largest magnitude of the
+// group at every writing (KernelTable::encode_groups):
+//
+// - nearest: the scale is rounded to nearest, which is within 2^-8, less than half a step of the
+//   top code (127 / 256). So the largest element always has the top code, the error is within half
+//   a step, and encoding what was decoded gives the same bytes.
+// - stochastic: the scale is rounded up. Nothing is clipped, so the expectation of what is stored
+//   is what was to be stored; but the largest element may be rounded to less than the top code,
+//   and then the scale of the next writing is another one.
+//
+// An update writes only groups in which a master changes. For int4, codes lie in stripes as in
+// latent4; those of int8 are bytes, of which -128 never occurs and reads as -127.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "engine/float_gap.h"
+#include "engine/format.h"
+#include "engine/formats/packed_codes.h"
+#include "engine/kernel_table.h"
+
+namespace tritgrad {
+
+template <int kBits>
+class IntegerGroup {
+ public:
+  static_assert(kBits == 4 || kBits == 8);
+  static constexpr int kMaxCode = (1 << (kBits - 1)) - 1;
+  static constexpr std::int64_t kGroup = 32;
+  static_assert(kBlock % kGroup == 0);
+
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
+                                            Category value_category) {
+    const std::int64_t row_bytes =
+        kBits == 8 ? shape.cols() : packed_row_bytes(kBits, shape.cols());
+    return {{"code", kBits == 8 ? Dtype::kI8 : Dtype::kU8, shape.rows() * row_bytes, value_category,
+             true},
+            {"scale", Dtype::kBf16, shape.rows() * groups(shape.cols()), value_category, true}};
+  }
+
+  IntegerGroup(const FormatSpec& spec, const Shape& shape, Category value_category)
+      : specs_(plane_specs(spec, shape, value_category)),
+        cols_(shape.cols()),
+        rounding_(spec.rounding),
+        codes_(static_cast<std::size_t>(specs_[0].bytes()), value_category),
+        scales_(static_cast<std::size_t>(specs_[1].bytes()), value_category) {
+    constexpr Codes zeros{};
+    for_each_block(shape, [&](const Block& block) { write(block, zeros); });
+  }
+
+  std::vector<Plane> planes() const {
+    return {{specs_[0], codes_.bytes()}, {specs_[1], scales_.bytes()}};
+  }
+
+  void decode_value(const Block& block, float* out) const {
+    const Codes codes = read(block);
+    kernels().decode_groups(out, codes.data(), scales(block), kMaxCode, block.n);
+  }
+  void decode_master(const Block& block, float* out) const { decode_value(block, out); }
+
+  // Half a step, but for the largest elements rather the change that moves the scale to its next
+  // number. In a group without the top code, any update that is written moves the scale.
+  void dead_zone(const Block& block, float* out) const {
+    std::fill_n(out, block.n, 0.0f);
+    if (rounding_ == Rounding::kStochastic) return;
+    const Codes codes = read(block);
+    for (std::int64_t i = 0; i < block.n; i += kGroup) {
+      const std::int64_t end = std::min(i + kGroup, block.n);
+      dead_zone_of_group(&codes[0] + i, scales(block)[i / kGroup], out + i, end - i);
+    }
+  }
+
+  // Rounds as the spec says.
+  void encode(const Block& block, const float* master, const RandomKey& key) {
+    Codes codes;
+    quantize(block, codes.data(), scales(block), master, key);
+    write(block, codes);
+  }
+
+  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    std::array<float, kBlock> before;
+    decode_master(block, before.data());
+    std::array<float, kBlock> after = before;
+    kernels().descend(after.data(), direction, descent.lr, block.n);
+
+    Codes quantized;
+    std::array<std::uint16_t, kBlock / kGroup> new_scales;
+    quantize(block, quantized.data(), new_scales.data(), after.data(), descent.key);
+    Codes codes = read(block);
+    for (std::int64_t i = 0; i < block.n; i += kGroup) {
+      const std::int64_t end = std::min(i + kGroup, block.n);
+      if (std::equal(&before[0] + i, &before[0] + end, &after[0] + i)) continue;
+      std::copy(&quantized[0] + i, &quantized[0] + end, &codes[0] + i);
+      scales(block)[i / kGroup] = new_scales[static_cast<std::size_t>(i / kGroup)];
+    }
+    write(block, codes);
+    return {};
+  }
+
+ private:
+  using Codes = std::array<std::int8_t, kBlock>;
+
+  static void dead_zone_of_group(const std::int8_t* codes, std::uint16_t scale_bits, float* out,
+                                 std::int64_t n) {
+    constexpr float kTop = kMaxCode;
+    const float scale = std::bit_cast<float>(std::uint32_t{scale_bits} << 16);
+    const auto is_top = [](std::int8_t code) { return code >= kMaxCode || code <= -kMaxCode; };
+    if (scale == 0.0f) {
+      std::fill_n(out, n, kTop * std::numeric_limits<float>::min());
+    } else if (std::any_of(codes, codes + n, is_top)) {
+      const float half_step = 0.5f * scale;
+      const float top = std::min(half_step, 0.5f * kTop * gap_towards_zero(scale, 16));
+      for (std::int64_t i = 0; i < n; ++i) out[i] = is_top(codes[i]) ? top : half_step;
+    }
+  }
+
+  static std::int64_t groups(std::int64_t cols) { return (cols + kGroup - 1) / kGroup; }
+
+  void quantize(const Block& block, std::int8_t* codes, std::uint16_t* scales, const float* x,
+                const RandomKey& key) const {
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+    }
+    kernels().encode_groups(codes, scales, x, kMaxCode, stochastic ? noise.data() : nullptr,
+                            block.n);
+  }
+  Codes read(const Block& block) const {
+    Codes codes;
+    if constexpr (kBits == 8) {
+      std::copy_n(codes_.as<std::int8_t>() + block.row * cols_ + block.col, block.n, codes.data());
+    } else {
+      kernels().unpack_codes(codes.data(), packed(block), kBits, kMaxCode, block.n);
+    }
+    return codes;
+  }
+  void write(const Block& block, const Codes& codes) {
+    if constexpr (kBits == 8) {
+      std::copy_n(codes.data(), block.n, codes_.as<std::int8_t>() + block.row * cols_ + block.col);
+    } else {
+      kernels().pack_codes(packed(block), codes.data(), kBits, block.n);
+    }
+  }
+  std::uint8_t* packed(const Block& block) const {
+    return codes_.as<std::uint8_t>() + packed_offset(kBits, cols_, block);
+  }
+  std::uint16_t* scales(const Block& block) const {
+    return scales_.as<std::uint16_t>() + block.row * groups(cols_) + block.col / kGroup;
+  }
+
+  std::vector<PlaneSpec> specs_;
+  std::int64_t cols_;
+  Rounding rounding_;
+  Buffer codes_;
+  Buffer scales_;
+};
+static_assert(Format<IntegerGroup<8>> && Format<IntegerGroup<4>>);
+
+}  // namespace tritgrad

@@ -1,0 +1,119 @@
+// latent6, latent5, latent4: trit and accumulator in 6, 5 or 4 bits; 0.75, 0.625 or 0.5 bytes.
+//
+// latent8 with fewer levels (engine/formats/latent8.h): code c, K = 2 threshold + 1 levels per
+// trit, value T = (c > threshold) - (c < -threshold), master = c / K, |c| <= K + threshold.
+//
+//              threshold    K    codes
+//     latent6      10       21   -31..31
+//     latent5       4        9   -13..13
+//     latent4       2        5    -7..7
+//
+// A block of 320 is 240, 200 or 160 bytes: all low nibbles, then the bits above
+// (KernelTable::pack_codes). Patterns that no code has read as the nearest code.
+#pragma once
+
+#include <array>
+
+#include "engine/format.h"
+#include "engine/formats/packed_codes.h"
+#include "engine/kernel_table.h"
+
+namespace tritgrad {
+
+template <int kBits>
+class LatentPacked {
+ public:
+  static_assert(kBits == 4 || kBits == 5 || kBits == 6);
+  static constexpr int kThreshold = kBits == 6 ? 10 : kBits == 5 ? 4 : 2;
+  static constexpr int kLevels = 2 * kThreshold + 1;
+  static constexpr int kMaxCode = kLevels + kThreshold;
+  static_assert(kMaxCode < 1 << (kBits - 1));
+
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
+                                            Category value_category) {
+    return {{"code", Dtype::kU8, shape.rows() * packed_row_bytes(kBits, shape.cols()),
+             value_category, true}};
+  }
+
+  LatentPacked(const FormatSpec& spec, const Shape& shape, Category value_category)
+      : spec_(plane_specs(spec, shape, value_category)[0]),
+        cols_(shape.cols()),
+        rounding_(spec.rounding),
+        hysteresis_(spec.flips.hysteresis),
+        codes_(static_cast<std::size_t>(spec_.bytes()), value_category) {
+    check(hysteresis_ >= 0 && hysteresis_ <= kThreshold, "latent", kBits, ": hysteresis ",
+          hysteresis_, " is outside 0..", kThreshold, " (the levels between two flips)");
+    constexpr std::array<std::int8_t, kBlock> zeros{};
+    for_each_block(shape, [&](const Block& block) { pack(block, zeros.data()); });
+  }
+
+  std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
+
+  void decode_value(const Block& block, float* out) const {
+    std::array<std::int8_t, kBlock> codes;
+    unpack(block, codes.data());
+    kernels().latent_to_float(out, codes.data(), kThreshold, block.n);
+  }
+
+  void decode_master(const Block& block, float* out) const {
+    std::array<std::int8_t, kBlock> codes;
+    unpack(block, codes.data());
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      out[i] = static_cast<float>(codes[static_cast<std::size_t>(i)]) * (1.0f / kLevels);
+    }
+  }
+
+  void dead_zone(const Block& block, float* out) const {
+    std::fill_n(out, block.n, rounding_ == Rounding::kNearest ? 0.5f / kLevels : 0.0f);
+  }
+
+  // Nearest level whatever the rounding of updates is: writing is not an update.
+  void encode(const Block& block, const float* master, const RandomKey&) {
+    std::array<std::int16_t, kBlock> levels;
+    kernels().quantize_levels(levels.data(), master, -static_cast<float>(kLevels), kMaxCode,
+                              nullptr, block.n);
+    std::array<std::int8_t, kBlock> codes;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
+      codes[i] = static_cast<std::int8_t>(levels[i]);
+    }
+    pack(block, codes.data());
+  }
+
+  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    std::array<std::int16_t, kBlock> levels;
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols_));
+    }
+    const float levels_per_unit = static_cast<float>(static_cast<double>(descent.lr) * kLevels);
+    kernels().quantize_levels(levels.data(), direction, levels_per_unit, kLevels,
+                              stochastic ? noise.data() : nullptr, block.n);
+    std::array<std::int8_t, kBlock> codes;
+    unpack(block, codes.data());
+    const FlipCounts counts =
+        kernels().accumulate_latent(codes.data(), levels.data(), kThreshold, hysteresis_, block.n);
+    pack(block, codes.data());
+    return counts;
+  }
+
+ private:
+  void pack(const Block& block, const std::int8_t* codes) {
+    kernels().pack_codes(at(block), codes, kBits, block.n);
+  }
+  void unpack(const Block& block, std::int8_t* codes) const {
+    kernels().unpack_codes(codes, at(block), kBits, kMaxCode, block.n);
+  }
+  std::uint8_t* at(const Block& block) const {
+    return codes_.as<std::uint8_t>() + packed_offset(kBits, cols_, block);
+  }
+
+  PlaneSpec spec_;
+  std::int64_t cols_;
+  Rounding rounding_;
+  int hysteresis_;
+  Buffer codes_;
+};
+static_assert(Format<LatentPacked<6>> && Format<LatentPacked<5>> && Format<LatentPacked<4>>);
+
+}  // namespace tritgrad

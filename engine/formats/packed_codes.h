@@ -1,0 +1,26 @@
+// Where the packed codes of a matrix lie: rows and blocks begin on bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/format.h"
+
+namespace tritgrad {
+
+// Bytes of n codes of 4, 5 or 6 bits: low nibbles two to a byte, then the bits above
+// (KernelTable::pack_codes).
+constexpr std::int64_t packed_code_bytes(int bits, std::int64_t n) {
+  return (n + 1) / 2 + (n * (bits - 4) + 7) / 8;
+}
+
+constexpr std::int64_t packed_row_bytes(int bits, std::int64_t cols) {
+  return cols / kBlock * packed_code_bytes(bits, kBlock) + packed_code_bytes(bits, cols % kBlock);
+}
+
+// The first byte of a block.
+constexpr std::int64_t packed_offset(int bits, std::int64_t cols, const Block& block) {
+  return block.row * packed_row_bytes(bits, cols) +
+         block.col / kBlock * packed_code_bytes(bits, kBlock);
+}
+
+}  // namespace tritgrad

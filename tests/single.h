@@ -1,0 +1,56 @@
+// One parameter "w" and the optimizer that trains it, for tests of rules and formats.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+
+inline FormatSpec format(FormatKind kind, Rounding rounding = Rounding::kStochastic) {
+  FormatSpec spec;
+  spec.kind = kind;
+  spec.rounding = rounding;
+  return spec;
+}
+
+struct Single {
+  ParameterStore store;
+  std::unique_ptr<Optimizer> optimizer;
+
+  Single(const Shape& shape, const FormatSpec& spec, const GroupSpec& group,
+         std::int64_t total = 1000, NonFinite non_finite = NonFinite::kRefuse) {
+    store.add({"w", Role::kWeight, shape, spec, {Initial::Kind::kUniform, 1.0f}}, 1);
+    store.keep_gradients();
+    optimizer = std::make_unique<Optimizer>(
+        store, [&](const ParameterSpec&) { return group; }, total, 5, non_finite);
+  }
+  Parameter& w() { return store.find("w"); }
+
+  std::vector<std::byte> state() {
+    std::vector<std::byte> bytes;
+    for (const StatePlane& plane : optimizer->state()) {
+      bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
+    }
+    return bytes;
+  }
+  // The state plane of that name, as numbers of type T.
+  template <typename T>
+  std::span<T> plane(const std::string& name) {
+    for (const StatePlane& plane : optimizer->state()) {
+      if (plane.name != name) continue;
+      return {reinterpret_cast<T*>(plane.bytes.data()), plane.bytes.size() / sizeof(T)};
+    }
+    fail("no state plane named ", name);
+  }
+
+  void step(const std::vector<float>& grad) {
+    std::copy(grad.begin(), grad.end(), w().grad.data);
+    optimizer->step();
+    optimizer->advance();
+  }
+};
+
+}  // namespace tritgrad::test
