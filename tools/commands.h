@@ -11,5 +11,6 @@ void add_compare_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_recipes_command(CLI::App& app);
 void add_data_command(CLI::App& app);
+void add_reproduce_command(CLI::App& app);
 
 }  // namespace tritgrad

@@ -93,6 +93,8 @@ std::string render_svg(const LineChart& chart) {
     names.push_back(series.name);
     styles.push_back(series.style);
   }
+  append(xs, chart.x.reach);
+  append(ys, chart.y.reach);
   Canvas canvas(chart.title);
   const Frame frame = draw_frame(canvas, chart.x, fit_axis(xs, chart.x.log, Fit::kTight, 8),
                                  chart.y, fit_axis(ys, chart.y.log, Fit::kRound), kPlotHeight);

@@ -14,6 +14,7 @@ namespace tritgrad {
 struct Axis {
   std::string label;
   bool log = false;
+  std::vector<double> reach = {};  // within the axis even if no series comes that far (line charts)
 };
 
 struct LineSeries {

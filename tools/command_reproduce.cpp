@@ -1,0 +1,128 @@
+// tritgrad reproduce: a published study, trained anew, as pictures, tables and sentences.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "engine/atomic_file.h"
+#include "engine/check.h"
+#include "engine/kernel_table.h"
+#include "engine/nearest.h"
+#include "engine/parallel.h"
+#include "tools/commands.h"
+#include "tools/numbers.h"
+#include "tools/reproduce/study_csv.h"
+#include "tools/reproduce/study_page.h"
+
+namespace tritgrad {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSmallest = 10'000;  // parameters whose step is worth timing
+
+struct ReproduceOptions {
+  std::string study;
+  std::string out;
+  StudyOptions training;
+  std::int64_t largest = 10'000'000;
+  int threads = 0;
+};
+
+const std::vector<std::string>& study_names() {
+  static const std::vector<std::string> names = {"microadam"};
+  return names;
+}
+
+void check_study(const std::string& name) {
+  for (const std::string& known : study_names()) {
+    if (name == known) return;
+  }
+  fail("unknown study '", name, "'", did_you_mean(name, study_names()));
+}
+
+// Makes the folder, or says why not, before any work is done for it.
+void prepare_folder(const std::string& out) {
+  std::error_code error;
+  check(!fs::exists(out, error) || fs::is_directory(out, error), "--out: '", out,
+        "' is a file; name a folder");
+  fs::create_directories(out, error);
+  check(!error, "--out: the folder '", out, "' cannot be made: ", error.message());
+  check(::access(out.c_str(), W_OK) == 0, "--out: the folder '", out,
+        "' cannot be written; choose another");
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  replace_file(path, std::as_bytes(std::span(text)));
+}
+
+std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = kSmallest; size <= largest; size *= 10) sizes.push_back(size);
+  return sizes;
+}
+
+void run_reproduce(const ReproduceOptions& options) {
+  check_study(options.study);
+  check(options.threads >= 0, "--threads: ", options.threads, " is not a positive number");
+  if (options.threads > 0) set_thread_count(options.threads);
+  const std::string out = options.out.empty() ? "reproduce-" + options.study : options.out;
+  prepare_folder(out);
+
+  StudyResults results = run_study(study_figures(), options.training);
+  results.costs = measure_costs(powers_of_ten(options.largest), 9);
+  // The page comes last: where it is, the files that it speaks of are.
+  const auto files = study_csv_files(results);
+  for (const auto& [name, text] : files) write_text(fs::path(out) / name, text);
+  const fs::path page = fs::path(out) / "index.html";
+  const int threads = thread_count();
+  write_text(
+      page,
+      render_study({.command = fmt::format(
+                        "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
+                        options.training.epochs, options.training.seeds, options.largest),
+                    .machine = fmt::format("tritgrad {}, {} kernels, {} thread{}", TRITGRAD_VERSION,
+                                           kernels().name, threads, threads == 1 ? "" : "s")},
+                   results));
+  if (!options.training.quiet) {
+    fmt::print("{} and {} CSV files beside it; {} of training\n", page.string(), files.size(),
+               duration(results.seconds));
+  }
+}
+
+}  // namespace
+
+void add_reproduce_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("reproduce", "repeat a published study: one page of pictures, CSV files");
+  auto options = std::make_shared<ReproduceOptions>();
+  command->option_defaults()->take_last();
+  command->add_option("STUDY", options->study, "microadam: MicroAdam on Iris and Breast Cancer")
+      ->required();
+  command->add_option("--out", options->out,
+                      "folder for index.html and CSV files [reproduce-STUDY]");
+  command->add_option("--epochs", options->training.epochs, "passes over the training rows")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 100000));
+  command->add_option("--seeds", options->training.seeds, "seeds 1..N for every curve")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
+  command
+      ->add_option("--largest", options->largest, "parameters of the largest matrix that is timed")
+      ->capture_default_str()
+      ->check(CLI::Range(kSmallest, std::int64_t{1'000'000'000}));
+  command->add_option("--threads", options->threads,
+                      "threads; results do not depend on it, times do [all]");
+  command->add_option("--config", "FILE.toml with options as keys");
+  command->add_flag("--quiet", options->training.quiet, "no progress, no last line");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad reproduce microadam --out microadam\n"
+      "  tritgrad reproduce microadam --out quick --epochs 100 --seeds 1\n"
+      "The page is index.html; figure3.csv to figure9.csv, period.csv and numbers.csv hold what "
+      "it\n"
+      "draws and says.");
+  command->callback([options] { run_reproduce(*options); });
+}
+
+}  // namespace tritgrad

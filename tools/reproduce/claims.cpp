@@ -1,0 +1,262 @@
+#include "tools/reproduce/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/numbers.h"
+
+namespace tritgrad {
+namespace {
+
+// Medians closer than this are called the same.
+constexpr double kSameWithin = 0.1;
+
+bool is_same(double a, double b) { return std::abs(a - b) <= kSameWithin * std::abs(b); }
+
+int count_higher(const Sample& a, const Sample& b) {
+  int higher = 0;
+  for (std::size_t i = 0; i < std::min(a.values.size(), b.values.size()); ++i) {
+    higher += !std::isfinite(a.values[i]) || a.values[i] > b.values[i] ? 1 : 0;
+  }
+  return higher;
+}
+
+std::string of_seeds(int count, std::size_t seeds) {
+  return fmt::format("in {} of {} seed{}", count, seeds, seeds == 1 ? "" : "s");
+}
+
+// "2.5 times", and no more digits than mean anything.
+std::string times_text(double ratio) {
+  if (ratio > 1000.0) return "more than 1000 times";
+  if (ratio < 0.001) return "less than 0.001 times";
+  return significant(ratio, 2) + " times";
+}
+
+// Tensors so small that two densities keep the same number of elements.
+std::string equal_densities(const StudyPanel& panel) {
+  std::string text;
+  double last = 0.0;
+  for (const StudyLine& line : panel.lines) {
+    const double kept = kept_share(line.variant);
+    text += fmt::format("{}{}{} {}{}", text.empty() ? "" : ", ", percent(kept, 1),
+                        text.empty() ? " of the parameters at a density of" : " at", line.name,
+                        kept == last ? " (no fewer)" : "");
+    last = kept;
+  }
+  return fmt::format("In the {} network a row of the window really keeps {}.",
+                     network_title(panel.data), text);
+}
+
+// Which forms have a loss that repeats itself with the step modulo ten, on some data set and
+// density.
+std::string repeating_forms(const StudyResults& results) {
+  std::string repeating, others;
+  for (const Form form : {Form::kCorrected, Form::kPublished, Form::kStudy}) {
+    int periodic = 0, looked_at = 0;
+    for (const StudyFigure& figure : results.figures) {
+      for (const StudyPanel& panel : figure.panels) {
+        for (const StudyLine& line : panel.lines) {
+          if (line.variant.reshuffled || line.variant.form != form) continue;
+          periodic += has_beat(results.of(line.variant)) ? 1 : 0;
+          ++looked_at;
+        }
+      }
+    }
+    if (looked_at == 0) continue;
+    std::string& list = periodic > 0 ? repeating : others;
+    list += fmt::format("{}{}{} ({} of {} curves)", list.empty() ? "" : ", ",
+                        form == Form::kStudy ? "" : "the ", form_name(form), periodic, looked_at);
+  }
+  return fmt::format(
+      "With the same batches in every epoch the loss repeats itself with the period of "
+      "the window in: {}; not in: {}.",
+      repeating.empty() ? "none" : repeating, others.empty() ? "none" : others);
+}
+
+}  // namespace
+
+bool has_beat(const std::vector<Curve>& curves) {
+  return !curves.empty() && std::all_of(curves.begin(), curves.end(), [](const Curve& curve) {
+    return curve.numbers.beat_correlation > curve.numbers.beat_noise;
+  });
+}
+
+Sample end_sample(const StudyLine& line, const StudyResults& results) {
+  return {line.name, results.numbers(line.variant, [](const CurveNumbers& n) {
+            return std::isnan(n.end_loss) ? n.end_loss : std::max(n.end_loss, kResolvedLoss);
+          })};
+}
+
+Sample roughness_sample(const StudyLine& line, const StudyResults& results) {
+  return {line.name, results.numbers(line.variant, [](const CurveNumbers& n) {
+            return std::expm1(n.roughness);
+          })};
+}
+
+std::string loss_text(double loss) {
+  if (loss <= kResolvedLoss) return fmt::format("less than {:.0e}", kResolvedLoss);
+  return loss < 1e-3 ? fmt::format("{:.1e}", loss) : significant(loss, 3);
+}
+
+std::string share_text(double share) { return significant(100.0 * share, 2) + " %"; }
+
+std::string sample_text(const std::vector<double>& values) {
+  const std::string middle = significant(median(values), 3);
+  if (values.size() < 2) return middle;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return fmt::format("{} ({} to {})", middle, significant(*low, 3), significant(*high, 3));
+}
+
+Verdict compare_samples(const Sample& a, const Sample& b) {
+  const double ours = median(a.values), theirs = median(b.values);
+  if (!std::isfinite(ours) || !std::isfinite(theirs)) {
+    if (std::isfinite(ours)) return Verdict::kLower;
+    return std::isfinite(theirs) ? Verdict::kHigher : Verdict::kUnclear;
+  }
+  if (is_same(ours, theirs)) return Verdict::kUnclear;
+  const int higher = count_higher(a, b);
+  if (higher == static_cast<int>(a.values.size())) return Verdict::kHigher;
+  return higher == 0 ? Verdict::kLower : Verdict::kUnclear;
+}
+
+std::string end_phrase(const Sample& sample, const Sample& reference) {
+  const double ours = median(sample.values), theirs = median(reference.values);
+  if (!std::isfinite(ours)) return sample.name + " does not stay finite";
+  std::string text = fmt::format("{} at {}", sample.name, loss_text(ours));
+  if (!std::isfinite(theirs) || theirs <= 0.0) return text;
+  text += fmt::format(", {} that: ", times_text(ours / theirs));
+  const int seeds = static_cast<int>(sample.values.size());
+  switch (compare_samples(sample, reference)) {
+    case Verdict::kHigher:
+      return text + "worse " + of_seeds(seeds, sample.values.size());
+    case Verdict::kLower:
+      return text + "better " + of_seeds(seeds, sample.values.size());
+    case Verdict::kUnclear:
+      return text + fmt::format("{}, higher {}",
+                                is_same(ours, theirs) ? "about the same" : "no clear difference",
+                                of_seeds(count_higher(sample, reference), sample.values.size()));
+  }
+  return text;
+}
+
+std::string end_sentence(const StudyPanel& panel, const StudyResults& results) {
+  const Sample reference = end_sample(panel.lines.front(), results);
+  const double loss = median(reference.values);
+  std::string text = panel.title() + ": " + reference.name;
+  text += std::isfinite(loss) ? fmt::format(" ends at a loss of {}", loss_text(loss))
+                              : std::string(" does not stay finite");
+  for (std::size_t i = 1; i < panel.lines.size(); ++i) {
+    text += "; " + end_phrase(end_sample(panel.lines[i], results), reference);
+  }
+  return text + ".";
+}
+
+std::string onset_sentence(const StudyPanel& panel, const StudyResults& results) {
+  const Sample reference = end_sample(panel.lines.front(), results);
+  std::string text = fmt::format("{}: {} ends at a loss of {}, {}", panel.title(), reference.name,
+                                 loss_text(median(reference.values)), panel.lines.back().name);
+  text +=
+      fmt::format(" at {}; ", loss_text(median(end_sample(panel.lines.back(), results).values)));
+  for (const StudyLine& line : panel.lines) {
+    const Sample sample = end_sample(line, results);
+    if (compare_samples(sample, reference) != Verdict::kHigher) continue;
+    return text + fmt::format("{} is the first density that is worse in every seed, {} that of {}.",
+                              sample.name,
+                              times_text(median(sample.values) / median(reference.values)),
+                              reference.name);
+  }
+  return text + "no density is worse in every seed.";
+}
+
+std::string roughness_sentence(const StudyPanel& panel, const StudyPanel& other,
+                               const StudyResults& results) {
+  std::string text =
+      fmt::format("{}, distance of an epoch's loss from those around it, {} against {}: ",
+                  data_title(panel.data), panel.form, other.form);
+  for (std::size_t i = 0; i < panel.lines.size(); ++i) {
+    if (variant_key(panel.lines[i].variant) == variant_key(other.lines[i].variant)) continue;
+    const Sample ours = roughness_sample(panel.lines[i], results);
+    const Sample theirs = roughness_sample(other.lines[i], results);
+    const Verdict verdict = compare_samples(ours, theirs);
+    text += fmt::format("{}, {} against {} ({}); ", ours.name, share_text(median(ours.values)),
+                        share_text(median(theirs.values)),
+                        verdict == Verdict::kLower    ? "calmer in every seed"
+                        : verdict == Verdict::kHigher ? "rougher in every seed"
+                                                      : "no clear difference");
+  }
+  text.resize(text.size() - 2);
+  return text + ".";
+}
+
+std::vector<std::string> figure_claims(const StudyFigure& figure, const StudyResults& results) {
+  const bool densities = figure.number == 5;
+  std::vector<std::string> claims;
+  for (const StudyPanel& panel : figure.panels) {
+    claims.push_back(densities ? onset_sentence(panel, results) : end_sentence(panel, results));
+  }
+  for (std::size_t i = 0; i + 1 < figure.panels.size(); i += 2) {
+    StudyPanel panel = figure.panels[i], other = figure.panels[i + 1];
+    if (panel.data != other.data) continue;
+    if (densities) claims.push_back(equal_densities(panel));
+    if (densities) {  // the ends are enough: the picture has the rest
+      for (StudyPanel* each : {&panel, &other}) {
+        each->lines = {each->lines.front(), each->lines.back()};
+      }
+    }
+    claims.push_back(roughness_sentence(panel, other, results));
+  }
+  return claims;
+}
+
+std::vector<std::string> cost_claims(const std::vector<CostPoint>& costs) {
+  std::vector<std::string> claims;
+  for (std::size_t i = 0; i + 1 < costs.size(); i += 2) {
+    const CostPoint& adam = costs[i];
+    const CostPoint& micro = costs[i + 1];
+    const bool counted =
+        adam.state_bytes == adam.ledger_bytes && micro.state_bytes == micro.ledger_bytes;
+    claims.push_back(fmt::format(
+        "{} parameters: {} holds {} bytes of state per parameter, {} {}, {} times less; a step "
+        "takes "
+        "{} ms against {} ms, {} times as long. {}",
+        human_count(static_cast<double>(adam.parameters)), adam.rule,
+        fixed(adam.bytes_per_parameter(), 2), micro.rule, fixed(micro.bytes_per_parameter(), 2),
+        significant(adam.bytes_per_parameter() / micro.bytes_per_parameter(), 3),
+        significant(1e3 * micro.seconds_per_step, 3), significant(1e3 * adam.seconds_per_step, 3),
+        significant(micro.seconds_per_step / adam.seconds_per_step, 3),
+        counted ? "The bytes are those that the ledger counted."
+                : fmt::format("The ledger counted {} and {} bytes instead.", adam.ledger_bytes,
+                              micro.ledger_bytes)));
+  }
+  return claims;
+}
+
+std::string study_headline(const StudyResults& results) {
+  std::string text;
+  for (const std::string data : {"iris", "wdbc"}) {
+    const auto loss = [&](Form form) {
+      const bool adam = form == Form::kAdam;
+      const StudyLine line{"", 0, {data, form, adam ? 1.0 : 0.01, adam ? 0 : 4}};
+      return loss_text(median(end_sample(line, results).values));
+    };
+    text += fmt::format(
+        "{}: Adam ends at a training loss of {}, MicroAdam with 1 % of the gradient and a 4-bit "
+        "error feedback at {} in its correct form, {} as published and {} as in the study's code. ",
+        data_title(data), loss(Form::kAdam), loss(Form::kCorrected), loss(Form::kPublished),
+        loss(Form::kStudy));
+  }
+  text += repeating_forms(results) + " ";
+  if (results.costs.size() >= 2) {
+    const CostPoint& adam = results.costs[results.costs.size() - 2];
+    const CostPoint& micro = results.costs.back();
+    text +=
+        fmt::format("With {} parameters MicroAdam holds {} bytes of state for each instead of {}.",
+                    human_count(static_cast<double>(micro.parameters)),
+                    fixed(micro.bytes_per_parameter(), 2), fixed(adam.bytes_per_parameter(), 2));
+  }
+  return text;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,206 @@
+#include "tools/reproduce/study_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/svg.h"
+
+namespace tritgrad {
+namespace {
+
+// Points of a drawn curve: a plot is about 420 units wide.
+constexpr std::size_t kDrawnPoints = 140;
+
+// Neighbouring epochs of all seeds together: the line is their median, the band all of them, so
+// that a spike of one epoch in one seed is seen.
+LineSeries drawn_curve(const StudyLine& line, const std::vector<Curve>& curves, int epochs) {
+  LineSeries series{line.name, line.style, {}, {}, {}, {}};
+  const auto count = static_cast<std::size_t>(epochs);
+  const std::size_t width = std::max<std::size_t>(1, (count + kDrawnPoints - 1) / kDrawnPoints);
+  for (std::size_t begin = 0; begin < count; begin += width) {
+    std::vector<double> values;
+    const std::size_t end = std::min(begin + width, count);
+    for (const Curve& curve : curves) {
+      for (std::size_t i = begin; i < end; ++i) values.push_back(curve.epoch_loss[i]);
+    }
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    series.x.push_back(0.5 * static_cast<double>(begin + 1 + end));
+    series.y.push_back(median(values));
+    series.lower.push_back(*low);
+    series.upper.push_back(*high);
+  }
+  return series;
+}
+
+// All values of a data set's panels, which their axes must reach.
+std::vector<double> reach_of(const std::vector<LineChart>& charts, const StudyFigure& figure,
+                             const std::string& data) {
+  std::vector<double> reach;
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    if (figure.panels[i].data != data) continue;
+    for (const LineSeries& series : charts[i].series) {
+      reach.insert(reach.end(), series.lower.begin(), series.lower.end());
+      reach.insert(reach.end(), series.upper.begin(), series.upper.end());
+    }
+  }
+  return reach;
+}
+
+// A point whose band spans all seeds.
+void add_seeds(LineSeries& series, double x, const std::vector<double>& values) {
+  series.x.push_back(x);
+  series.y.push_back(median(values));
+  series.lower.push_back(*std::min_element(values.begin(), values.end()));
+  series.upper.push_back(*std::max_element(values.begin(), values.end()));
+}
+
+using NumberOf = double (*)(const CurveNumbers&);
+
+StudyChart density_chart(const StudyFigure& figure, const StudyResults& results,
+                         const std::string& title, const std::string& label, NumberOf number_of) {
+  LineChart chart{title,
+                  {"share of the parameters that a row really keeps, %", true, {}},
+                  {label, true, {}},
+                  {}};
+  for (const StudyPanel& panel : figure.panels) {
+    LineSeries series{panel.title(), static_cast<int>(chart.series.size()) + 1, {}, {}, {}, {}};
+    for (const StudyLine& line : panel.lines) {
+      const std::vector<double> values = results.numbers(line.variant, number_of);
+      const double x = 100.0 * kept_share(line.variant);
+      if (!series.x.empty() && series.x.back() == x) continue;  // the same run
+      add_seeds(series, x, values);
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return {title, "Median over seeds; the band spans all seeds.", render_svg(chart)};
+}
+
+}  // namespace
+
+std::vector<StudyChart> figure_charts(const StudyFigure& figure, const StudyResults& results) {
+  std::vector<LineChart> charts;
+  for (const StudyPanel& panel : figure.panels) {
+    LineChart chart{panel.title(), {"epoch", false, {}}, {"training loss", true, {}}, {}};
+    for (const StudyLine& line : panel.lines) {
+      chart.series.push_back(drawn_curve(line, results.of(line.variant), results.options.epochs));
+    }
+    charts.push_back(std::move(chart));
+  }
+  std::vector<StudyChart> drawn;
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    LineChart chart = charts[i];
+    chart.y.reach = reach_of(charts, figure, figure.panels[i].data);
+    drawn.push_back({chart.title,
+                     fmt::format("{} network; logarithmic loss. Lines are medians over seeds and "
+                                 "neighbouring epochs, bands all of their values.",
+                                 network_title(figure.panels[i].data)),
+                     render_svg(chart)});
+  }
+  return drawn;
+}
+
+std::vector<StudyChart> density_charts(const StudyFigure& figure, const StudyResults& results) {
+  return {density_chart(figure, results, "Tremor by density", "tremor, %",
+                        [](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
+          density_chart(figure, results, "Loss at the end by density", "training loss",
+                        [](const CurveNumbers& n) { return std::max(n.end_loss, kResolvedLoss); })};
+}
+
+std::vector<StudyChart> tremor_charts(const StudyFigure& figure, const StudyResults& results) {
+  std::vector<StudyChart> charts;
+  for (const StudyPanel& panel : figure.panels) {
+    LineChart chart{
+        panel.title(), {"lag in epochs"}, {"autocorrelation of the loss", false, {-0.2, 1.0}}, {}};
+    for (const StudyLine& line : panel.lines) {
+      const std::vector<Curve>& curves = results.of(line.variant);
+      LineSeries series{line.name, line.style, {}, {}, {}, {}};
+      for (std::size_t lag = 1; lag < curves.front().numbers.autocorrelation.size(); ++lag) {
+        add_seeds(series, static_cast<double>(lag),
+                  results.numbers(line.variant, [lag](const CurveNumbers& numbers) {
+                    return numbers.autocorrelation[lag];
+                  }));
+      }
+      chart.series.push_back(std::move(series));
+    }
+    charts.push_back({chart.title,
+                      "Autocorrelation of what is left of ln(loss) without its trend, the same "
+                      "batches in every epoch; median over seeds, the band spans all seeds.",
+                      render_svg(chart)});
+  }
+  return charts;
+}
+
+std::vector<StudyLine> period_lines() {
+  std::vector<StudyLine> lines;
+  for (const std::string data : {"iris", "wdbc"}) {
+    for (const Form form : {Form::kAdam, Form::kCorrected, Form::kStudy}) {
+      const Variant variant =
+          form == Form::kAdam ? Variant{data, form, 1.0, 0} : Variant{data, form, 0.01, 4};
+      const int style = form == Form::kAdam ? 0 : form == Form::kCorrected ? 1 : 2;
+      lines.push_back({form_name(form), style, variant});
+    }
+  }
+  return lines;
+}
+
+std::vector<StudyChart> period_charts(const StudyResults& results) {
+  std::vector<StudyChart> charts;
+  for (const std::string data : {"iris", "wdbc"}) {
+    LineChart chart{data_title(data) + ": difference of consecutive updates",
+                    {"step modulo ten", false, {}},
+                    {"relative to its mean", false, {0.9, 1.1}},
+                    {}};
+    for (const StudyLine& line : period_lines()) {
+      if (line.variant.data != data) continue;
+      LineSeries series{line.name, line.style, {}, {}, {}, {}};
+      for (std::size_t phase = 0; phase < static_cast<std::size_t>(kStudyPeriod); ++phase) {
+        const std::vector<double> values = results.numbers(
+            line.variant, [&](const CurveNumbers& numbers) { return numbers.turn_profile[phase]; });
+        add_seeds(series, static_cast<double>(phase), values);
+      }
+      chart.series.push_back(std::move(series));
+    }
+    charts.push_back(
+        {chart.title,
+         "Geometric mean of |update − update before| over the second half of training; "
+         "median over seeds, the band spans all seeds.",
+         render_svg(chart)});
+  }
+  return charts;
+}
+
+std::vector<StudyChart> cost_charts(const std::vector<CostPoint>& costs) {
+  LineChart bytes{"State by number of parameters",
+                  {"million parameters", true, {}},
+                  {"bytes of state per parameter", false, {0.0}},
+                  {}};
+  LineChart time{"Time of a step by number of parameters",
+                 {"million parameters", true, {}},
+                 {"milliseconds per step", true, {}},
+                 {}};
+  for (const CostPoint& point : costs) {
+    for (LineChart* chart : {&bytes, &time}) {
+      auto series = std::find_if(chart->series.begin(), chart->series.end(),
+                                 [&](const LineSeries& s) { return s.name == point.rule; });
+      if (series == chart->series.end()) {
+        chart->series.push_back(
+            {point.rule, static_cast<int>(chart->series.size()), {}, {}, {}, {}});
+        series = chart->series.end() - 1;
+      }
+      series->x.push_back(1e-6 * static_cast<double>(point.parameters));
+      series->y.push_back(chart == &bytes ? point.bytes_per_parameter()
+                                          : 1e3 * point.seconds_per_step);
+    }
+  }
+  const int repetitions = costs.empty() ? 0 : costs.front().repetitions;
+  return {{bytes.title, "Optimizer state only; weights and gradients are the same for both.",
+           render_svg(bytes)},
+          {time.title,
+           fmt::format("One update of one matrix; median of {} steps, both rules in turn.",
+                       repetitions),
+           render_svg(time)}};
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,43 @@
+// All training runs of a study, each once, and what is known of them over seeds.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/reproduce/state_and_speed.h"
+#include "tools/reproduce/study_figures.h"
+#include "tools/reproduce/train_curve.h"
+
+namespace tritgrad {
+
+struct StudyOptions {
+  int epochs = 1000;
+  int seeds = 3;  // 1 .. seeds
+  bool quiet = false;
+};
+
+struct StudyResults {
+  StudyOptions options;
+  std::vector<StudyFigure> figures;
+  std::map<std::string, std::vector<Curve>> curves;  // by variant_key; one for each seed
+  std::vector<CostPoint> costs;
+  double seconds = 0.0;  // of the training runs
+
+  const std::vector<Curve>& of(const Variant& variant) const;
+  // One number of every seed, in the order of the seeds.
+  template <typename NumberOf>
+  std::vector<double> numbers(const Variant& variant, const NumberOf& number_of) const {
+    std::vector<double> values;
+    for (const Curve& curve : of(variant)) values.push_back(number_of(curve.numbers));
+    return values;
+  }
+};
+
+// Trains every variant of `figures` with every seed, several runs at a time.
+StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& options);
+
+// Median over seeds of the loss of each epoch.
+std::vector<double> median_curve(const std::vector<Curve>& curves);
+
+}  // namespace tritgrad

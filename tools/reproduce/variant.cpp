@@ -1,0 +1,91 @@
+#include "tools/reproduce/variant.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "engine/builtin_data.h"
+#include "models/model.h"
+
+namespace tritgrad {
+namespace {
+
+const char* form_slug(Form form) {
+  switch (form) {
+    case Form::kAdam:
+      return "adam";
+    case Form::kCorrected:
+      return "corrected";
+    case Form::kPublished:
+      return "published";
+    case Form::kStudy:
+      return "study";
+  }
+  return "";
+}
+
+// The study rounds its error feedback to the nearest of 16 levels between the extremes of the whole
+// tensor, for which 4096 elements are more than enough here; ours rounds stochastically, in buckets
+// of 64.
+std::string microadam_keys(const Variant& variant) {
+  const bool study = variant.form == Form::kStudy;
+  return fmt::format(
+      "rule = \"microadam\"\ndensity = {}\nwindow = 10\nfeedback_bits = {}\nbucket = {}\n"
+      "feedback_rounding = \"{}\"\nwindow_form = \"{}\"\n",
+      variant.density, variant.feedback_bits, study ? 4096 : 64, study ? "nearest" : "stochastic",
+      form_slug(variant.form));
+}
+
+}  // namespace
+
+std::string form_name(Form form) {
+  switch (form) {
+    case Form::kAdam:
+      return "Adam";
+    case Form::kCorrected:
+      return "correct form";
+    case Form::kPublished:
+      return "published form";
+    case Form::kStudy:
+      return "the study's form";
+  }
+  return "";
+}
+
+std::string variant_key(const Variant& variant) {
+  std::string key = fmt::format("{}/{}", variant.data, form_slug(variant.form));
+  if (variant.form != Form::kAdam) {
+    key += fmt::format("/density={:g}%", 100.0 * variant.density);
+    key += variant.feedback_bits == 0 ? std::string("/feedback=none")
+                                      : fmt::format("/feedback={}bit", variant.feedback_bits);
+  }
+  if (!variant.standardized) key += "/raw";
+  return variant.reshuffled ? key : key + "/fixed-batches";
+}
+
+std::string study_model() { return "mlp:8:norm=none"; }
+
+Recipe variant_recipe(const Variant& variant) {
+  const std::string rule =
+      variant.form == Form::kAdam ? std::string("rule = \"adamw\"\n") : microadam_keys(variant);
+  const std::string update =
+      rule + "lr = 1e-3\nbeta1 = 0.9\nbeta2 = 0.999\neps = 1e-8\nschedule = \"constant\"\n";
+  return parse_recipe(fmt::format("name = \"{}\"\nnon_finite = \"skip\"\n[weight]\nformat = "
+                                  "\"fp32\"\n{}[bias]\nformat = \"fp32\"\n{}",
+                                  variant_key(variant), update, update),
+                      "the MicroAdam study");
+}
+
+double kept_share(const Variant& variant) {
+  const Dataset dataset = builtin_dataset(variant.data);
+  double kept = 0.0, all = 0.0;
+  for (const ParameterSpec& parameter :
+       plan_model(study_model(), dataset.features, dataset.classes(), variant_recipe(variant))) {
+    const auto elements = static_cast<double>(parameter.shape.size());
+    kept += std::ceil(variant.density * elements);
+    all += elements;
+  }
+  return kept / all;
+}
+
+}  // namespace tritgrad
