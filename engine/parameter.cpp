@@ -62,6 +62,7 @@ void Parameter::keep_gradient(FormatKind format) {
   spec.rounding = Rounding::kNearest;
   // One row: read_gradient() takes stretches that know nothing of the matrix's rows.
   kept_gradient_.emplace(spec, Shape{shape().size()}, Category::kGradients);
+  kept_bytes_ = kept_gradient_->planes()[0].bytes;
   if (format == FormatKind::kFp32) grad = {kept_gradient_->fp32_data(), shape()};
 }
 
@@ -80,16 +81,11 @@ void Parameter::collect_gradient() {
   });
 }
 
-void Parameter::zero_gradient() {
-  if (!gradient_is_kept()) return;
-  const std::span<std::byte> bytes = kept_gradient_->planes()[0].bytes;
-  std::fill(bytes.begin(), bytes.end(), std::byte{0});
-}
+void Parameter::zero_gradient() { std::fill(kept_bytes_.begin(), kept_bytes_.end(), std::byte{0}); }
 
 const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float* out) const {
   if (grad) return grad.data + first;
-  const std::uint16_t* stored =
-      reinterpret_cast<const std::uint16_t*>(kept_gradient_->planes()[0].bytes.data());
+  const auto* stored = reinterpret_cast<const std::uint16_t*>(kept_bytes_.data());
   kernels().bf16_to_float(out, stored + first, n);
   return out;
 }

@@ -83,6 +83,7 @@ class Parameter {
   std::uint32_t stream_;
   Storage storage_;
   std::optional<Storage> kept_gradient_;
+  std::span<std::byte> kept_bytes_;  // of kept_gradient_
 };
 
 class ParameterStore {

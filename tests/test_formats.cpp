@@ -306,10 +306,8 @@ TEST_CASE(
 
 TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest") {
   for (FormatKind kind : kAllFormats) CHECK(parse_format(format_name(kind)) == kind);
-  CHECK_THROWS_WITH_AS(
-      parse_format("ternery"),
-      "unknown format 'ternery'; did you mean 'ternary'?",
-      Error);
+  CHECK_THROWS_WITH_AS(parse_format("ternery"), "unknown format 'ternery'; did you mean 'ternary'?",
+                       Error);
 }
 
 }  // namespace tritgrad::test

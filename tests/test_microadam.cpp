@@ -95,7 +95,8 @@ void compare_with_dense(int bits, WindowForm form) {
       const std::size_t i = index[row + j];
       CHECK(kept.insert(i).second);
       smallest_kept = std::min(smallest_kept, std::abs(a[i]));
-      // a is summed in fp32 and rounded to bf16, 8 significant bits: 2^-8 relative, and 2^-23 of the terms.
+      // a is summed in fp32 and rounded to bf16, 8 significant bits: 2^-8 relative, and 2^-23 of
+      // the terms.
       CHECK(std::abs(from_bf16(value[row + j]) - a[i]) <= std::abs(a[i]) * 0x1p-8 + 0x1p-22);
     }
     for (std::size_t i = 0; i < a.size(); ++i) {

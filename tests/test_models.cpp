@@ -157,6 +157,32 @@ TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
   CHECK(master.per_parameter(master.total.total()) == doctest::Approx(16.0).epsilon(0.002));
 }
 
+TEST_CASE("models: bytes per parameter of wide networks keep their promises") {
+  const auto state = [](const char* name) {
+    const Recipe recipe = load_recipe(name);
+    const ModelFootprint f =
+        forecast_footprint(plan_model("mlp:4096-4096-4096-4096", 0, 0, recipe), recipe);
+    return f.per_parameter(f.total.total() - f.total.gradients);
+  };
+  const auto total = [](const char* name) {
+    const Recipe recipe = load_recipe(name);
+    const ModelFootprint f =
+        forecast_footprint(plan_model("mlp:4096-4096-4096-4096", 0, 0, recipe), recipe);
+    return f.per_parameter(f.total.total());
+  };
+  CHECK(total("flash-adamw") <= 7.2);
+  CHECK(state("flash-adamw") <= 5.2);
+  CHECK(state("flash-lion") <= 5.1);
+  CHECK(state("eco-adam") <= 8.2 + 0.25);  // trits and scales beside the moments
+  CHECK(state("eco") <= 1.35);
+  CHECK(state("microadam") <= 2.0 + 0.97 + 0.01);  // bf16 weights; 0.01 for norms and biases
+  CHECK(state("microadam-ternary") <= 1.19);
+  CHECK(state("latent6") <= 0.80);
+  CHECK(state("latent5") <= 0.68);
+  CHECK(state("latent4") <= 0.56);
+  CHECK(state("trits") <= 0.25);
+}
+
 TEST_CASE("models: groups have exactly the size asked for; the last one of a row is shorter") {
   const Recipe recipe = load_recipe("votes", {"weight.group=32"});
   const auto plan = plan_model("mlp:100-8-2", 0, 0, recipe);

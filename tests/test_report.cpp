@@ -81,7 +81,8 @@ TEST_CASE("run result: JSON has exactly the promised keys and values") {
                                             "seconds", "parameters", "train_loss", "val_accuracy",
                                             "test_accuracy", "zero_fraction", "flips_per_step",
                                             "bytes_per_parameter", "peak_live_bytes",
-                                            "weights_sha256", "curve"});
+                                            "movable_fraction", "skipped_updates", "weights_sha256",
+                                            "curve"});
   CHECK(keys(json["bytes_per_parameter"]) ==
         std::set<std::string>{"weights", "scales", "residual", "moments", "gradients", "total"});
   CHECK(json["seed"] == 7);

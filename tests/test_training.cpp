@@ -19,7 +19,8 @@
 namespace tritgrad::test {
 namespace {
 
-const std::vector<std::string> kRecipes = {"fp32", "master", "votes", "latent8"};
+const std::vector<std::string> kRecipes = {"fp32",    "master", "votes",       "latent8",
+                                           "latent4", "eco",    "flash-adamw", "microadam-ternary"};
 
 TrainOptions quick(const std::string& recipe) {
   TrainOptions options;
@@ -63,7 +64,12 @@ TEST_CASE("training: formats, rules and policies of a recipe can be exchanged on
       {"votes", {"gradients=kept", "clip_grad_norm=1"}},
       {"latent8", {"weight.group=64", "weight.hysteresis=8"}},
       {"latent8", {"weight.group=128", "weight.rule=sign", "weight.lr=0.03"}},
-      {"latent8", {"weight.rule=adamw", "weight.lr=0.05", "weight.moments=bf16"}},
+      {"latent8", {"weight.rule=adamw", "weight.lr=0.05", "weight.m=bf16", "weight.v=factored"}},
+      {"eco", {"weight.format=int4", "weight.lr=0.01"}},
+      {"eco", {"weight.format=fp8", "weight.rounding=stochastic", "weight.lr=0.01"}},
+      {"microadam-ternary", {"weight.density=0.1", "weight.feedback_bits=8"}},
+      {"votes", {"scale.rule=microadam", "scale.density=0.2"}},
+      {"latent8", {"gradients=kept", "gradient_format=bf16", "weight.clip_value=0.01"}},
       {"fp32", {"weight.format=bf16", "weight.rounding=stochastic"}},
       {"fp32",
        {"weight.rule=sgd", "weight.lr=0.05", "weight.momentum=0.9", "weight.nesterov=true"}},

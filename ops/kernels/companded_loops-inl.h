@@ -27,6 +27,12 @@ struct SoftsignCurve {
   static float guess(float magnitude, float scale) {
     return 127.0f * (magnitude / (0.5f * scale + 0.5f * magnitude));
   }
+  // Whether r is nearer to share(code + 1) than to share(code): 2 r against their sum, both times
+  // (254 - code) (253 - code).
+  static bool is_above_middle(float r, float code) {
+    const float a = 254.0f - code, b = 253.0f - code;
+    return 2.0f * r * (a * b) >= code * b + (code + 1.0f) * a;
+  }
 };
 
 // Unsigned: the share is the square of code / 255.
@@ -77,7 +83,7 @@ GroupScale choose_scale(std::uint32_t largest, const std::uint16_t* noise) {
 
 // Inlined, or the loop around it would not become vectors.
 template <typename Curve>
-inline typename Curve::Code encode_one(float x, const GroupScale& group, float threshold) {
+[[gnu::always_inline]] inline int encode_one(float x, GroupScale group, float threshold) {
   const float magnitude = x < 0.0f ? -x : x;
   const float beyond = magnitude > group.lower ? magnitude - group.lower : 0.0f;
   const float within = magnitude > group.lower ? group.lower : magnitude;
@@ -90,7 +96,21 @@ inline typename Curve::Code encode_one(float x, const GroupScale& group, float t
   const float above = group.scale * Curve::share(static_cast<float>(code + 1));
   code += (target - below) / (above - below) >= threshold;
   if constexpr (!Curve::kSigned) code += code == 0 && magnitude > 0.0f;
-  return static_cast<typename Curve::Code>(Curve::kSigned && x < 0.0f ? -code : code);
+  return Curve::kSigned && x < 0.0f ? -code : code;
+}
+
+// Signed, to the nearest, for scales whose inverse is an ordinary number: one division an element.
+[[gnu::always_inline]] inline int encode_nearest(float x, GroupScale group, float inverse) {
+  using Curve = SoftsignCurve;
+  const float magnitude = x < 0.0f ? -x : x;
+  const float beyond = magnitude > group.lower ? magnitude - group.lower : 0.0f;
+  const float within = magnitude > group.lower ? group.lower : magnitude;
+  const float r = (within + beyond * group.stretch) * inverse;
+  const float guess = Curve::guess(r, 1.0f);
+  constexpr float kLastBelow = Curve::kTop - 1;
+  const float low = __builtin_floorf(guess < kLastBelow ? guess : kLastBelow);
+  const float code = Curve::is_above_middle(r, low) ? low + 1.0f : low;
+  return static_cast<int>(x < 0.0f ? -code : code);
 }
 
 template <typename Curve>
@@ -110,11 +130,19 @@ void encode_group(typename Curve::Code* codes, std::uint16_t* scale, const float
   }
   const GroupScale group = choose_scale<Curve>(largest, scale_noise);
   *scale = group.bits;
+  // All arithmetic on 32-bit lanes; narrowing in the same loop would quadruple its registers.
+  int wide[kCompandedGroup];
   float thresholds[kCompandedGroup];
   for (std::int64_t i = 0; i < n; ++i) {
     thresholds[i] = noise == nullptr ? 0.5f : (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f;
   }
-  for (std::int64_t i = 0; i < n; ++i) codes[i] = encode_one<Curve>(in[i], group, thresholds[i]);
+  if (Curve::kSigned && noise == nullptr && group.scale > 0x1p-100f && group.scale < 0x1p100f) {
+    const float inverse = 1.0f / group.scale;
+    for (std::int64_t i = 0; i < n; ++i) wide[i] = encode_nearest(in[i], group, inverse);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) wide[i] = encode_one<Curve>(in[i], group, thresholds[i]);
+  }
+  for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<typename Curve::Code>(wide[i]);
 }
 
 template <typename Curve>

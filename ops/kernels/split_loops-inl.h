@@ -41,7 +41,7 @@ struct SplitMagnitude {
 // One grid point has two names where bf16 numbers meet half-way. It is given the one whose value is
 // the nearest bf16 number, ties to even, so that encoding it again gives the same bytes.
 template <typename Code>
-SplitMagnitude canonical(int value, int code) {
+[[gnu::always_inline]] inline SplitMagnitude canonical(int value, int code) {
   constexpr int n = kCodes<Code>;
   // Below a power of two, (N + 1) / 2 of its half units are N - 1 of the neighbour's.
   const bool is_lower = is_finer_below(value) && code < -(n / 2);
@@ -58,7 +58,7 @@ SplitMagnitude canonical(int value, int code) {
 
 // `magnitude`: the bits of a finite number without its sign.
 template <typename Code, bool kStochastic>
-SplitMagnitude split(int magnitude, unsigned noise) {
+[[gnu::always_inline]] inline SplitMagnitude split(int magnitude, unsigned noise) {
   constexpr int n = kCodes<Code>;
   // The largest float whose nearest bf16 number is finite.
   magnitude = std::min(magnitude, (kBf16Largest << 16) + 0x7FFF);
@@ -83,9 +83,15 @@ SplitMagnitude split(int magnitude, unsigned noise) {
   return canonical<Code>(value, distance < 0 ? -code : code);
 }
 
+// Arithmetic and narrowing are loops of their own: together they would need four times the
+// registers.
+constexpr std::int64_t kSplitChunk = 64;
+
 template <typename Code, bool kStochastic>
-void encode_split_loop(std::uint16_t* value, Code* correction, const float* in,
-                       const std::uint16_t* noise, std::int64_t n) {
+void encode_split_chunk(std::uint16_t* value, Code* correction, const float* in,
+                        const std::uint16_t* noise, std::int64_t n) {
+  std::uint32_t wide_value[kSplitChunk];
+  int wide_code[kSplitChunk];
   for (std::int64_t i = 0; i < n; ++i) {
     const auto bits = std::bit_cast<std::uint32_t>(in[i]);
     const std::uint32_t upper = bits >> 16;
@@ -97,19 +103,38 @@ void encode_split_loop(std::uint16_t* value, Code* correction, const float* in,
     const SplitMagnitude parts = split<Code, kStochastic>(magnitude, random);
     const std::uint32_t finite = (upper & 0x8000u) | static_cast<std::uint32_t>(parts.value);
     const int code = (upper & 0x8000u) != 0 ? -parts.code : parts.code;
-    value[i] = static_cast<std::uint16_t>(is_finite ? finite : upper | quiet);
-    correction[i] = static_cast<Code>(is_finite ? code : 0);
+    wide_value[i] = is_finite ? finite : upper | quiet;
+    wide_code[i] = is_finite ? code : 0;
   }
+  for (std::int64_t i = 0; i < n; ++i) value[i] = static_cast<std::uint16_t>(wide_value[i]);
+  for (std::int64_t i = 0; i < n; ++i) correction[i] = static_cast<Code>(wide_code[i]);
+}
+
+template <typename Code, bool kStochastic>
+void encode_split_loop(std::uint16_t* value, Code* correction, const float* in,
+                       const std::uint16_t* noise, std::int64_t n) {
+  std::int64_t i = 0;
+  // A known length lets the compiler drop what handles the rest of a vector.
+  for (; i + kSplitChunk <= n; i += kSplitChunk) {
+    encode_split_chunk<Code, kStochastic>(value + i, correction + i, in + i,
+                                          kStochastic ? noise + i : nullptr, kSplitChunk);
+  }
+  encode_split_chunk<Code, kStochastic>(value + i, correction + i, in + i,
+                                        kStochastic ? noise + i : nullptr, n - i);
 }
 
 template <typename Code>
-void decode_split_loop(float* out, const std::uint16_t* value, const Code* correction,
-                       std::int64_t n) {
+void decode_split_chunk(float* out, const std::uint16_t* value, const Code* correction,
+                        std::int64_t n) {
   constexpr unsigned codes = kCodes<Code>;
+  int wide_value[kSplitChunk];
+  int wide_code[kSplitChunk];
+  for (std::int64_t i = 0; i < n; ++i) wide_value[i] = value[i];
+  for (std::int64_t i = 0; i < n; ++i) wide_code[i] = correction[i];
   for (std::int64_t i = 0; i < n; ++i) {
-    const int stored = value[i];
+    const int stored = wide_value[i];
     const int magnitude = stored & 0x7FFF;
-    const int code = stored > 0x7FFF ? -correction[i] : correction[i];
+    const int code = stored > 0x7FFF ? -wide_code[i] : wide_code[i];
     const unsigned steps = static_cast<unsigned>(code < 0 ? -code : code);
     const int shift = code < 0 && is_finer_below(magnitude) ? 16 : 15;
     const int distance = static_cast<int>(((steps << shift) + codes / 2) / codes);
@@ -123,6 +148,16 @@ void decode_split_loop(float* out, const std::uint16_t* value, const Code* corre
     const auto bits = static_cast<unsigned>(is_finite ? finite : magnitude << 16);
     out[i] = std::bit_cast<float>((sign ^ flipped) | bits);
   }
+}
+
+template <typename Code>
+void decode_split_loop(float* out, const std::uint16_t* value, const Code* correction,
+                       std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kSplitChunk <= n; i += kSplitChunk) {
+    decode_split_chunk(out + i, value + i, correction + i, kSplitChunk);
+  }
+  decode_split_chunk(out + i, value + i, correction + i, n - i);
 }
 
 void encode_split8(std::uint16_t* value, std::int8_t* correction, const float* in,

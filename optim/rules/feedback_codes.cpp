@@ -1,6 +1,7 @@
 #include "optim/rules/feedback_codes.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -52,31 +53,87 @@ void write_code(std::uint8_t* codes, std::int64_t element, int bits, std::uint32
   }
 }
 
+// Codes are packed a piece at a time; pieces of 4-bit codes that begin at an even element, the
+// common case, are whole bytes.
+constexpr std::int64_t kPiece = 64;
+
+void pack(std::uint8_t* codes, std::int64_t first, const int* levels, std::int64_t n, int bits) {
+  std::int64_t i = 0;
+  if (bits == 4 && first % 2 == 0) {
+    std::uint8_t* bytes = codes + first / 2;
+    for (; i + 2 <= n; i += 2) {
+      bytes[i / 2] = static_cast<std::uint8_t>(levels[i] | levels[i + 1] << 4);
+    }
+  }
+  for (; i < n; ++i) write_code(codes, first + i, bits, static_cast<std::uint32_t>(levels[i]));
+}
+
+void unpack(int* levels, const std::uint8_t* codes, std::int64_t first, std::int64_t n, int bits) {
+  std::int64_t i = 0;
+  if (bits == 4 && first % 2 == 0) {
+    const std::uint8_t* bytes = codes + first / 2;
+    for (; i + 2 <= n; i += 2) {
+      levels[i] = bytes[i / 2] & 15;
+      levels[i + 1] = bytes[i / 2] >> 4;
+    }
+  }
+  for (; i < n; ++i) levels[i] = static_cast<int>(read_code(codes, first + i, bits));
+}
+
 }  // namespace
 
 FeedbackBounds feedback_bounds(const float* x, std::int64_t n) {
-  const auto [low, high] = std::minmax_element(x, x + n);
-  return {bf16_down(*low), bf16_up(*high)};
+  // Lanes of their own: minimum and maximum of one variable would be a chain of n operations.
+  constexpr std::int64_t kLanes = 8;
+  std::array<float, kLanes> low, high;
+  low.fill(x[0]);
+  high.fill(x[0]);
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const float value = x[i + static_cast<std::int64_t>(lane)];
+      low[lane] = value < low[lane] ? value : low[lane];
+      high[lane] = value > high[lane] ? value : high[lane];
+    }
+  }
+  for (; i < n; ++i) {
+    low[0] = std::min(low[0], x[i]);
+    high[0] = std::max(high[0], x[i]);
+  }
+  return {bf16_down(*std::min_element(low.begin(), low.end())),
+          bf16_up(*std::max_element(high.begin(), high.end()))};
 }
 
 void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, std::int64_t n,
                      int bits, const FeedbackBounds& bounds, float guard,
                      const std::uint16_t* noise) {
   const Grid grid(bounds, bits, guard);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float r = noise == nullptr ? 0.5f : (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f;
-    const float level = std::floor((x[i] - grid.low) * grid.inverse + r);
-    write_code(codes, first + i, bits,
-               static_cast<std::uint32_t>(std::clamp(level, 0.0f, grid.levels)));
+  const int top = (1 << bits) - 1;
+  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
+    const std::int64_t size = std::min(kPiece, n - begin);
+    std::array<int, kPiece> levels;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float r =
+          noise == nullptr ? 0.5f : (static_cast<float>(noise[begin + i]) + 0.5f) * 0x1p-16f;
+      // x is not below `low`, so cutting the fraction off rounds down.
+      const int level = static_cast<int>((x[begin + i] - grid.low) * grid.inverse + r);
+      levels[static_cast<std::size_t>(i)] = level < top ? level : top;
+    }
+    pack(codes, first + begin, levels.data(), size, bits);
   }
 }
 
 void add_decoded_feedback(float* out, const std::uint8_t* codes, std::int64_t first, std::int64_t n,
                           int bits, const FeedbackBounds& bounds, float guard) {
   const Grid grid(bounds, bits, guard);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float code = static_cast<float>(read_code(codes, first + i, bits));
-    out[i] += grid.low + code * grid.unit;
+  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
+    const std::int64_t size = std::min(kPiece, n - begin);
+    std::array<int, kPiece> levels;
+    unpack(levels.data(), codes, first + begin, size, bits);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float level = static_cast<float>(levels[static_cast<std::size_t>(i)]);
+      out[begin + i] += grid.low + level * grid.unit;
+    }
   }
 }
 

@@ -109,6 +109,8 @@ void Microadam::attach(const Shape& shape, const std::vector<Plane>& planes) {
     sum.buckets += sizes.buckets;
   }
   kept_total_ = sum.kept;
+  weight1_.reserve(static_cast<std::size_t>(spec_.window));
+  weight2_.reserve(static_cast<std::size_t>(spec_.window));
 }
 
 void Microadam::begin(const RuleStep& step) {
@@ -120,7 +122,7 @@ void Microadam::begin(const RuleStep& step) {
   const double scale1 = (1.0 - spec_.beta1) / bias_correction(spec_.beta1, mass);
   const double scale2 = (1.0 - spec_.beta2) / bias_correction(spec_.beta2, mass);
   weight1_.assign(static_cast<std::size_t>(rows), 0.0f);
-  weight2_ = weight1_;
+  weight2_.assign(static_cast<std::size_t>(rows), 0.0f);
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t age = (t_ - 1 - row) % spec_.window;
     const bool study = spec_.window_form == WindowForm::kStudy;

@@ -1,0 +1,142 @@
+// What becomes of gradients: kept in fp32 or bf16, added up over parts of a batch, released,
+// clipped.
+#include "engine/open_dataset.h"
+#include "models/model.h"
+#include "ops/loss.h"
+#include "tests/single.h"
+#include "tests/support_files.h"
+#include "tools/train.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr const char* kModel = "mlp:20-16-4:norm=layer";
+
+// Gradients of all weights of a small network on 12 rows, walked in `parts` parts.
+std::vector<double> gradients(FormatKind format, std::int64_t parts) {
+  const Recipe recipe = load_recipe("fp32");
+  Tape tape;
+  Recipe kept = recipe;
+  kept.gradient_format = format;
+  const auto chosen = make_model(kModel, 0, 0, kept, 3);
+  std::vector<float> x = numbers(12 * 20, 5);
+  const std::vector<std::int32_t> labels = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t begin = part * 12 / parts, n = (part + 1) * 12 / parts - begin;
+    const Var logits = chosen->forward(tape, {x.data() + begin * 20, {n, 20}}, {true, {}});
+    const Var loss = softmax_cross_entropy(
+        tape, logits,
+        std::span(labels).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n)));
+    tape.backward(loss, static_cast<float>(n) / 12.0f);
+    tape.reset();
+  }
+  std::vector<double> all;
+  for (const Parameter& parameter : chosen->parameters()) {
+    if (!parameter.spec().trainable()) continue;
+    std::vector<float> scratch(static_cast<std::size_t>(parameter.shape().size()));
+    const float* grad = parameter.read_gradient(0, parameter.shape().size(), scratch.data());
+    all.insert(all.end(), grad, grad + parameter.shape().size());
+  }
+  return all;
+}
+
+TrainOptions on_iris(const std::string& recipe, std::vector<std::string> overrides) {
+  TrainOptions options;
+  options.recipe = recipe;
+  options.overrides = std::move(overrides);
+  options.model = "mlp:16:norm=layer";
+  options.epochs = 5;
+  options.batch = 30;
+  options.quiet = true;
+  return options;
+}
+
+RunResult run(const TrainOptions& options) { return train(open_dataset("iris", {}), options); }
+
+}  // namespace
+
+TEST_CASE("gradients: parts of a batch add up to the whole") {
+  const std::vector<double> whole = gradients(FormatKind::kFp32, 1);
+  for (std::int64_t parts : {2, 3, 5, 12}) {
+    const std::vector<double> sum = gradients(FormatKind::kFp32, parts);
+    REQUIRE(sum.size() == whole.size());
+    // Sums of 12 rows of terms of at most 1, in another order: 12 roundings each.
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      CHECK(std::abs(sum[i] - whole[i]) <= 12 * 2 * 0x1p-24);
+    }
+  }
+}
+
+TEST_CASE("gradients: bf16 keeps the nearest number, and one rounding more for every part") {
+  const std::vector<double> exact = gradients(FormatKind::kFp32, 1);
+  for (std::int64_t parts : {1, 3}) {
+    const std::vector<double> kept = gradients(FormatKind::kBf16, parts);
+    double largest = 0.0;
+    for (double g : exact) largest = std::max(largest, std::abs(g));
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      // 8 significant bits: half a unit is 2^-8 of the sum so far, which may exceed the result.
+      const double bound = parts == 1 ? std::abs(exact[i]) * 0x1p-8 + 1e-12
+                                      : static_cast<double>(parts) * largest * 0x1p-8;
+      CHECK(std::abs(kept[i] - exact[i]) <= bound);
+    }
+  }
+}
+
+TEST_CASE("gradients: kept and released gradients end with the same bits") {
+  for (const char* recipe : {"votes", "latent8", "eco", "microadam-ternary", "signsgd"}) {
+    CAPTURE(recipe);
+    CHECK(run(on_iris(recipe, {"gradients=kept"})).weights_sha256 ==
+          run(on_iris(recipe, {"gradients=released"})).weights_sha256);
+  }
+}
+
+TEST_CASE("gradients: micro-batches train like the whole batch, and need kept gradients") {
+  TrainOptions options = on_iris("fp32", {});
+  const RunResult whole = run(options);
+  options.micro_batches = 5;
+  const RunResult parts = run(options);
+  CHECK(parts.steps == whole.steps);
+  CHECK(parts.train_loss == doctest::Approx(whole.train_loss).epsilon(1e-4));
+  options.overrides = {"gradient_format=bf16"};
+  CHECK(run(options).train_loss == doctest::Approx(whole.train_loss).epsilon(0.05));
+
+  options = on_iris("votes", {});
+  options.micro_batches = 4;
+  CHECK(contains(refusal([&] { run(options); }),
+                 "--micro-batches 4: recipe 'votes' releases each gradient"));
+  options.overrides = {"gradients=kept"};
+  CHECK(run(options).steps == whole.steps);
+}
+
+TEST_CASE("gradients: what contradicts itself is refused with a sentence") {
+  CHECK(contains(refusal([] { load_recipe("votes", {"clip_grad_norm=1"}); }),
+                 "clip_grad_norm needs all gradients at once"));
+  CHECK(contains(refusal([] { load_recipe("votes", {"gradient_format=bf16"}); }),
+                 "gradient_format is about kept gradients"));
+  CHECK(contains(refusal([] { load_recipe("fp32", {"gradient_format=int8"}); }),
+                 "unknown value 'int8'"));
+  CHECK(contains(refusal([] { load_recipe("fp32", {"weight.clip_value=-1"}); }),
+                 "clip_value = -1 is outside"));
+}
+
+TEST_CASE("gradients: elements are clipped to the value asked for") {
+  GroupSpec group;
+  group.rule.kind = RuleKind::kSgd;
+  group.lr = 1.0;
+  group.clip_value = 0.25;
+  Single single({3}, {}, group);
+  const std::vector<double> before = decoded(single.w().storage());
+  single.step({0.125f, -3.0f, 7.0f});
+  const std::vector<double> after = decoded(single.w().storage());
+  // w is below 1: a difference rounds by 2^-24 at most.
+  CHECK(std::abs(before[0] - after[0] - 0.125) <= 0x1p-23);
+  CHECK(std::abs(before[1] - after[1] + 0.25) <= 0x1p-23);
+  CHECK(std::abs(before[2] - after[2] - 0.25) <= 0x1p-23);
+}
+
+TEST_CASE("gradients: a run that skips what is not finite says how often") {
+  TrainOptions options = on_iris("fp32", {"non_finite=skip"});
+  CHECK(run(options).skipped_updates == 0);
+}
+
+}  // namespace tritgrad::test
