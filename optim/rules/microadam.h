@@ -12,8 +12,9 @@
 // kCorrected: w = min(t, window), the mass that the window really has. kPublished: w = t, which
 // makes v^ up to (1 - beta2^window) / 1 = 1 % of what it should be, so the rate grows by 3 to 6
 // during the first thousands of steps. kStudy: the code of a reproduction study, with its two
-// mistakes: ages are scrambled once the ring is full, (t - age) mod window, which makes the rate
-// oscillate with the window's period, and the bias correction is applied a second time to the step.
+// mistakes: ages are scrambled, (t - age) mod window, so that a gradient keeps the weight of its
+// place in the ring for as long as it is remembered, and the newest one counts most only once in
+// `window` steps; and the bias correction is applied a second time to the step.
 //
 // Runs are of up to 4096 elements (the top-k is taken in each), so indices fit 16 bits. Ties go to
 // the lowest index. Per parameter: 4 density window bytes of window, feedback_bits / 8 of codes and

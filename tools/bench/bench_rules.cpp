@@ -29,6 +29,7 @@ struct Case {
   FormatKind m = FormatKind::kFp32;
   FormatKind v = FormatKind::kFp32;
   EcoForm eco = EcoForm::kOff;
+  Rounding moments = Rounding::kNearest;
 };
 
 constexpr Case kCases[] = {
@@ -55,7 +56,7 @@ constexpr Case kCases[] = {
     {"trits (normalized)", RuleKind::kNormalized, FormatKind::kTrits, FormatKind::kFp32,
      FormatKind::kScalar},
     {"eco (adamw/trits, int8, scalar)", RuleKind::kAdamw, FormatKind::kTrits, FormatKind::kInt8,
-     FormatKind::kScalar, EcoForm::kRescaled},
+     FormatKind::kScalar, EcoForm::kRescaled, Rounding::kStochastic},
     {"microadam/trits", RuleKind::kMicroadam, FormatKind::kTrits},
     {"adamw/fp8", RuleKind::kAdamw, FormatKind::kFp8},
     {"adamw/int4", RuleKind::kAdamw, FormatKind::kInt4},
@@ -88,6 +89,7 @@ GroupSpec group_of(const Case& c) {
   group.rule.weight_decay = c.rule == RuleKind::kNormalized ? 0.0 : 0.01;
   group.m.kind = c.m;
   group.v.kind = c.v;
+  group.m.rounding = group.v.rounding = c.moments;
   group.eco = c.eco;
   group.lr = 1e-3;
   return group;
@@ -96,6 +98,7 @@ GroupSpec group_of(const Case& c) {
 void bench_step(benchmark::State& state, const Case& c) {
   FormatSpec format;
   format.kind = c.weight;
+  if (c.weight == FormatKind::kSplit24) format.rounding = Rounding::kNearest;
   const GroupSpec group = group_of(c);
   ParameterStore store;
   Parameter& w =
