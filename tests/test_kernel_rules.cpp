@@ -1,0 +1,93 @@
+// Rule arithmetic: every vector kernel against the scalar reference, bit for bit, and the reference
+// against what the contract says. What the rules mean is checked in tests/test_optim.cpp.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/kernel_inputs.h"
+
+namespace tritgrad {
+namespace {
+
+// Calls run(table, out, state) for the reference and for the table under test, with equal awkward
+// contents in both arrays, and compares what became of them. NaN may have another payload.
+template <typename Run>
+void compare(const KernelTable& table, std::int64_t n, std::int64_t offset, const Run& run) {
+  const auto content = [](std::uint32_t stream) {
+    return [stream](std::int64_t i) { return awkward_float(i, stream); };
+  };
+  Twins<float> out(n, offset, content(31));
+  Twins<float> state(n, offset, content(32));
+  run(reference_kernels(), out.expected.data(), state.expected.data());
+  run(table, out.actual.data(), state.actual.data());
+  REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n, true), table.name, " n=", n);
+  REQUIRE_MESSAGE(same_bits(state.expected, state.actual, n, true), table.name, " n=", n);
+}
+
+}  // namespace
+
+TEST_CASE("kernel rules: directions, gains and carried errors equal the reference") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Guarded<float> grad = floats(n, offset, 33);
+    Guarded<float> other = floats(n, offset, 34);
+    const float* g = grad.data();
+    const float* x = other.data();
+    const auto check = [&](const auto& run) { compare(table, n, offset, run); };
+    check([&](const KernelTable& t, float* out, float*) { t.add_scaled(out, g, 0.3f, n); });
+    check([&](const KernelTable& t, float* out, float*) { t.sign(out, g, n); });
+    for (bool nesterov : {false, true}) {
+      check([&](const KernelTable& t, float* out, float* m) {
+        t.sgd(out, m, g, 0.9f, 0.1f, nesterov, n);
+      });
+    }
+    check([&](const KernelTable& t, float* out, float* m) {
+      t.lion(out, m, g, {0.9f, 0.99f, 0.1f, 0.01f}, n);
+    });
+    for (float inverse_bias : {0.0f, 1.5f}) {
+      check([&](const KernelTable& t, float* out, float* v) {
+        t.normalized(out, v, g, 0.999f, 0.001f, inverse_bias, n);
+      });
+    }
+    check([&](const KernelTable& t, float* out, float*) {
+      t.adam_gain(out, g, 1.1f, 2.0f, 1e-8f, n);
+    });
+    check([&](const KernelTable& t, float* m, float* stored) {
+      t.carry_error(m, g, stored, x, -3.0f, 1.25f, n);
+    });
+  });
+}
+
+TEST_CASE("kernel rules: the largest magnitude and what is not finite are found anywhere") {
+  for (const KernelTable* table : supported_kernels()) {
+    for (std::int64_t n : awkward_lengths()) {
+      Guarded<float> x(n, 1);
+      for (std::int64_t i = 0; i < n; ++i) x[i] = 0.25f * static_cast<float>(i % 3 - 1);
+      CHECK(table->all_finite(x.data(), n));
+      CHECK(table->max_abs(x.data(), n) == (n == 0 ? 0.0f : 0.25f));
+      for (std::int64_t i : {std::int64_t{0}, n / 2, n - 1}) {
+        if (n == 0) continue;
+        const float before = x[i];
+        x[i] = -3.4e38f;
+        CHECK(table->all_finite(x.data(), n));
+        CHECK(table->max_abs(x.data(), n) == 3.4e38f);
+        for (float bad : {INFINITY, -INFINITY, NAN}) {
+          x[i] = bad;
+          CHECK_FALSE(table->all_finite(x.data(), n));
+        }
+        x[i] = before;
+      }
+    }
+  }
+}
+
+TEST_CASE("kernel rules: the sign of numbers without one is zero") {
+  const float in[] = {0.0f, -0.0f, NAN, INFINITY, -INFINITY, 1e-45f, -1e-45f, 3e38f};
+  const float expected[] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, -1.0f, 1.0f};
+  for (const KernelTable* table : supported_kernels()) {
+    float out[8];
+    table->sign(out, in, 8);
+    for (int i = 0; i < 8; ++i) CHECK(out[i] == expected[i]);
+  }
+}
+
+}  // namespace tritgrad
