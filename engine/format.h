@@ -148,9 +148,6 @@ concept Format = std::movable<F> &&
   { readable.planes() } -> std::same_as<std::vector<Plane>>;
   readable.decode_value(block, out);
   readable.decode_master(block, out);
-  // The magnitude below which an update of an element, while no other changes, is surely lost: the
-  // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
-  // shorter of the two steps), 0 where chance carries every update. Ends of the range do not count.
   // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
   format.encode(block, in, key);
   { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;

@@ -47,8 +47,10 @@ class Storage {
   void decode_master(const Block& block, float* out) const {
     std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
   }
-  // Updates of at most this magnitude leave the element as it is, for sure; 0 where chance carries
-  // every update, and for formats of moments.
+  // The magnitude below which an update of an element, while no other changes, is surely lost: the
+  // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
+  // shorter of the two steps); 0 where chance carries every update, and for formats of moments.
+  // Ends of the range do not count.
   void dead_zone(const Block& block, float* out) const {
     std::visit(
         [&](const auto& format) {

@@ -51,6 +51,9 @@ void merge_into(toml::table& base, const toml::table& top) {
 
 // An override that nothing reads is a mistake of whoever gave it.
 void refuse_without_effect(const toml::table& override_table, const Recipe& recipe) {
+  check(!override_table.contains("gradient_format") || recipe.gradients == GradientPolicy::kKept,
+        "recipe '", recipe.name,
+        "': gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
   for (const auto& [section, node] : override_table) {
     const toml::table* keys = node.as_table();
     if (keys == nullptr) continue;
@@ -121,8 +124,6 @@ void check_gradients(const std::string& where, const Recipe& recipe) {
         " must be at least 0");
   check(recipe.clip_grad_norm == 0.0 || kept, where,
         ": clip_grad_norm needs all gradients at once; set gradients = \"kept\"");
-  check(recipe.gradient_format == FormatKind::kFp32 || kept, where,
-        ": gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
 }
 
 void read_top(TableReader& top, Recipe& recipe) {
@@ -143,6 +144,8 @@ void read_top(TableReader& top, Recipe& recipe) {
       "non_finite", one_of<NonFinite>({{"refuse", NonFinite::kRefuse}, {"skip", NonFinite::kSkip}}),
       recipe.non_finite);
   check_gradients(top.where(), recipe);
+  // A recipe for kept gradients may be run with released ones.
+  if (recipe.gradients == GradientPolicy::kReleased) recipe.gradient_format = FormatKind::kFp32;
 }
 
 // [[group]]: tables that take the place of their role's for the parameters that match.
@@ -236,6 +239,13 @@ Recipe load_recipe(const std::string& name_or_file, const std::vector<std::strin
 
 Recipe parse_recipe(const std::string& toml, const std::string& where) {
   return recipe_from(parse_toml(toml, where), where);
+}
+
+std::string builtin_recipe_text(std::string_view name) {
+  for (const BuiltinRecipe& builtin : builtin_recipes()) {
+    if (builtin.name == name) return std::string(builtin.toml);
+  }
+  return "";
 }
 
 std::vector<std::string> recipe_names() {

@@ -56,5 +56,7 @@ Recipe load_recipe(const std::string& name_or_file, const std::vector<std::strin
 Recipe parse_recipe(const std::string& toml, const std::string& where);
 
 std::vector<std::string> recipe_names();
+// The text of a built-in recipe as it was written, with its comments; empty for other names.
+std::string builtin_recipe_text(std::string_view name);
 
 }  // namespace tritgrad

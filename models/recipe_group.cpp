@@ -13,7 +13,7 @@ FormatSpec read_format(TableReader& table, Role role) {
   if (role == Role::kScale) spec.kind = FormatKind::kScale16;
   spec.kind = table.choice("format", parse_format, spec.kind);
   spec.rounding = table.choice("rounding", kParseRounding, spec.rounding);
-  spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 126);
+  spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 0, 126);
   spec.flips.on_flip = table.choice(
       "on_flip", one_of<OnFlip>({{"carry", OnFlip::kCarry}, {"reset", OnFlip::kReset}}),
       spec.flips.on_flip);
@@ -21,7 +21,7 @@ FormatSpec read_format(TableReader& table, Role role) {
       "transition",
       one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
       spec.flips.transition);
-  spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 126);
+  spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 0, 126);
   spec.group = table.choice(
       "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
   return spec;
@@ -39,9 +39,9 @@ RuleSpec read_rule(TableReader& table) {
   rule.beta2 = table.get("beta2", rule.kind == RuleKind::kLion ? 0.99 : rule.beta2);
   rule.eps = table.get("eps", rule.eps);
   rule.density = table.get("density", rule.density);
-  rule.window = table.whole_number("window", rule.window, 255);
-  rule.feedback_bits = table.whole_number("feedback_bits", rule.feedback_bits, 255);
-  rule.bucket = table.whole_number("bucket", rule.bucket, 1 << 20);
+  rule.window = table.whole_number("window", rule.window, 1, 255);
+  rule.feedback_bits = table.whole_number("feedback_bits", rule.feedback_bits, 0, 8);
+  rule.bucket = table.whole_number("bucket", rule.bucket, 2, 4096);
   rule.feedback_rounding =
       table.choice("feedback_rounding", kParseRounding, rule.feedback_rounding);
   rule.window_form = table.choice("window_form",
@@ -105,6 +105,22 @@ void check_format(const std::string& where, Role role, FormatKind kind) {
   }
 }
 
+// Half the levels of a trit: a push of more would go past the next flip.
+int highest_hysteresis(const FormatSpec& format) {
+  switch (format.kind) {
+    case FormatKind::kLatent8:
+      return 42;
+    case FormatKind::kLatent6:
+      return 10;
+    case FormatKind::kLatent5:
+      return 4;
+    case FormatKind::kLatent4:
+      return 2;
+    default:
+      return format.flips.threshold;
+  }
+}
+
 void check_group(const std::string& where, Role role, const Recipe::Group& group) {
   const GroupSpec& update = group.update;
   check(update.lr >= 0.0 && update.lr < 1e6, where, ": lr = ", update.lr, " is outside [0, 1e6)");
@@ -123,8 +139,10 @@ void check_group(const std::string& where, Role role, const Recipe::Group& group
   const FlipPolicy& flips = group.format.flips;
   check(flips.threshold >= 0 && flips.threshold <= 126, where, ": threshold = ", flips.threshold,
         " is outside 0..126");
-  check(flips.hysteresis >= 0 && flips.hysteresis <= flips.threshold, where,
-        ": hysteresis = ", flips.hysteresis, " is outside 0..threshold (", flips.threshold, ")");
+  const int highest = highest_hysteresis(group.format);
+  check(flips.hysteresis >= 0 && flips.hysteresis <= highest, where,
+        ": hysteresis = ", flips.hysteresis, " is outside 0..", highest, " of format '",
+        format_name(group.format.kind), "'");
   try {
     make_rule(update.rule);
     if (update.eco != EcoForm::kOff) check_eco(update.rule, group.format);
@@ -189,6 +207,7 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
     return has_moment(false, update.rule) || has_moment(true, update.rule);
   }
   if (key == "weight_decay") return update.rule.kind != RuleKind::kNormalized;
+  if (key == "clip_value") return update.rule.kind != RuleKind::kSign;
   if (key == "decay") return update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
   if (key == "final") return update.schedule.kind != Schedule::Kind::kConstant;
   return true;

@@ -52,13 +52,13 @@ class TableReader {
     wrong_type(key, type_name<T>());
   }
 
-  int whole_number(const char* key, int fallback, int highest) {
+  int whole_number(const char* key, int fallback, int lowest, int highest) {
     const TableValue* value = find(key);
     if (value == nullptr) return fallback;
     const auto* whole = std::get_if<std::int64_t>(value);
     if (whole == nullptr) wrong_type(key, "a whole number");
-    check(*whole >= 0 && *whole <= highest, where_, ": ", key, " = ", *whole, " is outside 0..",
-          highest);
+    check(*whole >= lowest && *whole <= highest, where_, ": ", key, " = ", *whole, " is outside ",
+          lowest, "..", highest);
     return static_cast<int>(*whole);
   }
 

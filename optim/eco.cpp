@@ -3,6 +3,12 @@
 #include "engine/check.h"
 
 namespace tritgrad {
+namespace {
+
+// 1 / lr has to stay a float with room for E and the gain.
+constexpr double kSmallestRate = 1e-20;
+
+}  // namespace
 
 void check_eco(const RuleSpec& spec, const FormatSpec& format) {
   const std::unique_ptr<Rule> rule = make_rule(spec);
@@ -39,11 +45,11 @@ double decoupled_decay(const RuleSpec& rule) {
 EcoStep eco_step(EcoForm form, const Rule& rule, double decay, double lr, double next_lr,
                  std::int64_t t) {
   if (form == EcoForm::kOff) return {};
-  if (lr == 0.0) return {.skip = true};
+  if (lr < kSmallestRate) return {.skip = true};
   const double beta = rule.momentum();
   EcoStep step;
   step.alpha = static_cast<float>((1.0 - 1.0 / beta) / lr);
-  if (next_lr == 0.0 || form == EcoForm::kPublished) return step;
+  if (next_lr < kSmallestRate || form == EcoForm::kPublished) return step;
   if (form == EcoForm::kRescaled) {
     step.rescale = static_cast<float>(lr / next_lr);
     return step;

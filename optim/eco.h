@@ -29,7 +29,7 @@ namespace tritgrad {
 enum class EcoForm { kOff, kPublished, kLrAware, kRescaled };
 
 struct EcoStep {
-  bool skip = false;     // lr = 0: the step does nothing at all
+  bool skip = false;     // lr = 0 (below 1e-20): the step does nothing at all
   float alpha = 0.0f;    // times E / gain, added to m
   float rescale = 1.0f;  // of m afterwards
 };

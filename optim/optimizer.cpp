@@ -1,7 +1,9 @@
 #include "optim/optimizer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <utility>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -12,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kElementsPerUnit = 32768;
 constexpr std::int64_t kMaxRun = Microadam::kRun;
-constexpr std::int64_t kWatchEvery = 16;  // steps
+constexpr std::int64_t kWatchedSteps = 256;
 
 // Expected root mean square of what `initial` draws.
 double initial_size(const Initial& initial) {
@@ -71,21 +73,20 @@ bool gradient_is_finite(const Parameter& parameter) {
   return bad == 0.0;
 }
 
-// Share of the elements that an update of this size can move.
-double movable_share(const Parameter& parameter, double update) {
-  const Shape& shape = parameter.shape();
-  const double movable = parallel_sum(shape.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t count = 0;
-    for_each_block(begin, end, shape.cols(), [&](const Block& block) {
-      std::array<float, kBlock> zone;
-      parameter.storage().dead_zone(block, zone.data());
-      count += std::count_if(zone.begin(), zone.begin() + block.n,
-                             [&](float z) { return update > static_cast<double>(z); });
-    });
-    return static_cast<double>(count);
-  });
-  return movable / static_cast<double>(std::max<std::int64_t>(1, shape.size()));
+[[noreturn]] void refuse_gradient(const Parameter& parameter, std::int64_t step) {
+  fail("step ", step, ": the gradient of '", parameter.name(),
+       "' is not finite; the parameter was not changed; lower the learning rate, or set non_finite "
+       "= \"skip\" to leave such updates out");
 }
+
+// Where rounding to nearest alone decides whether an update moves the weight.
+bool wants_watch(const Parameter& parameter, const GroupSpec& group) {
+  const FormatSpec& format = parameter.spec().format;
+  return parameter.spec().role == Role::kWeight && !format.has_residual() &&
+         format.rounding == Rounding::kNearest && group.eco == EcoForm::kOff;
+}
+
+std::int64_t moved_row_bytes(const Shape& shape) { return (shape.cols() + 7) / 8; }
 
 }  // namespace
 
@@ -128,6 +129,10 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
       planes.push_back({spec, buffer.bytes()});
     }
     state.rule->attach(shape, planes);
+    if (wants_watch(parameter, group)) {
+      state.moved = Buffer(static_cast<std::size_t>(shape.rows() * moved_row_bytes(shape)),
+                           Category::kWorkspace);
+    }
     if (has_memory(*state.rule, shape)) {
       state.updates = Buffer(sizeof(std::int64_t), Category::kMoments);
     }
@@ -164,23 +169,24 @@ const float* Optimizer::read_gradient(const State& state, std::int64_t first, st
 
 void Optimizer::step(Parameter& parameter) {
   if (!parameter.spec().trainable() || !parameter.has_gradient()) return;
-  State& state = find(parameter);
-  if (!gradient_is_finite(parameter)) {
-    check(on_non_finite_ == NonFinite::kSkip, "step ", steps_done_ + 1, ": the gradient of '",
-          parameter.name(),
-          "' is not finite; the parameter was not changed; lower the learning "
-          "rate, or set non_finite = \"skip\" to leave such updates out");
-    ++skipped_updates_;
-    return;
-  }
+  if (gradient_is_finite(parameter)) return apply(find(parameter));
+  if (on_non_finite_ == NonFinite::kRefuse) refuse_gradient(parameter, steps_done_ + 1);
+  ++skipped_updates_;
+}
+
+// The update itself; the gradient is finite.
+void Optimizer::apply(State& state) {
+  Parameter& parameter = *state.parameter;
   const std::int64_t t =
       state.updates.size() > 0 ? *state.updates.as<std::int64_t>() + 1 : steps_done_ + 1;
   const double rate = lr_at(state, steps_done_);
-  const Update update{{static_cast<float>(rate),
-                       {seed_, parameter.stream(), static_cast<std::uint32_t>(steps_done_ + 1)}},
-                      eco_step(state.group.eco, *state.rule, decoupled_decay(state.group.rule),
-                               rate, lr_at(state, steps_done_ + 1), t),
-                      steps_done_ % kWatchEvery == 0};
+  const Update update{
+      {static_cast<float>(rate),
+       {seed_, parameter.stream(), static_cast<std::uint32_t>(steps_done_ + 1)}},
+      eco_step(state.group.eco, *state.rule, decoupled_decay(state.group.rule), rate,
+               lr_at(state, steps_done_ + 1), t),
+      state.moved.size() > 0 &&
+          steps_done_ % std::max<std::int64_t>(1, total_steps_ / kWatchedSteps) == 0};
   if (update.eco.skip) return;
   state.rule->begin({t, update.descent.key});
 
@@ -207,9 +213,7 @@ void Optimizer::step(Parameter& parameter) {
     flips_ += result.flips;
     peak = std::max(peak, result.peak);
   }
-  if (update.watch) {
-    state.reach = std::max(state.reach.value_or(0.0), rate * static_cast<double>(peak));
-  }
+  state.peak = std::max(state.peak, rate * static_cast<double>(peak));
   for (Storage& moment : state.moments) moment.refresh();
   parameter.storage().refresh();
   if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;
@@ -245,6 +249,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, Run
 
   if (update.watch) {
     result.peak = std::max(result.peak, kernels().max_abs(block.direction, block.n));
+    watch(state, update, run, block.direction);
   }
   for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
     result.flips += eco ? descend_with_eco(storage, update, b, scratch.weight.data() + offset,
@@ -289,11 +294,46 @@ FlipCounts Optimizer::descend_with_eco(Storage& storage, const Update& update, c
   return counts;
 }
 
+// A unit owns whole rows, and so whole bytes of `moved`.
+void Optimizer::watch(const State& state, const Update& update, const Run& run,
+                      const float* direction) {
+  const Storage& storage = state.parameter->storage();
+  const std::int64_t row_bytes = moved_row_bytes(storage.shape());
+  for_each_block_of(run, [&](const Block& block, std::int64_t offset) {
+    std::array<float, kBlock> zone;
+    storage.dead_zone(block, zone.data());
+    auto* bits = state.moved.as<std::uint8_t>() + block.row * row_bytes;
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      const float size = std::abs(update.descent.lr * direction[offset + i]);
+      const bool moves = size > zone[static_cast<std::size_t>(i)];
+      const std::int64_t col = block.col + i;
+      bits[col / 8] = static_cast<std::uint8_t>(bits[col / 8] | (moves ? 1 : 0) << col % 8);
+    }
+  });
+}
+
+void Optimizer::check_gradients() const {
+  for (const State& state : states_) {
+    if (state.parameter->has_gradient() && !gradient_is_finite(*state.parameter)) {
+      refuse_gradient(*state.parameter, steps_done_ + 1);
+    }
+  }
+}
+
 void Optimizer::step() {
-  for (Parameter& parameter : *store_) step(parameter);
+  if (skip_step_) return;
+  if (on_non_finite_ == NonFinite::kSkip) {
+    for (Parameter& parameter : *store_) step(parameter);
+    return;
+  }
+  check_gradients();
+  for (State& state : states_) {
+    if (state.parameter->has_gradient()) apply(state);
+  }
 }
 
 double Optimizer::clip_grad_norm(double max_norm) {
+  check(max_norm > 0.0, "clip_grad_norm: max_norm = ", max_norm, " must be above 0");
   double squares = 0.0;
   for (const State& state : states_) {
     const Parameter& parameter = *state.parameter;
@@ -303,26 +343,54 @@ double Optimizer::clip_grad_norm(double max_norm) {
     squares += squared_norm(parameter);
   }
   const double norm = std::sqrt(squares);
+  if (!std::isfinite(norm)) {
+    if (on_non_finite_ == NonFinite::kRefuse) check_gradients();
+    skip_step_ = true;
+    ++skipped_updates_;
+    return norm;
+  }
   gradient_scale_ = norm > max_norm ? static_cast<float>(max_norm / norm) : 1.0f;
   return norm;
+}
+
+void Optimizer::skip_step() {
+  ++skipped_updates_;
+  advance();
 }
 
 void Optimizer::advance() {
   ++steps_done_;
   gradient_scale_ = 1.0f;
+  skip_step_ = false;
   store_->zero_gradients();
 }
 
 FlipCounts Optimizer::take_flips() { return std::exchange(flips_, {}); }
 
-std::vector<Reach> Optimizer::take_reach() {
+std::vector<Reach> Optimizer::reach() const {
   std::vector<Reach> reaches;
-  for (State& state : states_) {
-    if (!state.reach) continue;
-    const double update = *std::exchange(state.reach, std::nullopt);
-    reaches.push_back({state.parameter, update, movable_share(*state.parameter, update)});
+  for (const State& state : states_) {
+    if (state.moved.size() == 0) continue;
+    std::int64_t movable = 0;
+    for (std::byte bits : state.moved.bytes()) {
+      movable += std::popcount(std::to_integer<unsigned>(bits));
+    }
+    const double size = static_cast<double>(state.parameter->shape().size());
+    reaches.push_back({state.parameter, state.peak, static_cast<double>(movable) / size});
   }
   return reaches;
+}
+
+void Optimizer::resume_at(std::int64_t steps) {
+  check(steps >= 0 && steps <= total_steps_, "Optimizer: ", steps, " steps done is outside 0..",
+        total_steps_, ", the steps of this run");
+  for (const State& state : states_) {
+    if (state.updates.size() == 0) continue;
+    const std::int64_t updates = *state.updates.as<std::int64_t>();
+    check(updates >= 0 && updates <= steps, "Optimizer: parameter '", state.parameter->name(),
+          "' claims ", updates, " updates in ", steps, " steps; the state is damaged");
+  }
+  steps_done_ = steps;
 }
 
 std::vector<StatePlane> Optimizer::state() {

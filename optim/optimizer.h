@@ -46,12 +46,12 @@ struct StatePlane {
   std::span<std::byte> bytes;
 };
 
-// How far the updates of a parameter reach on its grid. Residuals in the weight and chance carry
-// every update; rounding to nearest alone loses what is below half a step.
+// Whether the updates of a parameter get past rounding to nearest. Only asked where nothing else
+// carries them: no chance, no residual, no ECO.
 struct Reach {
   const Parameter* parameter;
-  double update;   // the largest |lr * direction| in every 16th step since the last report
-  double movable;  // share of elements that an update of this size can move
+  double update;   // the largest |lr * direction| in the watched steps
+  double movable;  // share of elements that some watched update was large enough to move
 };
 
 class Optimizer {
@@ -68,17 +68,23 @@ class Optimizer {
   // gradient are left alone. May be called as soon as the gradient is complete (Tape::backward,
   // on_ready).
   void step(Parameter& parameter);
-  // step() for all parameters in order.
+  // step() for all parameters in order. Gradients that are not finite are refused before any
+  // parameter has moved.
   void step();
   // From now on until advance(), gradients count as scaled so that their joint 2-norm is at most
-  // max_norm; returns the norm before. Throws Error if a gradient is not kept: a released gradient
-  // is gone when the norm is known.
+  // max_norm (> 0); returns the norm before. A norm that is not finite is refused, or the whole
+  // step is skipped. Throws Error if a gradient is not kept: a released gradient is gone when the
+  // norm is known.
   double clip_grad_norm(double max_norm);
+  // Ends the step without any update, and counts it; kept gradients are zeroed.
+  void skip_step();
   // Ends the step: schedules advance, kept gradients are zeroed.
   void advance();
 
   std::int64_t steps_done() const { return steps_done_; }
-  void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
+  // To be called when state() was filled from a checkpoint. Throws Error for numbers of steps or
+  // updates that no run can have made.
+  void resume_at(std::int64_t steps);
   std::int64_t total_steps() const { return total_steps_; }
   // The learning rate that `parameter` would be updated with now.
   double lr(const Parameter& parameter);
@@ -86,8 +92,8 @@ class Optimizer {
   FlipCounts take_flips();
   // Updates left out because of a gradient that was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the updates since the last call; parameters that were not watched meanwhile are left out.
-  std::vector<Reach> take_reach();
+  // Of the parameters that round to nearest alone; at most 256 steps of a run are watched.
+  std::vector<Reach> reach() const;
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
   std::vector<StatePlane> state();
@@ -105,14 +111,15 @@ class Optimizer {
     std::vector<Storage> moments;
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
-    std::optional<double> reach;  // largest |lr * direction| since take_reach()
+    Buffer updates;     // I64: updates so far, t of the rule; empty for rules without memory
+    Buffer moved;       // one bit per element, rows on bytes: some watched update would move it
+    double peak = 0.0;  // largest |lr * direction| in watched steps
   };
   // One update of one parameter, while it is under way.
   struct Update {
     Descent descent;
     EcoStep eco;
-    bool watch;  // whether the largest direction is wanted
+    bool watch;
   };
   struct UnitResult {
     FlipCounts flips;
@@ -125,8 +132,12 @@ class Optimizer {
   State& find(const Parameter& parameter);
   const float* read_gradient(const State& state, std::int64_t first, std::int64_t n,
                              float* scratch) const;
+  void check_gradients() const;
+  void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, RunScratch& scratch,
                 UnitResult& result);
+  static void watch(const State& state, const Update& update, const Run& run,
+                    const float* direction);
   static FlipCounts descend_with_eco(Storage& storage, const Update& update, const Block& block,
                                      float* weight, const float* direction, const float* gain,
                                      float* momentum);
@@ -138,6 +149,7 @@ class Optimizer {
   NonFinite on_non_finite_;
   std::int64_t steps_done_ = 0;
   float gradient_scale_ = 1.0f;  // by clip_grad_norm(), until advance()
+  bool skip_step_ = false;       // the joint norm is not finite, until advance()
   FlipCounts flips_;
   std::int64_t skipped_updates_ = 0;
 };

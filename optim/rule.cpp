@@ -53,8 +53,8 @@ std::unique_ptr<Rule> make_rule(const RuleSpec& spec) {
   check_range("momentum", spec.momentum, 0.0, 1.0, false);
   check_range("dampening", spec.dampening, 0.0, 1.0, true);
   check_range("weight_decay", spec.weight_decay, 0.0, 1.0, spec.kind != RuleKind::kSign);
-  check(spec.eps >= 0.0 && std::isfinite(spec.eps), "rule: eps = ", spec.eps,
-        " must be finite and at least 0");
+  check(static_cast<float>(spec.eps) > 0.0f && std::isfinite(spec.eps), "rule: eps = ", spec.eps,
+        " must be positive and finite; it keeps 0 / 0 away, 1e-8 by default");
   check(!spec.nesterov || (spec.momentum > 0.0 && spec.dampening == 0.0),
         "rule: nesterov needs momentum > 0 and dampening = 0");
   switch (spec.kind) {

@@ -54,7 +54,7 @@ class Rule {
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
-  // Elements that a run has at most. Runs are cut by cut_runs() (optim/runs.h).
+  // Elements that a run has at most. optim/runs.h cuts them.
   virtual std::int64_t run_limit() const { return kBlock; }
   // Decay of moments[0], 0 < momentum() < 1, if direction = gain * moments[0] + (no function of it)
   // and moments[0] is a moving average to which an error can be added; 0 if not. ECO needs it.

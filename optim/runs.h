@@ -5,6 +5,8 @@
 // and the limit alone.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/format.h"
 
 namespace tritgrad {

@@ -120,21 +120,42 @@ TEST_CASE("optim: every rule follows its double reference for 100 steps") {
 }
 
 TEST_CASE("optim: results do not depend on the number of threads") {
-  for (RuleKind rule : kAllRules) {
-    for (FormatKind kind : kWeightFormats) {
-      std::vector<std::vector<std::byte>> results;
-      for (int threads : {1, 2, 3, 7}) {
-        set_thread_count(threads);
-        GroupSpec group;
-        group.rule.kind = rule;
-        group.lr = 0.05;
-        Single single({97, 333}, format(kind), group);
-        for (std::uint32_t t = 0; t < 5; ++t) single.step(numbers(97 * 333, 50 + t));
-        results.push_back(all_bytes(single.w().storage()));
-      }
-      set_thread_count(0);
-      for (const auto& result : results) CHECK(result == results[0]);
+  // 700 x 333 elements are 8 units of work for rules of short runs and for MicroAdam's alike.
+  const Shape shape{700, 333};
+  const auto compare = [&](const GroupSpec& group, const FormatSpec& format_spec) {
+    std::vector<std::vector<std::byte>> weights, states;
+    for (int threads : {1, 2, 3, 7}) {
+      set_thread_count(threads);
+      Single single(shape, format_spec, group);
+      for (std::uint32_t t = 0; t < 3; ++t) single.step(numbers(shape.size(), 50 + t));
+      weights.push_back(all_bytes(single.w().storage()));
+      states.push_back(single.state());
     }
+    set_thread_count(0);
+    for (std::size_t i = 1; i < weights.size(); ++i) {
+      CHECK(weights[i] == weights[0]);
+      CHECK(states[i] == states[0]);
+    }
+  };
+  GroupSpec group;
+  group.lr = 0.05;
+  for (RuleKind rule : kAllRules) {
+    CAPTURE(std::string(rule_name(rule)));
+    group.rule.kind = rule;
+    compare(group, format(FormatKind::kLatent8));
+    compare(group, format(FormatKind::kSplit24));
+  }
+  group.rule.kind = RuleKind::kAdamw;
+  for (FormatKind kind : kWeightFormats) {
+    CAPTURE(std::string(format_name(kind)));
+    compare(group, format(kind));
+  }
+  group.m = format(FormatKind::kInt8);
+  group.v = format(FormatKind::kFactored);
+  group.eco = EcoForm::kLrAware;
+  for (FormatKind kind : {FormatKind::kTrits, FormatKind::kInt4, FormatKind::kFp8}) {
+    CAPTURE(std::string(format_name(kind)));
+    compare(group, format(kind));
   }
 }
 
@@ -229,6 +250,53 @@ TEST_CASE("optim: hyper-parameters outside their ranges are refused by name") {
                        Error);
   CHECK_THROWS_AS(parse_rule("adamx"), Error);
   CHECK_THROWS_AS(parse_schedule("cosin"), Error);
+}
+
+TEST_CASE("optim: a refused step has moved nothing, a skipped one only what is sound") {
+  const auto run = [](NonFinite policy, double max_norm) {
+    GroupSpec group;
+    ParameterStore store;
+    for (const char* name : {"a", "b"}) {
+      store.add({name, Role::kWeight, {8}, {}, {Initial::Kind::kUniform, 1.0f}}, 1);
+    }
+    store.keep_gradients();
+    Optimizer optimizer(
+        store, [&](const ParameterSpec&) { return group; }, 10, 1, policy);
+    store.find("a").grad.fill(0.5f);
+    store.find("b").grad.fill(0.5f);
+    store.find("b").grad.data[3] = std::nanf("");
+    const std::vector<std::byte> a = all_bytes(store.find("a").storage());
+    const std::vector<std::byte> b = all_bytes(store.find("b").storage());
+    std::string message;
+    try {
+      if (max_norm > 0.0) optimizer.clip_grad_norm(max_norm);
+      optimizer.step();
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK(all_bytes(store.find("b").storage()) == b);
+    CHECK(optimizer.skipped_updates() == (policy == NonFinite::kSkip ? 1 : 0));
+    CHECK((message.find("the gradient of 'b' is not finite") != std::string::npos) ==
+          (policy == NonFinite::kRefuse));
+    return all_bytes(store.find("a").storage()) == a;
+  };
+  CHECK(run(NonFinite::kRefuse, 0.0));
+  CHECK(run(NonFinite::kRefuse, 1.0));
+  CHECK_FALSE(run(NonFinite::kSkip, 0.0));  // 'a' moves
+  CHECK(run(NonFinite::kSkip, 1.0));        // no joint norm, no step
+}
+
+TEST_CASE("optim: numbers of steps that no run has made are refused") {
+  GroupSpec group;
+  Single single({4}, {}, group, 100);
+  single.plane<std::int64_t>("w/updates")[0] = -1;
+  CHECK_THROWS_AS(single.optimizer->resume_at(50), Error);
+  single.plane<std::int64_t>("w/updates")[0] = 51;
+  CHECK_THROWS_AS(single.optimizer->resume_at(50), Error);
+  single.plane<std::int64_t>("w/updates")[0] = 50;
+  single.optimizer->resume_at(50);
+  CHECK_THROWS_AS(single.optimizer->resume_at(101), Error);
+  CHECK_THROWS_AS(single.optimizer->resume_at(-1), Error);
 }
 
 TEST_CASE("optim: a gradient that is not finite is refused or skipped, and nothing changes") {

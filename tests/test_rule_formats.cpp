@@ -76,7 +76,7 @@ void train_and_resume(const FormatSpec& spec, const GroupSpec& group, double sha
   for (std::size_t i = 0; i < state.size(); ++i) {
     copy(state[i].bytes, single.optimizer->state()[i].bytes);
   }
-  resumed.optimizer->set_steps_done(kSteps / 2);
+  resumed.optimizer->resume_at(kSteps / 2);
 
   for (int t = kSteps / 2; t < kSteps; ++t) {
     single.step(gradient(single));

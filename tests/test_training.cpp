@@ -165,7 +165,7 @@ TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is n
   const auto step_with = [&](bool remember) {
     load_planes(options.save, parameter_planes(model->parameters()));
     Optimizer optimizer = make_optimizer(*model, recipe, 4 * 8, 1);
-    optimizer.set_steps_done(16);
+    optimizer.resume_at(16);
     for (const StatePlane& plane : optimizer.state()) {
       const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
       if (remember) load_planes(options.save, {{plane.name, plane.dtype, {count}, plane.bytes}});

@@ -116,7 +116,9 @@ void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   add_data_options(*command, options->common);
   add_training_options(*command, options->common);
-  command->add_option("--recipes", options->recipes, "names or files, separated by commas; all = every built-in one")
+  command
+      ->add_option("--recipes", options->recipes,
+                   "names or files, separated by commas; all = every built-in one")
       ->delimiter(',')
       ->take_all()
       ->capture_default_str();

@@ -90,6 +90,13 @@ std::string explain(const ModelFootprint& f, const ModelFootprint* live) {
     text += fmt::format(
         "gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
         f.per_parameter(f.total.gradients), f.per_parameter(f.total.total() - f.total.gradients));
+    if (f.transient_gradient > 0) {
+      text += fmt::format(
+          "they are made in fp32 before they are kept in {}; at most {} of that exist at one time "
+          "({:.4f} B/param, not in the table).\n",
+          format_name(f.gradient_format), human_bytes(static_cast<double>(f.transient_gradient)),
+          f.per_parameter(f.transient_gradient));
+    }
   } else {
     text += fmt::format(
         "gradients: released, each is used as soon as it is complete; at most {} exist at one "
@@ -117,6 +124,7 @@ std::string to_json(const std::string& model, const Recipe& recipe, const ModelF
   json["recipe"] = recipe.name;
   json["parameters"] = f.parameters;
   json["gradient_policy"] = f.gradients == GradientPolicy::kKept ? "kept" : "released";
+  json["gradient_format"] = format_name(f.gradient_format);
   json["transient_gradient_bytes"] = f.transient_gradient;
   json["forecast_bytes"] = to_json(f.total);
   if (live != nullptr) json["live_bytes"] = to_json(live->total);

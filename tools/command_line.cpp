@@ -187,7 +187,8 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
       ->check(CLI::Range(1, 1000000));
   command
       .add_option("--micro-batches", train.micro_batches,
-                  "parts of each batch whose gradients are added up, to save memory [1]")
+                  "parts of each batch whose gradients are added up, to save activations; batch "
+                  "norm then sees the parts [1]")
       ->check(CLI::Range(1, 1000000));
   command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
   command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")

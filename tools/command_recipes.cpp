@@ -58,7 +58,10 @@ void add_recipes_command(CLI::App& app) {
   command->footer(
       "Examples:\n  tritgrad recipes\n  tritgrad recipes show votes > my.toml\n"
       "  tritgrad train --recipe my.toml");
-  show->callback([name, overrides] { fmt::print("{}\n", load_recipe(*name, *overrides).toml); });
+  show->callback([name, overrides] {
+    const std::string written = overrides->empty() ? builtin_recipe_text(*name) : "";
+    fmt::print("{}", written.empty() ? load_recipe(*name, *overrides).toml + "\n" : written);
+  });
   command->callback([show] {
     if (!show->parsed()) list_recipes();
   });

@@ -27,7 +27,7 @@ void print_summary(const RunResult& r) {
                r.flips_per_step);
   }
   if (r.movable_fraction && *r.movable_fraction < 1.0) {
-    fmt::print("  movable        {:.1f} % of the weights, at most, in any epoch\n",
+    fmt::print("  movable        {:.1f} % of the weights; rounding lost the rest of the updates\n",
                100.0 * *r.movable_fraction);
   }
   if (r.skipped_updates > 0) {

@@ -1,7 +1,6 @@
 // Tells when a run cannot train: updates that rounding to nearest loses.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -9,20 +8,22 @@
 
 namespace tritgrad {
 
-// Watches the weights (not scales, biases and norms) of one run, epoch by epoch.
+// Watches the weights of one run, epoch by epoch. A resumed run is not judged: what its first part
+// moved is not known any more.
 class StallWatch {
  public:
-  // Looks at the updates since the last call. Returns a warning, once for a run, if a quarter of
-  // its steps are done and none of them could move more than a hundredth of some matrix.
-  std::string look(Optimizer& optimizer);
+  explicit StallWatch(bool resumed) : resumed_(resumed) {}
 
-  // The largest share of all weights that the updates of one epoch could move, since this process
-  // began; absent until updates were watched.
-  std::optional<double> movable() const { return movable_; }
+  // Returns a warning, once for a run, if a quarter of its steps are done and no watched update was
+  // large enough to move any element of some matrix.
+  std::string look(const Optimizer& optimizer);
+
+  // Share of the weights that some watched update was large enough to move; 1 where chance, a
+  // residual or ECO carries all updates.
+  std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
 
  private:
-  std::optional<double> movable_;
-  std::map<std::string, double> best_;  // movable share by matrix
+  bool resumed_;
   bool warned_ = false;
 };
 

@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 void check_loss(double loss, std::int64_t step) {
-  check(std::isfinite(loss), "the loss is ", loss, " at step ", step,
+  check(std::isfinite(loss), "the loss is ", std::abs(loss), " at step ", step,
         "; nothing more was saved; lower the learning rate (--lr) and check the data");
 }
 
@@ -34,6 +34,7 @@ void check_loss(double loss, std::int64_t step) {
 struct StepSums {
   double loss = 0.0;  // mean over the batch
   std::int64_t correct = 0;
+  std::int64_t rows = 0;  // 0: the step was skipped
 };
 
 StepSums train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
@@ -43,6 +44,7 @@ StepSums train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe
       std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches));
   const bool released = recipe.gradients == GradientPolicy::kReleased;
   StepSums sums;
+  sums.rows = rows;
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::int64_t begin = part * rows / parts;
     const std::int64_t n = (part + 1) * rows / parts - begin;
@@ -54,6 +56,11 @@ StepSums train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe
                                      {.training = true, .key = key});
     const Var loss = softmax_cross_entropy(tape, logits, labels);
     const double loss_value = static_cast<double>(loss.value.data[0]);
+    if (!std::isfinite(loss_value) && recipe.non_finite == NonFinite::kSkip) {
+      tape.reset();
+      optimizer.skip_step();
+      return {};
+    }
     check_loss(loss_value, optimizer.steps_done() + 1);
     const double share = static_cast<double>(n) / static_cast<double>(rows);
     sums.loss += loss_value * share;
@@ -80,6 +87,9 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
   const Recipe recipe = options.resume.empty() ? load_recipe(options.recipe, options.overrides)
                                                : saved_model(options.resume).recipe;
+  check(options.micro_batches <= std::max<std::int64_t>(1, options.batch / 2), "--micro-batches ",
+        options.micro_batches, ": a batch of ", options.batch, " rows has at most ",
+        options.batch / 2, " parts of two rows");
   check(
       options.micro_batches <= 1 || recipe.gradients == GradientPolicy::kKept, "--micro-batches ",
       options.micro_batches, ": recipe '", recipe.name,
@@ -97,28 +107,32 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
   TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe);
   if (!options.resume.empty()) state.load(options.resume);
+  check(options.stop_after == 0 || options.stop_after > optimizer.steps_done(), "--stop-after ",
+        options.stop_after, ": the checkpoint '", options.resume, "' has ", optimizer.steps_done(),
+        " steps already; leave the option out or name a later step");
 
   ledger::reset_peak();
   Tape tape;
   RunLog log(options.log, options.seed, state.curve());
   ProgressLine progress(stderr, options.quiet, options.epochs, total_steps, optimizer.steps_done());
   RunResult result = describe_run(dataset, options, recipe, *model);
-  StallWatch stall;
+  StallWatch stall(!options.resume.empty());
   std::int64_t examples = 0;
 
   while (optimizer.steps_done() < total_steps) {
     const Batch batch = loader.next();
     EpochSums& sums = state.sums();
     const StepSums step = train_step(*model, optimizer, tape, recipe, batch, options);
-    sums.loss += step.loss * static_cast<double>(batch.labels.size());
+    sums.loss += step.loss * static_cast<double>(step.rows);
     sums.correct += step.correct;
-    sums.rows += static_cast<std::int64_t>(batch.labels.size());
+    sums.rows += step.rows;
     sums.flips += optimizer.take_flips().flips;
     examples += static_cast<std::int64_t>(batch.labels.size());
 
     const std::int64_t done = optimizer.steps_done();
     progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
-                    sums.loss / static_cast<double>(sums.rows), examples);
+                    sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.rows)),
+                    examples);
     if (done % steps_per_epoch == 0) {
       state.end_epoch(evaluate(*model, dataset, split.val, standardizer));
       log.write(state.curve().back());
@@ -139,7 +153,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   result.seconds = seconds_since(start);
   result.test_accuracy = evaluate(*model, dataset, split.test, standardizer);
   state.describe(result);
-  result.movable_fraction = stall.movable();
+  result.movable_fraction = stall.movable(optimizer, model->parameters());
   result.skipped_updates = optimizer.skipped_updates();
   return result;
 }

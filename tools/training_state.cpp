@@ -105,7 +105,7 @@ TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
       inverse_stds_(standardizer.inverse_stds()) {}
 
 void TrainingState::end_epoch(std::optional<double> val_accuracy) {
-  const double rows = static_cast<double>(sums_.rows);
+  const double rows = static_cast<double>(std::max<std::int64_t>(1, sums_.rows));
   curve_.push_back({static_cast<double>(curve_.size() + 1), sums_.loss / rows,
                     static_cast<double>(sums_.correct) / rows, val_accuracy});
   total_flips_ += sums_.flips;
@@ -184,7 +184,7 @@ void TrainingState::load(const std::string& path) {
   for (const Json& point : field<Json>(run, path, "curve")) curve.push_back(point_from(point));
 
   load_checkpoint(path, planes());
-  optimizer_->set_steps_done(field<std::int64_t>(run, path, "step"));
+  optimizer_->resume_at(field<std::int64_t>(run, path, "step"));
   loader_->seek({cursor[0], cursor[1]});
   sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
            static_cast<std::int64_t>(sums[3])};

@@ -8,7 +8,8 @@
 // the one under way, which counts from refresh() on.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 #include "engine/format.h"
 

@@ -5,7 +5,8 @@
 // counts from refresh() on. Nothing to descend: it is no format of weights.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 #include "engine/format.h"
 

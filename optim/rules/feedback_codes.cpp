@@ -108,7 +108,6 @@ void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, st
                      int bits, const FeedbackBounds& bounds, float guard,
                      const std::uint16_t* noise) {
   const Grid grid(bounds, bits, guard);
-  const int top = (1 << bits) - 1;
   for (std::int64_t begin = 0; begin < n; begin += kPiece) {
     const std::int64_t size = std::min(kPiece, n - begin);
     std::array<int, kPiece> levels;
@@ -116,8 +115,9 @@ void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, st
       const float r =
           noise == nullptr ? 0.5f : (static_cast<float>(noise[begin + i]) + 0.5f) * 0x1p-16f;
       // x is not below `low`, so cutting the fraction off rounds down.
-      const int level = static_cast<int>((x[begin + i] - grid.low) * grid.inverse + r);
-      levels[static_cast<std::size_t>(i)] = level < top ? level : top;
+      const float level = (x[begin + i] - grid.low) * grid.inverse + r;
+      levels[static_cast<std::size_t>(i)] =
+          static_cast<int>(level < grid.levels ? level : grid.levels);
     }
     pack(codes, first + begin, levels.data(), size, bits);
   }

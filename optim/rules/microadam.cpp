@@ -55,7 +55,9 @@ void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* o
 }  // namespace
 
 std::int64_t Microadam::kept_of(std::int64_t n) const {
-  const auto k = static_cast<std::int64_t>(std::ceil(spec_.density * static_cast<double>(n)));
+  // 0.07 * 100 is a little more than 7, and means 7.
+  const double wanted = spec_.density * static_cast<double>(n) * (1.0 - 1e-12);
+  const auto k = static_cast<std::int64_t>(std::ceil(wanted));
   return std::clamp<std::int64_t>(k, 1, n);
 }
 
@@ -200,6 +202,11 @@ void Microadam::direct(const RuleBlock& b) const {
   std::array<float, kRun> a;
   std::copy_n(b.grad, b.n, a.data());
   if (spec_.feedback_bits > 0) add_feedback(place, a.data(), b.n);
+  // Gradients are finite, but sums may not be, nor what a damaged file says of the feedback.
+  constexpr float kLimit = 0x1p126f;
+  for (float& x : std::span(a).first(static_cast<std::size_t>(b.n))) {
+    x = x > -kLimit ? (x < kLimit ? x : kLimit) : (x <= -kLimit ? -kLimit : 0.0f);
+  }
   remember(place, a.data(), b.n);
   if (spec_.feedback_bits > 0) store_feedback(place, a.data(), b.n, run);
 

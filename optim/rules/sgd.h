@@ -21,7 +21,8 @@ namespace tritgrad {
 class Sgd : public Rule {
  public:
   explicit Sgd(const RuleSpec& spec)
-      : momentum_(static_cast<float>(spec.momentum)),
+      : exact_momentum_(spec.momentum),
+        momentum_(static_cast<float>(spec.momentum)),
         fresh_(static_cast<float>(1.0 - spec.dampening)),
         nesterov_(spec.nesterov),
         coupled_(spec.kind == RuleKind::kSgd),
@@ -33,7 +34,7 @@ class Sgd : public Rule {
   WeightReading weight_reading() const override {
     return weight_decay_ > 0.0f ? WeightReading::kMaster : WeightReading::kNone;
   }
-  double momentum() const override { return static_cast<double>(momentum_); }
+  double momentum() const override { return exact_momentum_; }
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
@@ -55,6 +56,7 @@ class Sgd : public Rule {
   }
 
  private:
+  double exact_momentum_;
   float momentum_;
   float fresh_;
   bool nesterov_;
