@@ -160,6 +160,48 @@ TEST_CASE("eco: the engine follows the single-term recursion") {
   }
 }
 
+TEST_CASE("eco: gains of Nesterov's look-ahead and of Adam carry the error in their own units") {
+  const std::int64_t n = 30;
+  constexpr int kSteps = 60;
+  constexpr double kLr = 0.05;
+  for (bool adam : {false, true}) {
+    GroupSpec group = eco_group(EcoForm::kLrAware, kLr);
+    group.rule.kind = adam ? RuleKind::kAdamw : RuleKind::kSgd;
+    group.rule.dampening = 0.0;
+    group.rule.nesterov = !adam;
+    Single single({n}, format(FormatKind::kTrits, Rounding::kNearest), group, kSteps);
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<double> w = decoded(single.w().storage()), m(size, 0.0), v(size, 0.0);
+    for (int t = 1; t <= kSteps; ++t) {
+      const std::vector<float> grad = numbers(n, static_cast<std::uint32_t>(200 + t));
+      const double c = 1 - std::pow(kBeta, t), c_next = 1 - std::pow(kBeta, t + 1);
+      for (std::size_t i = 0; i < size; ++i) {
+        const double g = static_cast<double>(grad[i]);
+        m[i] = kBeta * m[i] + (adam ? 1 - kBeta : 1.0) * g;
+        v[i] = 0.999 * v[i] + 0.001 * g * g;
+        const double d = std::sqrt(v[i] / (1 - std::pow(0.999, t))) + 1e-8;
+        const double direction = adam ? m[i] / c / d : g + kBeta * m[i];
+        const double exact = std::clamp(w[i] - kLr * direction, -1.5, 1.5);
+        w[i] = std::clamp(std::rint(exact), -1.0, 1.0);
+        const double error = exact - w[i];
+        // Adam: c D / lr, the second with the next step's c; Nesterov: 1 / (lr beta).
+        const double carried = t == 1 ? 0.0 : (adam ? c * d : 1 / kBeta) / kLr;
+        const double given = (adam ? c_next * d : 1 / kBeta) / (kBeta * kLr);
+        m[i] += (carried - given) * error;
+      }
+      single.step(grad);
+    }
+    CAPTURE(adam);
+    CHECK(decoded(single.w().storage()) == w);
+    const std::span<float> stored = single.plane<float>("w/m/value");
+    // |m| <= |error| / (lr beta^2) + |g| <= 13; 10 of the damped steps count, with about 12
+    // roundings each.
+    for (std::size_t i = 0; i < size; ++i) {
+      CHECK(std::abs(static_cast<double>(stored[i]) - m[i]) <= 10 * 12 * 13 * 0x1p-24);
+    }
+  }
+}
+
 TEST_CASE("eco: where rounding to nearest never moves, the carried error does") {
   for (EcoForm form : {EcoForm::kOff, EcoForm::kPublished}) {
     for (RuleKind rule : {RuleKind::kSgd, RuleKind::kAdamw}) {
@@ -170,7 +212,7 @@ TEST_CASE("eco: where rounding to nearest never moves, the carried error does") 
       Single single({2, 30}, format(FormatKind::kTrits, Rounding::kNearest), group, 10000);
       const std::vector<std::byte> before = all_bytes(single.w().storage());
       // A constant pull of every weight to +1; half a trit is reached after 500 steps of a master,
-      // and after 1 / (1 - beta) as many with one error (section on hysteresis in HACKING.md).
+      // and after 1 / (1 - beta) as many with one error (HACKING.md, The idea).
       for (int t = 0; t < 4000; ++t) {
         std::vector<float> grad;
         for (double w : decoded(single.w().storage())) {
@@ -199,6 +241,7 @@ TEST_CASE("eco: a rate of zero does nothing at all, also when it rises from zero
   // From lr = 0: the next step is the first one.
   const std::unique_ptr<Rule> rule = make_rule(group.rule);
   CHECK(eco_step(EcoForm::kLrAware, *rule, 0.0, 0.0, 0.1, 1).skip);
+  CHECK(eco_step(EcoForm::kPublished, *rule, 0.0, 1e-300, 0.1, 3).skip);
   // To lr = 0: nothing follows, so the published form serves, and nothing is infinite.
   for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
     const EcoStep last = eco_step(form, *rule, 0.0, 0.1, 0.0, 7);

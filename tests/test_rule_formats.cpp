@@ -2,9 +2,9 @@
 //
 // The toy is a quadratic with a target on the ternary grid, so that all formats can hold the
 // minimum: loss = mean (w - target)^2, gradient w - target (of the value).
-#include <map>
-
+#include "engine/checkpoint.h"
 #include "tests/single.h"
+#include "tests/support_files.h"
 
 namespace tritgrad::test {
 namespace {
@@ -54,7 +54,17 @@ double loss(Single& single) {
   return sum / static_cast<double>(kShape.size());
 }
 
-// Trains; half-way, everything is copied into fresh objects, and both go on with the same bits.
+std::vector<NamedPlane> planes_of(Single& single) {
+  std::vector<NamedPlane> planes = parameter_planes(single.store);
+  for (const StatePlane& plane : single.optimizer->state()) {
+    const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
+    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
+  }
+  return planes;
+}
+
+// Trains; half-way, everything is saved and loaded into fresh objects, and both go on with the same
+// bits.
 void train_and_resume(const FormatSpec& spec, const GroupSpec& group, double share) {
   const std::int64_t before = ledger::live(Category::kMoments);
   Single single(kShape, spec, group, kSteps);
@@ -63,19 +73,11 @@ void train_and_resume(const FormatSpec& spec, const GroupSpec& group, double sha
   const double start = loss(single);
   for (int t = 0; t < kSteps / 2; ++t) single.step(gradient(single));
 
+  const TempDir folder;
+  const std::string path = (folder / "half.safetensors").string();
+  save_checkpoint(path, {}, planes_of(single));
   Single resumed(kShape, spec, group, kSteps);
-  const auto copy = [](std::span<std::byte> to, std::span<const std::byte> from) {
-    REQUIRE(to.size() == from.size());
-    std::copy(from.begin(), from.end(), to.begin());
-  };
-  const std::vector<Plane> planes = resumed.w().storage().planes();
-  for (std::size_t i = 0; i < planes.size(); ++i) {
-    copy(planes[i].bytes, single.w().storage().planes()[i].bytes);
-  }
-  const std::vector<StatePlane> state = resumed.optimizer->state();
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    copy(state[i].bytes, single.optimizer->state()[i].bytes);
-  }
+  load_checkpoint(path, planes_of(resumed));
   resumed.optimizer->resume_at(kSteps / 2);
 
   for (int t = kSteps / 2; t < kSteps; ++t) {

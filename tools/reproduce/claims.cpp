@@ -247,7 +247,7 @@ std::string study_headline(const StudyResults& results) {
         data_title(data), loss(Form::kAdam), loss(Form::kCorrected), loss(Form::kPublished),
         loss(Form::kStudy));
   }
-  text += repeating_forms(results) + " ";
+  if (results.options.epochs >= kEpochsToJudge) text += repeating_forms(results) + " ";
   if (results.costs.size() >= 2) {
     const CostPoint& adam = results.costs[results.costs.size() - 2];
     const CostPoint& micro = results.costs.back();

@@ -9,6 +9,10 @@
 
 namespace tritgrad {
 
+// In shorter runs tremor and periods are not told from the fall of the loss: ten of the longest
+// periods (ten epochs of Breast Cancer) on each side of a smoothing window.
+inline constexpr int kEpochsToJudge = 200;
+
 // A number of each seed, with what stands for it in a sentence.
 struct Sample {
   std::string name;
