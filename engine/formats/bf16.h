@@ -8,9 +8,8 @@
 
 #include <array>
 
+#include "engine/descend.h"
 #include "engine/float_gap.h"
-#include "engine/format.h"
-#include "engine/kernel_table.h"
 
 namespace tritgrad {
 
@@ -51,10 +50,7 @@ class Bf16 {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<float, kBlock> master;
-    decode_master(block, master.data());
-    kernels().descend(master.data(), direction, descent.lr, block.n);
-    encode(block, master.data(), descent.key);
+    descend_master(*this, block, direction, descent);
     return {};
   }
 

@@ -23,8 +23,7 @@
 #include <array>
 #include <type_traits>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/descend.h"
 
 namespace tritgrad {
 
@@ -82,10 +81,7 @@ class Companded {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<float, kBlock> master;
-    decode_master(block, master.data());
-    kernels().descend(master.data(), direction, descent.lr, block.n);
-    encode(block, master.data(), descent.key);
+    descend_master(*this, block, direction, descent);
     return {};
   }
 

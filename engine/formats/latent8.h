@@ -9,8 +9,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/descend.h"
 
 namespace tritgrad {
 
@@ -60,15 +59,8 @@ class Latent8 {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<std::int16_t, kBlock> levels;
-    std::array<std::uint16_t, kBlock> noise;
-    const bool stochastic = rounding_ == Rounding::kStochastic;
-    if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols_));
-    }
-    const float levels_per_unit = static_cast<float>(static_cast<double>(descent.lr) * kLevels);
-    kernels().quantize_levels(levels.data(), direction, levels_per_unit, kLevels,
-                              stochastic ? noise.data() : nullptr, block.n);
+    const Levels levels =
+        quantize_update(block, cols_, direction, descent, kLevels, kLevels, rounding_);
     return kernels().accumulate_latent(at(block), levels.data(), kThreshold, hysteresis_, block.n);
   }
 

@@ -14,6 +14,7 @@
 
 #include <array>
 
+#include "engine/descend.h"
 #include "engine/format.h"
 #include "engine/formats/packed_codes.h"
 #include "engine/kernel_table.h"
@@ -80,15 +81,8 @@ class LatentPacked {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<std::int16_t, kBlock> levels;
-    std::array<std::uint16_t, kBlock> noise;
-    const bool stochastic = rounding_ == Rounding::kStochastic;
-    if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols_));
-    }
-    const float levels_per_unit = static_cast<float>(static_cast<double>(descent.lr) * kLevels);
-    kernels().quantize_levels(levels.data(), direction, levels_per_unit, kLevels,
-                              stochastic ? noise.data() : nullptr, block.n);
+    const Levels levels =
+        quantize_update(block, cols_, direction, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());
     const FlipCounts counts =

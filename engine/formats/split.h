@@ -22,8 +22,7 @@
 #include <array>
 #include <type_traits>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/descend.h"
 
 namespace tritgrad {
 
@@ -89,10 +88,7 @@ class SplitNumber {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<float, kBlock> master;
-    decode_master(block, master.data());
-    kernels().descend(master.data(), direction, descent.lr, block.n);
-    encode(block, master.data(), descent.key);
+    descend_master(*this, block, direction, descent);
     return {};
   }
 

@@ -18,8 +18,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/descend.h"
 
 namespace tritgrad {
 
@@ -97,17 +96,7 @@ class Ternary {
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);
     const int k = policy.levels_per_trit();
-    const float levels_per_unit =
-        static_cast<float>(static_cast<double>(descent.lr) * static_cast<double>(k));
-
-    std::array<std::int16_t, kBlock> levels;
-    std::array<std::uint16_t, kBlock> noise;
-    const bool stochastic = rounding_ == Rounding::kStochastic;
-    if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols_));
-    }
-    kernels().quantize_levels(levels.data(), direction, levels_per_unit, k,
-                              stochastic ? noise.data() : nullptr, block.n);
+    const Levels levels = quantize_update(block, cols_, direction, descent, k, k, rounding_);
 
     std::array<std::int8_t, kBlock> trits;
     kernels().decode_trits(trits.data(), packed(block), block.n);
