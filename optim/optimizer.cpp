@@ -1,7 +1,6 @@
 #include "optim/optimizer.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -366,54 +365,6 @@ void Optimizer::advance() {
 }
 
 FlipCounts Optimizer::take_flips() { return std::exchange(flips_, {}); }
-
-std::vector<Reach> Optimizer::reach() const {
-  std::vector<Reach> reaches;
-  for (const State& state : states_) {
-    if (state.moved.size() == 0) continue;
-    std::int64_t movable = 0;
-    for (std::byte bits : state.moved.bytes()) {
-      movable += std::popcount(std::to_integer<unsigned>(bits));
-    }
-    const double size = static_cast<double>(state.parameter->shape().size());
-    reaches.push_back({state.parameter, state.peak, static_cast<double>(movable) / size});
-  }
-  return reaches;
-}
-
-void Optimizer::resume_at(std::int64_t steps) {
-  check(steps >= 0 && steps <= total_steps_, "Optimizer: ", steps, " steps done is outside 0..",
-        total_steps_, ", the steps of this run");
-  for (const State& state : states_) {
-    if (state.updates.size() == 0) continue;
-    const std::int64_t updates = *state.updates.as<std::int64_t>();
-    check(updates >= 0 && updates <= steps, "Optimizer: parameter '", state.parameter->name(),
-          "' claims ", updates, " updates in ", steps, " steps; the state is damaged");
-  }
-  steps_done_ = steps;
-}
-
-std::vector<StatePlane> Optimizer::state() {
-  std::vector<StatePlane> planes;
-  for (State& state : states_) {
-    const std::string prefix = state.parameter->name() + "/";
-    for (std::size_t i = 0; i < state.moments.size(); ++i) {
-      for (const Plane& plane : state.moments[i].planes()) {
-        planes.push_back({prefix + state.moment_specs[i].name + "/" + plane.spec.name,
-                          plane.spec.dtype, plane.bytes});
-      }
-    }
-    for (std::size_t i = 0; i < state.planes.size(); ++i) {
-      const PlaneSpec& spec = state.plane_specs[i];
-      planes.push_back({prefix + std::string(rule_name(state.group.rule.kind)) + "/" + spec.name,
-                        spec.dtype, state.planes[i].bytes()});
-    }
-    if (state.updates.size() > 0) {
-      planes.push_back({prefix + "updates", Dtype::kI64, state.updates.bytes()});
-    }
-  }
-  return planes;
-}
 
 std::int64_t Optimizer::state_bytes(const ParameterSpec& spec, const GroupSpec& group) {
   const std::unique_ptr<Rule> rule = make_rule(group.rule);

@@ -161,7 +161,8 @@ TEST_CASE(
 
 std::vector<int> plane_bytes(const Storage& storage, std::size_t plane = 0) {
   std::vector<int> bytes;
-  for (std::byte b : storage.planes()[plane].bytes) bytes.push_back(static_cast<int>(b));
+  const auto stored = storage.planes()[plane].bytes;
+  for (std::byte b : stored) bytes.push_back(static_cast<int>(b));
   return bytes;
 }
 
