@@ -75,12 +75,12 @@ struct KernelTable {
                         std::int64_t n);
 
   // Split numbers: `value` is the nearest bf16 number (ties to even) of the master, `correction`
-  // the rest, in 127ths (split8) or 32767ths (split16) of half a unit in the last place of `value`:
-  // master = value + correction / N * half unit, rounded once to fp32. Corrections are rounded to
-  // nearest, or by 16 bits of noise: up if and only if fraction + noise / 65536 >= 1. Whatever
-  // decode gives, encode turns into the same bytes, noise or not. Magnitudes above the largest bf16
-  // number and half a unit saturate; infinities and NaN (quiet) have correction 0, and decode reads
-  // them without it.
+  // the rest, in 127ths (split8) or 32767ths (split16) of half the way to the next bf16 number on
+  // its side: master = value + correction / N * half the way, rounded once to fp32. Corrections are
+  // rounded to nearest, or by 16 bits of noise: up if and only if fraction + noise / 65536 >= 1.
+  // Whatever decode gives, encode turns into the same bytes, noise or not. Magnitudes half-way or
+  // more above the largest bf16 number saturate; infinities and NaN (quiet) have correction 0, and
+  // decode reads them without it.
   void (*encode_split8)(std::uint16_t* value, std::int8_t* correction, const float* in,
                         const std::uint16_t* noise, std::int64_t n);
   void (*decode_split8)(float* out, const std::uint16_t* value, const std::int8_t* correction,
@@ -93,11 +93,12 @@ struct KernelTable {
   // Companded numbers: groups of kCompandedGroup (the last one may be shorter) under a bf16 scale.
   // companded: signed codes -127..127, x = scale * z / (2 - |z|) with z = code / 127. root: codes
   // 0..255, x = scale * (code / 255)^2. The scale is the group's largest magnitude rounded to bf16,
-  // to nearest or by noise (one number per group); codes are rounded to the nearest of the two
-  // decoded neighbours or by noise (one per element; both or neither may be null), up if and only
-  // if fraction >= (noise + 0.5) / 65536. Whatever decode gives, encode turns into the same bytes,
-  // noise or not. root: a positive number never has code 0. A group that holds an infinity, a NaN
-  // or, with root, a negative number becomes NaN as a whole (scale 0x7FC0, codes 0).
+  // to nearest or by noise (one number per group); codes are rounded to the nearest integer (ties
+  // to even) or by noise (one per element; both or neither may be null): with fraction the position
+  // between the decoded neighbours, up if and only if fraction >= (noise + 0.5) / 65536. Whatever
+  // decode gives, encode turns into the same bytes, noise or not. root: a positive number never has
+  // code 0. A group that holds an infinity, a NaN or, with root, a negative number becomes NaN as a
+  // whole (scale 0x7FC0, codes 0).
   void (*encode_companded)(std::int8_t* codes, std::uint16_t* scales, const float* in,
                            const std::uint16_t* noise, const std::uint16_t* scale_noise,
                            std::int64_t n);

@@ -98,8 +98,10 @@ struct Optimizer::Run {
 };
 
 struct Optimizer::RunScratch {
-  std::array<float, kMaxRun> grad, weight, direction, gain;
-  std::array<std::array<float, kMaxRun>, kMaxMoments> moments;
+  // A power of two between them would make loads from one wait for stores to the others.
+  using Numbers = std::array<float, kMaxRun + 5 * kAlignment / sizeof(float)>;
+  alignas(kAlignment) Numbers grad, weight, direction, gain;
+  alignas(kAlignment) std::array<Numbers, kMaxMoments> moments;
 };
 
 Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_t total_steps,

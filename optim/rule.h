@@ -19,6 +19,10 @@ namespace tritgrad {
 
 inline constexpr int kMaxMoments = 2;
 
+// Elements of a run: enough that what surrounds the arithmetic does not show, few enough that all
+// that a rule reads and writes stays in the first-level cache.
+inline constexpr std::int64_t kRun = 4 * kBlock;
+
 // One run of neighbouring elements (row-major) of a parameter. Everything has n elements.
 struct RuleBlock {
   std::int64_t first;  // index of the first element in the parameter
@@ -54,8 +58,8 @@ class Rule {
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
-  // Elements that a run has at most. optim/runs.h cuts them.
-  virtual std::int64_t run_limit() const { return kBlock; }
+  // Elements that a run has at most, kRun or more. optim/runs.h cuts them.
+  virtual std::int64_t run_limit() const { return kRun; }
   // Decay of moments[0], 0 < momentum() < 1, if direction = gain * moments[0] + (no function of it)
   // and moments[0] is a moving average to which an error can be added; 0 if not. ECO needs it.
   virtual double momentum() const { return 0.0; }

@@ -63,11 +63,10 @@ void check_zones(Storage& storage) {
 }
 
 constexpr FormatKind kFormats[] = {
-    FormatKind::kFp32,    FormatKind::kBf16,          FormatKind::kTernary,
-    FormatKind::kLatent8, FormatKind::kTernaryMaster, FormatKind::kScale16,
-    FormatKind::kTrits,   FormatKind::kLatent6,       FormatKind::kLatent5,
-    FormatKind::kLatent4, FormatKind::kInt8,          FormatKind::kInt4,
-    FormatKind::kFp8};
+    FormatKind::kFp32,          FormatKind::kBf16,    FormatKind::kTernary, FormatKind::kLatent8,
+    FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kTrits,   FormatKind::kLatent6,
+    FormatKind::kLatent5,       FormatKind::kLatent4, FormatKind::kInt8,    FormatKind::kInt4,
+    FormatKind::kFp8,           FormatKind::kSplit24};
 
 }  // namespace
 

@@ -23,18 +23,21 @@ std::uint32_t nearest_bf16(float x) {
   return (bits_of(x) + 0x7FFFu + (bits_of(x) >> 16 & 1u)) >> 16;
 }
 
-// Half a unit in the last place of a bf16 number.
-double half_unit(std::uint32_t bits) {
+// Half the distance from a bf16 number to its neighbour, outwards or towards zero.
+double half_way(std::uint32_t bits, bool outwards) {
   const int exponent = static_cast<int>(bits >> 7 & 0xFFu);
-  return std::ldexp(1.0, std::max(exponent, 1) - 127 - 8);
+  const bool is_finer_below = exponent > 1 && (bits & 0x7Fu) == 0;
+  const double half = std::ldexp(1.0, std::max(exponent, 1) - 127 - 8);
+  return !outwards && is_finer_below ? half / 2.0 : half;
 }
 
-// The definition. In double, code / N * half unit and the sum err by 2^-52 of a half unit or less;
-// the exact sum lies at least 1 / (2 N) of 2^-16 half units away from where fp32 would round the
-// other way, so the one rounding to fp32 is right.
+// The definition. In double, code / N * half the way and the sum err by 2^-52 of it or less; the
+// exact sum lies at least 1 / (2 N) of 2^-15 of it away from where fp32 would round the other way,
+// so the one rounding to fp32 is right.
 float definition(std::uint32_t value, int code, int codes) {
+  const bool outwards = (code < 0) == (value > 0x7FFFu);
   return static_cast<float>(double{bf16_number(value)} +
-                            static_cast<double>(code) / codes * half_unit(value));
+                            static_cast<double>(code) / codes * half_way(value, outwards));
 }
 
 struct Encoded {
@@ -154,13 +157,9 @@ TEST_CASE("split: invariants hold for every mantissa of the binades where someth
     // Only half a step of the correction, 32768 / 254 fp32 units, around each of 128 ties.
     CHECK(tally.moved_value <= 128 * 129);
     const bool is_subnormal = exponent == 0;
-    // The top of a binade lies below a power of two, whose half units are twice as large: there,
-    // one code of split32 stands for one fp32 unit or two, and about half of the 63 numbers that
-    // split24 knows exactly have none.
-    const bool has_coarse_top = exponent == 1 || exponent == 127;
-    CHECK(tally.exact8_not_16 <= (has_coarse_top ? 32 : 0));
-    CHECK(tally.worse16 <= (has_coarse_top ? 32 : 0));
-    CHECK(tally.not_better16 <= (has_coarse_top ? 64 : 0));
+    CHECK(tally.exact8_not_16 == 0);
+    CHECK(tally.worse16 == 0);
+    CHECK(tally.not_better16 == 0);
     // Steps of split24 are 258 of the smallest units, so below 127 half steps, 16383 units, every
     // other number errs by 1/127 or more. split32 errs by one unit, 16384 from zero.
     CHECK(tally.loose8 <= (is_subnormal ? 8192 : 0));
@@ -171,23 +170,18 @@ TEST_CASE("split: invariants hold for every mantissa of the binades where someth
       CHECK(tally.worst8 <= 0x1p-9 / kN8 + 0x1p-24);
       CHECK(tally.worst16 <= 0x1p-9 / kN16 + 0x1p-24);
     }
-    // split24 is exact on the numbers that are decoded from something: for a power of two and
-    // zero the codes 0..127, for the other 127 values all 254 codes that no neighbour shares, and
-    // what belongs to the power of two above: half its 127 codes below it (all 126 of them where
-    // units stay the same; in the highest binade, none), in exchange for the tie between them.
-    const std::int64_t own = 128 + 127 * 254;
-    CHECK(tally.exact8 == own + (is_subnormal ? 126 : has_coarse_top ? 63 - 1 : -1));
-    // split32 is exact but for distances of 16384 from a value (N is one short of 32768), two per
-    // value and one for the power of two; and for half of the 2^15 distances that lie below the
-    // coarse power of two, with the tie.
-    const std::int64_t lost = is_subnormal     ? 2 * 128
-                              : has_coarse_top ? 2 * 127 + 1 + 16384 + 1
-                                               : 2 * 127 + 1 + 32768;
+    // From one bf16 number to the next, split24 has 254 numbers of its own. In the highest binade,
+    // the last such interval ends before the middle.
+    const bool is_highest = exponent == 254;
+    CHECK(tally.exact8 == 128 * 254 - (is_highest ? 127 : 0));
+    // split32 is exact but for distances of 16384 from a value (N is one short of 32768), two in
+    // each interval; half of the highest one is not looked at.
+    const std::int64_t lost = is_highest ? 2 * 127 + 1 + 32768 : 2 * 128;
     CHECK(tally.exact16 == kMantissas - lost);
   }
 }
 
-TEST_CASE("split: decode is value + correction / N half units, rounded once, for every pair") {
+TEST_CASE("split: decode is value + correction / N of half the way, rounded once, for every pair") {
   std::int64_t wrong = 0;
   std::vector<std::uint16_t> value(256);
   std::vector<std::int8_t> code(256);
@@ -245,10 +239,10 @@ TEST_CASE("split: edges") {
   check_pair(-0x1p-149f, {0x8000, 0, -1});
   check_pair(0x1p-134f, {0x0000, 127, 32767});  // half-way to the smallest bf16 number; 0 is even
   check_pair(0x1p-126f, {0x0080, 0, 0});
-  // Half a half unit of 1 above it (63.5 and 16383.5 codes: away from zero), a quarter below.
+  // A quarter of the way to the neighbours of 1 (63.5 and 16383.5 codes: away from zero).
   check_pair(1.0f + 0x1p-9f, {0x3F80, 64, 16384});
-  check_pair(1.0f - 0x1p-10f, {0x3F80, -32, -8192});
-  check_pair(-1.0f + 0x1p-10f, {0xBF80, 32, 8192});
+  check_pair(1.0f - 0x1p-10f, {0x3F80, -64, -16384});
+  check_pair(-1.0f + 0x1p-10f, {0xBF80, 64, 16384});
   check_pair(1.0f + 0x1p-8f, {0x3F80, 127, 32767});        // a tie, 1 is even
   check_pair(1.0f + 3 * 0x1p-8f, {0x3F82, -127, -32767});  // a tie, the even one is above
   check_pair(std::numeric_limits<float>::max(), {0x7F7F, 126, 32766});
@@ -329,7 +323,7 @@ TEST_CASE("split: golden bytes; inference needs the value alone") {
     spec.kind = kind;
     spec.rounding = Rounding::kNearest;
     Storage storage(spec, {1, 2}, Category::kWeights);
-    encode_all(storage, {1.0f + 0x1p-9f, -1.0f + 0x1p-10f});
+    encode_all(storage, {1.0f + 0x1p-9f, -1.0f + 0x1p-11f});
     const bool is_wide = kind == FormatKind::kSplit32;
     const std::vector<int> expected =
         is_wide ? std::vector<int>{0x80, 0x3F, 0x80, 0xBF, 0x00, 0x40, 0x00, 0x20}

@@ -10,7 +10,7 @@
 // near s are s / 64 apart. Scales are bf16 rather than fp16, so that groups of 1e-20 keep their
 // accuracy.
 //
-// Rounding to nearest picks the nearer decoded neighbour, and the scale is rounded to nearest too:
+// Rounding to nearest rounds the code, and the scale is rounded to nearest too:
 // a scale that was always rounded up could never shrink again where a step takes less than 2^-8 of
 // it. Stochastic rounding chooses between the neighbours by position, and the scale between the
 // two bf16 numbers around it, so that every element keeps its mean, the largest included. Either

@@ -3,7 +3,11 @@
 // The weights of FlashOptim (arXiv 2602.23349). The value is a bf16 number, all that inference
 // needs; the master lies within half a unit in the last place of it, and the correction says where:
 //
-//     master = value + correction / N * half a unit of value      N = 127 or 32767
+//     master = value + correction / N * half the way to the next bf16 number    N = 127 or 32767
+//
+// on the side that the correction's sign says: towards zero from a power of two, half as far. (The
+// paper counts in half units of the value on both sides, which leaves half of the codes unused
+// there.) So the bits of masters form an even grid, which is all that the kernels know.
 //
 // A normal master errs by at most 2^-9 / 127 = 1.54e-5 (split24) and 2^-24 * 2 = 1.2e-7 (split32)
 // of itself; nearly all of split32's are exact. The value is always the nearest bf16 number (ties
@@ -12,7 +16,7 @@
 // and without it the pair would not survive being read and written back.
 //
 // Rounding: split24 rounds the correction to nearest or stochastically, as the spec says, so that
-// an update below 1/254 of half a unit still moves the master with the right probability. split32
+// an update below 1/254 of that way still moves the master with the right probability. split32
 // always rounds to nearest: its step is that of fp32, where smaller updates do not exist.
 //
 // Range: that of bf16, subnormals included; beyond the largest master, 3.396e38, numbers saturate.
@@ -23,6 +27,7 @@
 #include <type_traits>
 
 #include "engine/descend.h"
+#include "engine/float_gap.h"
 
 namespace tritgrad {
 
@@ -63,14 +68,15 @@ class SplitNumber {
     }
   }
 
-  // Half a unit of the correction. (The master is an fp32 number too: of split32, an update twice
-  // as large may still be lost in the subtraction.)
+  // Half a step of the correction, of which half the way to the next bf16 number has N. (The master
+  // is an fp32 number too: of split32, an update twice as large may still be lost in the
+  // subtraction.)
   void dead_zone(const Block& block, float* out) const {
-    const std::uint16_t* value = value_at(block);
+    decode_master(block, out);
     for (std::int64_t i = 0; i < block.n; ++i) {
-      const int exponent = std::max(1, value[i] >> 7 & 0xFF);
-      const float half_unit = std::ldexp(1.0f, exponent - 135);
-      out[i] = stochastic_ ? 0.0f : 0.5f * half_unit / (kIsWide ? 32767.0f : 127.0f);
+      const std::uint32_t outer = (std::bit_cast<std::uint32_t>(out[i]) + 0xFFFFu) & 0xFFFF0000u;
+      const float way = 0.5f * gap_towards_zero(std::bit_cast<float>(outer), 16);
+      out[i] = stochastic_ ? 0.0f : 0.5f * way / (kIsWide ? 32767.0f : 127.0f);
     }
   }
 

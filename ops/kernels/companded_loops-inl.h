@@ -2,9 +2,9 @@
 // vectorises.
 //
 // Compiled once per target, and once as the specification (reference.cpp). A curve gives the
-// magnitude that a code means as a share of the scale, and guesses the code below a magnitude. The
-// guess may err at the edge of a code; rounding then measures the number against the magnitudes
-// around the guess, as decode will compute them, so a decoded number is always found again exactly.
+// magnitude that a code means as a share of the scale, and the code, not rounded, that a share lies
+// at. Rounding to nearest rounds that code, as FlashOptim does. Stochastic rounding must be right
+// in the mean, so it measures the number against the decoded magnitudes on both sides.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "engine/kernel_table.h"
+#include "ops/kernels/rounding-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -23,16 +24,8 @@ struct SoftsignCurve {
   static constexpr bool kSigned = true;
 
   static float share(float code) { return code / (254.0f - code); }
-  // z = 2 r / (1 + r) with r = magnitude / scale; in this order nothing overflows.
-  static float guess(float magnitude, float scale) {
-    return 127.0f * (magnitude / (0.5f * scale + 0.5f * magnitude));
-  }
-  // Whether r is nearer to share(code + 1) than to share(code): 2 r against their sum, both times
-  // (254 - code) (253 - code).
-  static bool is_above_middle(float r, float code) {
-    const float a = 254.0f - code, b = 253.0f - code;
-    return 2.0f * r * (a * b) >= code * b + (code + 1.0f) * a;
-  }
+  // z = 2 r / (1 + r)
+  static float code(float share) { return 254.0f * share / (1.0f + share); }
 };
 
 // Unsigned: the share is the square of code / 255.
@@ -41,14 +34,111 @@ struct RootCurve {
   static constexpr int kTop = 255;
   static constexpr bool kSigned = false;
 
-  static float share(float code) { return code * code / 65025.0f; }
-  static float guess(float magnitude, float scale) {
-    return 255.0f * __builtin_sqrtf(magnitude / scale);
-  }
+  static float share(float code) { return code * code * (1.0f / 65025.0f); }
+  static float code(float share) { return 255.0f * __builtin_sqrtf(share); }
 };
 
 constexpr std::uint32_t kFp32Infinity = 0x7F800000u;
 constexpr std::uint32_t kQuietNan16 = 0x7FC0u;
+
+// The bits of the largest magnitude.
+template <typename Curve>
+[[gnu::always_inline]] inline std::uint32_t largest_bits(const float* in, std::int64_t n) {
+  std::uint32_t largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    // Without a sign, a negative number is as wrong as an infinite one, and looks larger; + 0 makes
+    // the negative zero a positive one.
+    const std::uint32_t sign = Curve::kSigned ? 0x7FFFFFFFu : 0xFFFFFFFFu;
+    largest = std::max(largest, std::bit_cast<std::uint32_t>(in[i] + 0.0f) & sign);
+  }
+  return largest;
+}
+
+// ---- rounding to nearest -----------------------------------------------------------------------
+
+// Groups whose scales are chosen together, and how to make shares of them: twice a product, so that
+// neither factor leaves the range of fp32.
+constexpr std::int64_t kGroupsTogether = 16;
+struct GroupShares {
+  float up[kGroupsTogether], inverse[kGroupsTogether];
+  int mask[kGroupsTogether];  // -1, or 0 for a group that is not finite
+};
+
+template <typename Curve>
+GroupShares choose_scales(std::uint16_t* scales, const std::uint32_t* largest,
+                          std::int64_t groups) {
+  GroupShares shares;
+  int wide[kGroupsTogether];
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const std::uint32_t bits = largest[g];
+    const bool is_finite = bits < kFp32Infinity;
+    std::uint32_t rounded = std::min((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16, 0x7F7Fu);
+    // A positive number stays positive, also below the smallest bf16 number.
+    if (!Curve::kSigned) rounded = std::max(rounded, bits > 0 ? 1u : 0u);
+    const float scale = std::bit_cast<float>(rounded << 16);
+    const float top = std::bit_cast<float>(bits);
+    // Of subnormals, the scale may be so much larger that the largest would miss the top code.
+    const float whole = rounded < 0x80u && top < scale ? top : scale;
+    const float up = whole < 0x1p-100f ? 0x1p64f : 1.0f;
+    const float inverse = 1.0f / (whole * up);
+    shares.up[g] = up;
+    shares.inverse[g] = whole > 0.0f && is_finite ? inverse : 0.0f;
+    shares.mask[g] = is_finite ? -1 : 0;
+    wide[g] = static_cast<int>(is_finite ? rounded : kQuietNan16);
+  }
+  for (std::int64_t g = 0; g < groups; ++g) scales[g] = static_cast<std::uint16_t>(wide[g]);
+  return shares;
+}
+
+template <typename Curve>
+[[gnu::always_inline]] inline void encode_nearest(int* codes, const float* in, float up,
+                                                  float inverse, int mask, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const int bits = std::bit_cast<int>(in[i]);
+    const int sign = Curve::kSigned ? bits >> 31 : 0;
+    const float magnitude = std::bit_cast<float>(Curve::kSigned ? bits & 0x7FFFFFFF : bits);
+    int code = std::min(round_to_int(Curve::code(magnitude * up * inverse)), Curve::kTop);
+    // A positive number never has code 0 without a sign.
+    if constexpr (!Curve::kSigned) code = std::max(code, magnitude > 0.0f ? 1 : 0);
+    codes[i] = ((code ^ sign) - sign) & mask;
+  }
+}
+
+template <typename Curve>
+void encode_all_nearest(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
+                        std::int64_t n) {
+  constexpr std::int64_t kTogether = kGroupsTogether * kCompandedGroup;
+  for (std::int64_t begin = 0; begin < n; begin += kTogether) {
+    const std::int64_t count = std::min(kTogether, n - begin);
+    const std::int64_t whole = count / kCompandedGroup;
+    const std::int64_t rest = count % kCompandedGroup;
+    const std::int64_t groups = whole + (rest > 0);
+    const float* x = in + begin;
+    std::uint32_t largest[kGroupsTogether];
+    // A known length lets the compiler drop what handles the rest of a vector.
+    for (std::int64_t g = 0; g < whole; ++g) {
+      largest[g] = largest_bits<Curve>(x + g * kCompandedGroup, kCompandedGroup);
+    }
+    if (rest > 0) largest[whole] = largest_bits<Curve>(x + whole * kCompandedGroup, rest);
+    const GroupShares shares =
+        choose_scales<Curve>(scales + begin / kCompandedGroup, largest, groups);
+    // All arithmetic on 32-bit lanes; narrowing in the same loop would quadruple its registers.
+    int wide[kTogether];
+    for (std::int64_t g = 0; g < whole; ++g) {
+      encode_nearest<Curve>(wide + g * kCompandedGroup, x + g * kCompandedGroup, shares.up[g],
+                            shares.inverse[g], shares.mask[g], kCompandedGroup);
+    }
+    if (rest > 0) {
+      encode_nearest<Curve>(wide + whole * kCompandedGroup, x + whole * kCompandedGroup,
+                            shares.up[whole], shares.inverse[whole], shares.mask[whole], rest);
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      codes[begin + i] = static_cast<typename Curve::Code>(wide[i]);
+    }
+  }
+}
+
+// ---- stochastic rounding -----------------------------------------------------------------------
 
 // The scale of a group, and how numbers between the bf16 numbers around its largest become shares
 // of it.
@@ -59,16 +149,15 @@ struct GroupScale {
   float stretch;  // of what exceeds `lower`
 };
 
-// `largest`: the bits of the largest magnitude, finite. Rounds it to bf16: to nearest, or up where
-// the noise says so, hence with the right mean. If the scale is above the largest, then [lower,
-// largest] is stretched to [lower, scale], otherwise it is clipped to `lower`. So the largest
-// number always has the top code, and decoding finds the same scale; and if the scale has the right
-// mean, then so has every number.
+// `largest`: the bits of the largest magnitude, finite. Rounds it to bf16, up where the noise says
+// so, hence with the right mean. If the scale is above the largest, then [lower, largest] is
+// stretched to [lower, scale], otherwise it is clipped to `lower`. So the largest number always has
+// the top code, and decoding finds the same scale; and if the scale has the right mean, then so has
+// every number.
 template <typename Curve>
-GroupScale choose_scale(std::uint32_t largest, const std::uint16_t* noise) {
+GroupScale draw_scale(std::uint32_t largest, std::uint16_t noise) {
   std::uint32_t kept = largest >> 16;
-  const std::uint32_t added = noise == nullptr ? 0x7FFFu + (kept & 1u) : *noise;
-  std::uint32_t rounded = std::min((largest + added) >> 16, 0x7F7Fu);
+  std::uint32_t rounded = std::min((largest + noise) >> 16, 0x7F7Fu);
   if (!Curve::kSigned && largest > 0) {
     // A positive number stays positive, also below the smallest bf16 number.
     kept = std::max(kept, 1u);
@@ -83,12 +172,13 @@ GroupScale choose_scale(std::uint32_t largest, const std::uint16_t* noise) {
 
 // Inlined, or the loop around it would not become vectors.
 template <typename Curve>
-[[gnu::always_inline]] inline int encode_one(float x, GroupScale group, float threshold) {
+[[gnu::always_inline]] inline int encode_stochastic(float x, GroupScale group, float threshold) {
   const float magnitude = x < 0.0f ? -x : x;
   const float beyond = magnitude > group.lower ? magnitude - group.lower : 0.0f;
   const float within = magnitude > group.lower ? group.lower : magnitude;
   const float target = within + beyond * group.stretch;
-  const float guess = Curve::guess(target, group.scale);
+  // The guess may err at the edge of a code, where the choice below then makes up for it.
+  const float guess = Curve::code(target / group.scale);
   // A group of zeros guesses NaN, which is not above zero.
   const float low = guess > 0.0f ? guess : 0.0f;
   int code = std::min(static_cast<int>(low < 255.0f ? low : 255.0f), Curve::kTop - 1);
@@ -99,48 +189,26 @@ template <typename Curve>
   return Curve::kSigned && x < 0.0f ? -code : code;
 }
 
-// Signed, to the nearest, for scales whose inverse is an ordinary number: one division an element.
-[[gnu::always_inline]] inline int encode_nearest(float x, GroupScale group, float inverse) {
-  using Curve = SoftsignCurve;
-  const float magnitude = x < 0.0f ? -x : x;
-  const float beyond = magnitude > group.lower ? magnitude - group.lower : 0.0f;
-  const float within = magnitude > group.lower ? group.lower : magnitude;
-  const float r = (within + beyond * group.stretch) * inverse;
-  const float guess = Curve::guess(r, 1.0f);
-  constexpr float kLastBelow = Curve::kTop - 1;
-  const float low = __builtin_floorf(guess < kLastBelow ? guess : kLastBelow);
-  const float code = Curve::is_above_middle(r, low) ? low + 1.0f : low;
-  return static_cast<int>(x < 0.0f ? -code : code);
-}
-
 template <typename Curve>
-void encode_group(typename Curve::Code* codes, std::uint16_t* scale, const float* in,
-                  const std::uint16_t* noise, const std::uint16_t* scale_noise, std::int64_t n) {
-  std::uint32_t largest = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    // Without a sign, a negative number is as wrong as an infinite one, and looks larger; + 0 makes
-    // the negative zero a positive one.
-    const std::uint32_t sign = Curve::kSigned ? 0x7FFFFFFFu : 0xFFFFFFFFu;
-    largest = std::max(largest, std::bit_cast<std::uint32_t>(in[i] + 0.0f) & sign);
-  }
+[[gnu::always_inline]] inline void encode_stochastic(typename Curve::Code* codes,
+                                                     std::uint16_t* scale, const float* in,
+                                                     const std::uint16_t* noise,
+                                                     std::uint16_t scale_noise, std::int64_t n) {
+  const std::uint32_t largest = largest_bits<Curve>(in, n);
   if (largest >= kFp32Infinity) {
     *scale = kQuietNan16;
     for (std::int64_t i = 0; i < n; ++i) codes[i] = 0;
     return;
   }
-  const GroupScale group = choose_scale<Curve>(largest, scale_noise);
+  const GroupScale group = draw_scale<Curve>(largest, scale_noise);
   *scale = group.bits;
-  // All arithmetic on 32-bit lanes; narrowing in the same loop would quadruple its registers.
   int wide[kCompandedGroup];
   float thresholds[kCompandedGroup];
   for (std::int64_t i = 0; i < n; ++i) {
-    thresholds[i] = noise == nullptr ? 0.5f : (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f;
+    thresholds[i] = (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f;
   }
-  if (Curve::kSigned && noise == nullptr && group.scale > 0x1p-100f && group.scale < 0x1p100f) {
-    const float inverse = 1.0f / group.scale;
-    for (std::int64_t i = 0; i < n; ++i) wide[i] = encode_nearest(in[i], group, inverse);
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) wide[i] = encode_one<Curve>(in[i], group, thresholds[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    wide[i] = encode_stochastic<Curve>(in[i], group, thresholds[i]);
   }
   for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<typename Curve::Code>(wide[i]);
 }
@@ -148,19 +216,19 @@ void encode_group(typename Curve::Code* codes, std::uint16_t* scale, const float
 template <typename Curve>
 void encode_groups(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
                    const std::uint16_t* noise, const std::uint16_t* scale_noise, std::int64_t n) {
+  if (noise == nullptr) return encode_all_nearest<Curve>(codes, scales, in, n);
   for (std::int64_t i = 0; i < n; i += kCompandedGroup) {
-    const std::uint16_t* element_noise = noise == nullptr ? nullptr : noise + i;
-    const std::uint16_t* group_noise =
-        noise == nullptr ? nullptr : scale_noise + i / kCompandedGroup;
-    std::uint16_t* scale = scales + i / kCompandedGroup;
-    // A known length lets the compiler drop what handles the rest of a vector.
+    const std::int64_t g = i / kCompandedGroup;
     if (n - i >= kCompandedGroup) {
-      encode_group<Curve>(codes + i, scale, in + i, element_noise, group_noise, kCompandedGroup);
+      encode_stochastic<Curve>(codes + i, scales + g, in + i, noise + i, scale_noise[g],
+                               kCompandedGroup);
     } else {
-      encode_group<Curve>(codes + i, scale, in + i, element_noise, group_noise, n - i);
+      encode_stochastic<Curve>(codes + i, scales + g, in + i, noise + i, scale_noise[g], n - i);
     }
   }
 }
+
+// ---- both --------------------------------------------------------------------------------------
 
 template <typename Curve>
 void decode_group(float* out, const typename Curve::Code* codes, float scale, std::int64_t n) {

@@ -27,8 +27,9 @@ class Adam : public Rule {
   explicit Adam(const RuleSpec& spec) : spec_(spec) {}
 
   std::vector<MomentSpec> moments() const override { return {{"m", false}, {"v", true}}; }
-  // The kernel always reads the weight; with weight_decay = 0 it counts for nothing.
-  WeightReading weight_reading() const override { return WeightReading::kMaster; }
+  WeightReading weight_reading() const override {
+    return spec_.weight_decay > 0.0 ? WeightReading::kMaster : WeightReading::kNone;
+  }
   double momentum() const override { return spec_.beta1; }
   double gain_ratio(std::int64_t t) const override {
     return bias_correction(spec_.beta1, t) / bias_correction(spec_.beta1, t + 1);
@@ -47,13 +48,15 @@ class Adam : public Rule {
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
-    std::array<float, kBlock> decayed;
+    std::array<float, kRun> decayed;
     if (coupled()) {
       std::copy_n(b.grad, b.n, decayed.data());
       kernels().add_scaled(decayed.data(), b.weight, static_cast<float>(spec_.weight_decay), b.n);
       grad = decayed.data();
     }
-    kernels().adamw(b.direction, b.moments[0], b.moments[1], grad, b.weight, constants_, b.n);
+    // Without decay the weight counts for nothing, but the kernel reads something finite.
+    const float* weight = weight_reading() == WeightReading::kNone ? grad : b.weight;
+    kernels().adamw(b.direction, b.moments[0], b.moments[1], grad, weight, constants_, b.n);
     if (b.gain == nullptr) return;
     kernels().adam_gain(b.gain, b.moments[1], constants_.inverse_bias1, constants_.inverse_bias2,
                         constants_.eps, b.n);

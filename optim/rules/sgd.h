@@ -38,7 +38,7 @@ class Sgd : public Rule {
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
-    std::array<float, kBlock> decayed;
+    std::array<float, kRun> decayed;
     if (coupled_ && weight_decay_ > 0.0f) {
       std::copy_n(b.grad, b.n, decayed.data());
       kernels().add_scaled(decayed.data(), b.weight, weight_decay_, b.n);

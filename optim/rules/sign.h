@@ -27,7 +27,7 @@ class Sign : public Rule {
   void direct(const RuleBlock& b) const override {
     kernels().sign(b.direction, b.grad, b.n);
     if (decay_ == 0.0f) return;
-    std::array<float, kBlock> pull;
+    std::array<float, kRun> pull;
     kernels().sign(pull.data(), b.weight, b.n);
     kernels().add_scaled(b.direction, pull.data(), decay_, b.n);
   }
