@@ -23,6 +23,13 @@ inline std::vector<float> numbers(std::int64_t n, std::uint32_t salt) {
   return values;
 }
 
+inline FormatSpec spec_of(FormatKind kind, Rounding rounding = Rounding::kNearest) {
+  FormatSpec spec;
+  spec.kind = kind;
+  spec.rounding = rounding;
+  return spec;
+}
+
 inline Parameter make_parameter(const std::string& name, Role role, const Shape& shape,
                                 const FormatSpec& format, float amount = 1.0f,
                                 std::uint64_t seed = 1) {

@@ -9,13 +9,6 @@
 namespace tritgrad::test {
 namespace {
 
-FormatSpec spec_of(FormatKind kind, Rounding rounding = Rounding::kNearest) {
-  FormatSpec spec;
-  spec.kind = kind;
-  spec.rounding = rounding;
-  return spec;
-}
-
 std::vector<float> dead_zones(const Storage& storage) {
   std::vector<float> zones;
   for_each_block(storage.shape(), [&](const Block& block) {

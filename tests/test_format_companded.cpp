@@ -12,13 +12,6 @@ namespace {
 
 constexpr FormatKind kBoth[] = {FormatKind::kCompanded8, FormatKind::kRoot8};
 
-FormatSpec spec_of(FormatKind kind, Rounding rounding = Rounding::kNearest) {
-  FormatSpec spec;
-  spec.kind = kind;
-  spec.rounding = rounding;
-  return spec;
-}
-
 int top_code(FormatKind kind) { return kind == FormatKind::kCompanded8 ? 127 : 255; }
 
 // What a code means at scale 1.

@@ -8,16 +8,7 @@
 #include "tests/support.h"
 
 namespace tritgrad::test {
-namespace {
-
-FormatSpec spec_of(FormatKind kind, Rounding rounding = Rounding::kNearest) {
-  FormatSpec spec;
-  spec.kind = kind;
-  spec.rounding = rounding;
-  return spec;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("formats: trits are clipped and rounded, ties to even, NaN to zero") {
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -319,10 +319,7 @@ TEST_CASE("split24: updates far below a step of the correction move the master b
 
 TEST_CASE("split: golden bytes; inference needs the value alone") {
   for (FormatKind kind : {FormatKind::kSplit24, FormatKind::kSplit32}) {
-    FormatSpec spec;
-    spec.kind = kind;
-    spec.rounding = Rounding::kNearest;
-    Storage storage(spec, {1, 2}, Category::kWeights);
+    Storage storage(spec_of(kind), {1, 2}, Category::kWeights);
     encode_all(storage, {1.0f + 0x1p-9f, -1.0f + 0x1p-11f});
     const bool is_wide = kind == FormatKind::kSplit32;
     const std::vector<int> expected =

@@ -18,13 +18,6 @@ constexpr FormatKind kAllFormats[] = {
     FormatKind::kLatent5, FormatKind::kLatent4,       FormatKind::kInt8,    FormatKind::kInt4,
     FormatKind::kFp8};
 
-FormatSpec spec_of(FormatKind kind) {
-  FormatSpec spec;
-  spec.kind = kind;
-  spec.rounding = Rounding::kNearest;
-  return spec;
-}
-
 // Shapes at the edges of bytes and blocks: columns 1..6, 319..321, 640 and a tall thin one.
 const std::vector<Shape> kShapes = {{1, 1},   {3, 2},   {2, 4},   {2, 5},   {5, 6}, {3, 319},
                                     {2, 320}, {3, 321}, {2, 640}, {1, 647}, {33, 7}};

@@ -10,7 +10,6 @@
 namespace tritgrad {
 namespace {
 
-constexpr RandomKey kKey{.seed = 0xABCDEF, .stream = 3, .step = 1};
 constexpr std::int64_t kGroup = 32;
 
 int draw(std::int64_t i, int bound) {
@@ -29,16 +28,6 @@ Guarded<float> inputs(std::int64_t n, std::int64_t offset, int kind) {
   Guarded<float> x(n, offset);
   for (std::int64_t i = 0; i < n; ++i) x[i] = input(i, kind);
   return x;
-}
-
-Guarded<std::uint16_t> noise_bits(std::int64_t n, std::int64_t offset) {
-  Guarded<std::uint16_t> noise(n, offset);
-  for (std::int64_t i = 0; i < n; ++i) {
-    noise[i] = i % 5 == 0   ? 0xFFFF
-               : i % 7 == 0 ? 0
-                            : random_u16(kKey, static_cast<std::uint64_t>(i));
-  }
-  return noise;
 }
 
 std::vector<std::uint16_t> all_noise() {

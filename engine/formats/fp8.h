@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "engine/bf16_bits.h"
 #include "engine/float_gap.h"
 #include "engine/format.h"
 #include "engine/kernel_table.h"
@@ -50,7 +50,7 @@ class Fp8 {
     std::fill_n(out, block.n, 0.0f);
     if (rounding_ == Rounding::kStochastic) return;
     const std::uint8_t* codes = at(block);
-    const float unit = std::bit_cast<float>(std::uint32_t{*scale(block)} << 16);
+    const float unit = float_of_bf16(*scale(block));
     const auto is_top = [](std::uint8_t code) { return (code & 0x7F) == 0x7E; };
     if (unit == 0.0f) {
       std::fill_n(out, block.n, 448.0f * std::numeric_limits<float>::min());

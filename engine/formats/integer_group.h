@@ -17,9 +17,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 
+#include "engine/bf16_bits.h"
 #include "engine/float_gap.h"
 #include "engine/format.h"
 #include "engine/formats/packed_codes.h"
@@ -109,7 +109,7 @@ class IntegerGroup {
   static void dead_zone_of_group(const std::int8_t* codes, std::uint16_t scale_bits, float* out,
                                  std::int64_t n) {
     constexpr float kTop = kMaxCode;
-    const float scale = std::bit_cast<float>(std::uint32_t{scale_bits} << 16);
+    const float scale = float_of_bf16(scale_bits);
     const auto is_top = [](std::int8_t code) { return code >= kMaxCode || code <= -kMaxCode; };
     if (scale == 0.0f) {
       std::fill_n(out, n, kTop * std::numeric_limits<float>::min());

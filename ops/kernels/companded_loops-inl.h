@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "engine/kernel_table.h"
-#include "ops/kernels/rounding-inl.h"
+#include "ops/kernels/scalar-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -75,7 +75,7 @@ GroupShares choose_scales(std::uint16_t* scales, const std::uint32_t* largest,
     std::uint32_t rounded = std::min((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16, 0x7F7Fu);
     // A positive number stays positive, also below the smallest bf16 number.
     if (!Curve::kSigned) rounded = std::max(rounded, bits > 0 ? 1u : 0u);
-    const float scale = std::bit_cast<float>(rounded << 16);
+    const float scale = float_of_bf16(rounded);
     const float top = std::bit_cast<float>(bits);
     // Of subnormals, the scale may be so much larger that the largest would miss the top code.
     const float whole = rounded < 0x80u && top < scale ? top : scale;
@@ -163,8 +163,8 @@ GroupScale draw_scale(std::uint32_t largest, std::uint16_t noise) {
     kept = std::max(kept, 1u);
     rounded = std::max(rounded, 1u);
   }
-  const float lower = std::bit_cast<float>(kept << 16);
-  const float scale = std::bit_cast<float>(rounded << 16);
+  const float lower = float_of_bf16(kept);
+  const float scale = float_of_bf16(rounded);
   const float above = std::bit_cast<float>(largest) - lower;
   return {static_cast<std::uint16_t>(rounded), scale, lower,
           rounded > kept ? (scale - lower) / above : 0.0f};
@@ -243,8 +243,7 @@ template <typename Curve>
 void decode_groups(float* out, const typename Curve::Code* codes, const std::uint16_t* scales,
                    std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += kCompandedGroup) {
-    const float scale =
-        std::bit_cast<float>(static_cast<std::uint32_t>(scales[i / kCompandedGroup]) << 16);
+    const float scale = float_of_bf16(scales[i / kCompandedGroup]);
     if (n - i >= kCompandedGroup) {
       decode_group<Curve>(out + i, codes + i, scale, kCompandedGroup);
     } else {

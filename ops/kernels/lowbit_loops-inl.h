@@ -10,11 +10,12 @@
 #include <cstdint>
 #include <limits>
 
+#include "ops/kernels/scalar-inl.h"
+
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-// ---- packed codes
-// --------------------------------------------------------------------------------
+// ---- packed codes ------------------------------------------------------------------------------
 
 void pack_codes(std::uint8_t* __restrict packed, const std::int8_t* __restrict codes, int bits,
                 std::int64_t n) {
@@ -72,8 +73,7 @@ void unpack_codes(std::int8_t* __restrict codes, const std::uint8_t* __restrict 
   }
 }
 
-// ---- numbers with a shared scale
-// -----------------------------------------------------------------
+// ---- numbers with a shared scale ---------------------------------------------------------------
 
 constexpr std::int32_t kMagnitudeBits = 0x7FFFFFFF;
 constexpr std::int32_t kInfinityBits = 0x7F800000;
@@ -90,10 +90,6 @@ float largest_magnitude(const float* __restrict x, std::int64_t n) {
     largest = finite > largest ? finite : largest;
   }
   return std::bit_cast<float>(largest);
-}
-
-float scale_to_float(std::uint16_t scale) {
-  return std::bit_cast<float>(std::uint32_t{scale} << 16);
 }
 
 // The bf16 scale with which `top`, the largest number of the code, stands for `largest`.
@@ -115,8 +111,7 @@ float clip(float x, float limit) {
   return below > -limit ? below : -limit;
 }
 
-// ---- integers in groups
-// --------------------------------------------------------------------------
+// ---- integers in groups ------------------------------------------------------------------------
 
 constexpr std::int64_t kCodesPerScale = 32;
 
@@ -125,11 +120,8 @@ void encode_group(std::int8_t* __restrict codes, const float* __restrict x, floa
   if (scale == 0.0f) {
     for (std::int64_t i = 0; i < n; ++i) codes[i] = 0;
   } else if (noise == nullptr) {
-    // Adding 1.5 * 2^23 leaves no bits below one: the sum is rounded to nearest, ties to even.
-    constexpr float shift = 12582912.0f;
     for (std::int64_t i = 0; i < n; ++i) {
-      const float level = (clip(x[i] / scale, top) + shift) - shift;
-      codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(level));
+      codes[i] = static_cast<std::int8_t>(round_to_int(clip(x[i] / scale, top)));
     }
   } else {
     for (std::int64_t i = 0; i < n; ++i) {
@@ -150,7 +142,7 @@ void encode_groups(std::int8_t* codes, std::uint16_t* scales, const float* x, in
     const std::uint16_t scale =
         shared_scale(largest_magnitude(x + i, count), top, noise != nullptr);
     scales[i / kCodesPerScale] = scale;
-    encode_group(codes + i, x + i, scale_to_float(scale), top,
+    encode_group(codes + i, x + i, float_of_bf16(scale), top,
                  noise == nullptr ? nullptr : noise + i, count);
   }
 }
@@ -159,7 +151,7 @@ void decode_groups(float* __restrict out, const std::int8_t* __restrict codes,
                    const std::uint16_t* __restrict scales, int max_code, std::int64_t n) {
   for (std::int64_t begin = 0; begin < n; begin += kCodesPerScale) {
     const std::int64_t end = n - begin < kCodesPerScale ? n : begin + kCodesPerScale;
-    const float scale = scale_to_float(scales[begin / kCodesPerScale]);
+    const float scale = float_of_bf16(scales[begin / kCodesPerScale]);
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int32_t below = codes[i] < max_code ? codes[i] : max_code;
       out[i] = static_cast<float>(below > -max_code ? below : -max_code) * scale;
@@ -167,8 +159,7 @@ void decode_groups(float* __restrict out, const std::int8_t* __restrict codes,
   }
 }
 
-// ---- fp8 (e4m3fn)
-// --------------------------------------------------------------------------------
+// ---- fp8 (e4m3fn) ------------------------------------------------------------------------------
 
 constexpr float kFp8Max = 448.0f;
 constexpr float kFp8SmallestNormal = 0x1p-6f;
@@ -215,7 +206,7 @@ void encode_fp8(std::uint8_t* __restrict codes, std::uint16_t* __restrict scale,
                 const float* __restrict x, const std::uint16_t* __restrict noise, std::int64_t n) {
   *scale = shared_scale(largest_magnitude(x, n), kFp8Max, noise != nullptr);
   const bool is_zero = *scale == 0;
-  const float divisor = is_zero ? 1.0f : scale_to_float(*scale);
+  const float divisor = is_zero ? 1.0f : float_of_bf16(*scale);
   if (noise == nullptr) {
     for (std::int64_t i = 0; i < n; ++i) {
       codes[i] = fp8_code(x[i], fp8_nearest(fp8_magnitude(x[i], divisor, is_zero)));
@@ -229,7 +220,7 @@ void encode_fp8(std::uint8_t* __restrict codes, std::uint16_t* __restrict scale,
 
 void decode_fp8(float* __restrict out, const std::uint8_t* __restrict codes, std::uint16_t scale,
                 std::int64_t n) {
-  const float factor = scale_to_float(scale);
+  const float factor = float_of_bf16(scale);
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint32_t magnitude = codes[i] & 0x7Fu;
     const float normal = std::bit_cast<float>((magnitude << 20) + (120u << 23));

@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "engine/kernel_table.h"
-#include "ops/kernels/rounding-inl.h"
+#include "ops/kernels/scalar-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {

@@ -5,12 +5,10 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/bf16_bits.h"
+
 namespace tritgrad {
 namespace {
-
-float to_float(std::uint16_t bf16) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bf16) << 16);
-}
 
 // The nearest bf16 that is not above (below) x.
 std::uint16_t bf16_down(float x) {
@@ -22,9 +20,9 @@ std::uint16_t bf16_up(float x) { return static_cast<std::uint16_t>(bf16_down(-x)
 
 struct Grid {
   Grid(const FeedbackBounds& bounds, int bits, float guard)
-      : low(to_float(bounds.low)), levels(static_cast<float>((1 << bits) - 1)) {
+      : low(float_of_bf16(bounds.low)), levels(static_cast<float>((1 << bits) - 1)) {
     // Of two huge bounds the difference would overflow; their halves cannot.
-    const float half = 0.5f * to_float(bounds.high) - 0.5f * low + 0.5f * guard;
+    const float half = 0.5f * float_of_bf16(bounds.high) - 0.5f * low + 0.5f * guard;
     unit = 2.0f * (half / levels);
     inverse = unit > 0.0f ? 1.0f / unit : 0.0f;
     if (!std::isfinite(inverse)) inverse = 0.0f;

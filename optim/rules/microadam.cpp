@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/bf16_bits.h"
 #include "engine/kernel_table.h"
 #include "optim/rules/adam.h"
 #include "optim/rules/feedback_codes.h"
@@ -176,10 +177,10 @@ void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
   const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + place.kept;
   std::uint16_t* index = index_ + row;
   select_top(a, n, kept, index);
-  for (std::int64_t j = 0; j < kept; ++j) {
-    kernels().float_to_bf16(value_ + row + j, a + index[j], nullptr, 1);
-    a[index[j]] -= std::bit_cast<float>(static_cast<std::uint32_t>(value_[row + j]) << 16);
-  }
+  std::array<float, kRun> chosen;
+  for (std::int64_t j = 0; j < kept; ++j) chosen[static_cast<std::size_t>(j)] = a[index[j]];
+  kernels().float_to_bf16(value_ + row, chosen.data(), nullptr, kept);
+  for (std::int64_t j = 0; j < kept; ++j) a[index[j]] -= float_of_bf16(value_[row + j]);
 }
 
 void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1, float* z2) const {
@@ -187,7 +188,7 @@ void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1,
   for (std::size_t row = 0; row < weight1_.size(); ++row) {
     const std::int64_t at = static_cast<std::int64_t>(row) * kept_total_ + place.kept;
     for (std::int64_t j = 0; j < kept; ++j) {
-      const float v = std::bit_cast<float>(static_cast<std::uint32_t>(value_[at + j]) << 16);
+      const float v = float_of_bf16(value_[at + j]);
       const std::uint16_t i = index_[at + j];
       if (i >= n) continue;  // no run stores such an index, but a file might
       z1[i] += weight1_[row] * v;

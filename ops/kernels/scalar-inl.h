@@ -1,7 +1,8 @@
-// Rounding in plain scalar code that the compiler can vectorise on every instruction set.
+// Small arithmetic in plain scalar code that the compiler can vectorise on every instruction set.
 #pragma once
 
 #include <bit>
+#include <cstdint>
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -10,6 +11,10 @@ namespace {
 [[gnu::always_inline]] constexpr int round_to_int(float x) {
   constexpr float kShift = 12582912.0f;
   return std::bit_cast<int>(x + kShift) - std::bit_cast<int>(kShift);
+}
+
+[[gnu::always_inline]] inline float float_of_bf16(std::uint32_t bits) {
+  return std::bit_cast<float>(bits << 16);
 }
 
 }  // namespace
