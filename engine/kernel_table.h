@@ -4,7 +4,7 @@
 // The scalar reference (ops/kernels/reference.cpp) is the specification. Every other table is
 // compiled from one source per idea with the flags of one instruction set and is chosen once at
 // start: the best one that this processor and its operating system support, lowered (never raised)
-// by the environment variable TRITGRAD_ISA = reference | avx2 | avx512.
+// by the environment variable TRITGRAD_ISA = reference | avx2 | avx512 | avx512vnni.
 //
 // All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums
 // in sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left
@@ -46,6 +46,9 @@ struct GemmShape {
 // Neighbouring elements that share a scale in companded formats.
 inline constexpr std::int64_t kCompandedGroup = 32;
 
+// Columns of a panel of bytes (multiply_panel).
+inline constexpr std::int64_t kPanelColumns = 64;
+
 struct KernelTable {
   const char* name;  // "reference", "avx2", "avx512"
 
@@ -54,6 +57,27 @@ struct KernelTable {
   // heap.
   void (*gemm)(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
                std::int64_t ldb, float* c, std::int64_t ldc);
+
+  // ---- integer products ------------------------------------------------------------------------
+  // codes[i] = x[i] * inverse, clipped to +-127 and rounded to nearest, ties to even. Any code for
+  // NaN.
+  void (*quantize_int8)(std::int8_t* codes, const float* x, float inverse, std::int64_t n);
+  std::int32_t (*sum_int8)(const std::int8_t* x, std::int64_t n);
+  // largest[i] = max(largest[i], |factor * x[i]|); a NaN, once there, stays.
+  void (*raise_max_abs)(float* largest, const float* x, float factor, std::int64_t n);
+  // A panel is one operand of a product, up to 64 columns of numbers plus an offset that makes them
+  // bytes 0..255, four neighbours of the inner dimension (depth) together: byte j of column c of
+  // group g is number 4 g + j of column c, at panel[(64 g + c) 4 + j]. What is not there is 0.
+  // pack_down: number i of column c is rows[i ld + c]. pack_across: it is rows[c ld + i].
+  void (*pack_down)(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld,
+                    std::int64_t depth, std::int64_t columns, int offset);
+  void (*pack_across)(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld,
+                      std::int64_t depth, std::int64_t columns, int offset);
+  // c[r][0..63] += the products of row r of a (4 groups numbers, all of them readable) with the
+  // panel's columns. `small`: either all numbers of a are trits, or all bytes are at most 2.
+  void (*multiply_panel)(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                         std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
+                         bool small);
 
   // ---- random bits -----------------------------------------------------------------------------
   // out[i] = random_u16(key, first + i); first is a multiple of 8.
@@ -67,6 +91,8 @@ struct KernelTable {
   void (*encode_trits)(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n);
   void (*trits_to_float)(float* out, const std::int8_t* trits, std::int64_t n);
   // Latent codes: out = the nearest trit, (c > threshold) - (c < -threshold).
+  void (*latent_to_trits)(std::int8_t* trits, const std::int8_t* codes, int threshold,
+                          std::int64_t n);
   void (*latent_to_float)(float* out, const std::int8_t* codes, int threshold, std::int64_t n);
   void (*bf16_to_float)(float* out, const std::uint16_t* in, std::int64_t n);
   // noise == nullptr: to nearest, ties to even. Otherwise stochastic: noise (16 bits) is added to

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/gradient_source.h"
 #include "engine/storage.h"
 #include "engine/tensor.h"
 
@@ -64,6 +65,8 @@ class Parameter {
   // dL/dvalue, [shape]; null while no fp32 gradient is held. Owned by the tape (released gradients,
   // and while a bf16 gradient is being made) or by this parameter (kept in fp32).
   Tensor grad;
+  // The gradient, where it is complete and computed when it is read: the tape's, during backward.
+  const GradientSource* gradient_source = nullptr;
   // Uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 
@@ -74,9 +77,11 @@ class Parameter {
   // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
   void collect_gradient();
   void zero_gradient();
-  // Elements [first, first + n) of the gradient, from wherever it is; out may be used or not.
+  // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
-  bool has_gradient() const { return grad || gradient_is_kept(); }
+  bool has_gradient() const {
+    return grad || gradient_is_kept() || gradient_source != nullptr;
+  }
 
  private:
   ParameterSpec spec_;

@@ -47,6 +47,20 @@ class Storage {
   void decode_master(const Block& block, float* out) const {
     std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
   }
+  // Whether values are bare trits, whose scale is a parameter of its own; then
+  // decode_trits() gives the values as -1, 0, 1.
+  bool holds_trits() const { return spec_.wants_scale(); }
+  void decode_trits(const Block& block, std::int8_t* out) const {
+    std::visit(
+        [&](const auto& format) {
+          if constexpr (requires { format.decode_trits(block, out); }) {
+            format.decode_trits(block, out);
+          } else {
+            fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
+          }
+        },
+        format_);
+  }
   // The magnitude below which an update of an element, while no other changes, is surely lost: the
   // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
   // shorter of the two steps); 0 where chance carries every update, and for formats of moments.

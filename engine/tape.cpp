@@ -32,7 +32,14 @@ Tensor Tape::gradient(Parameter& parameter) {
   return parameter.grad;
 }
 
+bool Tape::offer_gradient(Parameter& parameter, const GradientSource& source) {
+  if (parameter.pending_uses > 1 || parameter.grad || parameter.gradient_is_kept()) return false;
+  parameter.gradient_source = &source;
+  return true;
+}
+
 void Tape::give_up_gradient(Parameter& parameter) {
+  parameter.gradient_source = nullptr;
   const bool own =
       parameter.gradient_is_kept() && parameter.kept_gradient()->fp32_data() != nullptr;
   if (own || !parameter.grad) return;

@@ -45,8 +45,13 @@ class Tape {
   T* allocate(std::int64_t n) {
     return arena_.allocate<T>(n);
   }
-  // Scratch for one op's forward or backward step: valid until the next call of scratch_reset().
+  // Scratch for one op's forward or backward step, and for the gradients that it offered: valid
+  // until the next call of scratch_reset().
   Tensor scratch(const Shape& shape) { return {workspace_.allocate<float>(shape.size()), shape}; }
+  template <typename T>
+  T* allocate_scratch(std::int64_t n) {
+    return workspace_.allocate<T>(n);
+  }
   void scratch_reset() { workspace_.reset(); }
 
   // While inference is being recorded nothing is kept for backward.
@@ -70,6 +75,11 @@ class Tape {
   // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
   Tensor gradient(Parameter& parameter);
 
+  // Offers the whole gradient of a parameter as a source. Taken if nothing else adds to it and it
+  // is not kept: it is then the parameter's gradient until on_ready has returned. Otherwise
+  // false, and the caller must add to gradient(). During backward only.
+  bool offer_gradient(Parameter& parameter, const GradientSource& source);
+
   // Fills all gradients of `weight` * `loss` (one element), once until reset(), and calls
   // on_ready(parameter) as soon as a parameter's gradient is complete. Without on_ready every used
   // parameter must keep its gradient. A weight below 1 makes the share of one micro-batch.
@@ -78,13 +88,13 @@ class Tape {
     begin_backward(loss, weight);
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       nodes_[i].call(nodes_[i].closure);
-      scratch_reset();
       for (Parameter* parameter : nodes_[i].parameters) {
         if (parameter == nullptr || --parameter->pending_uses > 0) continue;
         parameter->collect_gradient();
         on_ready(*parameter);
         give_up_gradient(*parameter);
       }
+      scratch_reset();
     }
   }
   void backward(const Var& loss, float weight = 1.0f);

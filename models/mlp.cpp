@@ -172,7 +172,8 @@ std::vector<ParameterSpec> plan_mlp(const MlpSpec& spec, const Recipe& recipe) {
   return plan;
 }
 
-Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed) : spec_(spec) {
+Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
+    : spec_(spec), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_mlp(spec, recipe)) parameters_.add(parameter, seed);
   for (std::size_t i = 0; i < spec.hidden.size(); ++i) layers_.push_back(bind(layer_name(i)));
   layers_.push_back(bind("head"));
@@ -228,7 +229,7 @@ Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   Var h = tape.constant(x);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
-    h = linear(tape, h, *layer.weight, layer.scale);
+    h = linear(tape, h, *layer.weight, layer.scale, compute_);
     h = normalize(tape, layer, h, mode.training);
     h = activate(tape, h);
     if (mode.training && spec_.dropout > 0.0f) {
@@ -237,7 +238,7 @@ Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
     }
   }
   const Layer& head = layers_.back();
-  return add_bias(tape, linear(tape, h, *head.weight, head.scale), *head.bias);
+  return add_bias(tape, linear(tape, h, *head.weight, head.scale, compute_), *head.bias);
 }
 
 }  // namespace tritgrad

@@ -58,6 +58,7 @@ class Mlp : public Model {
   Var activate(Tape& tape, const Var& x) const;
 
   MlpSpec spec_;
+  Compute compute_;
   std::vector<Layer> layers_;  // hidden layers, then the head
 };
 

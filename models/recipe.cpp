@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -180,6 +181,14 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
   }
 }
 
+bool has_trits(const Recipe& recipe) {
+  const auto& named = recipe.named_groups;
+  return recipe.group(Role::kWeight).format.wants_scale() ||
+         std::any_of(named.begin(), named.end(), [](const Recipe::NamedGroup& group) {
+           return group.role == Role::kWeight && group.group.format.wants_scale();
+         });
+}
+
 Recipe recipe_from(const toml::table& table, const std::string& where) {
   Recipe recipe;
   TableReader top(plain(table), where);
@@ -192,7 +201,6 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
   top.allow("group");
   check(table.get("group") == nullptr || table.get("group")->is_array(), where,
         ": 'group' must be tables, written [[group]]");
-  top.refuse_unknown_keys();
 
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
     const toml::table merged = role_table(table, role);
@@ -201,8 +209,18 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
     reader.refuse_unknown_keys();
   }
   read_named_groups(table, where, recipe);
+  const bool ternary = has_trits(recipe);
+  recipe.compute =
+      top.choice("compute", one_of<Compute>({{"fp32", Compute::kFp32}, {"int8", Compute::kInt8}}),
+                 ternary ? Compute::kInt8 : Compute::kFp32);
+  check(ternary || recipe.compute == Compute::kFp32, where,
+        ": compute = \"int8\" is for weights of bare trits, and no weight of this recipe has any; "
+        "leave it out");
+  top.refuse_unknown_keys();
+  toml::table resolved = table;
+  resolved.insert_or_assign("compute", recipe.compute == Compute::kInt8 ? "int8" : "fp32");
   std::ostringstream text;
-  text << table;
+  text << resolved;
   recipe.toml = text.str();
   return recipe;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/linear.h"
 #include "optim/optimizer.h"
 
 namespace tritgrad {
@@ -33,6 +34,7 @@ struct Recipe {
   std::string name;
   std::string summary;  // one line: what it is and when to use it
   std::string source;   // where the method comes from
+  Compute compute = Compute::kFp32;  // of products with bare trits
   GradientPolicy gradients = GradientPolicy::kReleased;
   FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients: fp32 or bf16
   double clip_grad_norm = 0.0;                     // global 2-norm; 0 = off

@@ -2,6 +2,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/integer_linear.h"
 
 namespace tritgrad {
 namespace {
@@ -32,16 +33,8 @@ void product(const GemmShape& shape, const float* a, std::int64_t lda, const flo
   }
 }
 
-struct Operands {
-  Parameter* weight;
-  Parameter* scale;  // may be null
-  std::int64_t inputs, outputs;
-  std::int64_t group_size;  // inputs that share a scale; the last group of a row may be shorter
-  std::int64_t groups;
-};
-
 // Multiplies each group of a decoded row by its scale.
-void apply_scale(const Operands& w, const float* scales, float* row) {
+void apply_scale(const LinearOperands& w, const float* scales, float* row) {
   const std::int64_t size = w.group_size;
   for (std::int64_t g = 0; g < w.groups; ++g) {
     const std::int64_t end = std::min(w.inputs, (g + 1) * size);
@@ -49,17 +42,14 @@ void apply_scale(const Operands& w, const float* scales, float* row) {
   }
 }
 
-// Scales of all rows, decoded; null when there is no scale parameter.
-const float* decode_scales(Tape& tape, const Operands& w) {
-  if (w.scale == nullptr) return nullptr;
-  const Tensor scales = tape.scratch({w.outputs, w.groups});
-  w.scale->storage().decode_rows(0, w.outputs, scales.data);
-  return scales.data;
+// Null when there is no scale parameter.
+const float* scales_of(Tape& tape, const LinearOperands& w) {
+  return w.scale == nullptr ? nullptr : decode_scales(tape, w);
 }
 
 // Rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32, else
 // decoded into `panel` [kPanelRows x inputs].
-const float* decode_panel(const Operands& w, const float* scales, std::int64_t begin,
+const float* decode_panel(const LinearOperands& w, const float* scales, std::int64_t begin,
                           std::int64_t end, float* panel) {
   const float* stored = w.weight->storage().fp32_data();
   if (stored != nullptr && scales == nullptr) return stored + begin * w.inputs;
@@ -76,8 +66,8 @@ const float* decode_panel(const Operands& w, const float* scales, std::int64_t b
   return panel;
 }
 
-void forward(Tape& tape, const Operands& w, const Tensor& x, const Tensor& y) {
-  const float* scales = decode_scales(tape, w);
+void forward(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& y) {
+  const float* scales = scales_of(tape, w);
   const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
@@ -93,8 +83,8 @@ void forward(Tape& tape, const Operands& w, const Tensor& x, const Tensor& y) {
 }
 
 // dx += dy W
-void backward_input(Tape& tape, const Operands& w, const Tensor& dx, const Tensor& dy) {
-  const float* scales = decode_scales(tape, w);
+void backward_input(Tape& tape, const LinearOperands& w, const Tensor& dx, const Tensor& dy) {
+  const float* scales = scales_of(tape, w);
   const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
@@ -109,7 +99,7 @@ void backward_input(Tape& tape, const Operands& w, const Tensor& dx, const Tenso
 }
 
 // One row: d scale += sum trit dW; d weight += scale dW.
-void scaled_gradient(const Operands& w, const float* trits, const float* scales,
+void scaled_gradient(const LinearOperands& w, const float* trits, const float* scales,
                      const float* dw_row, float* dweight, float* dscale) {
   const std::int64_t size = w.group_size;
   for (std::int64_t g = 0; g < w.groups; ++g) {
@@ -124,7 +114,7 @@ void scaled_gradient(const Operands& w, const float* trits, const float* scales,
 }
 
 // dW = dy^T x, a piece of rows at a time, passed on to the weight and its scale.
-void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tensor& dy) {
+void backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy) {
   const Tensor dweight = tape.gradient(*w.weight);
   if (w.scale == nullptr) {
     parallel_ranges(
@@ -139,7 +129,7 @@ void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tenso
     return;
   }
   const Tensor dscale = tape.gradient(*w.scale);
-  const float* scales = decode_scales(tape, w);
+  const float* scales = scales_of(tape, w);
   const std::int64_t piece_rows = std::min(w.outputs, rows_per_unit(x.rows() * w.inputs));
   const std::int64_t pieces = (w.outputs + piece_rows - 1) / piece_rows;
   // One scratch slot for each piece that may be under way: a wave of pieces shares the scratch.
@@ -165,7 +155,7 @@ void backward_weight(Tape& tape, const Operands& w, const Tensor& x, const Tenso
 
 }  // namespace
 
-Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale) {
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Compute compute) {
   const std::int64_t inputs = weight.shape().cols();
   const std::int64_t outputs = weight.shape().rows();
   check(inputs > 0 && outputs > 0, "linear: '", weight.name(), "' has shape ", weight.shape().str(),
@@ -174,13 +164,16 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale) {
         "' has shape ", weight.shape().str(), "; the last axes must be equal");
   const std::int64_t group = weight.storage().spec().group;
   const std::int64_t group_size = group == 0 ? inputs : std::min<std::int64_t>(group, inputs);
-  const Operands w{&weight, scale,      inputs,
-                   outputs, group_size, (inputs + group_size - 1) / group_size};
+  const LinearOperands w{&weight, scale,      inputs,
+                         outputs, group_size, (inputs + group_size - 1) / group_size};
   check(scale == nullptr || scale->shape() == Shape{outputs, w.groups}, "linear: '", weight.name(),
         "' has shape ", weight.shape().str(), " but its scale has shape ",
         scale == nullptr ? "" : scale->shape().str(), "; expected ",
         Shape{outputs, w.groups}.str());
 
+  if (compute == Compute::kInt8 && scale != nullptr && weight.storage().holds_trits()) {
+    return integer_linear(tape, x, w);
+  }
   const Var y = tape.variable({x.value.rows(), w.outputs});
   forward(tape, w, x.value, y.value);
   tape.record({&weight, scale}, [&tape, w, x, y] {

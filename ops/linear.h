@@ -5,13 +5,18 @@
 
 namespace tritgrad {
 
+// How products with a ternary matrix are computed.
+enum class Compute { kFp32, kInt8 };
+
 // x [n, inputs], weight [outputs, inputs], scale [outputs, groups] or null -> y [n, outputs].
 //
 // The weight that multiplies is value(weight) * value(scale): for ternary formats a trit times the
 // scale of its group of inputs / groups neighbours. Gradients, by the chain rule with the identity
 // in place of the rounding (straight through, no mask):
 //     d weight = scale * dW,   d scale = sum over the group of trit * dW,   dW = dy^T x.
-// Throws Error naming both shapes when they do not fit.
-Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale = nullptr);
+// kInt8 rounds x and dy to int8 (ops/integer_linear.h) where the weight is ternary; other weights
+// are multiplied in fp32 either way. Throws Error naming both shapes when they do not fit.
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale = nullptr,
+           Compute compute = Compute::kFp32);
 
 }  // namespace tritgrad

@@ -59,6 +59,7 @@ double squared_norm(const Parameter& parameter) {
 }
 
 bool gradient_is_finite(const Parameter& parameter) {
+  if (parameter.gradient_source != nullptr) return parameter.gradient_source->finite;
   const double bad = parallel_sum(
       parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
         std::array<float, kMaxRun> scratch;
@@ -156,9 +157,19 @@ Optimizer::State& Optimizer::find(const Parameter& parameter) {
   fail("Optimizer: parameter '", parameter.name(), "' is not one of this optimizer's");
 }
 
-const float* Optimizer::read_gradient(const State& state, std::int64_t first, std::int64_t n,
-                                      float* scratch) const {
-  const float* grad = state.parameter->read_gradient(first, n, scratch);
+const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {
+  const Parameter& parameter = *state.parameter;
+  const std::int64_t first = run.row_begin * parameter.shape().cols() + run.col_begin;
+  if (const GradientSource* source = parameter.gradient_source) {
+    source->read(source->context, run.row_begin, run.row_end, run.col_begin, run.col_end, scratch);
+    return limit_gradient(state, scratch, run.size(), scratch);
+  }
+  return limit_gradient(state, parameter.read_gradient(first, run.size(), scratch), run.size(),
+                        scratch);
+}
+
+const float* Optimizer::limit_gradient(const State& state, const float* grad, std::int64_t n,
+                                       float* scratch) const {
   const float limit = static_cast<float>(state.group.clip_value);
   if (gradient_scale_ == 1.0f && limit == 0.0f) return grad;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -196,18 +207,15 @@ void Optimizer::apply(State& state) {
   const std::int64_t cols = std::max<std::int64_t>(1, parameter.shape().cols());
   const std::int64_t wanted =
       std::max({std::int64_t{1}, kElementsPerUnit / cols, (rows + kSlots - 1) / kSlots});
-  const std::int64_t together = state.runs.rows_per_run();
+  const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
+  const std::int64_t together = in_tiles ? GradientSource::kRows : state.runs.rows_per_run();
   const std::int64_t rows_per_unit = (wanted + together - 1) / together * together;
   std::array<UnitResult, kSlots> results{};
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t slot = begin / rows_per_unit;
-    RunScratch scratch;
-    state.runs.for_each(begin, end,
-                        [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
-                            std::int64_t col_end) {
-                          step_run(state, update, {row_begin, row_end, col_begin, col_end, slot},
-                                   scratch, results[static_cast<std::size_t>(slot)]);
-                        });
+    UnitResult& result = results[static_cast<std::size_t>(slot)];
+    in_tiles ? step_tiles(state, update, begin, end, result, slot)
+             : step_rows(state, update, begin, end, result, slot);
   });
   float peak = 0.0f;
   for (const UnitResult& result : results) {
@@ -220,14 +228,48 @@ void Optimizer::apply(State& state) {
   if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;
 }
 
+void Optimizer::step_rows(State& state, const Update& update, std::int64_t begin, std::int64_t end,
+                          UnitResult& result, std::int64_t slot) {
+  RunScratch scratch;
+  state.runs.for_each(begin, end,
+                      [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+                          std::int64_t col_end) {
+                        const Run run{row_begin, row_end, col_begin, col_end, slot};
+                        step_run(state, update, run, read_gradient(state, run, scratch.grad.data()),
+                                 scratch, result);
+                      });
+}
+
+// A gradient that is computed when read comes in tiles that stay in the cache. Only for rules that
+// look at every element alone and do not mind how a parameter is cut.
+void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
+                           UnitResult& result, std::int64_t slot) {
+  const GradientSource& source = *state.parameter->gradient_source;
+  const std::int64_t cols = state.parameter->shape().cols();
+  RunScratch scratch;
+  alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
+  for (std::int64_t top = begin; top < end; top += GradientSource::kRows) {
+    const std::int64_t bottom = std::min(end, top + GradientSource::kRows);
+    for (std::int64_t left = 0; left < cols; left += kBlock) {
+      const std::int64_t right = std::min(cols, left + kBlock);
+      source.read(source.context, top, bottom, left, right, tile.data());
+      for (std::int64_t row = top; row < bottom; ++row) {
+        const float* grad = tile.data() + (row - top) * (right - left);
+        step_run(state, update, {row, row + 1, left, right, slot},
+                 limit_gradient(state, grad, right - left, scratch.grad.data()), scratch, result);
+      }
+    }
+  }
+}
+
 // Moments of a parameter share its shape, so a block of one is a block of the other.
-void Optimizer::step_run(State& state, const Update& update, const Run& run, RunScratch& scratch,
-                         UnitResult& result) {
+void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,
+                         RunScratch& scratch, UnitResult& result) {
   Storage& storage = state.parameter->storage();
   const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
   RuleBlock block{first,  run.size(), nullptr, scratch.weight.data(), {}, scratch.direction.data(),
                   nullptr};
-  block.grad = read_gradient(state, first, block.n, scratch.grad.data());
+  block.grad = grad;
   const bool eco = state.group.eco != EcoForm::kOff;
   if (eco) block.gain = scratch.gain.data();
   const Rule::WeightReading reading = state.rule->weight_reading();

@@ -130,12 +130,17 @@ class Optimizer {
 
   double lr_at(const State& state, std::int64_t step) const;
   State& find(const Parameter& parameter);
-  const float* read_gradient(const State& state, std::int64_t first, std::int64_t n,
-                             float* scratch) const;
+  const float* read_gradient(const State& state, const Run& run, float* scratch) const;
+  const float* limit_gradient(const State& state, const float* grad, std::int64_t n,
+                              float* scratch) const;
+  void step_rows(State& state, const Update& update, std::int64_t begin, std::int64_t end,
+                 UnitResult& result, std::int64_t slot);
+  void step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
+                  UnitResult& result, std::int64_t slot);
   void check_gradients() const;
   void apply(State& state);
-  void step_run(State& state, const Update& update, const Run& run, RunScratch& scratch,
-                UnitResult& result);
+  void step_run(State& state, const Update& update, const Run& run, const float* grad,
+                RunScratch& scratch, UnitResult& result);
   static void watch(const State& state, const Update& update, const Run& run,
                     const float* direction);
   static FlipCounts descend_with_eco(Storage& storage, const Update& update, const Block& block,

@@ -46,7 +46,7 @@ TEST_CASE("dispatch: an unknown TRITGRAD_ISA is refused with the accepted values
   for (const char* unknown : {"avx", "AVX2", "avx512 ", "best"}) {
     CHECK_THROWS_WITH_AS(tables.choose(3, unknown),
                          ("TRITGRAD_ISA is '" + std::string(unknown) +
-                          "'; set it to reference, avx2 or avx512, or unset it")
+                          "'; set it to reference, avx2, avx512 or avx512vnni, or unset it")
                              .c_str(),
                          Error);
   }

@@ -34,6 +34,9 @@ class Latent8 {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
 
+  void decode_trits(const Block& block, std::int8_t* out) const {
+    kernels().latent_to_trits(out, at(block), kThreshold, block.n);
+  }
   void decode_value(const Block& block, float* out) const {
     kernels().latent_to_float(out, at(block), kThreshold, block.n);
   }

@@ -50,6 +50,11 @@ class LatentPacked {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
 
+  void decode_trits(const Block& block, std::int8_t* out) const {
+    std::array<std::int8_t, kBlock> codes;
+    unpack(block, codes.data());
+    kernels().latent_to_trits(out, codes.data(), kThreshold, block.n);
+  }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());

@@ -54,9 +54,12 @@ class Ternary {
     return {{specs_[0], trits_.bytes()}, {specs_[1], accumulators_.bytes()}};
   }
 
+  void decode_trits(const Block& block, std::int8_t* out) const {
+    kernels().decode_trits(out, packed(block), block.n);
+  }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> trits;
-    kernels().decode_trits(trits.data(), packed(block), block.n);
+    decode_trits(block, trits.data());
     kernels().trits_to_float(out, trits.data(), block.n);
   }
 

@@ -11,7 +11,9 @@
 #include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
+#include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
+#include "ops/kernels/panel_product-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split_loops-inl.h"
@@ -24,10 +26,17 @@ namespace tritgrad::TRITGRAD_TARGET {
 const KernelTable kKernels = {
     .name = TRITGRAD_NAME(TRITGRAD_TARGET),
     .gemm = gemm,
+    .quantize_int8 = quantize_int8,
+    .sum_int8 = sum_int8,
+    .raise_max_abs = raise_max_abs,
+    .pack_down = pack_down,
+    .pack_across = pack_across,
+    .multiply_panel = multiply_panel,
     .random_u16 = random_u16,
     .decode_trits = decode_trits,
     .encode_trits = encode_trits,
     .trits_to_float = trits_to_float,
+    .latent_to_trits = latent_to_trits,
     .latent_to_float = latent_to_float,
     .bf16_to_float = bf16_to_float,
     .float_to_bf16 = float_to_bf16,

@@ -10,6 +10,7 @@
 // Loops that have no other form are their own specification.
 #define TRITGRAD_TARGET reference
 #include "ops/kernels/companded_loops-inl.h"
+#include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
@@ -79,6 +80,18 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
     const std::uint32_t nearest = 0x7FFFu + (bits >> 16 & 1u);
     const std::uint32_t added = noise == nullptr ? nearest : noise[i];
     out[i] = static_cast<std::uint16_t>((bits + added) >> 16);
+  }
+}
+
+void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      for (std::int64_t i = 0; i < 4 * kPanelColumns; ++i) {
+        c[r * ldc + i / 4] +=
+            a[r * lda + 4 * g + i % 4] * std::int32_t{panel[g * 4 * kPanelColumns + i]};
+      }
+    }
   }
 }
 
@@ -162,10 +175,17 @@ double sum_of_squares(const float* x, std::int64_t n) {
 const KernelTable kReferenceKernels = {
     .name = "reference",
     .gemm = baseline::gemm,
+    .quantize_int8 = reference::quantize_int8,
+    .sum_int8 = reference::sum_int8,
+    .raise_max_abs = reference::raise_max_abs,
+    .pack_down = reference::pack_down,
+    .pack_across = reference::pack_across,
+    .multiply_panel = reference::multiply_panel,
     .random_u16 = reference::random_u16,
     .decode_trits = reference::decode_trits,
     .encode_trits = reference::encode_trits,
     .trits_to_float = reference::trits_to_float,
+    .latent_to_trits = reference::latent_to_trits,
     .latent_to_float = reference::latent_to_float,
     .bf16_to_float = reference::bf16_to_float,
     .float_to_bf16 = reference::float_to_bf16,

@@ -76,6 +76,24 @@ void write_narrow(std::uint16_t* p, const U32& x) {
 // The 64-bit products of the low 32 bits of each lane.
 U64 multiply_low_halves(const U64& a, const U64& b) { return _mm512_mul_epu32(a, b); }
 
+// Sums of two neighbouring products, in lanes twice as wide: bytes 0..255 times bytes (saturating),
+// and 16-bit numbers.
+inline __m512i multiply_pairs_u8_i8(__m512i a, __m512i b) { return _mm512_maddubs_epi16(a, b); }
+inline __m512i multiply_pairs_i16(__m512i a, __m512i b) { return _mm512_madd_epi16(a, b); }
+inline __m512i add_i16(__m512i a, __m512i b) { return _mm512_add_epi16(a, b); }
+template <int kBits>
+inline __m512i shift_left_i16(__m512i a) {
+  return _mm512_slli_epi16(a, kBits);
+}
+template <int kBits>
+inline __m512i shift_right_i16(__m512i a) {
+  return _mm512_srai_epi16(a, kBits);
+}
+template <int kBits>
+inline __m512i shift_right_u16(__m512i a) {
+  return _mm512_srli_epi16(a, kBits);
+}
+
 #else
 
 I16 read_i16(const std::int8_t* p) {
@@ -108,6 +126,24 @@ void write_narrow(std::uint16_t* p, const U32& x) {
 
 // The 64-bit products of the low 32 bits of each lane.
 U64 multiply_low_halves(const U64& a, const U64& b) { return _mm256_mul_epu32(a, b); }
+
+// Sums of two neighbouring products, in lanes twice as wide: bytes 0..255 times bytes (saturating),
+// and 16-bit numbers.
+inline __m256i multiply_pairs_u8_i8(__m256i a, __m256i b) { return _mm256_maddubs_epi16(a, b); }
+inline __m256i multiply_pairs_i16(__m256i a, __m256i b) { return _mm256_madd_epi16(a, b); }
+inline __m256i add_i16(__m256i a, __m256i b) { return _mm256_add_epi16(a, b); }
+template <int kBits>
+inline __m256i shift_left_i16(__m256i a) {
+  return _mm256_slli_epi16(a, kBits);
+}
+template <int kBits>
+inline __m256i shift_right_i16(__m256i a) {
+  return _mm256_srai_epi16(a, kBits);
+}
+template <int kBits>
+inline __m256i shift_right_u16(__m256i a) {
+  return _mm256_srli_epi16(a, kBits);
+}
 
 #endif
 

@@ -19,6 +19,9 @@ extern const KernelTable kKernels;
 namespace avx512 {
 extern const KernelTable kKernels;
 }
+namespace avx512vnni {
+extern const KernelTable kKernels;
+}
 #endif
 
 }  // namespace tritgrad

@@ -1,0 +1,20 @@
+// A gradient that is computed where and when it is read, so that it never lies in memory.
+#pragma once
+
+#include <cstdint>
+
+namespace tritgrad {
+
+// The gradient of a matrix parameter. It must outlive the parameter's turn in Tape::backward.
+struct GradientSource {
+  // Rows [row_begin, row_end), columns [col_begin, col_end) to out, densely. Thread-safe. Cheapest
+  // for kRows rows or a multiple at once, and columns that begin at a multiple of kBlock.
+  void (*read)(const void* context, std::int64_t row_begin, std::int64_t row_end,
+               std::int64_t col_begin, std::int64_t col_end, float* out);
+  const void* context;
+  bool finite;  // whether all elements are
+
+  static constexpr std::int64_t kRows = 16;
+};
+
+}  // namespace tritgrad

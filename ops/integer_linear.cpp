@@ -1,0 +1,311 @@
+#include "ops/integer_linear.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/kernel_table.h"
+#include "engine/parallel.h"
+#include "ops/quantized.h"
+
+namespace tritgrad {
+namespace {
+
+// Rows of W whose trits are decoded together: their products reuse what is read of the panels.
+constexpr std::int64_t kTogether = 32;
+// Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
+constexpr std::int64_t kBatchRows = 256;
+constexpr std::int64_t kDepth = 256;
+constexpr int kOffset = 128;  // of Panels
+
+// Trits of rows [begin, end) and of one block of columns, kBlock apart.
+using TritTile = std::array<std::int8_t, kTogether * kBlock>;
+void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, std::int64_t col,
+                 std::int8_t* trits) {
+  const std::int64_t n = std::min(kBlock, w.inputs - col);
+  for (std::int64_t row = begin; row < end; ++row) {
+    std::int8_t* out = trits + (row - begin) * kBlock;
+    w.weight->storage().decode_trits({row, col, n}, out);
+    // Depth goes by fours.
+    std::fill(out + n, out + round_up(n, 4), std::int8_t{0});
+  }
+}
+
+// ---- forward -----------------------------------------------------------------------------------
+
+// y of rows [top, bottom) of x and rows [begin, end) of W.
+void forward_tile(const LinearOperands& w, const QuantizedRows& x, const Panels& panels,
+                  const float* scales, std::int64_t top, std::int64_t bottom, std::int64_t begin,
+                  std::int64_t end, const Tensor& y) {
+  alignas(kAlignment) TritTile trits;
+  alignas(kAlignment) std::array<std::int32_t, kTogether * kBatchRows> sums{};
+  std::array<std::int32_t, kTogether> trit_sums{};
+  const std::int64_t outputs = end - begin;
+  std::int64_t group = 0;
+  for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+    decode_tile(w, begin, end, col, trits.data());
+    const std::int64_t block_end = std::min(w.inputs, col + kBlock);
+    // Stretches of the block that share a scale.
+    for (std::int64_t first = col; first < block_end;) {
+      const std::int64_t group_end = std::min(w.inputs, (group + 1) * w.group_size);
+      const std::int64_t last = std::min(block_end, group_end);
+      for (std::int64_t row = top; row < bottom; row += kPanelColumns) {
+        kernels().multiply_panel(sums.data() + (row - top), kBatchRows, trits.data() + first - col,
+                                 kBlock, outputs, panels.at(row / kPanelColumns, first / 4),
+                                 (last - first + 3) / 4, true);
+      }
+      for (std::int64_t o = 0; o < outputs; ++o) {
+        trit_sums[static_cast<std::size_t>(o)] +=
+            kernels().sum_int8(trits.data() + o * kBlock + first - col, last - first);
+      }
+      if (last == group_end) {
+        for (std::int64_t row = top; row < bottom; ++row) {
+          float* out = y.row(row) + begin;
+          for (std::int64_t o = 0; o < outputs; ++o) {
+            const std::int32_t sum = sums[static_cast<std::size_t>(o * kBatchRows + row - top)] -
+                                     kOffset * trit_sums[static_cast<std::size_t>(o)];
+            const float value =
+                static_cast<float>(sum) * (x.scales[row] * scales[(begin + o) * w.groups + group]);
+            out[o] = group == 0 ? value : out[o] + value;
+          }
+        }
+        ++group;
+        if (group < w.groups) {
+          sums.fill(0);
+          trit_sums.fill(0);
+        }
+      }
+      first = last;
+    }
+  }
+}
+
+void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
+  const float* scales = decode_scales(tape, w);
+  const Panels panels = pack_rows(tape, x);
+  parallel_ranges(w.outputs, kTogether, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t top = 0; top < x.rows; top += kBatchRows) {
+      forward_tile(w, x, panels, scales, top, std::min(x.rows, top + kBatchRows), begin, end, y);
+    }
+  });
+  tape.scratch_reset();
+}
+
+// ---- dx ----------------------------------------------------------------------------------------
+
+// dx[rows][first, last) += scale * sums over all outputs; the columns lie in one block.
+void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
+                         const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
+                         std::uint8_t* panels, std::int32_t* sums, const Tensor& dx) {
+  alignas(kAlignment) TritTile trits;
+  const std::int64_t col = first / kBlock * kBlock;
+  const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
+  constexpr std::int64_t kPanelBytes = kDepth * kPanelColumns;
+  for (std::int64_t top = 0; top < z.rows; top += kBatchRows) {
+    const std::int64_t rows = std::min(kBatchRows, z.rows - top);
+    std::fill_n(sums, count * kBatchRows * kPanelColumns, 0);
+    for (std::int64_t output = 0; output < w.outputs; output += kDepth) {
+      const std::int64_t depth = std::min(kDepth, w.outputs - output);
+      for (std::int64_t part = 0; part < depth; part += kTogether) {
+        const std::int64_t n = std::min(kTogether, depth - part);
+        decode_tile(w, output + part, output + part + n, col, trits.data());
+        for (std::int64_t p = 0; p < count; ++p) {
+          const std::int64_t column = first + p * kPanelColumns;
+          kernels().pack_down(panels + p * kPanelBytes + part * kPanelColumns,
+                              trits.data() + column - col, kBlock, n,
+                              std::min(kPanelColumns, last - column), 1);
+        }
+      }
+      for (std::int64_t p = 0; p < count; ++p) {
+        kernels().multiply_panel(sums + p * kBatchRows * kPanelColumns, kPanelColumns,
+                                 z.codes + top * z.ld + output, z.ld, rows,
+                                 panels + p * kPanelBytes, (depth + 3) / 4, true);
+      }
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float scale = z.scales[top + r];
+      for (std::int64_t p = 0; p < count; ++p) {
+        const std::int32_t* sum = sums + (p * kBatchRows + r) * kPanelColumns;
+        const std::int64_t column = first + p * kPanelColumns;
+        float* out = dx.row(top + r) + column;
+        const std::int64_t n = std::min(kPanelColumns, last - column);
+        for (std::int64_t c = 0; c < n; ++c) {
+          out[c] += scale * static_cast<float>(sum[c] - z_sums[top + r]);
+        }
+      }
+    }
+  }
+}
+
+// dx += (dy E) T
+void backward_input(Tape& tape, const LinearOperands& w, const Tensor& dx, const Tensor& dy) {
+  const float* scales = decode_scales(tape, w);
+  float* factors = tape.allocate_scratch<float>(w.outputs);
+  constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
+  const std::int64_t blocks = (w.inputs + kBlock - 1) / kBlock;
+  auto* panels =
+      tape.allocate_scratch<std::uint8_t>(blocks * kPanelsPerBlock * kDepth * kPanelColumns);
+  auto* sums =
+      tape.allocate_scratch<std::int32_t>(blocks * kPanelsPerBlock * kBatchRows * kPanelColumns);
+  auto* z_sums = tape.allocate_scratch<std::int32_t>(dy.rows());
+  const QuantizedRows z = allocate_rows(tape, dy.rows(), w.outputs, false);
+  for (std::int64_t group = 0; group < w.groups; ++group) {
+    for (std::int64_t o = 0; o < w.outputs; ++o) factors[o] = scales[o * w.groups + group];
+    quantize_rows(z, dy, factors);
+    for (std::int64_t r = 0; r < z.rows; ++r) {
+      z_sums[r] = kernels().sum_int8(z.codes + r * z.ld, z.cols);
+    }
+    const std::int64_t begin = group * w.group_size;
+    const std::int64_t end = std::min(w.inputs, begin + w.group_size);
+    const std::int64_t first_block = begin / kBlock;
+    parallel_for((end + kBlock - 1) / kBlock - first_block, [&](std::int64_t unit) {
+      const std::int64_t block = first_block + unit;
+      backward_input_tile(w, z, z_sums, std::max(begin, block * kBlock),
+                          std::min(end, (block + 1) * kBlock),
+                          panels + unit * kPanelsPerBlock * kDepth * kPanelColumns,
+                          sums + unit * kPanelsPerBlock * kBatchRows * kPanelColumns, dx);
+    });
+  }
+}
+
+// ---- dW ----------------------------------------------------------------------------------------
+
+// dW of the trits: E times dy^T x.
+struct WeightGradient {
+  LinearOperands w;
+  const float* scales;
+  QuantizedRows dy;  // [outputs x n], times the scales of x's rows
+  Panels x;          // of x's columns
+  const std::int32_t* dy_sums;
+
+  // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, without E.
+  void read_unscaled(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+                     std::int64_t col_end, float* out) const {
+    constexpr std::int64_t kRows = GradientSource::kRows;
+    const std::int64_t cols = col_end - col_begin;
+    for (std::int64_t top = row_begin; top < row_end; top += kRows) {
+      const std::int64_t rows = std::min(kRows, row_end - top);
+      for (std::int64_t p = col_begin / kPanelColumns; p * kPanelColumns < col_end; ++p) {
+        alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums{};
+        kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
+                                 x.at(p, 0), x.groups, false);
+        const std::int64_t first = std::max(col_begin, p * kPanelColumns);
+        const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const std::int32_t correction = kOffset * dy_sums[top + r];
+          const std::int32_t* sum = sums.data() + r * kPanelColumns + first - p * kPanelColumns;
+          float* to = out + (top - row_begin + r) * cols + first - col_begin;
+          for (std::int64_t c = 0; c < last - first; ++c) {
+            to[c] = dy.scales[top + r] * static_cast<float>(sum[c] - correction);
+          }
+        }
+      }
+    }
+  }
+
+  void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+            std::int64_t col_end, float* out) const {
+    read_unscaled(row_begin, row_end, col_begin, col_end, out);
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      const float* row_scales = scales + row * w.groups;
+      float* numbers = out + (row - row_begin) * (col_end - col_begin);
+      for (std::int64_t first = col_begin; first < col_end;) {
+        const std::int64_t group = first / w.group_size;
+        const std::int64_t last = std::min(col_end, (group + 1) * w.group_size);
+        for (std::int64_t i = first; i < last; ++i) numbers[i - col_begin] *= row_scales[group];
+        first = last;
+      }
+    }
+  }
+};
+
+// d scale of one row from dW itself: the sum over each group of trit times dW.
+void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, float* dscale) {
+  const LinearOperands& w = gradient.w;
+  std::array<float, kBlock> dw;
+  std::array<std::int8_t, kBlock> trits;
+  for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+    const std::int64_t n = std::min(kBlock, w.inputs - col);
+    gradient.read_unscaled(row, row + 1, col, col + n, dw.data());
+    w.weight->storage().decode_trits({row, col, n}, trits.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      dscale[(col + i) / w.group_size] += static_cast<float>(trits[at]) * dw[at];
+    }
+  }
+}
+
+// d scale. With one scale a row, y / E is what E multiplied, so d E = sum of dy y / E.
+void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y, const Tensor& dy) {
+  const LinearOperands& w = gradient.w;
+  const Tensor dscale = tape.gradient(*w.scale);
+  constexpr std::int64_t kColumns = 64;
+  parallel_ranges(w.outputs, kColumns, [&](std::int64_t begin, std::int64_t end) {
+    std::array<double, kColumns> sums{};
+    if (w.groups == 1) {
+      for (std::int64_t r = 0; r < y.rows(); ++r) {
+        for (std::int64_t o = begin; o < end; ++o) {
+          sums[static_cast<std::size_t>(o - begin)] += double{dy.row(r)[o]} * double{y.row(r)[o]};
+        }
+      }
+    }
+    for (std::int64_t o = begin; o < end; ++o) {
+      if (w.groups == 1 && gradient.scales[o] != 0.0f) {
+        dscale.data[o] += static_cast<float>(sums[static_cast<std::size_t>(o - begin)] /
+                                             double{gradient.scales[o]});
+      } else {
+        scale_gradient_of_row(gradient, o, dscale.row(o));
+      }
+    }
+  });
+}
+
+void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y,
+                     const Tensor& dy) {
+  auto* gradient = tape.allocate_scratch<WeightGradient>(1);
+  auto* dy_sums = tape.allocate_scratch<std::int32_t>(w.outputs);
+  *gradient = {w, decode_scales(tape, w), quantize_columns(tape, dy, x.scales),
+               pack_columns(tape, x), dy_sums};
+  bool finite = true;
+  for (std::int64_t o = 0; o < w.outputs; ++o) {
+    dy_sums[o] = kernels().sum_int8(gradient->dy.codes + o * gradient->dy.ld, gradient->dy.cols);
+    finite &= std::isfinite(gradient->dy.scales[o]);
+  }
+  backward_scale(tape, *gradient, y, dy);
+
+  auto* source = tape.allocate_scratch<GradientSource>(1);
+  *source = {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
+                std::int64_t col_begin, std::int64_t col_end, float* out) {
+               static_cast<const WeightGradient*>(context)->read(row_begin, row_end, col_begin,
+                                                                 col_end, out);
+             },
+             gradient, finite};
+  if (tape.offer_gradient(*w.weight, *source)) return;
+  const Tensor dweight = tape.gradient(*w.weight);
+  parallel_ranges(w.outputs, GradientSource::kRows, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, GradientSource::kRows * kBlock> tile;
+    for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+      const std::int64_t n = std::min(kBlock, w.inputs - col);
+      gradient->read(begin, end, col, col + n, tile.data());
+      for (std::int64_t row = begin; row < end; ++row) {
+        kernels().add_scaled(dweight.row(row) + col, tile.data() + (row - begin) * n, 1.0f, n);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {
+  const Var y = tape.variable({x.value.rows(), w.outputs});
+  const QuantizedRows codes = allocate_rows(tape, x.value.rows(), w.inputs, tape.recording());
+  quantize_rows(codes, x.value, nullptr);
+  forward(tape, w, codes, y.value);
+  tape.record({w.weight, w.scale}, [&tape, w, x, y, codes] {
+    if (x.wants_grad()) backward_input(tape, w, x.grad, y.grad);
+    backward_weight(tape, w, codes, y.value, y.grad);
+  });
+  return y;
+}
+
+}  // namespace tritgrad

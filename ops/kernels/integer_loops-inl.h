@@ -1,0 +1,102 @@
+// What products of int8 numbers need around them, in plain scalar loops that the compiler
+// vectorises; and the product itself as a specification.
+//
+// Compiled once per target, and once as the specification (reference.cpp). The contracts are those
+// of engine/kernel_table.h.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "engine/kernel_table.h"
+#include "ops/kernels/scalar-inl.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+void latent_to_trits(std::int8_t* __restrict trits, const std::int8_t* __restrict codes,
+                     int threshold, std::int64_t n) {
+  const auto up = static_cast<std::int8_t>(threshold);
+  const auto down = static_cast<std::int8_t>(-threshold);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int8_t above = codes[i] > up ? 1 : 0;
+    const std::int8_t below = codes[i] < down ? 1 : 0;
+    trits[i] = static_cast<std::int8_t>(above - below);
+  }
+}
+
+void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x, float inverse,
+                   std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float level = x[i] * inverse;
+    const float below = level < 127.0f ? level : 127.0f;
+    codes[i] = static_cast<std::int8_t>(round_to_int(below > -127.0f ? below : -127.0f));
+  }
+}
+
+std::int32_t sum_int8(const std::int8_t* x, std::int64_t n) {
+  std::int32_t sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+
+void raise_max_abs(float* __restrict largest, const float* __restrict x, float factor,
+                   std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    // Of magnitudes, the order is that of their bits, and NaN comes last.
+    const int magnitude = std::bit_cast<int>(x[i] * factor) & 0x7FFFFFFF;
+    const int before = std::bit_cast<int>(largest[i]);
+    largest[i] = std::bit_cast<float>(magnitude > before ? magnitude : before);
+  }
+}
+
+void pack_down(std::uint8_t* __restrict panel, const std::int8_t* __restrict rows, std::int64_t ld,
+               std::int64_t depth, std::int64_t columns, int offset) {
+  for (std::int64_t g = 0; 4 * g < depth; ++g) {
+    std::uint8_t* group = panel + g * 4 * kPanelColumns;
+    const std::int8_t* row = rows + 4 * g * ld;
+    if (depth - 4 * g >= 4 && columns == kPanelColumns) {
+      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+        const auto byte = [&](std::int64_t j) {
+          return static_cast<std::uint32_t>(row[j * ld + c] + offset) << (8 * j);
+        };
+        const std::uint32_t bytes = byte(0) | byte(1) | byte(2) | byte(3);
+        std::memcpy(group + 4 * c, &bytes, 4);
+      }
+      continue;
+    }
+    std::memset(group, 0, 4 * kPanelColumns);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t j = 0; j < 4 && 4 * g + j < depth; ++j) {
+        group[4 * c + j] = static_cast<std::uint8_t>(row[j * ld + c] + offset);
+      }
+    }
+  }
+}
+
+void pack_across(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, std::int64_t depth,
+                 std::int64_t columns, int offset) {
+  const std::uint32_t shift = static_cast<std::uint32_t>(offset) * 0x01010101u;
+  for (std::int64_t g = 0; 4 * g < depth; ++g) {
+    std::uint8_t* group = panel + g * 4 * kPanelColumns;
+    if (columns < kPanelColumns || depth - 4 * g < 4) std::memset(group, 0, 4 * kPanelColumns);
+    if (depth - 4 * g >= 4 && offset == 128) {
+      // Adding 128 to a byte turns its highest bit.
+      for (std::int64_t c = 0; c < columns; ++c) {
+        std::uint32_t bytes;
+        std::memcpy(&bytes, rows + c * ld + 4 * g, 4);
+        bytes ^= shift;
+        std::memcpy(group + 4 * c, &bytes, 4);
+      }
+      continue;
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t j = 0; j < 4 && 4 * g + j < depth; ++j) {
+        group[4 * c + j] = static_cast<std::uint8_t>(rows[c * ld + 4 * g + j] + offset);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET

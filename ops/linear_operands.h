@@ -1,0 +1,23 @@
+// The operands of y = x W^T, common to its computation in floats and in integers.
+#pragma once
+
+#include "engine/tape.h"
+
+namespace tritgrad {
+
+struct LinearOperands {
+  Parameter* weight;
+  Parameter* scale;  // null for formats that need none
+  std::int64_t inputs, outputs;
+  std::int64_t group_size;  // inputs that share a scale; the last group of a row may be shorter
+  std::int64_t groups;      // of one row
+};
+
+// Scales of all rows [outputs x groups], in the tape's scratch.
+inline const float* decode_scales(Tape& tape, const LinearOperands& w) {
+  float* scales = tape.allocate_scratch<float>(w.outputs * w.groups);
+  w.scale->storage().decode_rows(0, w.outputs, scales);
+  return scales;
+}
+
+}  // namespace tritgrad

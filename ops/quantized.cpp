@@ -1,0 +1,127 @@
+#include "ops/quantized.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "engine/kernel_table.h"
+#include "engine/parallel.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr int kTop = 127;
+constexpr std::int64_t kRowsPerUnit = 16;
+constexpr std::int64_t kPiece = 512;  // columns of a row that are scaled at a time
+
+// What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
+float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
+float scale_of(float largest) { return largest < 0x1p-100f ? 0.0f : largest / kTop; }
+
+// Of two magnitudes; NaN is larger than everything.
+float larger(float a, float b) {
+  return std::bit_cast<float>(
+      std::max(std::bit_cast<std::int32_t>(a), std::bit_cast<std::int32_t>(b)));
+}
+
+}  // namespace
+
+QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep) {
+  const std::int64_t ld = round_up(cols, 4);
+  if (keep)
+    return {rows, cols, ld, tape.allocate<std::int8_t>(rows * ld), tape.allocate<float>(rows)};
+  return {rows, cols, ld, tape.allocate_scratch<std::int8_t>(rows * ld),
+          tape.allocate_scratch<float>(rows)};
+}
+
+void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
+  parallel_ranges(q.rows, kRowsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kPiece> product;
+    for (std::int64_t row = begin; row < end; ++row) {
+      const float* numbers = x.row(row);
+      std::int8_t* codes = q.codes + row * q.ld;
+      // Calls body(numbers, first, n) for pieces of the row, times their factors.
+      const auto for_each_piece = [&](auto&& body) {
+        if (factors == nullptr) return body(numbers, std::int64_t{0}, q.cols);
+        for (std::int64_t first = 0; first < q.cols; first += kPiece) {
+          const std::int64_t n = std::min(kPiece, q.cols - first);
+          for (std::int64_t i = 0; i < n; ++i) {
+            product[static_cast<std::size_t>(i)] = numbers[first + i] * factors[first + i];
+          }
+          body(product.data(), first, n);
+        }
+      };
+      float largest = 0.0f;
+      for_each_piece([&](const float* piece, std::int64_t, std::int64_t n) {
+        largest = larger(largest, kernels().max_abs(piece, n));
+      });
+      const float inverse = inverse_scale(largest);
+      for_each_piece([&](const float* piece, std::int64_t first, std::int64_t n) {
+        kernels().quantize_int8(codes + first, piece, inverse, n);
+      });
+      std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
+      q.scales[row] = scale_of(largest);
+    }
+  });
+}
+
+QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
+  constexpr std::int64_t kColumns = 64;
+  const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
+  parallel_ranges(q.rows, kColumns, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t n = end - begin;
+    std::array<float, kColumns> inverse{}, product;
+    for (std::int64_t row = 0; row < q.cols; ++row) {
+      kernels().raise_max_abs(inverse.data(), x.row(row) + begin, factors[row], n);
+    }
+    for (std::int64_t c = 0; c < n; ++c) {
+      float& largest = inverse[static_cast<std::size_t>(c)];
+      q.scales[begin + c] = scale_of(largest);
+      largest = inverse_scale(largest);
+    }
+    // Codes of a few rows, then turned.
+    for (std::int64_t row = 0; row < q.ld; ++row) {
+      std::array<std::int8_t, kColumns> codes{};
+      if (row < q.cols) {
+        const float* numbers = x.row(row) + begin;
+        for (std::int64_t c = 0; c < n; ++c) {
+          product[static_cast<std::size_t>(c)] =
+              numbers[c] * factors[row] * inverse[static_cast<std::size_t>(c)];
+        }
+        kernels().quantize_int8(codes.data(), product.data(), 1.0f, n);
+      }
+      for (std::int64_t c = 0; c < n; ++c) {
+        q.codes[(begin + c) * q.ld + row] = codes[static_cast<std::size_t>(c)];
+      }
+    }
+  });
+  return q;
+}
+
+Panels pack_rows(Tape& tape, const QuantizedRows& x) {
+  const std::int64_t count = (x.rows + kPanelColumns - 1) / kPanelColumns;
+  const std::int64_t groups = x.ld / 4;
+  const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
+                      groups};
+  parallel_for(count, [&](std::int64_t p) {
+    const std::int64_t first = p * kPanelColumns;
+    kernels().pack_across(panels.at(p, 0), x.codes + first * x.ld, x.ld, x.ld,
+                          std::min(kPanelColumns, x.rows - first), 128);
+  });
+  return panels;
+}
+
+Panels pack_columns(Tape& tape, const QuantizedRows& x) {
+  const std::int64_t count = (x.cols + kPanelColumns - 1) / kPanelColumns;
+  const std::int64_t groups = (x.rows + 3) / 4;
+  const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
+                      groups};
+  parallel_for(count, [&](std::int64_t p) {
+    const std::int64_t first = p * kPanelColumns;
+    kernels().pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
+                        std::min(kPanelColumns, x.cols - first), 128);
+  });
+  return panels;
+}
+
+}  // namespace tritgrad

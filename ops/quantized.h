@@ -1,0 +1,45 @@
+// Rows of int8 numbers with a scale each, and panels of them, for products in integers.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/kernel_table.h"
+#include "engine/tape.h"
+
+namespace tritgrad {
+
+inline constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+// x[r][i] is about scales[r] * codes[r ld + i]; codes are in +-127, those from `cols` to `ld` (a
+// multiple of 4) are 0. The scale of a row that is not finite is not finite either.
+struct QuantizedRows {
+  std::int64_t rows, cols, ld;
+  std::int8_t* codes;
+  float* scales;
+};
+
+// Memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
+QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep);
+// Fills `q` from rows of x, each element times factors[column] first (null: 1), by their absmax /
+// 127; to nearest.
+void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors);
+
+// Columns of x, each element times factors[row] first, as rows of the result: x^T.
+QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors);
+
+// All of a matrix in panels of 64 columns, offset by 128: kernels().multiply_panel reads panel p
+// from group g on at at(p, g).
+struct Panels {
+  std::uint8_t* bytes;
+  std::int64_t groups;  // of one panel
+  std::uint8_t* at(std::int64_t panel, std::int64_t group) const {
+    return bytes + (panel * groups + group) * 4 * kPanelColumns;
+  }
+};
+// Columns of the panels are rows of x (the inner dimension is x's columns), or its columns.
+Panels pack_rows(Tape& tape, const QuantizedRows& x);
+Panels pack_columns(Tape& tape, const QuantizedRows& x);
+
+}  // namespace tritgrad

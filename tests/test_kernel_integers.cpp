@@ -1,0 +1,166 @@
+// Products of int8 numbers and what surrounds them: every table against the reference, and the
+// reference against its contract.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/kernel_inputs.h"
+
+namespace tritgrad {
+namespace {
+
+int draw(std::int64_t i, int low, int high) {
+  return low + static_cast<int>(random_below(kKey, static_cast<std::uint64_t>(i),
+                                             static_cast<std::uint32_t>(high - low + 1)));
+}
+
+// The largest sums of pairs come from equal signs at the ends of the range.
+std::int8_t extreme(std::int64_t i, int limit) {
+  const int kind = draw(i, 0, 3);
+  return static_cast<std::int8_t>(kind == 0   ? limit
+                                  : kind == 1 ? -limit
+                                              : draw(i + 1000003, -limit, limit));
+}
+
+Guarded<std::int8_t> bytes(std::int64_t n, std::int64_t offset, int limit, bool all_limit = false) {
+  Guarded<std::int8_t> x(n, offset);
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[i] = all_limit ? static_cast<std::int8_t>(limit) : extreme(i + offset, limit);
+  }
+  return x;
+}
+
+struct PanelCase {
+  int a_limit;      // largest magnitude of a
+  int panel_limit;  // largest byte
+  bool small;
+};
+constexpr PanelCase kPanelCases[] = {{127, 2, true}, {1, 255, true}, {127, 255, false}};
+
+void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t rows,
+                     std::int64_t groups, std::int64_t offset, bool all_limit) {
+  const std::int64_t lda = 4 * groups + offset;
+  Guarded<std::int8_t> a = bytes(rows * lda, offset, c.a_limit, all_limit);
+  Guarded<std::uint8_t> panel(groups * 4 * kPanelColumns, offset);
+  for (std::int64_t i = 0; i < groups * 4 * kPanelColumns; ++i) {
+    panel[i] = static_cast<std::uint8_t>(all_limit ? c.panel_limit : draw(i, 0, c.panel_limit));
+  }
+  const std::int64_t ldc = kPanelColumns + offset;
+  Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
+  reference_kernels().multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows, panel.data(),
+                                     groups, c.small);
+  table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, panel.data(), groups, c.small);
+  REQUIRE(same_bits(sums.expected, sums.actual, rows * ldc));
+}
+
+TEST_CASE("kernel integers: products with a panel equal the reference, extremes included") {
+  for (const KernelTable* table : supported_kernels().subspan(1)) {
+    CAPTURE(table->name);
+    for (const PanelCase& c : kPanelCases) {
+      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 8, 11, 32}) {
+        for (std::int64_t groups : {0, 1, 2, 7, 63, 64, 65, 80, 129}) {
+          CAPTURE(rows);
+          CAPTURE(groups);
+          compare_product(*table, c, rows, groups, rows % 4, false);
+          compare_product(*table, c, rows, groups, 0, true);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernel integers: the reference product is the sum of products") {
+  constexpr std::int64_t groups = 3;
+  std::array<std::int8_t, 4 * groups> a;
+  std::array<std::uint8_t, 4 * groups * kPanelColumns> panel;
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = extreme(static_cast<std::int64_t>(i), 127);
+  for (std::size_t i = 0; i < panel.size(); ++i) {
+    panel[i] = static_cast<std::uint8_t>(draw(static_cast<std::int64_t>(i), 0, 255));
+  }
+  std::array<std::int32_t, kPanelColumns> sums;
+  sums.fill(7);
+  reference_kernels().multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1, panel.data(),
+                                     groups, false);
+  for (std::size_t c = 0; c < kPanelColumns; ++c) {
+    int expected = 7;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      expected += a[i] * panel[(i / 4 * kPanelColumns + c) * 4 + i % 4];
+    }
+    REQUIRE(sums[c] == expected);
+  }
+}
+
+TEST_CASE("kernel integers: panels hold every number where the contract says, and zeros beyond") {
+  for (const KernelTable* table : supported_kernels()) {
+    CAPTURE(table->name);
+    for (std::int64_t columns : {1, 5, 63, 64}) {
+      for (std::int64_t depth : {1, 3, 4, 5, 32, 66}) {
+        for (int offset : {1, 128}) {
+          const std::int64_t limit = offset == 1 ? 1 : 127;
+          const std::int64_t ld = std::max(columns, depth) + 3;
+          Guarded<std::int8_t> rows = bytes(ld * ld, 1, static_cast<int>(limit));
+          const std::int64_t size = (depth + 3) / 4 * 4 * kPanelColumns;
+          Guarded<std::uint8_t> down(size, 3), across(size, 3);
+          table->pack_down(down.data(), rows.data(), ld, depth, columns, offset);
+          table->pack_across(across.data(), rows.data(), ld, depth, columns, offset);
+          for (std::int64_t i = 0; i < size; ++i) {
+            const std::int64_t column = i / 4 % kPanelColumns;
+            const std::int64_t number = i / (4 * kPanelColumns) * 4 + i % 4;
+            const bool exists = column < columns && number < depth;
+            REQUIRE(down[i] == (exists ? rows[number * ld + column] + offset : 0));
+            REQUIRE(across[i] == (exists ? rows[column * ld + number] + offset : 0));
+          }
+          REQUIRE((down[-1] == 0x5A && down[size] == 0x5A));
+          REQUIRE((across[-1] == 0x5A && across[size] == 0x5A));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal the reference") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    CAPTURE(table.name);
+    CAPTURE(n);
+    Guarded<float> x = floats(n, offset, 31);
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (std::isnan(x[i])) x[i] = 0.0f;  // any code
+    }
+    for (float inverse : {1.0f, 0.37f, 1e-38f, 0.0f}) {
+      for (std::int64_t i = 0; i < n && inverse == 0.0f; ++i) {
+        if (std::isinf(x[i])) x[i] = 1.0f;  // infinity times zero: any code
+      }
+      Twins<std::int8_t> codes(n, offset);
+      reference_kernels().quantize_int8(codes.expected.data(), x.data(), inverse, n);
+      table.quantize_int8(codes.actual.data(), x.data(), inverse, n);
+      REQUIRE(same_bits(codes.expected, codes.actual, n));
+      for (std::int64_t i = 0; i < n; ++i) {
+        const float exact = std::clamp(x[i] * inverse, -127.0f, 127.0f);
+        REQUIRE(codes.actual[i] == static_cast<std::int8_t>(std::nearbyint(exact)));
+      }
+    }
+    Twins<float> largest(n, offset, [](std::int64_t i) { return std::abs(awkward_float(i, 8)); });
+    const Guarded<float> numbers = floats(n, offset, 32);
+    reference_kernels().raise_max_abs(largest.expected.data(),
+                                      const_cast<Guarded<float>&>(numbers).data(), -0.5f, n);
+    table.raise_max_abs(largest.actual.data(), const_cast<Guarded<float>&>(numbers).data(), -0.5f,
+                        n);
+    REQUIRE(same_bits(largest.expected, largest.actual, n, true));
+
+    Guarded<std::int8_t> latent = bytes(n, offset, 127);
+    REQUIRE(table.sum_int8(latent.data(), n) == reference_kernels().sum_int8(latent.data(), n));
+    for (int threshold : {2, 42}) {
+      Twins<std::int8_t> trits(n, offset);
+      reference_kernels().latent_to_trits(trits.expected.data(), latent.data(), threshold, n);
+      table.latent_to_trits(trits.actual.data(), latent.data(), threshold, n);
+      REQUIRE(same_bits(trits.expected, trits.actual, n));
+      for (std::int64_t i = 0; i < n; ++i) {
+        REQUIRE(trits.actual[i] == (latent[i] > threshold) - (latent[i] < -threshold));
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tritgrad
