@@ -46,8 +46,14 @@ struct GemmShape {
 // Neighbouring elements that share a scale in companded formats.
 inline constexpr std::int64_t kCompandedGroup = 32;
 
-// Columns of a panel of bytes (multiply_panel).
+// Columns of a panel of bytes (multiply_panel), and what is known of the numbers, which decides how
+// many products fit 16 bits.
 inline constexpr std::int64_t kPanelColumns = 64;
+enum class PanelRange {
+  kTrits,      // either the other operand holds trits alone, or all bytes are at most 2
+  kSevenBits,  // all bytes are at most 127
+  kBytes,
+};
 
 struct KernelTable {
   const char* name;  // "reference", "avx2", "avx512"
@@ -63,6 +69,7 @@ struct KernelTable {
   // NaN.
   void (*quantize_int8)(std::int8_t* codes, const float* x, float inverse, std::int64_t n);
   std::int32_t (*sum_int8)(const std::int8_t* x, std::int64_t n);
+  bool (*any_negative)(const std::int8_t* x, std::int64_t n);
   // largest[i] = max(largest[i], |factor * x[i]|); a NaN, once there, stays.
   void (*raise_max_abs)(float* largest, const float* x, float factor, std::int64_t n);
   // A panel is one operand of a product, up to 64 columns of numbers plus an offset that makes them
@@ -73,11 +80,11 @@ struct KernelTable {
                     std::int64_t depth, std::int64_t columns, int offset);
   void (*pack_across)(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld,
                       std::int64_t depth, std::int64_t columns, int offset);
-  // c[r][0..63] += the products of row r of a (4 groups numbers, all of them readable) with the
-  // panel's columns. `small`: either all numbers of a are trits, or all bytes are at most 2.
+  // c[r][0..63] += the products of row r of a (4 groups numbers in +-127, all of them readable)
+  // with the panel's columns.
   void (*multiply_panel)(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                          std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                         bool small);
+                         PanelRange range);
 
   // ---- random bits -----------------------------------------------------------------------------
   // out[i] = random_u16(key, first + i); first is a multiple of 8.
@@ -204,11 +211,31 @@ struct KernelTable {
   void (*carry_error)(float* momentum, const float* wanted, const float* stored, const float* gain,
                       float alpha, float rescale, std::int64_t n);
 
+  // ---- layers (no two arrays overlap)
+  // ------------------------------------------------------------ out[i] = max(x[i], 0); NaN stays.
+  void (*relu)(float* out, const float* x, std::int64_t n);
+  // dx[i] += dy[i] * (x[i] > 0)
+  void (*relu_gradient)(float* dx, const float* dy, const float* x, std::int64_t n);
+  // Sums down columns, a row at a time: sums[i] += x[i], (x[i] - means[i])^2, a[i] b[i].
+  void (*add_to_sums)(double* sums, const float* x, std::int64_t n);
+  void (*add_squares_around)(double* sums, const float* x, const double* means, std::int64_t n);
+  void (*add_products)(double* sums, const float* a, const float* b, std::int64_t n);
+  // z[i] = (x[i] - mean[i]) * inverse_std[i]
+  void (*standardize)(float* z, const float* x, const float* mean, const float* inverse_std,
+                      std::int64_t n);
+  // y[i] = z[i] * gain[i] + bias[i]
+  void (*scale_and_shift)(float* y, const float* z, const float* gain, const float* bias,
+                          std::int64_t n);
+  // dx[i] += factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i])
+  void (*standardize_gradient)(float* dx, const float* dy, const float* z, const float* factor,
+                               const float* mean_dy, const float* mean_dy_z, std::int64_t n);
+
   // ---- reductions ------------------------------------------------------------------------------
   bool (*all_finite)(const float* x, std::int64_t n);
   // Largest magnitude; NaN counts as larger than everything. 0 for n = 0.
   float (*max_abs)(const float* x, std::int64_t n);
-  // Sum of squares in double; element i goes to lane i % 16, lanes are added in order at the end.
+  // Sums in double; element i goes to lane i % 16, lanes are added in order at the end.
+  double (*sum)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
 };
 

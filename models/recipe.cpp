@@ -218,7 +218,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
         "leave it out");
   top.refuse_unknown_keys();
   toml::table resolved = table;
-  resolved.insert_or_assign("compute", recipe.compute == Compute::kInt8 ? "int8" : "fp32");
+  resolved.insert_or_assign("compute", compute_name(recipe.compute));
   std::ostringstream text;
   text << resolved;
   recipe.toml = text.str();

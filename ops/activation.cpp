@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -32,9 +33,18 @@ Var elementwise(Tape& tape, const Var& x, Value value, Derivative derivative) {
 }  // namespace
 
 Var relu(Tape& tape, const Var& x) {
-  return elementwise(
-      tape, x, [](float v) { return v < 0.0f ? 0.0f : v; },
-      [](float v, float) { return v > 0.0f ? 1.0f : 0.0f; });
+  const Var y = tape.variable(x.shape(), x.wants_grad());
+  parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+    kernels().relu(y.value.data + begin, x.value.data + begin, end - begin);
+  });
+  if (!x.wants_grad()) return y;
+  tape.record({}, [x, y] {
+    parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+      kernels().relu_gradient(x.grad.data + begin, y.grad.data + begin, x.value.data + begin,
+                              end - begin);
+    });
+  });
+  return y;
 }
 
 Var squared_relu(Tape& tape, const Var& x) {

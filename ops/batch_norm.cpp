@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -24,20 +25,9 @@ const float* decode(Tape& tape, const Parameter& parameter) {
   return values.data;
 }
 
-// Sums down the columns [begin, end), row by row so that memory is read in order; in double.
-struct ColumnSums {
-  std::array<double, kColumnPiece> values{};
-
-  template <typename Term>  // term(row)(column) -> double
-  ColumnSums(std::int64_t rows, std::int64_t begin, std::int64_t end, Term&& term) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const auto of_row = term(i);
-      for (std::int64_t j = begin; j < end; ++j) {
-        values[static_cast<std::size_t>(j - begin)] += of_row(j);
-      }
-    }
-  }
-};
+// Sums down the columns of a piece, row by row so that memory is read in order; in double.
+using ColumnSums = std::array<double, kColumnPiece>;
+using ColumnFloats = std::array<float, kColumnPiece>;
 
 void update_running(const BatchNormParameters& p, std::int64_t column, std::int64_t n,
                     double batch_mean, double batch_variance) {
@@ -55,37 +45,37 @@ struct Columns {
   float* mean;
   float* inverse_std;
 
-  float z(const float* in, std::int64_t j) const { return (in[j] - mean[j]) * inverse_std[j]; }
+  // Columns [begin, begin + n) of a row of x, standardised.
+  void standardize(float* z, const float* x, std::int64_t begin, std::int64_t n) const {
+    kernels().standardize(z, x + begin, mean + begin, inverse_std + begin, n);
+  }
 };
 
 void forward_columns(const Tensor& x, const Tensor& y, const BatchNormParameters& p,
                      const Columns& c, bool training, std::int64_t begin, std::int64_t end) {
   const std::int64_t n = x.rows();
+  const std::int64_t width = end - begin;
   const double count = static_cast<double>(n);
-  const ColumnSums sum(n, begin, end, [&](std::int64_t i) {
-    return [in = x.row(i)](std::int64_t j) { return static_cast<double>(in[j]); };
-  });
-  std::array<double, kColumnPiece> means;
-  for (std::size_t k = 0; k < means.size(); ++k) means[k] = sum.values[k] / count;
-  const ColumnSums squares(n, begin, end, [&](std::int64_t i) {
-    return [in = x.row(i), &means, begin](std::int64_t j) {
-      const double centered =
-          static_cast<double>(in[j]) - means[static_cast<std::size_t>(j - begin)];
-      return centered * centered;
-    };
-  });
+  ColumnSums means{}, squares{};
+  for (std::int64_t i = 0; i < n; ++i) {
+    kernels().add_to_sums(means.data(), x.row(i) + begin, width);
+  }
+  for (double& mean : means) mean /= count;
+  for (std::int64_t i = 0; i < n; ++i) {
+    kernels().add_squares_around(squares.data(), x.row(i) + begin, means.data(), width);
+  }
   for (std::int64_t j = begin; j < end; ++j) {
     const auto k = static_cast<std::size_t>(j - begin);
-    const double variance = squares.values[k] / count;
+    const double variance = squares[k] / count;
     c.mean[j] = static_cast<float>(means[k]);
     c.inverse_std[j] =
         static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(kBatchNormEps)));
     if (training) update_running(p, j, n, means[k], variance);
   }
+  ColumnFloats z;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float* in = x.row(i);
-    float* out = y.row(i);
-    for (std::int64_t j = begin; j < end; ++j) out[j] = c.z(in, j) * c.gain[j] + c.bias[j];
+    c.standardize(z.data(), x.row(i), begin, width);
+    kernels().scale_and_shift(y.row(i) + begin, z.data(), c.gain + begin, c.bias + begin, width);
   }
 }
 
@@ -94,32 +84,29 @@ void forward_columns(const Tensor& x, const Tensor& y, const BatchNormParameters
 void backward_columns(const Var& x, const Var& y, const Columns& c, const Tensor& dgain,
                       const Tensor& dbias, std::int64_t begin, std::int64_t end) {
   const std::int64_t n = x.value.rows();
-  const ColumnSums sum_dy(n, begin, end, [&](std::int64_t i) {
-    return [dout = y.grad.row(i)](std::int64_t j) { return static_cast<double>(dout[j]); };
-  });
-  const ColumnSums sum_dy_z(n, begin, end, [&](std::int64_t i) {
-    return [dout = y.grad.row(i), in = x.value.row(i), &c](std::int64_t j) {
-      return static_cast<double>(dout[j]) * static_cast<double>(c.z(in, j));
-    };
-  });
-  std::array<float, kColumnPiece> mean_dy;
-  std::array<float, kColumnPiece> mean_dy_z;
+  const std::int64_t width = end - begin;
+  ColumnSums sum_dy{}, sum_dy_z{};
+  ColumnFloats z;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* dy = y.grad.row(i) + begin;
+    c.standardize(z.data(), x.value.row(i), begin, width);
+    kernels().add_to_sums(sum_dy.data(), dy, width);
+    kernels().add_products(sum_dy_z.data(), dy, z.data(), width);
+  }
+  ColumnFloats mean_dy, mean_dy_z, factor;
   for (std::int64_t j = begin; j < end; ++j) {
     const auto k = static_cast<std::size_t>(j - begin);
-    dbias.data[j] += static_cast<float>(sum_dy.values[k]);
-    dgain.data[j] += static_cast<float>(sum_dy_z.values[k]);
-    mean_dy[k] = static_cast<float>(sum_dy.values[k] / static_cast<double>(n));
-    mean_dy_z[k] = static_cast<float>(sum_dy_z.values[k] / static_cast<double>(n));
+    dbias.data[j] += static_cast<float>(sum_dy[k]);
+    dgain.data[j] += static_cast<float>(sum_dy_z[k]);
+    mean_dy[k] = static_cast<float>(sum_dy[k] / static_cast<double>(n));
+    mean_dy_z[k] = static_cast<float>(sum_dy_z[k] / static_cast<double>(n));
+    factor[k] = c.gain[j] * c.inverse_std[j];
   }
   if (!x.wants_grad()) return;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float* in = x.value.row(i);
-    const float* dout = y.grad.row(i);
-    float* din = x.grad.row(i);
-    for (std::int64_t j = begin; j < end; ++j) {
-      const auto k = static_cast<std::size_t>(j - begin);
-      din[j] += c.gain[j] * c.inverse_std[j] * (dout[j] - mean_dy[k] - c.z(in, j) * mean_dy_z[k]);
-    }
+    c.standardize(z.data(), x.value.row(i), begin, width);
+    kernels().standardize_gradient(x.grad.row(i) + begin, y.grad.row(i) + begin, z.data(),
+                                   factor.data(), mean_dy.data(), mean_dy_z.data(), width);
   }
 }
 

@@ -16,7 +16,6 @@ constexpr std::int64_t kTogether = 32;
 // Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
 constexpr std::int64_t kBatchRows = 256;
 constexpr std::int64_t kDepth = 256;
-constexpr int kOffset = 128;  // of Panels
 
 // Trits of rows [begin, end) and of one block of columns, kBlock apart.
 using TritTile = std::array<std::int8_t, kTogether * kBlock>;
@@ -52,7 +51,7 @@ void forward_tile(const LinearOperands& w, const QuantizedRows& x, const Panels&
       for (std::int64_t row = top; row < bottom; row += kPanelColumns) {
         kernels().multiply_panel(sums.data() + (row - top), kBatchRows, trits.data() + first - col,
                                  kBlock, outputs, panels.at(row / kPanelColumns, first / 4),
-                                 (last - first + 3) / 4, true);
+                                 (last - first + 3) / 4, PanelRange::kTrits);
       }
       for (std::int64_t o = 0; o < outputs; ++o) {
         trit_sums[static_cast<std::size_t>(o)] +=
@@ -63,7 +62,7 @@ void forward_tile(const LinearOperands& w, const QuantizedRows& x, const Panels&
           float* out = y.row(row) + begin;
           for (std::int64_t o = 0; o < outputs; ++o) {
             const std::int32_t sum = sums[static_cast<std::size_t>(o * kBatchRows + row - top)] -
-                                     kOffset * trit_sums[static_cast<std::size_t>(o)];
+                                     panels.offset * trit_sums[static_cast<std::size_t>(o)];
             const float value =
                 static_cast<float>(sum) * (x.scales[row] * scales[(begin + o) * w.groups + group]);
             out[o] = group == 0 ? value : out[o] + value;
@@ -119,7 +118,7 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
       for (std::int64_t p = 0; p < count; ++p) {
         kernels().multiply_panel(sums + p * kBatchRows * kPanelColumns, kPanelColumns,
                                  z.codes + top * z.ld + output, z.ld, rows,
-                                 panels + p * kPanelBytes, (depth + 3) / 4, true);
+                                 panels + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits);
       }
     }
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -188,11 +187,11 @@ struct WeightGradient {
       for (std::int64_t p = col_begin / kPanelColumns; p * kPanelColumns < col_end; ++p) {
         alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums{};
         kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
-                                 x.at(p, 0), x.groups, false);
+                                 x.at(p, 0), x.groups, x.range());
         const std::int64_t first = std::max(col_begin, p * kPanelColumns);
         const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
         for (std::int64_t r = 0; r < rows; ++r) {
-          const std::int32_t correction = kOffset * dy_sums[top + r];
+          const std::int32_t correction = x.offset * dy_sums[top + r];
           const std::int32_t* sum = sums.data() + r * kPanelColumns + first - p * kPanelColumns;
           float* to = out + (top - row_begin + r) * cols + first - col_begin;
           for (std::int64_t c = 0; c < last - first; ++c) {
@@ -244,9 +243,7 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
     std::array<double, kColumns> sums{};
     if (w.groups == 1) {
       for (std::int64_t r = 0; r < y.rows(); ++r) {
-        for (std::int64_t o = begin; o < end; ++o) {
-          sums[static_cast<std::size_t>(o - begin)] += double{dy.row(r)[o]} * double{y.row(r)[o]};
-        }
+        kernels().add_products(sums.data(), dy.row(r) + begin, y.row(r) + begin, end - begin);
       }
     }
     for (std::int64_t o = begin; o < end; ++o) {

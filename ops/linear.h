@@ -7,6 +7,9 @@ namespace tritgrad {
 
 // How products with a ternary matrix are computed.
 enum class Compute { kFp32, kInt8 };
+inline const char* compute_name(Compute compute) {
+  return compute == Compute::kInt8 ? "int8" : "fp32";
+}
 
 // x [n, inputs], weight [outputs, inputs], scale [outputs, groups] or null -> y [n, outputs].
 //

@@ -24,6 +24,10 @@ float larger(float a, float b) {
       std::max(std::bit_cast<std::int32_t>(a), std::bit_cast<std::int32_t>(b)));
 }
 
+int offset_for(const QuantizedRows& x) {
+  return kernels().any_negative(x.codes, x.rows * x.ld) ? 128 : 0;
+}
+
 }  // namespace
 
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep) {
@@ -102,11 +106,11 @@ Panels pack_rows(Tape& tape, const QuantizedRows& x) {
   const std::int64_t count = (x.rows + kPanelColumns - 1) / kPanelColumns;
   const std::int64_t groups = x.ld / 4;
   const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
-                      groups};
+                      groups, offset_for(x)};
   parallel_for(count, [&](std::int64_t p) {
     const std::int64_t first = p * kPanelColumns;
     kernels().pack_across(panels.at(p, 0), x.codes + first * x.ld, x.ld, x.ld,
-                          std::min(kPanelColumns, x.rows - first), 128);
+                          std::min(kPanelColumns, x.rows - first), panels.offset);
   });
   return panels;
 }
@@ -115,11 +119,11 @@ Panels pack_columns(Tape& tape, const QuantizedRows& x) {
   const std::int64_t count = (x.cols + kPanelColumns - 1) / kPanelColumns;
   const std::int64_t groups = (x.rows + 3) / 4;
   const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
-                      groups};
+                      groups, offset_for(x)};
   parallel_for(count, [&](std::int64_t p) {
     const std::int64_t first = p * kPanelColumns;
     kernels().pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
-                        std::min(kPanelColumns, x.cols - first), 128);
+                        std::min(kPanelColumns, x.cols - first), panels.offset);
   });
   return panels;
 }

@@ -29,11 +29,13 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
 // Columns of x, each element times factors[row] first, as rows of the result: x^T.
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors);
 
-// All of a matrix in panels of 64 columns, offset by 128: kernels().multiply_panel reads panel p
-// from group g on at at(p, g).
+// All of a matrix in panels of 64 columns: kernels().multiply_panel reads panel p from group g on
+// at at(p, g). Bytes are codes + offset; what is never negative, as behind a rectifier, needs none.
 struct Panels {
   std::uint8_t* bytes;
   std::int64_t groups;  // of one panel
+  int offset;           // 128 or 0
+  PanelRange range() const { return offset == 0 ? PanelRange::kSevenBits : PanelRange::kBytes; }
   std::uint8_t* at(std::int64_t panel, std::int64_t group) const {
     return bytes + (panel * groups + group) * 4 * kPanelColumns;
   }

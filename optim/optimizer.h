@@ -137,6 +137,8 @@ class Optimizer {
                  UnitResult& result, std::int64_t slot);
   void step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
                   UnitResult& result, std::int64_t slot);
+  // Bytes of a row of State::moved.
+  static std::int64_t moved_row_bytes(const Shape& shape) { return (shape.cols() + 7) / 8; }
   void check_gradients() const;
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,

@@ -34,9 +34,12 @@ Guarded<std::int8_t> bytes(std::int64_t n, std::int64_t offset, int limit, bool 
 struct PanelCase {
   int a_limit;      // largest magnitude of a
   int panel_limit;  // largest byte
-  bool small;
+  PanelRange range;
 };
-constexpr PanelCase kPanelCases[] = {{127, 2, true}, {1, 255, true}, {127, 255, false}};
+constexpr PanelCase kPanelCases[] = {{127, 2, PanelRange::kTrits},
+                                     {1, 255, PanelRange::kTrits},
+                                     {127, 127, PanelRange::kSevenBits},
+                                     {127, 255, PanelRange::kBytes}};
 
 void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t rows,
                      std::int64_t groups, std::int64_t offset, bool all_limit) {
@@ -49,8 +52,8 @@ void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t 
   const std::int64_t ldc = kPanelColumns + offset;
   Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
   reference_kernels().multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows, panel.data(),
-                                     groups, c.small);
-  table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, panel.data(), groups, c.small);
+                                     groups, c.range);
+  table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, panel.data(), groups, c.range);
   REQUIRE(same_bits(sums.expected, sums.actual, rows * ldc));
 }
 
@@ -81,7 +84,7 @@ TEST_CASE("kernel integers: the reference product is the sum of products") {
   std::array<std::int32_t, kPanelColumns> sums;
   sums.fill(7);
   reference_kernels().multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1, panel.data(),
-                                     groups, false);
+                                     groups, PanelRange::kBytes);
   for (std::size_t c = 0; c < kPanelColumns; ++c) {
     int expected = 7;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -96,10 +99,10 @@ TEST_CASE("kernel integers: panels hold every number where the contract says, an
     CAPTURE(table->name);
     for (std::int64_t columns : {1, 5, 63, 64}) {
       for (std::int64_t depth : {1, 3, 4, 5, 32, 66}) {
-        for (int offset : {1, 128}) {
-          const std::int64_t limit = offset == 1 ? 1 : 127;
+        for (int offset : {0, 1, 128}) {
+          const int limit = offset == 128 ? 127 : offset;
           const std::int64_t ld = std::max(columns, depth) + 3;
-          Guarded<std::int8_t> rows = bytes(ld * ld, 1, static_cast<int>(limit));
+          Guarded<std::int8_t> rows = bytes(ld * ld, 1, limit);
           const std::int64_t size = (depth + 3) / 4 * 4 * kPanelColumns;
           Guarded<std::uint8_t> down(size, 3), across(size, 3);
           table->pack_down(down.data(), rows.data(), ld, depth, columns, offset);
@@ -149,6 +152,9 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
     REQUIRE(same_bits(largest.expected, largest.actual, n, true));
 
     Guarded<std::int8_t> latent = bytes(n, offset, 127);
+    const bool negative =
+        std::any_of(latent.data(), latent.data() + n, [](std::int8_t c) { return c < 0; });
+    REQUIRE(table.any_negative(latent.data(), n) == negative);
     REQUIRE(table.sum_int8(latent.data(), n) == reference_kernels().sum_int8(latent.data(), n));
     for (int threshold : {2, 42}) {
       Twins<std::int8_t> trits(n, offset);

@@ -77,7 +77,7 @@ bool says_nan(const std::string& text) {
 TEST_CASE("run result: JSON has exactly the promised keys and values") {
   const nlohmann::json json =
       nlohmann::json::parse(to_json(make_run("latent8", 7, 0.985, kLatent)));
-  CHECK(keys(json) == std::set<std::string>{"data", "model", "recipe", "seed", "epochs", "steps",
+  CHECK(keys(json) == std::set<std::string>{"data", "model", "recipe", "compute", "seed", "epochs", "steps",
                                             "seconds", "parameters", "train_loss", "val_accuracy",
                                             "test_accuracy", "zero_fraction", "flips_per_step",
                                             "bytes_per_parameter", "peak_live_bytes",

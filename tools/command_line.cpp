@@ -191,6 +191,8 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
                   "norm then sees the parts [1]")
       ->check(CLI::Range(1, 1000000));
   command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
+  command.add_option("--compute", options.compute,
+                     "int8 or fp32: products with ternary weights [the recipe's]");
   command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")
       ->check(CLI::Range(2, 1000));
   command.add_option("--val", train.validation, "share of the training rows held out to watch")
@@ -210,6 +212,7 @@ void apply(CommonOptions& options) {
   check_writable("--save", options.train.save);
   check_writable("--log", options.train.log);
   if (!options.lr.empty()) options.train.overrides.push_back("weight.lr=" + options.lr);
+  if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }
 
 Dataset open_data(const CommonOptions& options) {

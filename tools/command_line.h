@@ -19,6 +19,7 @@ struct CommonOptions {
   TrainOptions train;
   std::string cache;
   std::string lr;
+  std::string compute;
   int threads = 0;
   std::string json;
 };

@@ -12,8 +12,8 @@ namespace tritgrad {
 namespace {
 
 void print_summary(const RunResult& r) {
-  fmt::print("{} on {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data, r.model,
-             r.seed, r.epochs, r.steps, r.seconds);
+  fmt::print("{} on {}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
+             r.model, r.compute, r.seed, r.epochs, r.steps, r.seconds);
   if (r.test_accuracy) {
     const std::string spread =
         r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
@@ -67,8 +67,9 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   // What a resumed run adds would be lost otherwise.
   if (train.save.empty()) train.save = train.resume;
   if (command.count("--epochs") == 0) train.epochs = saved.epochs;
-  check(command.count("--set") == 0 && command.count("--lr") == 0,
-        "--set and --lr cannot change a resumed run; leave them out");
+  check(
+      command.count("--set") == 0 && command.count("--lr") == 0 && command.count("--compute") == 0,
+      "--set, --lr and --compute cannot change a resumed run; leave them out");
   train.overrides = saved.overrides;
 }
 

@@ -36,6 +36,7 @@ std::string to_json(const RunResult& run) {
   json["data"] = run.data;
   json["model"] = run.model;
   json["recipe"] = run.recipe;
+  json["compute"] = run.compute;
   json["seed"] = run.seed;
   json["epochs"] = run.epochs;
   json["steps"] = run.steps;

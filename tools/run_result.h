@@ -31,6 +31,7 @@ struct RunResult {
   std::string data;
   std::string model;
   std::string recipe;
+  std::string compute;  // "int8" or "fp32": products with ternary weights
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t steps = 0;

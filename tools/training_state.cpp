@@ -231,6 +231,7 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.data = dataset.name;
   result.model = options.model;
   result.recipe = recipe.name;
+  result.compute = compute_name(recipe.compute);
   result.seed = options.seed;
   result.epochs = options.epochs;
   result.parameters = model.parameters().parameter_count();

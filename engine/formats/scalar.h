@@ -33,9 +33,7 @@ class Scalar {
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
   void encode(const Block& block, const float* master, const RandomKey&) {
-    double sum = 0.0;
-    for (std::int64_t i = 0; i < block.n; ++i) sum += static_cast<double>(master[i]);
-    sums_.as<double>()[block.slot] += sum;
+    sums_.as<double>()[block.slot] += kernels().sum(master, block.n);
   }
   FlipCounts descend(const Block&, const float*, const Descent&) {
     fail("Scalar::descend: one number cannot hold the weights of a tensor");

@@ -40,6 +40,12 @@ std::int32_t sum_int8(const std::int8_t* x, std::int64_t n) {
   return sum;
 }
 
+bool any_negative(const std::int8_t* x, std::int64_t n) {
+  std::int8_t joined = 0;
+  for (std::int64_t i = 0; i < n; ++i) joined = static_cast<std::int8_t>(joined | x[i]);
+  return joined < 0;
+}
+
 void raise_max_abs(float* __restrict largest, const float* __restrict x, float factor,
                    std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -80,7 +86,7 @@ void pack_across(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, 
   for (std::int64_t g = 0; 4 * g < depth; ++g) {
     std::uint8_t* group = panel + g * 4 * kPanelColumns;
     if (columns < kPanelColumns || depth - 4 * g < 4) std::memset(group, 0, 4 * kPanelColumns);
-    if (depth - 4 * g >= 4 && offset == 128) {
+    if (depth - 4 * g >= 4 && (offset == 128 || offset == 0)) {
       // Adding 128 to a byte turns its highest bit.
       for (std::int64_t c = 0; c < columns; ++c) {
         std::uint32_t bytes;

@@ -12,6 +12,7 @@
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
+#include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/panel_product-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
@@ -28,6 +29,7 @@ const KernelTable kKernels = {
     .gemm = gemm,
     .quantize_int8 = quantize_int8,
     .sum_int8 = sum_int8,
+    .any_negative = any_negative,
     .raise_max_abs = raise_max_abs,
     .pack_down = pack_down,
     .pack_across = pack_across,
@@ -66,8 +68,17 @@ const KernelTable kKernels = {
     .normalized = normalized,
     .adam_gain = adam_gain,
     .carry_error = carry_error,
+    .relu = relu,
+    .relu_gradient = relu_gradient,
+    .add_to_sums = add_to_sums,
+    .add_squares_around = add_squares_around,
+    .add_products = add_products,
+    .standardize = standardize,
+    .scale_and_shift = scale_and_shift,
+    .standardize_gradient = standardize_gradient,
     .all_finite = all_finite,
     .max_abs = max_abs,
+    .sum = sum,
     .sum_of_squares = sum_of_squares,
 };
 

@@ -11,6 +11,7 @@
 #define TRITGRAD_TARGET reference
 #include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
+#include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
@@ -84,7 +85,7 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
 }
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool) {
+                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, PanelRange) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t g = 0; g < groups; ++g) {
       for (std::int64_t i = 0; i < 4 * kPanelColumns; ++i) {
@@ -161,6 +162,14 @@ void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n
   encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
 }
 
+double sum(const float* x, std::int64_t n) {
+  double lanes[16] = {};
+  for (std::int64_t i = 0; i < n; ++i) lanes[i % 16] += double{x[i]};
+  double total = 0.0;
+  for (double lane : lanes) total += lane;
+  return total;
+}
+
 double sum_of_squares(const float* x, std::int64_t n) {
   double lanes[16] = {};
   for (std::int64_t i = 0; i < n; ++i) lanes[i % 16] += double{x[i]} * double{x[i]};
@@ -177,6 +186,7 @@ const KernelTable kReferenceKernels = {
     .gemm = baseline::gemm,
     .quantize_int8 = reference::quantize_int8,
     .sum_int8 = reference::sum_int8,
+    .any_negative = reference::any_negative,
     .raise_max_abs = reference::raise_max_abs,
     .pack_down = reference::pack_down,
     .pack_across = reference::pack_across,
@@ -215,8 +225,17 @@ const KernelTable kReferenceKernels = {
     .normalized = reference::normalized,
     .adam_gain = reference::adam_gain,
     .carry_error = reference::carry_error,
+    .relu = reference::relu,
+    .relu_gradient = reference::relu_gradient,
+    .add_to_sums = reference::add_to_sums,
+    .add_squares_around = reference::add_squares_around,
+    .add_products = reference::add_products,
+    .standardize = reference::standardize,
+    .scale_and_shift = reference::scale_and_shift,
+    .standardize_gradient = reference::standardize_gradient,
     .all_finite = reference::all_finite,
     .max_abs = reference::max_abs,
+    .sum = reference::sum,
     .sum_of_squares = reference::sum_of_squares,
 };
 

@@ -59,25 +59,32 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
 }
 
-double sum_of_squares(const float* x, std::int64_t n) {
+// The sum of term(x[i]); element i goes to lane i % 16.
+template <typename Term>
+double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
   constexpr std::int64_t width = kLanes<F64>;
   F64 sums[16 / width];
   for (F64& sum : sums) sum = F64(0.0);
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
     for (std::int64_t part = 0; part < 16 / width; ++part) {
-      const F64 value = read_f64(x + i + part * width);
-      sums[part] += value * value;
+      sums[part] += term(read_f64(x + i + part * width));
     }
   }
   double lanes[16];
   for (std::int64_t part = 0; part < 16 / width; ++part) write(lanes + part * width, sums[part]);
-  for (std::int64_t lane = 0; i + lane < n; ++lane) {
-    lanes[lane] += double{x[i + lane]} * double{x[i + lane]};
-  }
+  for (std::int64_t lane = 0; i + lane < n; ++lane) lanes[lane] += term(double{x[i + lane]});
   double total = 0.0;
   for (double lane : lanes) total += lane;
   return total;
+}
+
+double sum(const float* x, std::int64_t n) {
+  return sum_in_lanes(x, n, [](const auto& value) { return value; });
+}
+
+double sum_of_squares(const float* x, std::int64_t n) {
+  return sum_in_lanes(x, n, [](const auto& value) { return value * value; });
 }
 
 }  // namespace

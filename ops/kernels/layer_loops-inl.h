@@ -1,0 +1,62 @@
+// The loops of layers that are no products, in plain scalar form that the compiler vectorises.
+//
+// Compiled once per target, and once as the specification (reference.cpp). The contracts are those
+// of engine/kernel_table.h.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/kernel_table.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+void relu(float* __restrict out, const float* __restrict x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+
+void relu_gradient(float* __restrict dx, const float* __restrict dy, const float* __restrict x,
+                   std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] += dy[i] * (x[i] > 0.0f ? 1.0f : 0.0f);
+}
+
+void add_to_sums(double* __restrict sums, const float* __restrict x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) sums[i] += static_cast<double>(x[i]);
+}
+
+void add_squares_around(double* __restrict sums, const float* __restrict x,
+                        const double* __restrict means, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double centered = static_cast<double>(x[i]) - means[i];
+    sums[i] += centered * centered;
+  }
+}
+
+void add_products(double* __restrict sums, const float* __restrict a, const float* __restrict b,
+                  std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    sums[i] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+}
+
+void standardize(float* __restrict z, const float* __restrict x, const float* __restrict mean,
+                 const float* __restrict inverse_std, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) z[i] = (x[i] - mean[i]) * inverse_std[i];
+}
+
+void scale_and_shift(float* __restrict y, const float* __restrict z, const float* __restrict gain,
+                     const float* __restrict bias, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = z[i] * gain[i] + bias[i];
+}
+
+void standardize_gradient(float* __restrict dx, const float* __restrict dy,
+                          const float* __restrict z, const float* __restrict factor,
+                          const float* __restrict mean_dy, const float* __restrict mean_dy_z,
+                          std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] += factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i]);
+  }
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET

@@ -1,0 +1,201 @@
+// How the elements of one parameter are moved: decode, rule, encode, a run at a time.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/kernel_table.h"
+#include "optim/optimizer.h"
+#include "optim/rules/microadam.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr std::int64_t kMaxRun = Microadam::kRun;
+
+// Calls body(block, offset in the run) for the run's blocks.
+template <typename Run, typename Body>
+void for_each_block_of(const Run& run, Body&& body) {
+  std::int64_t offset = 0;
+  for (std::int64_t row = run.row_begin; row < run.row_end; ++row) {
+    for (std::int64_t col = run.col_begin; col < run.col_end; col += kBlock) {
+      const Block block{row, col, std::min(kBlock, run.col_end - col), run.slot};
+      body(block, offset);
+      offset += block.n;
+    }
+  }
+}
+
+template <typename Run>
+void decode_masters(const Storage& storage, const Run& run, float* out) {
+  for_each_block_of(run, [&](const Block& block, std::int64_t offset) {
+    storage.decode_master(block, out + offset);
+  });
+}
+
+}  // namespace
+
+// Neighbouring elements of a parameter, and the part of the pass that they belong to.
+struct Optimizer::Run {
+  std::int64_t row_begin, row_end, col_begin, col_end;
+  std::int64_t slot;
+
+  std::int64_t size() const { return (row_end - row_begin) * (col_end - col_begin); }
+};
+
+struct Optimizer::RunScratch {
+  // A power of two between them would make loads from one wait for stores to the others.
+  using Numbers = std::array<float, kMaxRun + 5 * kAlignment / sizeof(float)>;
+  alignas(kAlignment) Numbers grad, weight, direction, gain;
+  alignas(kAlignment) std::array<Numbers, kMaxMoments> moments;
+};
+
+const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {
+  const Parameter& parameter = *state.parameter;
+  const std::int64_t first = run.row_begin * parameter.shape().cols() + run.col_begin;
+  if (const GradientSource* source = parameter.gradient_source) {
+    source->read(source->context, run.row_begin, run.row_end, run.col_begin, run.col_end, scratch);
+    return limit_gradient(state, scratch, run.size(), scratch);
+  }
+  return limit_gradient(state, parameter.read_gradient(first, run.size(), scratch), run.size(),
+                        scratch);
+}
+
+const float* Optimizer::limit_gradient(const State& state, const float* grad, std::int64_t n,
+                                       float* scratch) const {
+  const float limit = static_cast<float>(state.group.clip_value);
+  if (gradient_scale_ == 1.0f && limit == 0.0f) return grad;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = gradient_scale_ * grad[i];
+    scratch[i] = limit > 0.0f ? std::clamp(g, -limit, limit) : g;
+  }
+  return scratch;
+}
+
+void Optimizer::step_rows(State& state, const Update& update, std::int64_t begin, std::int64_t end,
+                          UnitResult& result, std::int64_t slot) {
+  RunScratch scratch;
+  state.runs.for_each(begin, end,
+                      [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+                          std::int64_t col_end) {
+                        const Run run{row_begin, row_end, col_begin, col_end, slot};
+                        step_run(state, update, run, read_gradient(state, run, scratch.grad.data()),
+                                 scratch, result);
+                      });
+}
+
+// A gradient that is computed when read comes in tiles that stay in the cache. Only for rules that
+// look at every element alone and do not mind how a parameter is cut.
+void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
+                           UnitResult& result, std::int64_t slot) {
+  const GradientSource& source = *state.parameter->gradient_source;
+  const std::int64_t cols = state.parameter->shape().cols();
+  RunScratch scratch;
+  alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
+  for (std::int64_t top = begin; top < end; top += GradientSource::kRows) {
+    const std::int64_t bottom = std::min(end, top + GradientSource::kRows);
+    for (std::int64_t left = 0; left < cols; left += kBlock) {
+      const std::int64_t right = std::min(cols, left + kBlock);
+      source.read(source.context, top, bottom, left, right, tile.data());
+      for (std::int64_t row = top; row < bottom; ++row) {
+        const float* grad = tile.data() + (row - top) * (right - left);
+        step_run(state, update, {row, row + 1, left, right, slot},
+                 limit_gradient(state, grad, right - left, scratch.grad.data()), scratch, result);
+      }
+    }
+  }
+}
+
+// Moments of a parameter share its shape, so a block of one is a block of the other.
+void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,
+                         RunScratch& scratch, UnitResult& result) {
+  Storage& storage = state.parameter->storage();
+  const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
+  RuleBlock block{first,  run.size(), nullptr, scratch.weight.data(), {}, scratch.direction.data(),
+                  nullptr};
+  block.grad = grad;
+  const bool eco = state.group.eco != EcoForm::kOff;
+  if (eco) block.gain = scratch.gain.data();
+  const Rule::WeightReading reading = state.rule->weight_reading();
+  if (storage.fp32_data() != nullptr) {
+    block.weight = storage.fp32_data() + first;
+  } else if (reading == Rule::WeightReading::kMaster || eco) {
+    decode_masters(storage, run, scratch.weight.data());
+  } else if (reading == Rule::WeightReading::kValue) {
+    for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
+      storage.decode_value(b, scratch.weight.data() + offset);
+    });
+  }
+  for (std::size_t i = 0; i < state.moments.size(); ++i) {
+    float* stored = state.moments[i].fp32_data();
+    if (stored == nullptr) decode_masters(state.moments[i], run, scratch.moments[i].data());
+    block.moments[i] = stored == nullptr ? scratch.moments[i].data() : stored + first;
+  }
+
+  state.rule->direct(block);
+
+  if (update.watch) {
+    result.peak = std::max(result.peak, kernels().max_abs(block.direction, block.n));
+    watch(state, update, run, block.direction);
+  }
+  for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
+    result.flips += eco ? descend_with_eco(storage, update, b, scratch.weight.data() + offset,
+                                           block.direction + offset, block.gain + offset,
+                                           block.moments[0] + offset)
+                        : storage.descend(b, block.direction + offset, update.descent);
+  });
+  for (std::size_t i = 0; i < state.moments.size(); ++i) {
+    Storage& moment = state.moments[i];
+    if (moment.fp32_data() != nullptr) continue;
+    // Every plane has noise of its own: shared noise would correlate its rounding errors.
+    RandomKey key = update.descent.key;
+    key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;
+    for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
+      moment.encode(b, scratch.moments[i].data() + offset, key);
+    });
+  }
+}
+
+// `weight` is the master before the step; it becomes the one after it.
+FlipCounts Optimizer::descend_with_eco(Storage& storage, const Update& update, const Block& block,
+                                       float* weight, const float* direction, const float* gain,
+                                       float* momentum) {
+  const bool ternary = storage.spec().is_ternary();
+  std::array<float, kBlock> wanted, after;
+  std::copy_n(weight, block.n, wanted.data());
+  kernels().descend(wanted.data(), direction, update.descent.lr, block.n);
+  if (ternary) {
+    for (float& w : std::span(wanted).first(static_cast<std::size_t>(block.n))) {
+      w = std::clamp(w, -1.5f, 1.5f);
+    }
+  }
+  storage.encode(block, wanted.data(), update.descent.key);
+  storage.decode_master(block, after.data());
+  kernels().carry_error(momentum, wanted.data(), after.data(), gain, update.eco.alpha,
+                        update.eco.rescale, block.n);
+  FlipCounts counts;
+  if (!ternary) return counts;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
+    counts.flips += weight[i] != after[i];
+  }
+  return counts;
+}
+
+// A unit owns whole rows, and so whole bytes of `moved`.
+void Optimizer::watch(const State& state, const Update& update, const Run& run,
+                      const float* direction) {
+  const Storage& storage = state.parameter->storage();
+  const std::int64_t row_bytes = moved_row_bytes(storage.shape());
+  for_each_block_of(run, [&](const Block& block, std::int64_t offset) {
+    std::array<float, kBlock> zone;
+    storage.dead_zone(block, zone.data());
+    auto* bits = state.moved.as<std::uint8_t>() + block.row * row_bytes;
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      const float size = std::abs(update.descent.lr * direction[offset + i]);
+      const bool moves = size > zone[static_cast<std::size_t>(i)];
+      const std::int64_t col = block.col + i;
+      bits[col / 8] = static_cast<std::uint8_t>(bits[col / 8] | (moves ? 1 : 0) << col % 8);
+    }
+  });
+}
+
+}  // namespace tritgrad
