@@ -44,10 +44,15 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
   if (model.gradients == GradientPolicy::kReleased || model.gradient_format != FormatKind::kFp32) {
     // A matrix and its scale, which follows it, become ready together. Vectors are too small to
     // count.
-    const std::int64_t own = gradient_bytes(tensor.spec, FormatKind::kFp32);
+    const auto made = [&](const ParameterSpec& spec) {
+      // In integers, the gradient of a ternary matrix is computed where the update reads it.
+      const bool read_in_tiles = model.compute == Compute::kInt8 && spec.format.wants_scale() &&
+                                 model.gradients == GradientPolicy::kReleased;
+      return read_in_tiles ? 0 : gradient_bytes(spec, FormatKind::kFp32);
+    };
+    const std::int64_t own = made(tensor.spec);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
-    const std::int64_t partner =
-        follows ? gradient_bytes(model.tensors.back().spec, FormatKind::kFp32) : 0;
+    const std::int64_t partner = follows ? made(model.tensors.back().spec) : 0;
     model.transient_gradient = std::max(model.transient_gradient, own + partner);
   }
   model.tensors.push_back(std::move(tensor));
@@ -75,6 +80,7 @@ Footprint& Footprint::operator-=(const Footprint& other) {
 
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
   ModelFootprint model;
+  model.compute = recipe.compute;
   model.gradients = recipe.gradients;
   model.gradient_format = recipe.gradient_format;
   for (const ParameterSpec& spec : plan) {
@@ -97,6 +103,7 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
 
 ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& recipe) {
   ModelFootprint live;
+  live.compute = recipe.compute;
   live.gradients = recipe.gradients;
   live.gradient_format = recipe.gradient_format;
   const std::vector<StatePlane> state = optimizer.state();

@@ -32,6 +32,7 @@ struct ModelFootprint {
   std::vector<TensorFootprint> tensors;
   Footprint total;
   std::int64_t parameters = 0;  // trainable elements, scales not counted
+  Compute compute = Compute::kFp32;
   GradientPolicy gradients = GradientPolicy::kReleased;
   FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients
   // Gradients that are not kept in fp32: the largest set of fp32 gradients that exists at one time

@@ -77,11 +77,25 @@ bool says_nan(const std::string& text) {
 TEST_CASE("run result: JSON has exactly the promised keys and values") {
   const nlohmann::json json =
       nlohmann::json::parse(to_json(make_run("latent8", 7, 0.985, kLatent)));
-  CHECK(keys(json) == std::set<std::string>{"data", "model", "recipe", "compute", "seed", "epochs", "steps",
-                                            "seconds", "parameters", "train_loss", "val_accuracy",
-                                            "test_accuracy", "zero_fraction", "flips_per_step",
-                                            "bytes_per_parameter", "peak_live_bytes",
-                                            "movable_fraction", "skipped_updates", "weights_sha256",
+  CHECK(keys(json) == std::set<std::string>{"data",
+                                            "model",
+                                            "recipe",
+                                            "compute",
+                                            "seed",
+                                            "epochs",
+                                            "steps",
+                                            "seconds",
+                                            "parameters",
+                                            "train_loss",
+                                            "val_accuracy",
+                                            "test_accuracy",
+                                            "zero_fraction",
+                                            "flips_per_step",
+                                            "bytes_per_parameter",
+                                            "peak_live_bytes",
+                                            "movable_fraction",
+                                            "skipped_updates",
+                                            "weights_sha256",
                                             "curve"});
   CHECK(keys(json["bytes_per_parameter"]) ==
         std::set<std::string>{"weights", "scales", "residual", "moments", "gradients", "total"});
