@@ -56,7 +56,7 @@ enum class PanelRange {
 };
 
 struct KernelTable {
-  const char* name;  // "reference", "avx2", "avx512"
+  const char* name;  // "reference", "avx2", "avx512", "avx512vnni"
 
   // ---- dense products (Eigen) ------------------------------------------------------------------
   // On the calling thread. With m, n <= 256 and any k it needs less than 2 MiB of stack and no
@@ -141,6 +141,7 @@ struct KernelTable {
                       const std::uint16_t* noise, const std::uint16_t* scale_noise, std::int64_t n);
   void (*decode_root)(float* out, const std::uint8_t* codes, const std::uint16_t* scales,
                       std::int64_t n);
+
   // ---- formats: few bits -----------------------------------------------------------------------
   // Signed codes of `bits` = 4, 5 or 6 bits as u = code + 2^(bits - 1), in stripes. First the low
   // nibbles: with h = ceil(n / 2), byte j holds elements j (low half) and j + h. Then the bits
@@ -211,8 +212,9 @@ struct KernelTable {
   void (*carry_error)(float* momentum, const float* wanted, const float* stored, const float* gain,
                       float alpha, float rescale, std::int64_t n);
 
-  // ---- layers (no two arrays overlap)
-  // ------------------------------------------------------------ out[i] = max(x[i], 0); NaN stays.
+  // ---- layers ----------------------------------------------------------------------------------
+  // No two arrays overlap.
+  // out[i] = max(x[i], 0); NaN stays.
   void (*relu)(float* out, const float* x, std::int64_t n);
   // dx[i] += dy[i] * (x[i] > 0)
   void (*relu_gradient)(float* dx, const float* dy, const float* x, std::int64_t n);

@@ -79,9 +79,7 @@ class Parameter {
   void zero_gradient();
   // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
-  bool has_gradient() const {
-    return grad || gradient_is_kept() || gradient_source != nullptr;
-  }
+  bool has_gradient() const { return grad || gradient_is_kept() || gradient_source != nullptr; }
 
  private:
   ParameterSpec spec_;

@@ -32,8 +32,8 @@ struct Recipe {
   };
 
   std::string name;
-  std::string summary;  // one line: what it is and when to use it
-  std::string source;   // where the method comes from
+  std::string summary;               // one line: what it is and when to use it
+  std::string source;                // where the method comes from
   Compute compute = Compute::kFp32;  // of products with bare trits
   GradientPolicy gradients = GradientPolicy::kReleased;
   FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients: fp32 or bf16

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -28,6 +29,14 @@ void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, 
     // Depth goes by fours.
     std::fill(out + n, out + round_up(n, 4), std::int8_t{0});
   }
+}
+
+void sum_rows(const QuantizedRows& x, std::int32_t* sums) {
+  parallel_ranges(x.rows, kTogether, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      sums[r] = kernels().sum_int8(x.codes + r * x.ld, x.cols);
+    }
+  });
 }
 
 // ---- forward -----------------------------------------------------------------------------------
@@ -151,9 +160,7 @@ void backward_input(Tape& tape, const LinearOperands& w, const Tensor& dx, const
   for (std::int64_t group = 0; group < w.groups; ++group) {
     for (std::int64_t o = 0; o < w.outputs; ++o) factors[o] = scales[o * w.groups + group];
     quantize_rows(z, dy, factors);
-    for (std::int64_t r = 0; r < z.rows; ++r) {
-      z_sums[r] = kernels().sum_int8(z.codes + r * z.ld, z.cols);
-    }
+    sum_rows(z, z_sums);
     const std::int64_t begin = group * w.group_size;
     const std::int64_t end = std::min(w.inputs, begin + w.group_size);
     const std::int64_t first_block = begin / kBlock;
@@ -263,10 +270,12 @@ void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x
   auto* dy_sums = tape.allocate_scratch<std::int32_t>(w.outputs);
   *gradient = {w, decode_scales(tape, w), quantize_columns(tape, dy, x.scales),
                pack_columns(tape, x), dy_sums};
+  sum_rows(gradient->dy, dy_sums);
   bool finite = true;
+  const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
   for (std::int64_t o = 0; o < w.outputs; ++o) {
-    dy_sums[o] = kernels().sum_int8(gradient->dy.codes + o * gradient->dy.ld, gradient->dy.cols);
-    finite &= std::isfinite(gradient->dy.scales[o]);
+    const float largest = kernels().max_abs(gradient->scales + o * w.groups, w.groups);
+    finite &= std::isfinite(most * gradient->dy.scales[o] * largest);
   }
   backward_scale(tape, *gradient, y, dy);
 
@@ -291,9 +300,23 @@ void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x
   });
 }
 
+// Sums of 32 bits hold so many products: of a trit and a byte, and of a byte and a code of dy.
+constexpr std::int64_t kMostInputs = 8'000'000;
+static_assert(255 * kMostInputs <= std::numeric_limits<std::int32_t>::max());
+constexpr std::int64_t kMostRows = 65'536;
+static_assert(255 * 127 * kMostRows <= std::numeric_limits<std::int32_t>::max());
+
 }  // namespace
 
 Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {
+  check(std::max(w.inputs, w.outputs) <= kMostInputs, "linear: '", w.weight->name(), "' has shape ",
+        w.weight->shape().str(), "; in int8 an axis has at most ", kMostInputs,
+        " elements; use --compute fp32");
+  check(w.groups == 1 || w.group_size % 4 == 0, "linear: '", w.weight->name(), "' has a scale for ",
+        w.group_size, " inputs; in int8 groups are a multiple of 4");
+  check(x.value.rows() <= kMostRows, "linear: x has shape ", x.shape().str(),
+        "; in int8 a batch has at most ", kMostRows,
+        " rows; use a smaller batch or --compute fp32");
   const Var y = tape.variable({x.value.rows(), w.outputs});
   const QuantizedRows codes = allocate_rows(tape, x.value.rows(), w.inputs, tape.recording());
   quantize_rows(codes, x.value, nullptr);

@@ -7,8 +7,8 @@
 //     dW        dy times the scales of x's rows, each column by its absmax / 127, times x as int8
 //
 // Integer sums are exact in any order, so the bits depend neither on the instruction set nor on the
-// number of threads. Neither W nor dW ever exists in memory: W is decoded a block at a time, dW is
-// a GradientSource.
+// number of threads. W is decoded a block at a time, and dW is a GradientSource, so neither exists
+// in memory (unless the gradient is kept, or added to elsewhere).
 #pragma once
 
 #include "ops/linear_operands.h"

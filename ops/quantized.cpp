@@ -25,7 +25,11 @@ float larger(float a, float b) {
 }
 
 int offset_for(const QuantizedRows& x) {
-  return kernels().any_negative(x.codes, x.rows * x.ld) ? 128 : 0;
+  const double negative =
+      parallel_sum(x.rows, kRowsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+        return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;
+      });
+  return negative > 0.0 ? 128 : 0;
 }
 
 }  // namespace
@@ -74,16 +78,15 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
   const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
   parallel_ranges(q.rows, kColumns, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t n = end - begin;
-    std::array<float, kColumns> inverse{}, product;
+    std::array<float, kColumns> largest{}, inverse, product;
     for (std::int64_t row = 0; row < q.cols; ++row) {
-      kernels().raise_max_abs(inverse.data(), x.row(row) + begin, factors[row], n);
+      kernels().raise_max_abs(largest.data(), x.row(row) + begin, factors[row], n);
     }
     for (std::int64_t c = 0; c < n; ++c) {
-      float& largest = inverse[static_cast<std::size_t>(c)];
-      q.scales[begin + c] = scale_of(largest);
-      largest = inverse_scale(largest);
+      const auto at = static_cast<std::size_t>(c);
+      q.scales[begin + c] = scale_of(largest[at]);
+      inverse[at] = inverse_scale(largest[at]);
     }
-    // Codes of a few rows, then turned.
     for (std::int64_t row = 0; row < q.ld; ++row) {
       std::array<std::int8_t, kColumns> codes{};
       if (row < q.cols) {

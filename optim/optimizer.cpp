@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
-#include "optim/rules/microadam.h"
 
 namespace tritgrad {
 namespace {
 
 constexpr std::int64_t kElementsPerUnit = 32768;
-constexpr std::int64_t kMaxRun = Microadam::kRun;
 constexpr std::int64_t kWatchedSteps = 256;
 
 // Expected root mean square of what `initial` draws.
@@ -28,10 +27,10 @@ bool has_memory(const Rule& rule, const Shape& shape) {
 double squared_norm(const Parameter& parameter) {
   return parallel_sum(
       parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-        std::array<float, kMaxRun> scratch;
+        std::array<float, kRun> scratch;
         double sum = 0.0;
-        for (std::int64_t first = begin; first < end; first += kMaxRun) {
-          const std::int64_t n = std::min(kMaxRun, end - first);
+        for (std::int64_t first = begin; first < end; first += kRun) {
+          const std::int64_t n = std::min(kRun, end - first);
           sum += kernels().sum_of_squares(parameter.read_gradient(first, n, scratch.data()), n);
         }
         return sum;
@@ -42,10 +41,10 @@ bool gradient_is_finite(const Parameter& parameter) {
   if (parameter.gradient_source != nullptr) return parameter.gradient_source->finite;
   const double bad = parallel_sum(
       parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-        std::array<float, kMaxRun> scratch;
+        std::array<float, kRun> scratch;
         bool finite = true;
-        for (std::int64_t first = begin; first < end; first += kMaxRun) {
-          const std::int64_t n = std::min(kMaxRun, end - first);
+        for (std::int64_t first = begin; first < end; first += kRun) {
+          const std::int64_t n = std::min(kRun, end - first);
           finite &= kernels().all_finite(parameter.read_gradient(first, n, scratch.data()), n);
         }
         return finite ? 0.0 : 1.0;
@@ -143,13 +142,13 @@ void Optimizer::apply(State& state) {
   if (update.eco.skip) return;
   state.rule->begin({t, update.descent.key});
 
-  // Units depend on the shape alone, and their results are joined in order.
+  // Units depend on the shape alone, never on the threads, and their results are joined in order.
   const std::int64_t rows = parameter.shape().rows();
   const std::int64_t cols = std::max<std::int64_t>(1, parameter.shape().cols());
   const std::int64_t wanted =
       std::max({std::int64_t{1}, kElementsPerUnit / cols, (rows + kSlots - 1) / kSlots});
   const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
-  const std::int64_t together = in_tiles ? GradientSource::kRows : state.runs.rows_per_run();
+  const std::int64_t together = std::lcm(GradientSource::kRows, state.runs.rows_per_run());
   const std::int64_t rows_per_unit = (wanted + together - 1) / together * together;
   std::array<UnitResult, kSlots> results{};
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {

@@ -10,7 +10,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::int64_t kMaxRun = Microadam::kRun;
+constexpr std::int64_t kMaxRun = Microadam::kElements;
 
 // Calls body(block, offset in the run) for the run's blocks.
 template <typename Run, typename Body>
@@ -110,9 +110,8 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
                          RunScratch& scratch, UnitResult& result) {
   Storage& storage = state.parameter->storage();
   const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
-  RuleBlock block{first,  run.size(), nullptr, scratch.weight.data(), {}, scratch.direction.data(),
+  RuleBlock block{first,  run.size(), grad, scratch.weight.data(), {}, scratch.direction.data(),
                   nullptr};
-  block.grad = grad;
   const bool eco = state.group.eco != EcoForm::kOff;
   if (eco) block.gain = scratch.gain.data();
   const Rule::WeightReading reading = state.rule->weight_reading();

@@ -15,12 +15,13 @@ struct FakeTables {
     reference.name = "reference";
     avx2.name = "avx2";
     avx512.name = "avx512";
+    avx512vnni.name = "avx512vnni";
   }
   std::string choose(std::size_t supported, const char* requested) const {
-    const std::array<const KernelTable*, 3> all = {&reference, &avx2, &avx512};
+    const std::array<const KernelTable*, 4> all = {&reference, &avx2, &avx512, &avx512vnni};
     return choose_kernels(std::span(all).first(supported), requested).name;
   }
-  KernelTable reference{}, avx2{}, avx512{};
+  KernelTable reference{}, avx2{}, avx512{}, avx512vnni{};
 };
 
 TEST_CASE("dispatch: without a request the best table is chosen") {
@@ -37,6 +38,9 @@ TEST_CASE("dispatch: TRITGRAD_ISA lowers and never raises") {
   CHECK(tables.choose(3, "avx2") == "avx2");
   CHECK(tables.choose(3, "avx512") == "avx512");
   CHECK(tables.choose(2, "avx512") == "avx2");
+  CHECK(tables.choose(4, "avx512") == "avx512");
+  CHECK(tables.choose(4, "avx512vnni") == "avx512vnni");
+  CHECK(tables.choose(3, "avx512vnni") == "avx512");
   CHECK(tables.choose(1, "avx512") == "reference");
   CHECK(tables.choose(1, "avx2") == "reference");
 }
@@ -70,7 +74,11 @@ TEST_CASE("dispatch: the reference comes first and every table is complete") {
     CHECK((t.gemm && t.random_u16 && t.decode_trits && t.encode_trits && t.trits_to_float &&
            t.latent_to_float && t.bf16_to_float && t.float_to_bf16 && t.descend &&
            t.quantize_levels && t.accumulate_ternary && t.accumulate_latent && t.adamw &&
-           t.sum_of_squares));
+           t.sum_of_squares && t.sum && t.all_finite && t.max_abs && t.quantize_int8 &&
+           t.sum_int8 && t.any_negative && t.raise_max_abs && t.pack_down && t.pack_across &&
+           t.multiply_panel && t.latent_to_trits && t.relu && t.relu_gradient && t.add_to_sums &&
+           t.add_squares_around && t.add_products && t.standardize && t.scale_and_shift &&
+           t.standardize_gradient));
   }
 }
 

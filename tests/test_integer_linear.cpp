@@ -28,7 +28,7 @@ struct Products {
 };
 
 // A layer with its operands; `exact`: x and dy are whole numbers whose rows, and dy's columns, have
-// 127 as their largest magnitude, and all scales are 1, so that int8 is exact.
+// 127 as their largest magnitude, and all scales are 1/2, so that int8 is exact.
 class Layer {
  public:
   Layer(const LinearCase& c, bool exact)
@@ -42,7 +42,7 @@ class Layer {
     for (float& t : trits) t *= 1.49f;
     encode_all(weight_.storage(), trits);
     std::vector<float> scales = numbers(c.outputs * groups(c), 6);
-    for (float& s : scales) s = exact ? 1.0f : std::abs(s) + 0.01f;
+    for (float& s : scales) s = exact ? 0.5f : std::abs(s) + 0.01f;
     encode_all(scale_.storage(), scales);
     if (exact) make_exact(x_, c.inputs);
     for (float& x : x_) x = c.rectified ? std::abs(x) : x;
@@ -277,30 +277,80 @@ TEST_CASE("integer linear: a gradient that is kept is the one that is read in ti
 TEST_CASE("integer linear: numbers that are not finite show, and move no weight") {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float inf = std::numeric_limits<float>::infinity();
-  for (float bad : {nan, inf, -inf}) {
-    const LinearCase c{FormatKind::kLatent8, 0, 4, 40, 6};
-    Layer layer(c, false);
-    layer.x()[50] = bad;
-    const Products products = layer.run(Compute::kInt8);
-    for (std::size_t i = 0; i < products.y.size(); ++i) {
-      CHECK(std::isfinite(products.y[i]) == (i / 6 != 1));
+  const LinearCase c{FormatKind::kLatent8, 0, 4, 40, 6};
+  for (float bad : {nan, inf, -inf, 3e38f}) {
+    for (bool in_x : {true, false}) {
+      Layer layer(c, false);
+      (in_x ? layer.x()[50] : layer.dy()[7]) = bad;
+      // Finite, but not when it is multiplied.
+      if (bad == 3e38f) layer.dy()[7] = layer.x()[50] = bad;
+      ParameterStore store;
+      store.add(layer.weight().spec(), 1);
+      GroupSpec group;
+      group.rule.kind = RuleKind::kNormalized;
+      Optimizer optimizer(
+          store, [&](const ParameterSpec&) { return group; }, 10, 1, NonFinite::kSkip);
+      Parameter& weight = store.find("fc.weight");
+      const std::vector<std::byte> before = all_bytes(weight.storage());
+      const Products products = layer.run(Compute::kInt8, [&](Parameter& p) {
+        if (p.gradient_source == nullptr) return;
+        CHECK_FALSE(p.gradient_source->finite);
+        weight.gradient_source = p.gradient_source;
+        optimizer.step(weight);
+        weight.gradient_source = nullptr;
+      });
+      CHECK(optimizer.skipped_updates() == 1);
+      CHECK(all_bytes(weight.storage()) == before);
+      if (!in_x || std::isfinite(bad)) continue;
+      for (std::size_t i = 0; i < products.y.size(); ++i) {
+        CHECK(std::isfinite(products.y[i]) == (i / 6 != 1));
+      }
     }
-    Layer other(c, false);
-    other.dy()[7] = bad;
-    bool asked = false;
-    other.run(Compute::kInt8, [&](Parameter& p) {
-      if (p.gradient_source == nullptr) return;
-      asked = true;
-      CHECK_FALSE(p.gradient_source->finite);
-    });
-    CHECK(asked);
   }
+}
+
+TEST_CASE("integer linear: a weight that is used twice gets the sum of both gradients") {
+  const LinearCase c{FormatKind::kTernary, 0, 5, 70, 9};
+  Layer layer(c, true);
+  std::vector<float> other = layer.x();
+  for (float& x : other) x = -x;
+  other[3] += 1.0f;
+  const auto gradient_of = [&](const std::vector<const float*>& inputs) {
+    Tape tape;
+    std::vector<float> dw;
+    std::vector<Var> outputs;
+    for (const float* x : inputs) {
+      const Tensor value{const_cast<float*>(x), {c.rows, c.inputs}};
+      outputs.push_back(
+          linear(tape, tape.constant(value), layer.weight(), &layer.scale(), Compute::kInt8));
+    }
+    const Var loss = tape.variable({1});
+    tape.record({}, [&] {
+      for (const Var& y : outputs) std::copy(layer.dy().begin(), layer.dy().end(), y.grad.data);
+    });
+    tape.backward(loss, [&](Parameter& p) {
+      if (&p != &layer.weight()) return;
+      CHECK((p.gradient_source == nullptr) == (inputs.size() > 1));
+      dw.resize(static_cast<std::size_t>(c.outputs * c.inputs));
+      if (const GradientSource* source = p.gradient_source) {
+        source->read(source->context, 0, c.outputs, 0, c.inputs, dw.data());
+      } else {
+        dw.assign(p.grad.values().begin(), p.grad.values().end());
+      }
+    });
+    return dw;
+  };
+  const std::vector<float> first = gradient_of({layer.x().data()});
+  const std::vector<float> second = gradient_of({other.data()});
+  const std::vector<float> both = gradient_of({layer.x().data(), other.data()});
+  REQUIRE(std::ssize(both) == c.outputs * c.inputs);
+  for (std::size_t i = 0; i < both.size(); ++i) CHECK(both[i] == second[i] + first[i]);
 }
 
 TEST_CASE("integer linear: a scale of zero still has its gradient") {
   const LinearCase c{FormatKind::kTernary, 0, 5, 90, 8};
   Layer layer(c, true);
-  std::vector<float> scales(8, 1.0f);
+  std::vector<float> scales(8, 0.5f);
   scales[3] = 0.0f;
   encode_all(layer.scale().storage(), scales);
   const Products integer = layer.run(Compute::kInt8);
@@ -310,11 +360,32 @@ TEST_CASE("integer linear: a scale of zero still has its gradient") {
   CHECK(integer.dscale[3] != 0.0f);
 }
 
+TEST_CASE("integer linear: a batch whose sums could overflow is refused") {
+  Layer layer({FormatKind::kTrits, 0, 65537, 1, 1}, false);
+  CHECK_THROWS_WITH_AS(layer.run(Compute::kInt8),
+                       "linear: x has shape [65537 x 1]; in int8 a batch has at most 65536 rows; "
+                       "use a smaller batch or --compute fp32",
+                       Error);
+  // The largest sums that there are: all codes 127, x rectified and not.
+  for (bool rectified : {false, true}) {
+    Layer largest({FormatKind::kTrits, 0, 65536, 2, 1, rectified}, false);
+    std::fill(largest.x().begin(), largest.x().end(), 127.0f);
+    if (!rectified) largest.x()[0] = -127.0f;
+    std::fill(largest.dy().begin(), largest.dy().end(), 127.0f);
+    encode_all(largest.scale().storage(), {1.0f});
+    const Products products = largest.run(Compute::kInt8);
+    const double sum = 127.0 * 127.0 * 65536.0;
+    CHECK(products.dw[1] == static_cast<float>(sum));
+    CHECK(products.dw[0] == static_cast<float>(rectified ? sum : sum - 2.0 * 127.0 * 127.0));
+  }
+}
+
 // All that a model holds after a few steps.
-std::vector<std::byte> trained(const char* recipe_name) {
+std::vector<std::byte> trained(const char* recipe_name, bool keep = false) {
   const Recipe recipe = load_recipe(recipe_name);
   REQUIRE(recipe.compute == Compute::kInt8);
   const auto model = make_model("mlp:330,70", 40, 5, recipe, 1);
+  if (keep) model->parameters().keep_gradients();
   Optimizer optimizer = make_optimizer(*model, recipe, 6, 1);
   Tape tape;
   std::vector<float> x = numbers(36 * 40, 9);
@@ -352,6 +423,8 @@ TEST_CASE("integer linear: training gives the same bytes on every instruction se
         CAPTURE(table->name);
         CHECK(trained(recipe) == expected);
       }
+      // The same in memory, without tiles.
+      CHECK(trained(recipe, true) == expected);
     }
   }
   set_thread_count(0);

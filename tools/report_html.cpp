@@ -138,8 +138,8 @@ std::string run_row(const RunResult& run) {
   if (run.test_accuracy_std) test += " ± " + fixed(100.0 * *run.test_accuracy_std, 2);
   std::string cells = cell("th", run.recipe, " scope=\"row\"");
   for (const std::string& value :
-       {run.compute, std::to_string(run.seed), test, accuracy(run.val_accuracy), significant(run.train_loss, 3),
-        std::to_string(run.steps), significant(run.seconds, 3),
+       {run.compute, std::to_string(run.seed), test, accuracy(run.val_accuracy),
+        significant(run.train_loss, 3), std::to_string(run.steps), significant(run.seconds, 3),
         fixed(run.bytes_per_parameter.total(), 2)}) {
     cells += cell("td", value);
   }
@@ -149,8 +149,8 @@ std::string run_row(const RunResult& run) {
 std::string seeds_section(const Report& report) {
   std::string heads;
   for (const char* name :
-       {"recipe", "compute", "seed", "test accuracy %", "validation accuracy %", "training loss", "steps",
-        "seconds", "bytes/parameter", "SHA-256 of the weights"}) {
+       {"recipe", "compute", "seed", "test accuracy %", "validation accuracy %", "training loss",
+        "steps", "seconds", "bytes/parameter", "SHA-256 of the weights"}) {
     heads += cell("th", name, " scope=\"col\"");
   }
   std::string html = fmt::format(

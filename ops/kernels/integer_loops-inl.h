@@ -5,6 +5,7 @@
 // of engine/kernel_table.h.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 

@@ -34,7 +34,7 @@ void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* o
   above -= counts[bin];
 
   // Keys of the bin on the edge: magnitude first, then the lower index.
-  std::array<std::uint64_t, Microadam::kRun> edge;
+  std::array<std::uint64_t, Microadam::kElements> edge;
   std::size_t edges = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint32_t bits = magnitude_bits(a[i]);
@@ -83,7 +83,7 @@ Microadam::Sizes Microadam::total(const Runs& runs) const {
 }
 
 std::vector<PlaneSpec> Microadam::planes(const Shape& shape) const {
-  const Sizes sizes = total(Runs(shape, kRun));
+  const Sizes sizes = total(Runs(shape, kElements));
   std::vector<PlaneSpec> specs = {
       {"index", Dtype::kU16, spec_.window * sizes.kept, Category::kMoments, false},
       {"value", Dtype::kBf16, spec_.window * sizes.kept, Category::kMoments, false}};
@@ -102,7 +102,7 @@ void Microadam::attach(const Shape& shape, const std::vector<Plane>& planes) {
     codes_ = reinterpret_cast<std::uint8_t*>(memory(2));
     bounds_ = reinterpret_cast<std::uint16_t*>(memory(3));
   }
-  runs_ = Runs(shape, kRun);
+  runs_ = Runs(shape, kElements);
   Sizes sum;
   for (std::int64_t r = 0; r < runs_.count(); ++r) {
     places_.push_back({sum.kept, sum.codes, sum.buckets});
@@ -154,10 +154,10 @@ void Microadam::add_feedback(const Place& place, float* a, std::int64_t n) const
 void Microadam::store_feedback(const Place& place, const float* a, std::int64_t n,
                                std::int64_t run_index) const {
   const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
-  std::array<std::uint16_t, kRun> noise;
+  std::array<std::uint16_t, kElements> noise;
   const bool stochastic = spec_.feedback_rounding == Rounding::kStochastic;
   if (stochastic) {
-    kernels().random_u16(noise.data(), n, key_, static_cast<std::uint64_t>(run_index * kRun));
+    kernels().random_u16(noise.data(), n, key_, static_cast<std::uint64_t>(run_index * kElements));
   }
   for (std::int64_t i = 0; i < n; i += spec_.bucket) {
     const std::int64_t size = std::min<std::int64_t>(spec_.bucket, n - i);
@@ -177,7 +177,7 @@ void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
   const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + place.kept;
   std::uint16_t* index = index_ + row;
   select_top(a, n, kept, index);
-  std::array<float, kRun> chosen;
+  std::array<float, kElements> chosen;
   for (std::int64_t j = 0; j < kept; ++j) chosen[static_cast<std::size_t>(j)] = a[index[j]];
   kernels().float_to_bf16(value_ + row, chosen.data(), nullptr, kept);
   for (std::int64_t j = 0; j < kept; ++j) a[index[j]] -= float_of_bf16(value_[row + j]);
@@ -200,7 +200,7 @@ void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1,
 void Microadam::direct(const RuleBlock& b) const {
   const std::int64_t run = runs_.index_of(b.first);
   const Place& place = places_[static_cast<std::size_t>(run)];
-  std::array<float, kRun> a;
+  std::array<float, kElements> a;
   std::copy_n(b.grad, b.n, a.data());
   if (spec_.feedback_bits > 0) add_feedback(place, a.data(), b.n);
   // Gradients are finite, but sums may not be, nor what a damaged file says of the feedback.
@@ -211,7 +211,7 @@ void Microadam::direct(const RuleBlock& b) const {
   remember(place, a.data(), b.n);
   if (spec_.feedback_bits > 0) store_feedback(place, a.data(), b.n, run);
 
-  std::array<float, kRun>& z2 = a;  // a has gone into the ring and the feedback
+  std::array<float, kElements>& z2 = a;  // a has gone into the ring and the feedback
   std::fill_n(b.direction, b.n, 0.0f);
   std::fill_n(z2.data(), b.n, 0.0f);
   moments_of_window(place, b.n, b.direction, z2.data());

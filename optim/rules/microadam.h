@@ -30,14 +30,14 @@ namespace tritgrad {
 
 class Microadam : public Rule {
  public:
-  static constexpr std::int64_t kRun = 4096;
+  static constexpr std::int64_t kElements = 4096;
 
   explicit Microadam(const RuleSpec& spec) : spec_(spec) {}
 
   WeightReading weight_reading() const override {
     return spec_.weight_decay > 0.0 ? WeightReading::kMaster : WeightReading::kNone;
   }
-  std::int64_t run_limit() const override { return kRun; }
+  std::int64_t run_limit() const override { return kElements; }
   std::vector<PlaneSpec> planes(const Shape& shape) const override;
   void attach(const Shape& shape, const std::vector<Plane>& planes) override;
   void begin(const RuleStep& step) override;
@@ -66,7 +66,7 @@ class Microadam : public Rule {
   RuleSpec spec_;
   std::vector<Place> places_;  // by run
   std::int64_t kept_total_ = 0;
-  Runs runs_{Shape{0}, kRun};
+  Runs runs_{Shape{0}, kElements};
   std::uint16_t* index_ = nullptr;  // [window][kept]
   std::uint16_t* value_ = nullptr;  // bf16 [window][kept]
   std::uint8_t* codes_ = nullptr;
