@@ -32,7 +32,7 @@ void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, 
 }
 
 void sum_rows(const QuantizedRows& x, std::int32_t* sums) {
-  parallel_ranges(x.rows, kTogether, [&](std::int64_t begin, std::int64_t end) {
+  parallel_pieces(x.rows, kTogether, x.cols, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       sums[r] = kernels().sum_int8(x.codes + r * x.ld, x.cols);
     }
@@ -91,11 +91,13 @@ void forward_tile(const LinearOperands& w, const QuantizedRows& x, const Panels&
 void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
   const float* scales = decode_scales(tape, w);
   const Panels panels = pack_rows(tape, x);
-  parallel_ranges(w.outputs, kTogether, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t top = 0; top < x.rows; top += kBatchRows) {
-      forward_tile(w, x, panels, scales, top, std::min(x.rows, top + kBatchRows), begin, end, y);
-    }
-  });
+  parallel_pieces(w.outputs, kTogether, x.rows * w.inputs,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t top = 0; top < x.rows; top += kBatchRows) {
+                      forward_tile(w, x, panels, scales, top, std::min(x.rows, top + kBatchRows),
+                                   begin, end, y);
+                    }
+                  });
   tape.scratch_reset();
 }
 
@@ -246,7 +248,7 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
   const LinearOperands& w = gradient.w;
   const Tensor dscale = tape.gradient(*w.scale);
   constexpr std::int64_t kColumns = 64;
-  parallel_ranges(w.outputs, kColumns, [&](std::int64_t begin, std::int64_t end) {
+  parallel_pieces(w.outputs, kColumns, 8 * y.rows(), [&](std::int64_t begin, std::int64_t end) {
     std::array<double, kColumns> sums{};
     if (w.groups == 1) {
       for (std::int64_t r = 0; r < y.rows(); ++r) {
@@ -288,16 +290,18 @@ void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x
              gradient, finite};
   if (tape.offer_gradient(*w.weight, *source)) return;
   const Tensor dweight = tape.gradient(*w.weight);
-  parallel_ranges(w.outputs, GradientSource::kRows, [&](std::int64_t begin, std::int64_t end) {
-    std::array<float, GradientSource::kRows * kBlock> tile;
-    for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
-      const std::int64_t n = std::min(kBlock, w.inputs - col);
-      gradient->read(begin, end, col, col + n, tile.data());
-      for (std::int64_t row = begin; row < end; ++row) {
-        kernels().add_scaled(dweight.row(row) + col, tile.data() + (row - begin) * n, 1.0f, n);
-      }
-    }
-  });
+  parallel_pieces(w.outputs, GradientSource::kRows, dy.rows() * w.inputs,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::array<float, GradientSource::kRows * kBlock> tile;
+                    for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+                      const std::int64_t n = std::min(kBlock, w.inputs - col);
+                      gradient->read(begin, end, col, col + n, tile.data());
+                      for (std::int64_t row = begin; row < end; ++row) {
+                        kernels().add_scaled(dweight.row(row) + col,
+                                             tile.data() + (row - begin) * n, 1.0f, n);
+                      }
+                    }
+                  });
 }
 
 // Sums of 32 bits hold so many products: of a trit and a byte, and of a byte and a code of dy.

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
-constexpr std::int64_t kPiece = 512;  // columns of a row that are scaled at a time
+constexpr std::int64_t kQuantizing = 8;  // cost of an element, in products of bytes
+constexpr std::int64_t kPiece = 512;     // columns of a row that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
@@ -25,8 +26,8 @@ float larger(float a, float b) {
 }
 
 int offset_for(const QuantizedRows& x) {
-  const double negative =
-      parallel_sum(x.rows, kRowsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+  const double negative = parallel_sum(
+      x.rows, std::max(kRowsPerUnit, (1 << 19) / x.ld), [&](std::int64_t begin, std::int64_t end) {
         return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;
       });
   return negative > 0.0 ? 128 : 0;
@@ -43,65 +44,67 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 }
 
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
-  parallel_ranges(q.rows, kRowsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-    std::array<float, kPiece> product;
-    for (std::int64_t row = begin; row < end; ++row) {
-      const float* numbers = x.row(row);
-      std::int8_t* codes = q.codes + row * q.ld;
-      // Calls body(numbers, first, n) for pieces of the row, times their factors.
-      const auto for_each_piece = [&](auto&& body) {
-        if (factors == nullptr) return body(numbers, std::int64_t{0}, q.cols);
-        for (std::int64_t first = 0; first < q.cols; first += kPiece) {
-          const std::int64_t n = std::min(kPiece, q.cols - first);
-          for (std::int64_t i = 0; i < n; ++i) {
-            product[static_cast<std::size_t>(i)] = numbers[first + i] * factors[first + i];
-          }
-          body(product.data(), first, n);
+  parallel_pieces(
+      q.rows, kRowsPerUnit, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
+        std::array<float, kPiece> product;
+        for (std::int64_t row = begin; row < end; ++row) {
+          const float* numbers = x.row(row);
+          std::int8_t* codes = q.codes + row * q.ld;
+          // Calls body(numbers, first, n) for pieces of the row, times their factors.
+          const auto for_each_piece = [&](auto&& body) {
+            if (factors == nullptr) return body(numbers, std::int64_t{0}, q.cols);
+            for (std::int64_t first = 0; first < q.cols; first += kPiece) {
+              const std::int64_t n = std::min(kPiece, q.cols - first);
+              for (std::int64_t i = 0; i < n; ++i) {
+                product[static_cast<std::size_t>(i)] = numbers[first + i] * factors[first + i];
+              }
+              body(product.data(), first, n);
+            }
+          };
+          float largest = 0.0f;
+          for_each_piece([&](const float* piece, std::int64_t, std::int64_t n) {
+            largest = larger(largest, kernels().max_abs(piece, n));
+          });
+          const float inverse = inverse_scale(largest);
+          for_each_piece([&](const float* piece, std::int64_t first, std::int64_t n) {
+            kernels().quantize_int8(codes + first, piece, inverse, n);
+          });
+          std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
+          q.scales[row] = scale_of(largest);
         }
-      };
-      float largest = 0.0f;
-      for_each_piece([&](const float* piece, std::int64_t, std::int64_t n) {
-        largest = larger(largest, kernels().max_abs(piece, n));
       });
-      const float inverse = inverse_scale(largest);
-      for_each_piece([&](const float* piece, std::int64_t first, std::int64_t n) {
-        kernels().quantize_int8(codes + first, piece, inverse, n);
-      });
-      std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
-      q.scales[row] = scale_of(largest);
-    }
-  });
 }
 
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
   constexpr std::int64_t kColumns = 64;
   const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
-  parallel_ranges(q.rows, kColumns, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t n = end - begin;
-    std::array<float, kColumns> largest{}, inverse, product;
-    for (std::int64_t row = 0; row < q.cols; ++row) {
-      kernels().raise_max_abs(largest.data(), x.row(row) + begin, factors[row], n);
-    }
-    for (std::int64_t c = 0; c < n; ++c) {
-      const auto at = static_cast<std::size_t>(c);
-      q.scales[begin + c] = scale_of(largest[at]);
-      inverse[at] = inverse_scale(largest[at]);
-    }
-    for (std::int64_t row = 0; row < q.ld; ++row) {
-      std::array<std::int8_t, kColumns> codes{};
-      if (row < q.cols) {
-        const float* numbers = x.row(row) + begin;
-        for (std::int64_t c = 0; c < n; ++c) {
-          product[static_cast<std::size_t>(c)] =
-              numbers[c] * factors[row] * inverse[static_cast<std::size_t>(c)];
-        }
-        kernels().quantize_int8(codes.data(), product.data(), 1.0f, n);
-      }
-      for (std::int64_t c = 0; c < n; ++c) {
-        q.codes[(begin + c) * q.ld + row] = codes[static_cast<std::size_t>(c)];
-      }
-    }
-  });
+  parallel_pieces(q.rows, kColumns, kQuantizing * q.cols,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    const std::int64_t n = end - begin;
+                    std::array<float, kColumns> largest{}, inverse, product;
+                    for (std::int64_t row = 0; row < q.cols; ++row) {
+                      kernels().raise_max_abs(largest.data(), x.row(row) + begin, factors[row], n);
+                    }
+                    for (std::int64_t c = 0; c < n; ++c) {
+                      const auto at = static_cast<std::size_t>(c);
+                      q.scales[begin + c] = scale_of(largest[at]);
+                      inverse[at] = inverse_scale(largest[at]);
+                    }
+                    for (std::int64_t row = 0; row < q.ld; ++row) {
+                      std::array<std::int8_t, kColumns> codes{};
+                      if (row < q.cols) {
+                        const float* numbers = x.row(row) + begin;
+                        for (std::int64_t c = 0; c < n; ++c) {
+                          product[static_cast<std::size_t>(c)] =
+                              numbers[c] * factors[row] * inverse[static_cast<std::size_t>(c)];
+                        }
+                        kernels().quantize_int8(codes.data(), product.data(), 1.0f, n);
+                      }
+                      for (std::int64_t c = 0; c < n; ++c) {
+                        q.codes[(begin + c) * q.ld + row] = codes[static_cast<std::size_t>(c)];
+                      }
+                    }
+                  });
   return q;
 }
 
@@ -110,7 +113,7 @@ Panels pack_rows(Tape& tape, const QuantizedRows& x) {
   const std::int64_t groups = x.ld / 4;
   const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
                       groups, offset_for(x)};
-  parallel_for(count, [&](std::int64_t p) {
+  parallel_pieces(count, 1, kPanelColumns * 4 * groups, [&](std::int64_t p, std::int64_t) {
     const std::int64_t first = p * kPanelColumns;
     kernels().pack_across(panels.at(p, 0), x.codes + first * x.ld, x.ld, x.ld,
                           std::min(kPanelColumns, x.rows - first), panels.offset);
@@ -123,7 +126,7 @@ Panels pack_columns(Tape& tape, const QuantizedRows& x) {
   const std::int64_t groups = (x.rows + 3) / 4;
   const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
                       groups, offset_for(x)};
-  parallel_for(count, [&](std::int64_t p) {
+  parallel_pieces(count, 1, kPanelColumns * 4 * groups, [&](std::int64_t p, std::int64_t) {
     const std::int64_t first = p * kPanelColumns;
     kernels().pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
                         std::min(kPanelColumns, x.cols - first), panels.offset);

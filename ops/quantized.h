@@ -1,12 +1,28 @@
 // Rows of int8 numbers with a scale each, and panels of them, for products in integers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "engine/kernel_table.h"
+#include "engine/parallel.h"
 #include "engine/tape.h"
 
 namespace tritgrad {
+
+// body(begin, end) for pieces of `grain` of [0, n); as many pieces to a unit as are worth a thread,
+// which small layers are not. `cost`: of one of n, in products of bytes.
+template <typename Body>
+void parallel_pieces(std::int64_t n, std::int64_t grain, std::int64_t cost, const Body& body) {
+  constexpr std::int64_t kWorthAThread = 1 << 19;
+  const std::int64_t pieces = kWorthAThread / std::max<std::int64_t>(1, grain * cost);
+  parallel_ranges(n, grain * std::max<std::int64_t>(1, pieces),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; i += grain) {
+                      body(i, std::min(end, i + grain));
+                    }
+                  });
+}
 
 inline constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;

@@ -119,14 +119,20 @@ class Layer {
 };
 
 // All edges: blocks of 320, panels of 64, groups of four, tiles of 16 and 32, passes of 256.
-const std::vector<LinearCase> kCases = {
-    {FormatKind::kTernary, 0, 1, 1, 1},          {FormatKind::kTernary, 0, 5, 3, 2},
-    {FormatKind::kLatent8, 0, 4, 5, 33, true},   {FormatKind::kTrits, 0, 7, 321, 17},
-    {FormatKind::kLatent6, 0, 65, 70, 31, true}, {FormatKind::kLatent5, 0, 3, 640, 65},
-    {FormatKind::kLatent4, 0, 257, 130, 32},     {FormatKind::kTernary, 0, 2, 33, 300},
-    {FormatKind::kLatent8, 32, 6, 70, 20},       {FormatKind::kTernary, 64, 5, 700, 9, true},
-    {FormatKind::kTrits, 128, 9, 700, 260},      {FormatKind::kLatent8, 128, 260, 130, 7},
-};
+const std::vector<LinearCase> kCases = {{FormatKind::kTernary, 0, 1, 1, 1},
+                                        {FormatKind::kTernary, 0, 5, 3, 2},
+                                        {FormatKind::kLatent8, 0, 4, 5, 33, true},
+                                        {FormatKind::kTrits, 0, 7, 321, 17},
+                                        {FormatKind::kLatent6, 0, 65, 70, 31, true},
+                                        {FormatKind::kLatent5, 0, 3, 640, 65},
+                                        {FormatKind::kLatent4, 0, 257, 130, 32},
+                                        {FormatKind::kTernary, 0, 2, 33, 300},
+                                        {FormatKind::kLatent8, 32, 6, 70, 20},
+                                        {FormatKind::kTernary, 64, 5, 700, 9, true},
+                                        {FormatKind::kTrits, 128, 9, 700, 260},
+                                        {FormatKind::kLatent8, 128, 260, 130, 7},
+                                        // Large enough for several units of work.
+                                        {FormatKind::kTernary, 0, 300, 400, 200, true}};
 
 TEST_CASE("integer linear: exact on whole numbers, for every format and shape") {
   for (const LinearCase& c : kCases) {
