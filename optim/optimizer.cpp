@@ -37,14 +37,18 @@ double squared_norm(const Parameter& parameter) {
       });
 }
 
+// Read from the end, so that the update, which reads from the start, finds a part in the cache.
 bool gradient_is_finite(const Parameter& parameter) {
   if (parameter.gradient_source != nullptr) return parameter.gradient_source->finite;
-  const double bad = parallel_sum(
-      parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t size = parameter.shape().size();
+  const double bad =
+      parallel_sum(size, kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t stop = size - begin;
+        const std::int64_t most = parameter.grad ? end - begin : kRun;
         std::array<float, kRun> scratch;
         bool finite = true;
-        for (std::int64_t first = begin; first < end; first += kRun) {
-          const std::int64_t n = std::min(kRun, end - first);
+        for (std::int64_t first = size - end; first < stop; first += most) {
+          const std::int64_t n = std::min(most, stop - first);
           finite &= kernels().all_finite(parameter.read_gradient(first, n, scratch.data()), n);
         }
         return finite ? 0.0 : 1.0;

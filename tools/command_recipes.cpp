@@ -24,22 +24,27 @@ std::string gradient_text(const ModelFootprint& live) {
 
 void list_recipes() {
   Table table({{"recipe"},
-               {"state", Align::kRight, "B/param"},
+               {"weights", Align::kRight, "B/param"},
+               {"moments", Align::kRight, "B/param"},
+               {"both", Align::kRight, "B/param"},
                {"gradient", Align::kRight, "B/param"},
                {"what, when, and where it comes from"}});
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
     const ModelFootprint live = measure(recipe);
-    table.add_row(
-        {name, fmt::format("{:.2f}", live.per_parameter(live.total.total() - live.total.gradients)),
-         gradient_text(live), recipe.summary});
-    table.add_row({"", "", "", "  " + recipe.source});
+    const Footprint& bytes = live.total;
+    const auto per_parameter = [&](std::int64_t count) {
+      return fmt::format("{:.2f}", live.per_parameter(count));
+    };
+    table.add_row({name, per_parameter(bytes.total() - bytes.moments - bytes.gradients),
+                   per_parameter(bytes.moments), per_parameter(bytes.total() - bytes.gradients),
+                   gradient_text(live), recipe.summary});
+    table.add_row({"", "", "", "", "", "  " + recipe.source});
   }
   fmt::print(
-      "{}\nstate: weights, scales, residual and moments, counted on {}; norms, biases and scales\n"
-      "are part of it (0.03), and less in wider networks. gradient: kept beside the state, or "
-      "released\n"
-      "as soon as it is used. 'tritgrad recipes show NAME' prints one.\n",
+      "{}\nCounted on {}, norms and biases with their moments included. weights: with scales and\n"
+      "residual. moments: what the update rule keeps. gradient: kept beside both, or released as "
+      "soon\nas it is used. 'tritgrad recipes show NAME' prints one.\n",
       table.render(), kMeasuredModel);
 }
 
