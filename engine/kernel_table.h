@@ -201,10 +201,13 @@ struct KernelTable {
   // direction = sign(beta1 m + (1 - beta1) g), as above; m <- beta2 m + (1 - beta2) g.
   void (*lion)(float* direction, float* m, const float* grad, const LionConstants& constants,
                std::int64_t n);
-  // direction = g / sqrt(v inverse_bias), 0 where that root is not positive; then v <- beta v + (1
-  // - beta) g^2.
+  // direction = g (1 / sqrt(v inverse_bias)), 0 where that root is not positive; then v <- beta v +
+  // (1 - beta) g^2.
   void (*normalized)(float* direction, float* v, const float* grad, float beta,
                      float one_minus_beta, float inverse_bias, std::int64_t n);
+  // The same for a v that begins as one number everywhere.
+  void (*normalized_by_one)(float* direction, float* v, float v_before, const float* grad,
+                            float beta, float one_minus_beta, float inverse_bias, std::int64_t n);
   // gain = d direction / d m of adamw, with v after the update.
   void (*adam_gain)(float* gain, const float* v, float inverse_bias1, float inverse_bias2,
                     float eps, std::int64_t n);
@@ -216,8 +219,8 @@ struct KernelTable {
   // No two arrays overlap.
   // out[i] = max(x[i], 0); NaN stays.
   void (*relu)(float* out, const float* x, std::int64_t n);
-  // dx[i] += dy[i] * (x[i] > 0)
-  void (*relu_gradient)(float* dx, const float* dy, const float* x, std::int64_t n);
+  // dy[i] *= (y[i] > 0), with y before or after the rectifier
+  void (*rectify_gradient)(float* dy, const float* y, std::int64_t n);
   // Sums down columns, a row at a time: sums[i] += x[i], (x[i] - means[i])^2, a[i] b[i].
   void (*add_to_sums)(double* sums, const float* x, std::int64_t n);
   void (*add_squares_around)(double* sums, const float* x, const double* means, std::int64_t n);
@@ -228,9 +231,9 @@ struct KernelTable {
   // y[i] = z[i] * gain[i] + bias[i]
   void (*scale_and_shift)(float* y, const float* z, const float* gain, const float* bias,
                           std::int64_t n);
-  // dx[i] += factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i])
-  void (*standardize_gradient)(float* dx, const float* dy, const float* z, const float* factor,
-                               const float* mean_dy, const float* mean_dy_z, std::int64_t n);
+  // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i])
+  void (*standardize_gradient)(float* dy, const float* z, const float* factor, const float* mean_dy,
+                               const float* mean_dy_z, std::int64_t n);
 
   // ---- reductions ------------------------------------------------------------------------------
   bool (*all_finite)(const float* x, std::int64_t n);

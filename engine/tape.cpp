@@ -1,21 +1,54 @@
 #include "engine/tape.h"
 
+#include <utility>
+
 namespace tritgrad {
 
 Var Tape::variable(const Shape& shape, bool wants_grad) {
   Var var{tensor(shape), {}};
-  if (wants_grad && recording_) {
-    var.grad = tensor(shape);
-    var.grad.fill(0.0f);
-  }
+  if (wants_grad && recording_) var.gradient = new (arena_.allocate<Tensor>(1)) Tensor;
   return var;
 }
 
-void Tape::append(std::initializer_list<Parameter*> parameters, void* closure,
+GradientTarget Tape::target(const Var& x) {
+  if (x.grad()) return {x.grad(), false};
+  const std::int64_t size = x.value.size();
+  const auto fits = [&](const Tensor& memory) {
+    return memory.size() >= size && memory.size() / 2 <= size;
+  };
+  const auto found = std::find_if(recycled_.begin(), recycled_.end(), fits);
+  if (found == recycled_.end()) {
+    *x.gradient = tensor(x.shape());
+  } else {
+    *x.gradient = {found->data, x.shape()};
+    recycled_.erase(found);
+  }
+  return {x.grad(), true};
+}
+
+GradientTarget Tape::target_in_place(const Var& x, const Var& y) {
+  if (x.grad()) return {x.grad(), false};
+  *x.gradient = {std::exchange(y.gradient->data, nullptr), x.shape()};
+  return {x.grad(), true};
+}
+
+Tensor Tape::grad_to(const Var& x) {
+  const auto [grad, fresh] = target(x);
+  if (fresh) grad.fill(0.0f);
+  return grad;
+}
+
+Tensor Tape::grad_of(const Var& y) { return grad_to(y); }
+
+void Tape::recycle(Tensor& gradient) {
+  if (gradient) recycled_.push_back(std::exchange(gradient, {}));
+}
+
+void Tape::append(const Var& y, std::initializer_list<Parameter*> parameters, void* closure,
                   void (*call)(void*)) {
   check(parameters.size() <= kMaxParameters, "Tape::record: ", parameters.size(),
         " parameters given, at most ", kMaxParameters, " supported");
-  Node node{closure, call, {}};
+  Node node{y.gradient, closure, call, {}};
   std::copy(parameters.begin(), parameters.end(), node.parameters.begin());
   for (Parameter* parameter : parameters) {
     if (parameter != nullptr) ++parameter->pending_uses;
@@ -55,7 +88,7 @@ void Tape::begin_backward(const Var& loss, float weight) {
   check(!walked_,
         "Tape::backward: this step was walked already; call reset() and record a new one");
   walked_ = true;
-  loss.grad.data[0] = weight;
+  *grad_to(loss).data = weight;
 }
 
 void Tape::backward(const Var& loss, float weight) {
@@ -80,6 +113,7 @@ void Tape::reset() {
     }
   }
   nodes_.clear();
+  recycled_.clear();
   lent_gradients_ = 0;
   walked_ = false;
   arena_.reset();

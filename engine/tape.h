@@ -20,10 +20,19 @@ namespace tritgrad {
 // A value on the tape and the gradient of the loss with respect to it. Cheap to copy.
 struct Var {
   Tensor value;
-  Tensor grad;  // null for constants; zero before backward, complete when its producer's turn comes
+  Tensor* gradient = nullptr;  // the tape's note of where it is; null for constants
 
-  bool wants_grad() const { return static_cast<bool>(grad); }
+  bool wants_grad() const { return gradient != nullptr; }
+  // dL/dvalue. It has memory from the first backward step that adds to it until its producer's step
+  // is over: null before and after. A leaf has no producer, and keeps it until reset().
+  Tensor grad() const { return gradient == nullptr ? Tensor{} : *gradient; }
   const Shape& shape() const { return value.shape; }
+};
+
+// Where a backward step leaves the gradient of an input.
+struct GradientTarget {
+  Tensor grad;
+  bool fresh;  // nothing is there yet: write every element; otherwise add to it
 };
 
 class Tape {
@@ -37,7 +46,7 @@ class Tape {
 
   // A leaf without gradient; the memory is the caller's and must outlive backward().
   Var constant(const Tensor& value) const { return {value, {}}; }
-  // A new value, not initialised, with a zeroed gradient if wanted.
+  // A new value, not initialised, which will have a gradient if wanted.
   Var variable(const Shape& shape, bool wants_grad = true);
   // Memory that lives until reset().
   Tensor tensor(const Shape& shape) { return {arena_.allocate<float>(shape.size()), shape}; }
@@ -58,18 +67,28 @@ class Tape {
   bool recording() const { return recording_; }
   void set_recording(bool recording) { recording_ = recording; }
 
-  // Appends a node. `backward` is called once, after the gradients of everything the op produced
-  // are complete; it must add (+=) to the gradients of the op's inputs. `parameters` are those to
-  // whose gradients it adds: null entries are skipped.
+  // Appends a node that produced `y`. `backward` is called once, when the gradient of y is
+  // complete; it must add to the gradients of the op's inputs. `parameters` are those to whose
+  // gradients it adds: null entries are skipped.
   template <typename Backward>
-  void record(std::initializer_list<Parameter*> parameters, const Backward& backward) {
+  void record(const Var& y, std::initializer_list<Parameter*> parameters,
+              const Backward& backward) {
     static_assert(
         std::is_trivially_destructible_v<Backward> && std::is_trivially_copyable_v<Backward>,
         "closures live in an arena: capture values, pointers and tensors only");
     if (!recording_) return;
     Backward* stored = new (arena_.allocate<Backward>(1)) Backward(backward);
-    append(parameters, stored, [](void* closure) { (*static_cast<Backward*>(closure))(); });
+    append(y, parameters, stored, [](void* closure) { (*static_cast<Backward*>(closure))(); });
   }
+
+  // For the backward step of the op that produced y: the gradient of y, zero where nothing uses y.
+  Tensor grad_of(const Var& y);
+  // For the backward steps of ops that read x. grad_to: zero the first time, to add to. target: the
+  // same without the zeros. target_in_place: where x has no gradient yet, it takes over the memory
+  // of y's, which is then fresh and still holds y's; x and y have the same shape.
+  Tensor grad_to(const Var& x);
+  GradientTarget target(const Var& x);
+  GradientTarget target_in_place(const Var& x, const Var& y);
 
   // The gradient of a parameter, to add to. During backward only. Gradients kept in fp32 are the
   // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
@@ -94,6 +113,7 @@ class Tape {
         on_ready(*parameter);
         give_up_gradient(*parameter);
       }
+      recycle(*nodes_[i].gradient);
       scratch_reset();
     }
   }
@@ -107,19 +127,23 @@ class Tape {
  private:
   static constexpr std::size_t kMaxParameters = 3;
   struct Node {
+    Tensor* gradient;  // of what it produced
     void* closure;
     void (*call)(void* closure);
     std::array<Parameter*, kMaxParameters> parameters;
   };
 
-  void append(std::initializer_list<Parameter*> parameters, void* closure, void (*call)(void*));
+  void append(const Var& y, std::initializer_list<Parameter*> parameters, void* closure,
+              void (*call)(void*));
   void begin_backward(const Var& loss, float weight);
   void give_up_gradient(Parameter& parameter);
+  void recycle(Tensor& gradient);
 
   Arena arena_;
   Arena gradients_;  // of parameters that do not keep theirs
   Arena workspace_;
   std::vector<Node> nodes_;
+  std::vector<Tensor> recycled_;  // memory of gradients that are over
   int lent_gradients_ = 0;
   bool recording_ = true;
   bool walked_ = false;

@@ -210,7 +210,9 @@ Var Mlp::normalize(Tape& tape, const Layer& layer, const Var& x, bool training) 
   }
   const BatchNormParameters parameters{layer.gain, layer.norm_bias, layer.running_mean,
                                        layer.running_var};
-  return training ? batch_norm(tape, x, parameters) : batch_norm_inference(tape, x, parameters);
+  const Rectify rectify = rectifies_in_norm() ? Rectify::kYes : Rectify::kNo;
+  return training ? batch_norm(tape, x, parameters, rectify)
+                  : batch_norm_inference(tape, x, parameters, rectify);
 }
 
 Var Mlp::activate(Tape& tape, const Var& x) const {
@@ -231,7 +233,7 @@ Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
     const Layer& layer = layers_[i];
     h = linear(tape, h, *layer.weight, layer.scale, compute_);
     h = normalize(tape, layer, h, mode.training);
-    h = activate(tape, h);
+    if (!rectifies_in_norm()) h = activate(tape, h);
     if (mode.training && spec_.dropout > 0.0f) {
       h = dropout(tape, h, spec_.dropout,
                   {mode.key.seed, layer.dropout_stream + mode.key.stream, mode.key.step});

@@ -56,6 +56,9 @@ class Mlp : public Model {
   Layer bind(const std::string& prefix);
   Var normalize(Tape& tape, const Layer& layer, const Var& x, bool training) const;
   Var activate(Tape& tape, const Var& x) const;
+  bool rectifies_in_norm() const {
+    return spec_.norm == Norm::kBatch && spec_.activation == Activation::kRelu;
+  }
 
   MlpSpec spec_;
   Compute compute_;

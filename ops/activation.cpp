@@ -18,13 +18,18 @@ Var elementwise(Tape& tape, const Var& x, Value value, Derivative derivative) {
     for (std::int64_t i = begin; i < end; ++i) out[i] = value(in[i]);
   });
   if (!x.wants_grad()) return y;
-  tape.record({}, [x, y, derivative] {
+  tape.record(y, {}, [&tape, x, y, derivative] {
+    const Tensor dy = tape.grad_of(y);
+    const GradientTarget dx = tape.target_in_place(x, y);
     parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
       const float* in = x.value.data;
       const float* out = y.value.data;
-      const float* dout = y.grad.data;
-      float* din = x.grad.data;
-      for (std::int64_t i = begin; i < end; ++i) din[i] += dout[i] * derivative(in[i], out[i]);
+      const float* dout = dy.data;
+      float* din = dx.grad.data;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const float share = dout[i] * derivative(in[i], out[i]);
+        din[i] = dx.fresh ? share : din[i] + share;
+      }
     });
   });
   return y;
@@ -38,10 +43,13 @@ Var relu(Tape& tape, const Var& x) {
     kernels().relu(y.value.data + begin, x.value.data + begin, end - begin);
   });
   if (!x.wants_grad()) return y;
-  tape.record({}, [x, y] {
+  tape.record(y, {}, [&tape, x, y] {
+    const Tensor dy = tape.grad_of(y);
+    const GradientTarget dx = tape.target_in_place(x, y);
     parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-      kernels().relu_gradient(x.grad.data + begin, y.grad.data + begin, x.value.data + begin,
-                              end - begin);
+      kernels().rectify_gradient(dy.data + begin, x.value.data + begin, end - begin);
+      if (dx.fresh) return;
+      kernels().add_scaled(dx.grad.data + begin, dy.data + begin, 1.0f, end - begin);
     });
   });
   return y;

@@ -44,10 +44,20 @@ struct Columns {
   const float* bias;
   float* mean;
   float* inverse_std;
+  Rectify rectify;
 
   // Columns [begin, begin + n) of a row of x, standardised.
   void standardize(float* z, const float* x, std::int64_t begin, std::int64_t n) const {
     kernels().standardize(z, x + begin, mean + begin, inverse_std + begin, n);
+  }
+  // Columns [begin, begin + n) of a row of y.
+  void finish(float* y, const float* z, std::int64_t begin, std::int64_t n) const {
+    if (rectify == Rectify::kNo) {
+      return kernels().scale_and_shift(y + begin, z, gain + begin, bias + begin, n);
+    }
+    ColumnFloats shifted;
+    kernels().scale_and_shift(shifted.data(), z, gain + begin, bias + begin, n);
+    kernels().relu(y + begin, shifted.data(), n);
   }
 };
 
@@ -75,23 +85,26 @@ void forward_columns(const Tensor& x, const Tensor& y, const BatchNormParameters
   ColumnFloats z;
   for (std::int64_t i = 0; i < n; ++i) {
     c.standardize(z.data(), x.row(i), begin, width);
-    kernels().scale_and_shift(y.row(i) + begin, z.data(), c.gain + begin, c.bias + begin, width);
+    c.finish(y.row(i), z.data(), begin, width);
   }
 }
 
 // With z = (x - mean) * inverse_std and dz = gain * dy:
 // dx = inverse_std * (dz - mean(dz) - z * mean(dz * z)), dgain = sum(dy * z), dbias = sum(dy).
-void backward_columns(const Var& x, const Var& y, const Columns& c, const Tensor& dgain,
-                      const Tensor& dbias, std::int64_t begin, std::int64_t end) {
-  const std::int64_t n = x.value.rows();
+// dy loses what the rectifier held back. dx.grad is null where x wants none.
+void backward_columns(const Tensor& x, const Tensor& y, const Tensor& dy, const Columns& c,
+                      const GradientTarget& dx, const Tensor& dgain, const Tensor& dbias,
+                      std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = x.rows();
   const std::int64_t width = end - begin;
   ColumnSums sum_dy{}, sum_dy_z{};
   ColumnFloats z;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float* dy = y.grad.row(i) + begin;
-    c.standardize(z.data(), x.value.row(i), begin, width);
-    kernels().add_to_sums(sum_dy.data(), dy, width);
-    kernels().add_products(sum_dy_z.data(), dy, z.data(), width);
+    float* dy_row = dy.row(i) + begin;
+    if (c.rectify == Rectify::kYes) kernels().rectify_gradient(dy_row, y.row(i) + begin, width);
+    c.standardize(z.data(), x.row(i), begin, width);
+    kernels().add_to_sums(sum_dy.data(), dy_row, width);
+    kernels().add_products(sum_dy_z.data(), dy_row, z.data(), width);
   }
   ColumnFloats mean_dy, mean_dy_z, factor;
   for (std::int64_t j = begin; j < end; ++j) {
@@ -102,17 +115,19 @@ void backward_columns(const Var& x, const Var& y, const Columns& c, const Tensor
     mean_dy_z[k] = static_cast<float>(sum_dy_z[k] / static_cast<double>(n));
     factor[k] = c.gain[j] * c.inverse_std[j];
   }
-  if (!x.wants_grad()) return;
+  if (!dx.grad) return;
   for (std::int64_t i = 0; i < n; ++i) {
-    c.standardize(z.data(), x.value.row(i), begin, width);
-    kernels().standardize_gradient(x.grad.row(i) + begin, y.grad.row(i) + begin, z.data(),
-                                   factor.data(), mean_dy.data(), mean_dy_z.data(), width);
+    c.standardize(z.data(), x.row(i), begin, width);
+    float* dy_row = dy.row(i) + begin;
+    kernels().standardize_gradient(dy_row, z.data(), factor.data(), mean_dy.data(),
+                                   mean_dy_z.data(), width);
+    if (!dx.fresh) kernels().add_scaled(dx.grad.row(i) + begin, dy_row, 1.0f, width);
   }
 }
 
 }  // namespace
 
-Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p) {
+Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify rectify) {
   check_features(x, p);
   const std::int64_t n = x.value.rows();
   const std::int64_t features = x.value.cols();
@@ -120,33 +135,38 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p) {
         "; use a larger batch");
 
   const Columns c{decode(tape, *p.gain), decode(tape, *p.bias), tape.allocate<float>(features),
-                  tape.allocate<float>(features)};
+                  tape.allocate<float>(features), rectify};
   const Var y = tape.variable(x.shape());
   for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
     forward_columns(x.value, y.value, p, c, tape.recording(), begin, end);
   });
-  tape.record({p.gain, p.bias}, [&tape, x, y, p, c] {
+  tape.record(y, {p.gain, p.bias}, [&tape, x, y, p, c] {
     const Tensor dgain = tape.gradient(*p.gain);
     const Tensor dbias = tape.gradient(*p.bias);
+    const Tensor dy = tape.grad_of(y);
+    const GradientTarget dx = x.wants_grad() ? tape.target_in_place(x, y) : GradientTarget{};
     for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-      backward_columns(x, y, c, dgain, dbias, begin, end);
+      backward_columns(x.value, y.value, dy, c, dx, dgain, dbias, begin, end);
     });
   });
   return y;
 }
 
-Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& p) {
+Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify rectify) {
   check_features(x, p);
-  const float* gain = decode(tape, *p.gain);
-  const float* bias = decode(tape, *p.bias);
-  const float* mean = p.running_mean->storage().fp32_data();
+  const std::int64_t features = x.value.cols();
   const float* variance = p.running_var->storage().fp32_data();
+  const Columns c{decode(tape, *p.gain), decode(tape, *p.bias),
+                  p.running_mean->storage().fp32_data(), tape.allocate<float>(features), rectify};
+  for (std::int64_t j = 0; j < features; ++j) {
+    c.inverse_std[j] = 1.0f / std::sqrt(variance[j] + kBatchNormEps);
+  }
   const Var y = tape.variable(x.shape(), false);
-  for_each_row(x.value, [&](std::int64_t i) {
-    for (std::int64_t j = 0; j < x.value.cols(); ++j) {
-      const float normalized =
-          (x.value.row(i)[j] - mean[j]) / std::sqrt(variance[j] + kBatchNormEps);
-      y.value.row(i)[j] = normalized * gain[j] + bias[j];
+  for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
+    ColumnFloats z;
+    for (std::int64_t i = 0; i < x.value.rows(); ++i) {
+      c.standardize(z.data(), x.value.row(i), begin, end - begin);
+      c.finish(y.value.row(i), z.data(), begin, end - begin);
     }
   });
   return y;

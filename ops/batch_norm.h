@@ -18,9 +18,13 @@ inline constexpr float kBatchNormMomentum =
 
 // Training: y = gain * (x - mean) / sqrt(var + eps) + bias with the batch's own mean and biased
 // variance per column; the running statistics are updated. x [n, features] with n >= 2.
-Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& parameters);
+// Rectify::kYes: y = max(0, that), with no memory for what lies between.
+enum class Rectify { kNo, kYes };
+Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& parameters,
+               Rectify rectify = Rectify::kNo);
 
 // Inference: the same with the running statistics; no gradient, any n.
-Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& parameters);
+Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& parameters,
+                         Rectify rectify = Rectify::kNo);
 
 }  // namespace tritgrad

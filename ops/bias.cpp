@@ -1,5 +1,6 @@
 #include "ops/bias.h"
 
+#include "engine/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -15,16 +16,19 @@ Var add_bias(Tape& tape, const Var& x, Parameter& bias) {
     for (std::int64_t j = 0; j < x.value.cols(); ++j)
       y.value.row(i)[j] = x.value.row(i)[j] + b.data[j];
   });
-  tape.record({&bias}, [&tape, &bias, x, y] {
+  tape.record(y, {&bias}, [&tape, &bias, x, y] {
+    const Tensor dy = tape.grad_of(y);
     const Tensor db = tape.gradient(bias);
-    for_each_column_piece(y.grad, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = 0; i < y.grad.rows(); ++i) {
-        for (std::int64_t j = begin; j < end; ++j) {
-          const float dy = y.grad.row(i)[j];
-          db.data[j] += dy;
-          if (x.wants_grad()) x.grad.row(i)[j] += dy;
-        }
+    for_each_column_piece(dy, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = 0; i < dy.rows(); ++i) {
+        for (std::int64_t j = begin; j < end; ++j) db.data[j] += dy.row(i)[j];
       }
+    });
+    if (!x.wants_grad()) return;
+    const auto [dx, fresh] = tape.target_in_place(x, y);
+    if (fresh) return;
+    for_each_row(dy, [&, to = dx](std::int64_t i) {
+      kernels().add_scaled(to.row(i), dy.row(i), 1.0f, dy.cols());
     });
   });
   return y;

@@ -8,7 +8,7 @@
 
 namespace tritgrad {
 
-inline constexpr std::int64_t kColumnPiece = 64;
+inline constexpr std::int64_t kColumnPiece = 256;
 inline constexpr std::int64_t kElementsPerUnit = 32768;
 
 // body(row)

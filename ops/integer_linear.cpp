@@ -103,10 +103,11 @@ void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const 
 
 // ---- dx ----------------------------------------------------------------------------------------
 
-// dx[rows][first, last) += scale * sums over all outputs; the columns lie in one block.
+// dx[rows][first, last) = scale * sums over all outputs, or added to it; the columns lie in one
+// block.
 void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                          const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
-                         std::uint8_t* panels, std::int32_t* sums, const Tensor& dx) {
+                         std::uint8_t* panels, std::int32_t* sums, const GradientTarget& dx) {
   alignas(kAlignment) TritTile trits;
   const std::int64_t col = first / kBlock * kBlock;
   const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
@@ -137,18 +138,26 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
       for (std::int64_t p = 0; p < count; ++p) {
         const std::int32_t* sum = sums + (p * kBatchRows + r) * kPanelColumns;
         const std::int64_t column = first + p * kPanelColumns;
-        float* out = dx.row(top + r) + column;
+        float* out = dx.grad.row(top + r) + column;
         const std::int64_t n = std::min(kPanelColumns, last - column);
-        for (std::int64_t c = 0; c < n; ++c) {
-          out[c] += scale * static_cast<float>(sum[c] - z_sums[top + r]);
+        const std::int32_t correction = z_sums[top + r];
+        if (dx.fresh) {
+          for (std::int64_t c = 0; c < n; ++c) {
+            out[c] = scale * static_cast<float>(sum[c] - correction);
+          }
+        } else {
+          for (std::int64_t c = 0; c < n; ++c) {
+            out[c] += scale * static_cast<float>(sum[c] - correction);
+          }
         }
       }
     }
   }
 }
 
-// dx += (dy E) T
-void backward_input(Tape& tape, const LinearOperands& w, const Tensor& dx, const Tensor& dy) {
+// dx = (dy E) T, or added to it. Groups of inputs have columns of their own.
+void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                    const Tensor& dy) {
   const float* scales = decode_scales(tape, w);
   float* factors = tape.allocate_scratch<float>(w.outputs);
   constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
@@ -325,9 +334,10 @@ Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {
   const QuantizedRows codes = allocate_rows(tape, x.value.rows(), w.inputs, tape.recording());
   quantize_rows(codes, x.value, nullptr);
   forward(tape, w, codes, y.value);
-  tape.record({w.weight, w.scale}, [&tape, w, x, y, codes] {
-    if (x.wants_grad()) backward_input(tape, w, x.grad, y.grad);
-    backward_weight(tape, w, codes, y.value, y.grad);
+  tape.record(y, {w.weight, w.scale}, [&tape, w, x, y, codes] {
+    const Tensor dy = tape.grad_of(y);
+    if (x.wants_grad()) backward_input(tape, w, tape.target(x), dy);
+    backward_weight(tape, w, codes, y.value, dy);
   });
   return y;
 }

@@ -43,14 +43,14 @@ void row_statistics(const Tensor& x, bool centered, float eps, const RowStatisti
 }
 
 // dx = inverse_std * (dz - [centered] mean(dz) - z * mean(dz * z)) with dz = gain * dy, row by row.
-void backward_input(const Var& x, const Var& y, const float* gain, const RowStatistics& rows,
-                    bool centered) {
+void backward_input(const Var& x, const GradientTarget& dx, const Tensor& dy, const float* gain,
+                    const RowStatistics& rows, bool centered) {
   const std::int64_t features = x.value.cols();
   for_each_row(x.value, [&](std::int64_t i) {
     double sum_dz = 0.0;
     double sum_dz_z = 0.0;
     for (std::int64_t j = 0; j < features; ++j) {
-      const double dz = static_cast<double>(gain[j] * y.grad.row(i)[j]);
+      const double dz = static_cast<double>(gain[j] * dy.row(i)[j]);
       sum_dz += dz;
       sum_dz_z += dz * static_cast<double>(rows.z(x.value, i, j));
     }
@@ -58,19 +58,21 @@ void backward_input(const Var& x, const Var& y, const float* gain, const RowStat
     const float mean_dz = centered ? static_cast<float>(sum_dz / n) : 0.0f;
     const float mean_dz_z = static_cast<float>(sum_dz_z / n);
     for (std::int64_t j = 0; j < features; ++j) {
-      const float dz = gain[j] * y.grad.row(i)[j];
-      x.grad.row(i)[j] += rows.inverse_std[i] * (dz - mean_dz - rows.z(x.value, i, j) * mean_dz_z);
+      const float dz = gain[j] * dy.row(i)[j];
+      const float share = rows.inverse_std[i] * (dz - mean_dz - rows.z(x.value, i, j) * mean_dz_z);
+      float& to = dx.grad.row(i)[j];
+      to = dx.fresh ? share : to + share;
     }
   });
 }
 
-void backward_parameters(const Var& x, const Var& y, const RowStatistics& rows, const Tensor& dgain,
-                         const Tensor& dbias) {
+void backward_parameters(const Var& x, const Tensor& dy, const RowStatistics& rows,
+                         const Tensor& dgain, const Tensor& dbias) {
   for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < x.value.rows(); ++i) {
       for (std::int64_t j = begin; j < end; ++j) {
-        dgain.data[j] += y.grad.row(i)[j] * rows.z(x.value, i, j);
-        if (dbias) dbias.data[j] += y.grad.row(i)[j];
+        dgain.data[j] += dy.row(i)[j] * rows.z(x.value, i, j);
+        if (dbias) dbias.data[j] += dy.row(i)[j];
       }
     }
   });
@@ -91,11 +93,14 @@ Var normalize_rows(Tape& tape, const Var& x, Parameter& gain, Parameter* bias, f
       y.value.row(i)[j] = rows.z(x.value, i, j) * g[j] + (b == nullptr ? 0.0f : b[j]);
     }
   });
-  tape.record({&gain, bias}, [&tape, &gain, bias, x, y, g, rows, centered] {
+  tape.record(y, {&gain, bias}, [&tape, &gain, bias, x, y, g, rows, centered] {
+    const Tensor dy = tape.grad_of(y);
     const Tensor dgain = tape.gradient(gain);
     const Tensor dbias = centered ? tape.gradient(*bias) : Tensor{};
-    backward_parameters(x, y, rows, dgain, dbias);
-    if (x.wants_grad()) backward_input(x, y, g, rows, centered);
+    backward_parameters(x, dy, rows, dgain, dbias);
+    if (x.wants_grad()) {
+      backward_input(x, tape.target_in_place(x, y), dy, g, rows, centered);
+    }
   });
   return y;
 }

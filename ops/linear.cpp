@@ -82,19 +82,23 @@ void forward(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor&
   tape.scratch_reset();
 }
 
-// dx += dy W
-void backward_input(Tape& tape, const LinearOperands& w, const Tensor& dx, const Tensor& dy) {
+// dx = dy W, or added to it
+void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                    const Tensor& dy) {
   const float* scales = scales_of(tape, w);
   const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
     const float* rows = decode_panel(w, scales, begin, end, panel.data);
-    parallel_ranges(
-        dx.rows(), rows_per_unit((end - begin) * w.inputs),
-        [&](std::int64_t first, std::int64_t last) {
-          product({.m = last - first, .n = w.inputs, .k = end - begin, .accumulate = true},
-                  dy.row(first) + begin, w.outputs, rows, w.inputs, dx.row(first), w.inputs);
-        });
+    parallel_ranges(dy.rows(), rows_per_unit((end - begin) * w.inputs),
+                    [&](std::int64_t first, std::int64_t last) {
+                      product({.m = last - first,
+                               .n = w.inputs,
+                               .k = end - begin,
+                               .accumulate = !dx.fresh || begin > 0},
+                              dy.row(first) + begin, w.outputs, rows, w.inputs, dx.grad.row(first),
+                              w.inputs);
+                    });
   }
 }
 
@@ -176,9 +180,10 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Comput
   }
   const Var y = tape.variable({x.value.rows(), w.outputs});
   forward(tape, w, x.value, y.value);
-  tape.record({&weight, scale}, [&tape, w, x, y] {
-    backward_weight(tape, w, x.value, y.grad);
-    if (x.wants_grad()) backward_input(tape, w, x.grad, y.grad);
+  tape.record(y, {&weight, scale}, [&tape, w, x, y] {
+    const Tensor dy = tape.grad_of(y);
+    backward_weight(tape, w, x.value, dy);
+    if (x.wants_grad()) backward_input(tape, w, tape.target(x), dy);
   });
   return y;
 }

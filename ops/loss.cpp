@@ -53,10 +53,11 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
 
   const Var loss = scalar(tape, total / static_cast<double>(n), logits.wants_grad());
   if (!logits.wants_grad()) return loss;
-  tape.record({}, [logits, probabilities, labels, loss, n, classes] {
-    const float scale = loss.grad.data[0] / static_cast<float>(n);
+  tape.record(loss, {}, [&tape, logits, probabilities, labels, loss, n, classes] {
+    const float scale = tape.grad_of(loss).data[0] / static_cast<float>(n);
+    const Tensor grad = tape.grad_to(logits);
     for (std::int64_t i = 0; i < n; ++i) {
-      float* dlogits = logits.grad.row(i);
+      float* dlogits = grad.row(i);
       const float* p = probabilities.row(i);
       for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * p[j];
       dlogits[labels[static_cast<std::size_t>(i)]] -= scale;
@@ -82,10 +83,11 @@ Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target) 
 
   const Var loss = scalar(tape, total / static_cast<double>(n), prediction.wants_grad());
   if (!prediction.wants_grad()) return loss;
-  tape.record({}, [prediction, target, loss, n] {
-    const float scale = 2.0f * loss.grad.data[0] / static_cast<float>(n);
+  tape.record(loss, {}, [&tape, prediction, target, loss, n] {
+    const float scale = 2.0f * tape.grad_of(loss).data[0] / static_cast<float>(n);
+    const Tensor grad = tape.grad_to(prediction);
     for (std::int64_t i = 0; i < n; ++i) {
-      prediction.grad.data[i] += scale * (prediction.value.data[i] - target.data[i]);
+      grad.data[i] += scale * (prediction.value.data[i] - target.data[i]);
     }
   });
   return loss;

@@ -110,7 +110,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
                          RunScratch& scratch, UnitResult& result) {
   Storage& storage = state.parameter->storage();
   const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
-  RuleBlock block{first,  run.size(), grad, scratch.weight.data(), {}, scratch.direction.data(),
+  RuleBlock block{first,  run.size(), grad, scratch.weight.data(), {}, {}, scratch.direction.data(),
                   nullptr};
   const bool eco = state.group.eco != EcoForm::kOff;
   if (eco) block.gain = scratch.gain.data();
@@ -127,6 +127,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
     float* stored = state.moments[i].fp32_data();
     if (stored == nullptr) decode_masters(state.moments[i], run, scratch.moments[i].data());
+    block.uniform[i] = state.moments[i].spec().kind == FormatKind::kScalar;
     block.moments[i] = stored == nullptr ? scratch.moments[i].data() : stored + first;
   }
 

@@ -30,6 +30,7 @@ struct RuleBlock {
   const float* grad;
   const float* weight;          // the reading that weight_reading() asked for, else unspecified
   float* moments[kMaxMoments];  // in and out
+  bool uniform[kMaxMoments];    // the moment comes as one number everywhere (format scalar)
   float* direction;             // out
   float* gain;                  // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
 };

@@ -89,11 +89,13 @@ inline Var asymmetric_scalar(Tape& tape, const Var& y) {
   const Var loss = tape.variable({1});
   std::vector<double> values(y.value.values().begin(), y.value.values().end());
   loss.value.data[0] = static_cast<float>(asymmetric_scalar(values));
-  tape.record({}, [y, loss] {
-    for (std::size_t i = 0; i < y.grad.values().size(); ++i) {
+  tape.record(loss, {}, [&tape, y, loss] {
+    const float dloss = *tape.grad_of(loss).data;
+    const Tensor grad = tape.grad_to(y);
+    for (std::size_t i = 0; i < grad.values().size(); ++i) {
       const double dy =
           coefficient(i, 1) + coefficient(i, 2) * static_cast<double>(y.value.data[i]);
-      y.grad.data[i] += loss.grad.data[0] * static_cast<float>(dy);
+      grad.data[i] += dloss * static_cast<float>(dy);
     }
   });
   return loss;

@@ -60,12 +60,12 @@ class Layer {
   template <typename OnReady>
   Products run(Compute compute, const OnReady& on_ready) {
     Tape tape;
-    Var x{tensor(x_, case_.rows, case_.inputs), {}};
-    std::vector<float> dx(x_.size(), 0.0f);
-    x.grad = tensor(dx, case_.rows, case_.inputs);
+    const Var x = tape.variable({case_.rows, case_.inputs});
+    std::copy(x_.begin(), x_.end(), x.value.data);
     const Var y = linear(tape, x, weight_, &scale_, compute);
     const Var loss = tape.variable({1});
-    tape.record({}, [this, y] { std::copy(dy_.begin(), dy_.end(), y.grad.data); });
+    tape.record(loss, {},
+                [this, &tape, y] { std::copy(dy_.begin(), dy_.end(), tape.target(y).grad.data); });
     Products products;
     products.y.assign(y.value.values().begin(), y.value.values().end());
     tape.backward(loss, [&](Parameter& p) {
@@ -80,7 +80,7 @@ class Layer {
       }
       on_ready(p);
     });
-    products.dx = dx;
+    products.dx.assign(x.grad().values().begin(), x.grad().values().end());
     return products;
   }
   Products run(Compute compute) {
@@ -329,8 +329,10 @@ TEST_CASE("integer linear: a weight that is used twice gets the sum of both grad
           linear(tape, tape.constant(value), layer.weight(), &layer.scale(), Compute::kInt8));
     }
     const Var loss = tape.variable({1});
-    tape.record({}, [&] {
-      for (const Var& y : outputs) std::copy(layer.dy().begin(), layer.dy().end(), y.grad.data);
+    tape.record(loss, {}, [&] {
+      for (const Var& y : outputs) {
+        std::copy(layer.dy().begin(), layer.dy().end(), tape.target(y).grad.data);
+      }
     });
     tape.backward(loss, [&](Parameter& p) {
       if (&p != &layer.weight()) return;

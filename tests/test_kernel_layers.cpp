@@ -46,8 +46,8 @@ TEST_CASE("kernel layers: elementwise loops equal the reference and their formul
         [&](std::int64_t i, float) { return x.a[i] < 0.0f ? 0.0f : x.a[i]; });
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* out) { t.relu_gradient(out, x.b.data(), x.a.data(), n); },
-        [&](std::int64_t i, float dx) { return dx + x.b[i] * (x.a[i] > 0.0f ? 1.0f : 0.0f); });
+        [&](const KernelTable& t, float* out) { t.rectify_gradient(out, x.a.data(), n); },
+        [&](std::int64_t i, float dy) { return dy * (x.a[i] > 0.0f ? 1.0f : 0.0f); });
     compare<float>(
         table, n, offset,
         [&](const KernelTable& t, float* out) {
@@ -63,12 +63,9 @@ TEST_CASE("kernel layers: elementwise loops equal the reference and their formul
     compare<float>(
         table, n, offset,
         [&](const KernelTable& t, float* out) {
-          t.standardize_gradient(out, x.a.data(), x.b.data(), x.c.data(), x.d.data(), x.e.data(),
-                                 n);
+          t.standardize_gradient(out, x.b.data(), x.c.data(), x.d.data(), x.e.data(), n);
         },
-        [&](std::int64_t i, float dx) {
-          return dx + x.c[i] * (x.a[i] - x.d[i] - x.b[i] * x.e[i]);
-        });
+        [&](std::int64_t i, float dy) { return x.c[i] * (dy - x.d[i] - x.b[i] * x.e[i]); });
   });
 }
 

@@ -51,7 +51,7 @@ Gradients tape_gradients(const OpCase& c, std::vector<float>& x_values) {
       gradients.of[1 + i].assign(parameter.grad.values().begin(), parameter.grad.values().end());
     }
   });
-  gradients.of[0].assign(x.grad.values().begin(), x.grad.values().end());
+  gradients.of[0].assign(x.grad().values().begin(), x.grad().values().end());
   return gradients;
 }
 
@@ -393,7 +393,7 @@ TEST_CASE("ops: cross entropy survives extreme logits") {
   const Var loss = softmax_cross_entropy(tape, x, labels);
   tape.backward(loss, [](Parameter&) {});
   CHECK(std::isfinite(loss.value.data[0]));
-  for (float g : x.grad.values()) CHECK(std::isfinite(g));
+  for (float g : x.grad().values()) CHECK(std::isfinite(g));
   CHECK(count_correct(x.value, labels) == 1);
 }
 

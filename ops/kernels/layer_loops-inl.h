@@ -15,9 +15,8 @@ void relu(float* __restrict out, const float* __restrict x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] < 0.0f ? 0.0f : x[i];
 }
 
-void relu_gradient(float* __restrict dx, const float* __restrict dy, const float* __restrict x,
-                   std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dx[i] += dy[i] * (x[i] > 0.0f ? 1.0f : 0.0f);
+void rectify_gradient(float* __restrict dy, const float* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dy[i] *= y[i] > 0.0f ? 1.0f : 0.0f;
 }
 
 void add_to_sums(double* __restrict sums, const float* __restrict x, std::int64_t n) {
@@ -49,12 +48,11 @@ void scale_and_shift(float* __restrict y, const float* __restrict z, const float
   for (std::int64_t i = 0; i < n; ++i) y[i] = z[i] * gain[i] + bias[i];
 }
 
-void standardize_gradient(float* __restrict dx, const float* __restrict dy,
-                          const float* __restrict z, const float* __restrict factor,
-                          const float* __restrict mean_dy, const float* __restrict mean_dy_z,
-                          std::int64_t n) {
+void standardize_gradient(float* __restrict dy, const float* __restrict z,
+                          const float* __restrict factor, const float* __restrict mean_dy,
+                          const float* __restrict mean_dy_z, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] += factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i]);
+    dy[i] = factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i]);
   }
 }
 

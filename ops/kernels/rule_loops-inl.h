@@ -58,8 +58,22 @@ void normalized(float* __restrict direction, float* __restrict v, const float* _
     const float g = grad[i];
     const float root = __builtin_sqrtf(v[i] * inverse_bias);
     v[i] = beta * v[i] + (one_minus_beta * g) * g;
-    const float quotient = g / root;
-    direction[i] = root > 0.0f ? quotient : 0.0f;
+    const float normalized = g * (1.0f / root);
+    direction[i] = root > 0.0f ? normalized : 0.0f;
+  }
+}
+
+void normalized_by_one(float* __restrict direction, float* __restrict v, float v_before,
+                       const float* __restrict grad, float beta, float one_minus_beta,
+                       float inverse_bias, std::int64_t n) {
+  const float root = __builtin_sqrtf(v_before * inverse_bias);
+  const float inverse = 1.0f / root;
+  const float kept = beta * v_before;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = grad[i];
+    v[i] = kept + (one_minus_beta * g) * g;
+    const float normalized = g * inverse;
+    direction[i] = root > 0.0f ? normalized : 0.0f;
   }
 }
 

@@ -1,0 +1,141 @@
+// Memory of gradients: made when the first backward step needs it, handed down, used again.
+#include "engine/tape.h"
+#include "ops/activation.h"
+#include "ops/batch_norm.h"
+#include "ops/bias.h"
+#include "ops/dropout.h"
+#include "ops/layer_norm.h"
+#include "ops/loss.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr std::int64_t kRows = 8;
+constexpr std::int64_t kFeatures = 5;
+
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.values().begin(), tensor.values().end()};
+}
+
+struct NormParameters {
+  Parameter gain = make_parameter("gain", Role::kNorm, {kFeatures}, {}, 0.7f);
+  Parameter bias = make_parameter("bias", Role::kNorm, {kFeatures}, {}, 0.4f);
+  Parameter mean = make_parameter("mean", Role::kStatistic, {kFeatures}, {}, 0.1f);
+  Parameter variance = make_parameter("variance", Role::kStatistic, {kFeatures}, {}, 0.2f);
+
+  NormParameters() {
+    for (float& v : std::span(variance.storage().fp32_data(), kFeatures)) v = 1.0f + v * v;
+  }
+  BatchNormParameters all() { return {&gain, &bias, &mean, &variance}; }
+};
+
+Var input(Tape& tape) {
+  const Var x = tape.variable({kRows, kFeatures});
+  for (std::int64_t i = 0; i < x.value.size(); ++i) {
+    x.value.data[i] = random_normal({3, 1, 4}, static_cast<std::uint64_t>(i));
+  }
+  return x;
+}
+
+// y, then gradients of x, gain and bias.
+using Numbers = std::vector<std::vector<float>>;
+Numbers normalize(bool fused) {
+  NormParameters norm;
+  Tape tape;
+  const Var x = input(tape);
+  const Var y = fused ? batch_norm(tape, x, norm.all(), Rectify::kYes)
+                      : relu(tape, batch_norm(tape, x, norm.all()));
+  Numbers numbers(4);
+  numbers[0] = values_of(y.value);
+  tape.backward(asymmetric_scalar(tape, y),
+                [&](Parameter& p) { numbers[&p == &norm.gain ? 2 : 3] = values_of(p.grad); });
+  numbers[1] = values_of(x.grad());
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("gradient memory: a rectifier inside batch norm equals the one behind it, bit for bit") {
+  const Numbers fused = normalize(true);
+  CHECK(fused == normalize(false));
+  for (const std::vector<float>& numbers : fused) CHECK(!numbers.empty());
+
+  NormParameters norm;
+  Tape tape;
+  const Var x = input(tape);
+  CHECK(values_of(batch_norm_inference(tape, x, norm.all(), Rectify::kYes).value) ==
+        values_of(relu(tape, batch_norm_inference(tape, x, norm.all())).value));
+}
+
+TEST_CASE("gradient memory: what is used twice gets both shares, whichever op comes first") {
+  NormParameters norm;
+  using Op = std::function<Var(Tape&, const Var&)>;
+  const std::vector<Op> ops = {
+      [](Tape& t, const Var& x) { return relu(t, x); },
+      [](Tape& t, const Var& x) { return tanh(t, x); },
+      [&](Tape& t, const Var& x) { return batch_norm(t, x, norm.all(), Rectify::kYes); },
+      [&](Tape& t, const Var& x) { return layer_norm(t, x, norm.gain, norm.bias); },
+      [&](Tape& t, const Var& x) { return add_bias(t, x, norm.bias); },
+      [](Tape& t, const Var& x) {
+        return dropout(t, x, 0.4f, {5, 6, 7});
+      },
+  };
+  // dL/dx where L is the sum of what is made of the chosen ops of one x.
+  const auto gradient = [&](const std::vector<const Op*>& chosen) {
+    Tape tape;
+    const Var x = input(tape);
+    const Var loss = tape.variable({1});
+    std::vector<Var> outputs;
+    for (const Op* op : chosen) outputs.push_back((*op)(tape, x));
+    tape.record(loss, {}, [&] {
+      for (const Var& y : outputs) tape.grad_to(y).fill(1.0f);
+    });
+    // The loss must be the last node, and ops of the same x must come before it.
+    tape.backward(loss, [](Parameter&) {});
+    return values_of(x.grad());
+  };
+  for (const Op& a : ops) {
+    for (const Op& b : ops) {
+      const std::vector<float> one = gradient({&a}), other = gradient({&b});
+      std::vector<float> sum(one.size());
+      // Backward begins with the last.
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = other[i] + one[i];
+      CHECK(gradient({&a, &b}) == sum);
+    }
+  }
+}
+
+TEST_CASE("gradient memory: a chain of ops needs the memory of one gradient") {
+  Tape tape;
+  const auto bytes_of_chain = [&](int length) {
+    const std::int64_t before = ledger::live(Category::kActivations);
+    Tape chain;
+    Var y = chain.variable({64, 64});
+    y.value.fill(1.0f);
+    for (int i = 0; i < length; ++i) y = relu(chain, y);
+    std::vector<float> target(64 * 64, 0.5f);
+    chain.backward(mean_squared_error(chain, y, {target.data(), {64, 64}}), [](Parameter&) {});
+    chain.reset();  // joins the memory to what is really needed
+    return ledger::live(Category::kActivations) - before;
+  };
+  constexpr std::int64_t kTensor = 64 * 64 * 4;
+  const std::int64_t more = bytes_of_chain(20) - bytes_of_chain(10);
+  CHECK(more >= 10 * kTensor);
+  CHECK(more < 11 * kTensor);  // ten values, and no gradient more
+}
+
+TEST_CASE("gradient memory: a result that nothing uses has a gradient of zero") {
+  Tape tape;
+  const Var x = input(tape);
+  const Var unused = tanh(tape, x);
+  const Var y = relu(tape, x);
+  tape.backward(asymmetric_scalar(tape, y), [](Parameter&) {});
+  Tape alone;
+  const Var again = input(alone);
+  alone.backward(asymmetric_scalar(alone, relu(alone, again)), [](Parameter&) {});
+  CHECK(values_of(x.grad()) == values_of(again.grad()));
+  CHECK(!unused.grad());
+}
+
+}  // namespace tritgrad::test
