@@ -1,5 +1,6 @@
 #include "engine/storage.h"
 
+#include "engine/kernel_table.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
 
@@ -114,6 +115,23 @@ std::int64_t Storage::bytes() const {
   std::int64_t total = 0;
   for (const Plane& plane : planes()) total += static_cast<std::int64_t>(plane.bytes.size());
   return total;
+}
+
+std::int32_t Storage::dot_trits(std::int64_t row, const std::int8_t* x, std::int32_t sum_x) const {
+  return std::visit(
+      [&](const auto& format) -> std::int32_t {
+        if constexpr (requires { format.dot_packed(row, x); }) {
+          return format.dot_packed(row, x) - sum_x;
+        }
+        std::int32_t sum = 0;
+        for_each_block(row, row + 1, shape_.cols(), [&](const Block& block) {
+          std::array<std::int8_t, kBlock> trits;
+          decode_trits(block, trits.data());
+          sum += kernels().dot_int8(trits.data(), x + block.col, block.n);
+        });
+        return sum;
+      },
+      format_);
 }
 
 void Storage::refresh() {

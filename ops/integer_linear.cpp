@@ -12,8 +12,8 @@
 namespace tritgrad {
 namespace {
 
-// Rows of W whose trits are decoded together: their products reuse what is read of the panels.
-constexpr std::int64_t kTogether = 32;
+// Rows of W whose trits are decoded together.
+constexpr std::int64_t kTogether = kPanelColumns;
 // Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
 constexpr std::int64_t kBatchRows = 256;
 constexpr std::int64_t kDepth = 256;
@@ -31,71 +31,99 @@ void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, 
   }
 }
 
-void sum_rows(const QuantizedRows& x, std::int32_t* sums) {
+// sums [rows x groups] of groups of neighbours in rows of x.
+void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {
+  const std::int64_t groups = (x.cols + group_size - 1) / group_size;
   parallel_pieces(x.rows, kTogether, x.cols, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
-      sums[r] = kernels().sum_int8(x.codes + r * x.ld, x.cols);
+      for (std::int64_t g = 0; g < groups; ++g) {
+        sums[r * groups + g] = kernels().sum_int8(x.codes + r * x.ld + g * group_size,
+                                                  std::min(group_size, x.cols - g * group_size));
+      }
     }
   });
 }
 
 // ---- forward -----------------------------------------------------------------------------------
 
-// y of rows [top, bottom) of x and rows [begin, end) of W.
-void forward_tile(const LinearOperands& w, const QuantizedRows& x, const Panels& panels,
-                  const float* scales, std::int64_t top, std::int64_t bottom, std::int64_t begin,
-                  std::int64_t end, const Tensor& y) {
+// What forward reads: rows of x as int8, their sums [rows x groups], and the scales of W.
+struct ForwardOperands {
+  LinearOperands w;
+  QuantizedRows x;
+  const std::int32_t* x_sums;
+  const float* scales;
+
+  float value(std::int64_t row, std::int64_t output, std::int64_t group, std::int32_t sum) const {
+    return static_cast<float>(sum) * (x.scales[row] * scales[output * w.groups + group]);
+  }
+};
+
+// One group of inputs of y: rows [top, top + rows), outputs [begin, end). sums [rows x a panel's
+// columns] are those of x (trit + 1).
+void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64_t group,
+                  std::int64_t top, std::int64_t rows, std::int64_t begin, std::int64_t end,
+                  const Tensor& y) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int32_t offset = f.x_sums[(top + r) * f.w.groups + group];
+    const std::int32_t* row_sums = sums + r * kPanelColumns;
+    float* out = y.row(top + r);
+    for (std::int64_t o = begin; o < end; ++o) {
+      const float value = f.value(top + r, o, group, row_sums[o - begin] - offset);
+      out[o] = group == 0 ? value : out[o] + value;
+    }
+  }
+}
+
+// y of rows [top, bottom) of x and of rows [begin, end) of W, one panel.
+void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t bottom,
+                  std::int64_t begin, std::int64_t end, const Tensor& y) {
   alignas(kAlignment) TritTile trits;
-  alignas(kAlignment) std::array<std::int32_t, kTogether * kBatchRows> sums{};
-  std::array<std::int32_t, kTogether> trit_sums{};
-  const std::int64_t outputs = end - begin;
+  alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
+  alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums{};
+  const LinearOperands& w = f.w;
   std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
     decode_tile(w, begin, end, col, trits.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
+    kernels().pack_across(panel.data(), trits.data(), kBlock, round_up(block_end - col, 4),
+                          end - begin, 1);
     // Stretches of the block that share a scale.
     for (std::int64_t first = col; first < block_end;) {
       const std::int64_t group_end = std::min(w.inputs, (group + 1) * w.group_size);
       const std::int64_t last = std::min(block_end, group_end);
-      for (std::int64_t row = top; row < bottom; row += kPanelColumns) {
-        kernels().multiply_panel(sums.data() + (row - top), kBatchRows, trits.data() + first - col,
-                                 kBlock, outputs, panels.at(row / kPanelColumns, first / 4),
-                                 (last - first + 3) / 4, PanelRange::kTrits);
-      }
-      for (std::int64_t o = 0; o < outputs; ++o) {
-        trit_sums[static_cast<std::size_t>(o)] +=
-            kernels().sum_int8(trits.data() + o * kBlock + first - col, last - first);
-      }
+      kernels().multiply_panel(sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld,
+                               bottom - top, panel.data() + (first - col) * kPanelColumns,
+                               (last - first + 3) / 4, PanelRange::kTrits);
       if (last == group_end) {
-        for (std::int64_t row = top; row < bottom; ++row) {
-          float* out = y.row(row) + begin;
-          for (std::int64_t o = 0; o < outputs; ++o) {
-            const std::int32_t sum = sums[static_cast<std::size_t>(o * kBatchRows + row - top)] -
-                                     panels.offset * trit_sums[static_cast<std::size_t>(o)];
-            const float value =
-                static_cast<float>(sum) * (x.scales[row] * scales[(begin + o) * w.groups + group]);
-            out[o] = group == 0 ? value : out[o] + value;
-          }
-        }
-        ++group;
-        if (group < w.groups) {
-          sums.fill(0);
-          trit_sums.fill(0);
-        }
+        finish_group(f, sums.data(), group, top, bottom - top, begin, end, y);
+        if (++group < w.groups) sums.fill(0);
       }
       first = last;
     }
   }
 }
 
+// Up to so many rows, each is multiplied with the weights as they are stored.
+constexpr std::int64_t kFewRows = 3;
+
 void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
-  const float* scales = decode_scales(tape, w);
-  const Panels panels = pack_rows(tape, x);
+  auto* x_sums = tape.allocate_scratch<std::int32_t>(x.rows * w.groups);
+  sum_rows(x, w.group_size, x_sums);
+  const ForwardOperands f{w, x, x_sums, decode_scales(tape, w)};
   parallel_pieces(w.outputs, kTogether, x.rows * w.inputs,
                   [&](std::int64_t begin, std::int64_t end) {
+                    if (x.rows <= kFewRows && w.groups == 1) {
+                      for (std::int64_t o = begin; o < end; ++o) {
+                        for (std::int64_t r = 0; r < x.rows; ++r) {
+                          const std::int32_t sum =
+                              w.weight->storage().dot_trits(o, x.codes + r * x.ld, x_sums[r]);
+                          y.row(r)[o] = f.value(r, o, 0, sum);
+                        }
+                      }
+                      return;
+                    }
                     for (std::int64_t top = 0; top < x.rows; top += kBatchRows) {
-                      forward_tile(w, x, panels, scales, top, std::min(x.rows, top + kBatchRows),
-                                   begin, end, y);
+                      forward_tile(f, top, std::min(x.rows, top + kBatchRows), begin, end, y);
                     }
                   });
   tape.scratch_reset();
@@ -171,7 +199,7 @@ void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& d
   for (std::int64_t group = 0; group < w.groups; ++group) {
     for (std::int64_t o = 0; o < w.outputs; ++o) factors[o] = scales[o * w.groups + group];
     quantize_rows(z, dy, factors);
-    sum_rows(z, z_sums);
+    sum_rows(z, z.cols, z_sums);
     const std::int64_t begin = group * w.group_size;
     const std::int64_t end = std::min(w.inputs, begin + w.group_size);
     const std::int64_t first_block = begin / kBlock;
@@ -281,7 +309,7 @@ void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x
   auto* dy_sums = tape.allocate_scratch<std::int32_t>(w.outputs);
   *gradient = {w, decode_scales(tape, w), quantize_columns(tape, dy, x.scales),
                pack_columns(tape, x), dy_sums};
-  sum_rows(gradient->dy, dy_sums);
+  sum_rows(gradient->dy, gradient->dy.cols, dy_sums);
   bool finite = true;
   const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
   for (std::int64_t o = 0; o < w.outputs; ++o) {

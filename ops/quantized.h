@@ -56,8 +56,7 @@ struct Panels {
     return bytes + (panel * groups + group) * 4 * kPanelColumns;
   }
 };
-// Columns of the panels are rows of x (the inner dimension is x's columns), or its columns.
-Panels pack_rows(Tape& tape, const QuantizedRows& x);
+// Columns of the panels are x's; the inner dimension is its rows.
 Panels pack_columns(Tape& tape, const QuantizedRows& x);
 
 }  // namespace tritgrad

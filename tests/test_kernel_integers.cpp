@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 
+#include "engine/format.h"
 #include "tests/kernel_inputs.h"
 
 namespace tritgrad {
@@ -71,6 +72,38 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
         }
       }
     }
+  }
+}
+
+TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
+  for (const KernelTable* table : supported_kernels()) {
+    CAPTURE(table->name);
+    for (std::int64_t n : {0, 1, 4, 63, 64, 65, 319, 320, 321, 640, 3840, 3841, 4096, 9600}) {
+      CAPTURE(n);
+      for (std::int64_t offset : {0, 1, 7}) {
+        for (bool all_limit : {false, true}) {
+          Guarded<std::int8_t> trits = bytes(n, offset, 1, all_limit);
+          Guarded<std::int8_t> x = bytes(n, offset + 1, 127, all_limit);
+          Guarded<std::uint8_t> packed(n / kBlock * (kBlock / 5) + (n % kBlock + 4) / 5, offset);
+          std::int32_t digits = 0, products = 0;
+          for (std::int64_t i = 0; i < n; ++i) {
+            digits += (trits[i] + 1) * x[i];
+            products += trits[i] * x[i];
+          }
+          for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+            table->encode_trits(packed.data() + begin / 5, trits.data() + begin,
+                                std::min(kBlock, n - begin));
+          }
+          REQUIRE(table->dot_packed_trits(packed.data(), x.data(), n) == digits);
+          REQUIRE(table->dot_int8(trits.data(), x.data(), n) == products);
+        }
+      }
+    }
+    // Bytes that no row of trits has read as the largest one.
+    const std::vector<std::uint8_t> invalid(64, 255), valid(64, 242);
+    const std::vector<std::int8_t> x(kBlock, 3);
+    CHECK(table->dot_packed_trits(invalid.data(), x.data(), kBlock) ==
+          table->dot_packed_trits(valid.data(), x.data(), kBlock));
   }
 }
 

@@ -40,6 +40,10 @@ class Trits {
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().decode_trits(out, packed(block), block.n);
   }
+  // The sum of (trit + 1) x along a row.
+  std::int32_t dot_packed(std::int64_t row, const std::int8_t* x) const {
+    return kernels().dot_packed_trits(packed({row}), x, cols_);
+  }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());

@@ -43,28 +43,48 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   reference::random_u16(out + i, n - i, key, first + static_cast<std::uint64_t>(i));
 }
 
-// Takes the digits from the top by unsigned minima: below 3 p, min(v, v - p, v - 2 p) is v mod p,
-// as too large a subtraction wraps around. What was taken off is d p, and p = 3^k is 1 or -1 modulo
-// 4, so the digit d is plus or minus that difference modulo 4.
+// The five digits of bytes 0..242, lowest first. Below 243, the unsigned min(v, v - 81, v - 162) is
+// v mod 81, as too large a subtraction wraps around, and what was taken off, 0, 81 or 162, is the
+// fifth digit modulo 4. Of the rest, below 81, 57 / 512 is the ninth rounded down: two numbers of
+// two digits, for tables.
+struct TritDigits {
+  const U8 nine_times = table_of(kNineTimes), thirds = table_of(kThirds), rests = table_of(kRests);
+
+  void split(U8 (&digits)[5], const U8& bytes) const {
+    const U8 limited = xsimd::min(bytes, U8(std::uint8_t{242}));
+    const U8 less = limited - U8(std::uint8_t{81});
+    const U8 rest = xsimd::min(xsimd::min(limited, less), less - U8(std::uint8_t{81}));
+    // Even and odd bytes apart: products need 16 bits.
+    constexpr std::int16_t kNinth = 57 << 7;
+    const I16 even = multiply_high_u16(rest & U8(I16(0xFF)), I16(kNinth));
+    const I16 odd = multiply_high_u16(shift_right_u16<8>(rest), I16(kNinth));
+    const U8 nines = U8(even) | U8(shift_left_i16<8>(odd));
+    const U8 low = rest - look_up(nine_times, nines);
+    digits[4] = (limited - rest) & U8(std::uint8_t{3});
+    digits[3] = look_up(thirds, nines);
+    digits[2] = look_up(rests, nines);
+    digits[1] = look_up(thirds, low);
+    digits[0] = look_up(rests, low);
+  }
+
+ private:
+  static constexpr std::uint8_t kNineTimes[16] = {0, 9, 18, 27, 36, 45, 54, 63, 72};
+  static constexpr std::uint8_t kThirds[16] = {0, 0, 0, 1, 1, 1, 2, 2, 2};
+  static constexpr std::uint8_t kRests[16] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
+};
+
 void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {
   constexpr std::int64_t lanes = kLanes<U8>;
-  constexpr std::uint8_t powers[] = {1, 3, 9, 27, 81};
   const std::int64_t stripe = (n + 4) / 5;
-  const U8 one(std::uint8_t{1}), three(std::uint8_t{3});
+  const U8 one(std::uint8_t{1});
+  const TritDigits trit_digits;
   auto* out = reinterpret_cast<std::uint8_t*>(trits);
   std::int64_t i = 0;
   // Element 4 stripe + i is the only one that may lie beyond n.
   for (; 4 * stripe + i + lanes <= n; i += lanes) {
-    U8 digits = xsimd::min(read<U8>(packed + i), U8(std::uint8_t{242}));
-    for (int k = 4; k > 0; --k) {
-      const U8 power(powers[k]);
-      const U8 less_one = digits - power;
-      const U8 rest = xsimd::min(xsimd::min(digits, less_one), less_one - power);
-      const U8 digit = (k % 2 == 0 ? digits - rest : rest - digits) & three;
-      write(out + k * stripe + i, digit - one);
-      digits = rest;
-    }
-    write(out + i, digits - one);
+    U8 digits[5];
+    trit_digits.split(digits, read<U8>(packed + i));
+    for (int k = 0; k < 5; ++k) write(out + k * stripe + i, digits[k] - one);
   }
   reference::decode_trit_bytes(trits, packed, n, i, stripe);
 }

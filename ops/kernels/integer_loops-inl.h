@@ -41,6 +41,12 @@ std::int32_t sum_int8(const std::int8_t* x, std::int64_t n) {
   return sum;
 }
 
+std::int32_t dot_int8(const std::int8_t* a, const std::int8_t* b, std::int64_t n) {
+  std::int32_t sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 bool any_negative(const std::int8_t* x, std::int64_t n) {
   std::int8_t joined = 0;
   for (std::int64_t i = 0; i < n; ++i) joined = static_cast<std::int8_t>(joined | x[i]);
@@ -83,16 +89,17 @@ void pack_down(std::uint8_t* __restrict panel, const std::int8_t* __restrict row
 
 void pack_across(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, std::int64_t depth,
                  std::int64_t columns, int offset) {
-  const std::uint32_t shift = static_cast<std::uint32_t>(offset) * 0x01010101u;
+  const std::uint32_t offsets = static_cast<std::uint32_t>(offset) * 0x01010101u;
   for (std::int64_t g = 0; 4 * g < depth; ++g) {
     std::uint8_t* group = panel + g * 4 * kPanelColumns;
     if (columns < kPanelColumns || depth - 4 * g < 4) std::memset(group, 0, 4 * kPanelColumns);
-    if (depth - 4 * g >= 4 && (offset == 128 || offset == 0)) {
-      // Adding 128 to a byte turns its highest bit.
+    if (depth - 4 * g >= 4) {
+      // Four sums of bytes at once: up to 127 + 128 nothing is carried into the neighbour, and the
+      // highest bits are added without a carry.
       for (std::int64_t c = 0; c < columns; ++c) {
         std::uint32_t bytes;
         std::memcpy(&bytes, rows + c * ld + 4 * g, 4);
-        bytes ^= shift;
+        bytes = ((bytes & 0x7F7F7F7Fu) + offsets) ^ (bytes & 0x80808080u);
         std::memcpy(group + 4 * c, &bytes, 4);
       }
       continue;

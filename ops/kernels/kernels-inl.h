@@ -9,6 +9,7 @@
 
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/companded_loops-inl.h"
+#include "ops/kernels/dot_trits-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
@@ -29,6 +30,8 @@ const KernelTable kKernels = {
     .gemm = gemm,
     .quantize_int8 = quantize_int8,
     .sum_int8 = sum_int8,
+    .dot_int8 = dot_int8,
+    .dot_packed_trits = dot_packed_trits,
     .any_negative = any_negative,
     .raise_max_abs = raise_max_abs,
     .pack_down = pack_down,

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/format.h"
 #include "ops/kernels/targets.h"
 
 // Loops that have no other form are their own specification.
@@ -40,6 +41,18 @@ void decode_trit_bytes(std::int8_t* trits, const std::uint8_t* packed, std::int6
       digits /= 3;
     }
   }
+}
+
+std::int32_t dot_packed_trits(const std::uint8_t* packed, const std::int8_t* x, std::int64_t n) {
+  std::int32_t sum = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t count = std::min(kBlock, n - begin);
+    const std::int64_t stripe = (count + 4) / 5;
+    std::int8_t trits[kBlock];
+    decode_trit_bytes(trits, packed + begin / 5, count, 0, stripe);
+    for (std::int64_t i = 0; i < count; ++i) sum += (trits[i] + 1) * x[begin + i];
+  }
+  return sum;
 }
 
 void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
@@ -186,6 +199,8 @@ const KernelTable kReferenceKernels = {
     .gemm = baseline::gemm,
     .quantize_int8 = reference::quantize_int8,
     .sum_int8 = reference::sum_int8,
+    .dot_int8 = reference::dot_int8,
+    .dot_packed_trits = reference::dot_packed_trits,
     .any_negative = reference::any_negative,
     .raise_max_abs = reference::raise_max_abs,
     .pack_down = reference::pack_down,

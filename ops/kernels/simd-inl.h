@@ -81,6 +81,13 @@ U64 multiply_low_halves(const U64& a, const U64& b) { return _mm512_mul_epu32(a,
 inline __m512i multiply_pairs_u8_i8(__m512i a, __m512i b) { return _mm512_maddubs_epi16(a, b); }
 inline __m512i multiply_pairs_i16(__m512i a, __m512i b) { return _mm512_madd_epi16(a, b); }
 inline __m512i add_i16(__m512i a, __m512i b) { return _mm512_add_epi16(a, b); }
+// The upper halves of products of 16-bit numbers.
+inline __m512i multiply_high_u16(__m512i a, __m512i b) { return _mm512_mulhi_epu16(a, b); }
+// table[index], with a table of 16 bytes and indices 0..15.
+inline U8 table_of(const std::uint8_t* sixteen) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
+}
+inline U8 look_up(const U8& table, const U8& index) { return _mm512_shuffle_epi8(table, index); }
 template <int kBits>
 inline __m512i shift_left_i16(__m512i a) {
   return _mm512_slli_epi16(a, kBits);
@@ -132,6 +139,11 @@ U64 multiply_low_halves(const U64& a, const U64& b) { return _mm256_mul_epu32(a,
 inline __m256i multiply_pairs_u8_i8(__m256i a, __m256i b) { return _mm256_maddubs_epi16(a, b); }
 inline __m256i multiply_pairs_i16(__m256i a, __m256i b) { return _mm256_madd_epi16(a, b); }
 inline __m256i add_i16(__m256i a, __m256i b) { return _mm256_add_epi16(a, b); }
+inline __m256i multiply_high_u16(__m256i a, __m256i b) { return _mm256_mulhi_epu16(a, b); }
+inline U8 table_of(const std::uint8_t* sixteen) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
+}
+inline U8 look_up(const U8& table, const U8& index) { return _mm256_shuffle_epi8(table, index); }
 template <int kBits>
 inline __m256i shift_left_i16(__m256i a) {
   return _mm256_slli_epi16(a, kBits);
