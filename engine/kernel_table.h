@@ -92,6 +92,12 @@ struct KernelTable {
                          std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
                          PanelRange range);
 
+  // Sums to numbers: out[i] = factor * (sums[i] - correction), or (factor * factors[i]) times that.
+  void (*rescale_sums)(float* out, const std::int32_t* sums, std::int32_t correction, float factor,
+                       std::int64_t n);
+  void (*rescale_sums_by)(float* out, const std::int32_t* sums, std::int32_t correction,
+                          float factor, const float* factors, std::int64_t n);
+
   // ---- random bits -----------------------------------------------------------------------------
   // out[i] = random_u16(key, first + i); first is a multiple of 8.
   void (*random_u16)(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);

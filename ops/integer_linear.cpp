@@ -54,7 +54,7 @@ struct ForwardOperands {
   const float* scales;
 
   float value(std::int64_t row, std::int64_t output, std::int64_t group, std::int32_t sum) const {
-    return static_cast<float>(sum) * (x.scales[row] * scales[output * w.groups + group]);
+    return x.scales[row] * scales[output * w.groups + group] * static_cast<float>(sum);
   }
 };
 
@@ -67,6 +67,11 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
     const std::int32_t offset = f.x_sums[(top + r) * f.w.groups + group];
     const std::int32_t* row_sums = sums + r * kPanelColumns;
     float* out = y.row(top + r);
+    if (f.w.groups == 1) {
+      kernels().rescale_sums_by(out + begin, row_sums, offset, f.x.scales[top + r],
+                                f.scales + begin, end - begin);
+      continue;
+    }
     for (std::int64_t o = begin; o < end; ++o) {
       const float value = f.value(top + r, o, group, row_sums[o - begin] - offset);
       out[o] = group == 0 ? value : out[o] + value;
@@ -168,16 +173,9 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
         const std::int64_t column = first + p * kPanelColumns;
         float* out = dx.grad.row(top + r) + column;
         const std::int64_t n = std::min(kPanelColumns, last - column);
-        const std::int32_t correction = z_sums[top + r];
-        if (dx.fresh) {
-          for (std::int64_t c = 0; c < n; ++c) {
-            out[c] = scale * static_cast<float>(sum[c] - correction);
-          }
-        } else {
-          for (std::int64_t c = 0; c < n; ++c) {
-            out[c] += scale * static_cast<float>(sum[c] - correction);
-          }
-        }
+        std::array<float, kPanelColumns> share;
+        kernels().rescale_sums(dx.fresh ? out : share.data(), sum, z_sums[top + r], scale, n);
+        if (!dx.fresh) kernels().add_scaled(out, share.data(), 1.0f, n);
       }
     }
   }
@@ -223,9 +221,11 @@ struct WeightGradient {
   Panels x;          // of x's columns
   const std::int32_t* dy_sums;
 
-  // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, without E.
-  void read_unscaled(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
-                     std::int64_t col_end, float* out) const {
+  // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x; times E where it has one
+  // number a row and is asked for.
+  enum class Scaled { kNo, kYes };
+  void read_product(Scaled scaled, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t col_begin, std::int64_t col_end, float* out) const {
     constexpr std::int64_t kRows = GradientSource::kRows;
     const std::int64_t cols = col_end - col_begin;
     for (std::int64_t top = row_begin; top < row_end; top += kRows) {
@@ -237,12 +237,11 @@ struct WeightGradient {
         const std::int64_t first = std::max(col_begin, p * kPanelColumns);
         const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
         for (std::int64_t r = 0; r < rows; ++r) {
-          const std::int32_t correction = x.offset * dy_sums[top + r];
-          const std::int32_t* sum = sums.data() + r * kPanelColumns + first - p * kPanelColumns;
-          float* to = out + (top - row_begin + r) * cols + first - col_begin;
-          for (std::int64_t c = 0; c < last - first; ++c) {
-            to[c] = dy.scales[top + r] * static_cast<float>(sum[c] - correction);
-          }
+          const float scale = scaled == Scaled::kYes ? scales[top + r] : 1.0f;
+          kernels().rescale_sums(out + (top - row_begin + r) * cols + first - col_begin,
+                                 sums.data() + r * kPanelColumns + first - p * kPanelColumns,
+                                 x.offset * dy_sums[top + r], dy.scales[top + r] * scale,
+                                 last - first);
         }
       }
     }
@@ -250,7 +249,10 @@ struct WeightGradient {
 
   void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
             std::int64_t col_end, float* out) const {
-    read_unscaled(row_begin, row_end, col_begin, col_end, out);
+    if (w.groups == 1) {
+      return read_product(Scaled::kYes, row_begin, row_end, col_begin, col_end, out);
+    }
+    read_product(Scaled::kNo, row_begin, row_end, col_begin, col_end, out);
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const float* row_scales = scales + row * w.groups;
       float* numbers = out + (row - row_begin) * (col_end - col_begin);
@@ -271,7 +273,7 @@ void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, flo
   std::array<std::int8_t, kBlock> trits;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
     const std::int64_t n = std::min(kBlock, w.inputs - col);
-    gradient.read_unscaled(row, row + 1, col, col + n, dw.data());
+    gradient.read_product(WeightGradient::Scaled::kNo, row, row + 1, col, col + n, dw.data());
     w.weight->storage().decode_trits({row, col, n}, trits.data());
     for (std::int64_t i = 0; i < n; ++i) {
       const auto at = static_cast<std::size_t>(i);

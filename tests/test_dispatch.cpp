@@ -76,9 +76,10 @@ TEST_CASE("dispatch: the reference comes first and every table is complete") {
            t.quantize_levels && t.accumulate_ternary && t.accumulate_latent && t.adamw &&
            t.sum_of_squares && t.sum && t.all_finite && t.max_abs && t.quantize_int8 &&
            t.sum_int8 && t.any_negative && t.raise_max_abs && t.pack_down && t.pack_across &&
-           t.multiply_panel && t.dot_int8 && t.dot_packed_trits && t.latent_to_trits && t.relu &&
-           t.rectify_gradient && t.add_to_sums && t.add_squares_around && t.add_products &&
-           t.standardize && t.scale_and_shift && t.standardize_gradient));
+           t.multiply_panel && t.rescale_sums && t.rescale_sums_by && t.dot_int8 &&
+           t.dot_packed_trits && t.latent_to_trits && t.relu && t.rectify_gradient &&
+           t.add_to_sums && t.add_squares_around && t.add_products && t.standardize &&
+           t.scale_and_shift && t.standardize_gradient));
   }
 }
 

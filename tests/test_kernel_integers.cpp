@@ -75,6 +75,34 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
   }
 }
 
+TEST_CASE("kernel integers: sums become numbers") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Guarded<std::int32_t> sums(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) sums[i] = draw(i, -2000000, 2000000) * 1000;
+    Guarded<float> factors = floats(n, offset, 3);
+    for (std::int32_t correction : {0, -77, 123456}) {
+      for (float factor : {0.37f, -1e-30f}) {
+        Twins<float> one(n, offset), many(n, offset);
+        for (const bool actual : {false, true}) {
+          const KernelTable& t = actual ? table : reference_kernels();
+          float* out = (actual ? one.actual : one.expected).data();
+          t.rescale_sums(out, sums.data(), correction, factor, n);
+          t.rescale_sums_by((actual ? many.actual : many.expected).data(), sums.data(), correction,
+                            factor, factors.data(), n);
+        }
+        REQUIRE(same_bits(one.expected, one.actual, n));
+        REQUIRE(same_bits(many.expected, many.actual, n, true));
+        for (std::int64_t i = 0; i < n; ++i) {
+          const float exact = static_cast<float>(sums[i] - correction);
+          REQUIRE(one.actual[i] == factor * exact);
+          const float by = factor * factors[i] * exact;
+          REQUIRE((std::isnan(by) ? std::isnan(many.actual[i]) : many.actual[i] == by));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
   for (const KernelTable* table : supported_kernels()) {
     CAPTURE(table->name);

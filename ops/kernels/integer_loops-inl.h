@@ -63,6 +63,21 @@ void raise_max_abs(float* __restrict largest, const float* __restrict x, float f
   }
 }
 
+void rescale_sums(float* __restrict out, const std::int32_t* __restrict sums,
+                  std::int32_t correction, float factor, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    out[i] = factor * static_cast<float>(sums[i] - correction);
+  }
+}
+
+void rescale_sums_by(float* __restrict out, const std::int32_t* __restrict sums,
+                     std::int32_t correction, float factor, const float* __restrict factors,
+                     std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    out[i] = factor * factors[i] * static_cast<float>(sums[i] - correction);
+  }
+}
+
 void pack_down(std::uint8_t* __restrict panel, const std::int8_t* __restrict rows, std::int64_t ld,
                std::int64_t depth, std::int64_t columns, int offset) {
   for (std::int64_t g = 0; 4 * g < depth; ++g) {
