@@ -51,7 +51,7 @@ TEST_CASE("peak loops: bf16 has a loop or a reason, and none below AVX-512") {
   with_each_table([] {
     const PeakLoop loop = bf16_peak_loop();
     CHECK(std::string(loop.instructions).size() > 0);
-    if (!std::string(kernels().name).starts_with("avx512")) CHECK(loop.run == nullptr);
+    if (!std::string(kernels().name).starts_with("avx512")) CHECK((loop.run == nullptr));
   });
 }
 

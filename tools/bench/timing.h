@@ -17,9 +17,9 @@ template <typename Body>
 double seconds_per_call(const Body& body) {
   constexpr double kShortest = 5e-3;
   body();
-  for (double calls = 1.0;; calls *= 2.0) {
+  for (int calls = 1;; calls *= 2) {
     const Clock::time_point start = Clock::now();
-    for (double call = 0.0; call < calls; call += 1.0) body();
+    for (int call = 0; call < calls; ++call) body();
     const double seconds = seconds_since(start);
     if (seconds >= kShortest) return seconds / calls;
   }
