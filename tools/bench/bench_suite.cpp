@@ -32,6 +32,7 @@ void check_options(const BenchOptions& options) {
     check(std::find(kGroups.begin(), kGroups.end(), group) != kGroups.end(), "--only: '", group,
           "' is no group of benchmarks", did_you_mean(group, kGroups));
   }
+  check_no_repeats("--only", options.groups);
   check_no_repeats("--model", options.models);
   check_no_repeats("--recipe", options.recipes);
   check_no_repeats("--batch", options.batches);
