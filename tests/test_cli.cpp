@@ -1,26 +1,20 @@
 // The program as a user meets it: what it prints, what it refuses, with which exit code.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <vector>
+
+#include "tests/program.h"
 
 namespace tritgrad::test {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-struct Result {
-  int exit_code;
-  std::string out, err;
-};
 
 // A folder of its own for each test case.
 class Folder {
@@ -46,27 +40,6 @@ std::string read(const std::string& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
-}
-
-Result run(const std::string& arguments) {
-  const Folder folder;
-  const std::string out = folder / "stdout", err = folder / "stderr";
-  const std::string command = std::string("'") + TRITGRAD_BINARY + "' " + arguments + " >'" + out +
-                              "' 2>'" + err + "' </dev/null";
-  const int status = std::system(command.c_str());
-  return {WEXITSTATUS(status), read(out), read(err)};
-}
-
-// Refused: exit code 1, nothing on stdout, one line on stderr that contains `part`.
-void check_refused(const std::string& arguments, const std::string& part) {
-  CAPTURE(arguments);
-  const Result result = run(arguments);
-  CAPTURE(result.err);
-  CHECK(result.exit_code == 1);
-  CHECK(result.out.empty());
-  CHECK(result.err.starts_with("tritgrad: "));
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK(result.err.find(part) != std::string::npos);
 }
 
 const std::string kQuick = "train --data iris --model mlp:8 --epochs 2 ";
@@ -160,7 +133,7 @@ TEST_CASE("cli: recipes, data and help") {
   CHECK(run("data").out.find("wdbc") != std::string::npos);
   CHECK(run("data list").exit_code == 0);
   for (const char* command :
-       {"", "train", "eval", "compare", "inspect", "recipes", "data", "data fetch"}) {
+       {"", "train", "eval", "compare", "inspect", "recipes", "data", "data fetch", "bench"}) {
     CAPTURE(command);
     const Result help = run(std::string(command) + " --help");
     CHECK(help.exit_code == 0);

@@ -12,5 +12,6 @@ void add_inspect_command(CLI::App& app);
 void add_recipes_command(CLI::App& app);
 void add_data_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 
 }  // namespace tritgrad

@@ -16,6 +16,7 @@
 #include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/panel_product-inl.h"
+#include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split_loops-inl.h"

@@ -1,4 +1,6 @@
-// Compiler flags: none beyond the baseline. Only gemm: the other reference kernels are scalar code.
+// Compiler flags: none beyond the baseline. Only gemm and the peak loops: the other
+// reference kernels are scalar code.
 #define TRITGRAD_TARGET baseline
 #define Eigen eigen_baseline
 #include "ops/kernels/gemm-inl.h"
+#include "ops/kernels/peak_loops-inl.h"

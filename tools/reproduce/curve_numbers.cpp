@@ -135,15 +135,4 @@ CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrac
   return numbers;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  for (double& value : values) {
-    if (std::isnan(value)) value = std::numeric_limits<double>::infinity();
-  }
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  if (values.size() % 2 == 1 || std::isinf(values[middle])) return values[middle];
-  return 0.5 * (values[middle - 1] + values[middle]);
-}
-
 }  // namespace tritgrad

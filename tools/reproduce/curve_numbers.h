@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tools/median.h"
+
 namespace tritgrad {
 
 // The window of the study has ten rows: what its ages do wrong comes back every ten steps.
@@ -61,9 +63,5 @@ PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_ste
 
 // Everything but the accuracy.
 CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrace& trace);
-
-// The middle one, or the mean of the two in the middle; NaN for none. Values that are not finite
-// count as larger than all others.
-double median(std::vector<double> values);
 
 }  // namespace tritgrad

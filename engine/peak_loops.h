@@ -1,0 +1,33 @@
+// The most that one core of this machine can compute: loops that touch registers alone.
+//
+// They are yardsticks, not kernels. What the products of this library reach is told as a share of
+// what the same instruction set can do at best, and of what memory can deliver.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tritgrad {
+
+struct PeakLoop {
+  const char* instructions;  // "vpdpbusd"; where there is no loop, the reason
+  // Goes `rounds` times through the loop and returns the operations done; a product and its
+  // addition count as two. Null where there is no loop.
+  std::int64_t (*run)(std::int64_t rounds);
+};
+
+struct PeakLoops {
+  PeakLoop fp32;
+  PeakLoop int8_trits;  // products of bytes with trits: pairs of them fit 16 bits
+  PeakLoop int8_int8;   // products of any two bytes, added in 32 bits
+  // Reads n bytes, a multiple of 512, from an address that is a multiple of 64, and does as little
+  // as possible with them. The result depends on every byte.
+  std::int64_t (*read)(const std::byte* bytes, std::int64_t n);
+};
+
+// Those of the instruction set that kernels() uses.
+const PeakLoops& peak_loops();
+// Products of bf16 numbers, which no kernel uses.
+PeakLoop bf16_peak_loop();
+
+}  // namespace tritgrad

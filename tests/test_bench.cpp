@@ -1,0 +1,141 @@
+// tritgrad bench: what it prints and what it refuses. How fast anything is, is not tested.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/kernel_table.h"
+#include "tests/program.h"
+#include "tools/bench/bench_suite.h"
+#include "tools/bench/optimizer_passes.h"
+
+namespace tritgrad::test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kSteps = "bench --only steps --model mlp:20-16-3 --batch 8 --rounds 1 ";
+
+void check_ceilings(const Json& ceilings) {
+  for (const Json& ceiling : ceilings) {
+    CAPTURE(ceiling.dump());
+    CHECK(ceiling.size() == 4);
+    CHECK(ceiling["name"].is_string());
+    CHECK(ceiling["unit"].get<std::string>().ends_with("/s"));
+    CHECK_FALSE(ceiling["note"].get<std::string>().empty());
+    if (ceiling["name"] == "bf16" && ceiling["value"].is_null()) continue;
+    CHECK(ceiling["value"].get<double>() > 0.0);
+  }
+}
+
+void check_step(const Json& step, const Json& ceilings) {
+  CAPTURE(step.dump());
+  CHECK(step.size() == 13);
+  CHECK(step["unit"] == "ms");
+  CHECK(step["model"] == "mlp:20-16-3");
+  CHECK(step["batch"] == 8);
+  double sum = 0.0;
+  for (const char* phase : {"forward_ms", "backward_ms", "update_ms"}) {
+    CHECK(step[phase].get<double>() > 0.0);
+    sum += step[phase].get<double>();
+  }
+  // The phases are parts of that very step.
+  CHECK(sum <= step["value"].get<double>() * (1.0 + 1e-9));
+  // 20 x 16 weights need two products, 16 x 3 need three, of two operations and 8 rows each.
+  const double operations = 8.0 * (4.0 * 20 * 16 + 6.0 * 16 * 3);
+  CHECK(step["gop_per_s"].get<double>() * step["value"].get<double>() * 1e6 ==
+        doctest::Approx(operations));
+  CHECK(step["peak_live_bytes"].get<std::int64_t>() > 0);
+  const auto found = std::find_if(ceilings.begin(), ceilings.end(), [&](const Json& ceiling) {
+    return ceiling["name"] == step["ceiling"];
+  });
+  REQUIRE(found != ceilings.end());
+  CHECK(step["share"].get<double>() * (*found)["value"].get<double>() ==
+        doctest::Approx(step["gop_per_s"].get<double>()));
+}
+
+}  // namespace
+
+TEST_CASE("bench: --json of training steps has every key, and phases that make up the whole") {
+  const Result result = run(kSteps + "--recipe latent8 --recipe fp32 --json -");
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.empty());  // no progress in a pipe
+  const Json json = Json::parse(result.out);
+  CHECK(json.size() == 10);
+  CHECK(json["tritgrad"] == TRITGRAD_VERSION);
+  CHECK_FALSE(json["cpu"].get<std::string>().empty());
+  CHECK(json["isa"].is_string());
+  CHECK(json["threads"] == 1);
+  CHECK(json["rounds"] == 1);
+  CHECK(json["peak_rss_bytes"].get<std::int64_t>() > 1 << 20);
+  CHECK(json["kernels"].empty());
+  CHECK(json["passes"].empty());
+  check_ceilings(json["ceilings"]);
+  REQUIRE(json["steps"].size() == 2);
+  for (const Json& step : json["steps"]) check_step(step, json["ceilings"]);
+  CHECK(json["steps"][0]["name"] == "latent8 mlp:20-16-3 batch 8");
+  CHECK(json["steps"][0]["ceiling"] == "int8 (trits)");
+  CHECK(json["steps"][1]["name"] == "fp32 mlp:20-16-3 batch 8");
+  CHECK(json["steps"][1]["ceiling"] == "fp32");
+}
+
+TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") {
+  const TempDir folder;
+  const std::string recipe =
+      folder.write("kept.toml",
+                   "base = \"votes\"\nname = \"kept\"\ngradients = \"kept\"\n"
+                   "gradient_format = \"bf16\"\nclip_grad_norm = 1.0\n");
+  const Result result = run(kSteps + "--recipe " + recipe + " --threads 2 --json -");
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["threads"] == 2);
+  check_step(json["steps"][0], json["ceilings"]);
+}
+
+TEST_CASE("bench: ceilings and kernels as a table and as a file") {
+  if (std::string(kernels().name) == "reference") return;  // scalar products would take minutes
+  const TempDir folder;
+  const std::string file = folder / "b.json";
+  const Result result = run("bench --only ceilings,kernels --rounds 1 --json " + file);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(contains(result.out, "DRAM read+write"));
+  CHECK(contains(result.out, "multiply_panel trits"));
+  const Json json = Json::parse(read_text(file));
+  CHECK(json["ceilings"].size() == kCeilingCount);
+  check_ceilings(json["ceilings"]);
+  CHECK(json["steps"].empty());
+  REQUIRE(json["kernels"].size() > 15);
+  for (const Json& kernel : json["kernels"]) {
+    CAPTURE(kernel.dump());
+    CHECK(kernel.size() == 5);
+    CHECK(kernel["value"].get<double>() > 0.0);
+    CHECK(kernel["ceiling"].is_null() == kernel["share"].is_null());
+  }
+}
+
+TEST_CASE("bench: wrong words and numbers are refused in one sentence, before any work") {
+  check_refused("bench --only kernls", "did you mean 'kernels'? Known: ceilings, kernels, passes");
+  check_refused("bench --only ceilings,ceilings", "named twice");
+  check_refused("bench --model mlp:20,16", "give all widths");
+  check_refused("bench --model mpl:20-16-3", "mlp:");
+  check_refused("bench --model mlp:20-16-3 --model mlp:20-16-3", "named twice");
+  check_refused("bench --recipe latent", "latent8");
+  check_refused("bench --batch 0", "--batch");
+  check_refused("bench --batch many", "--batch");
+  check_refused("bench --rounds 0", "--rounds");
+  check_refused("bench --threads 0", "--threads");
+  check_refused("bench --json /nonexistent/b.json", "no folder '/nonexistent'");
+  check_refused("bench --round 1", "--rounds");
+}
+
+TEST_CASE("bench: names are unique, so that two results can be compared") {
+  std::vector<std::string> names;
+  for (const PassSpec& spec : pass_specs()) names.push_back(spec.name);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
+}  // namespace tritgrad::test

@@ -1,0 +1,205 @@
+#include "tools/bench/bench_report.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/kernel_table.h"
+#include "engine/parallel.h"
+#include "tools/table.h"
+
+namespace tritgrad {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What follows "KEY<blanks>:<blanks>" on the first such line of a file; empty if there is none.
+std::string find_line(const char* path, const std::string& key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(':');
+    if (!line.starts_with(key) || colon == std::string::npos) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+std::string processor() {
+  const std::string name = find_line("/proc/cpuinfo", "model name");
+  return name.empty() ? "unknown" : name;
+}
+
+// The kernel's own count of this program. getrusage() would remember a larger program that started
+// this one, too; it is asked where there is no /proc.
+std::int64_t peak_rss_bytes() {
+  const std::string kibibytes = find_line("/proc/self/status", "VmHWM");
+  if (!kibibytes.empty()) return std::stoll(kibibytes) * 1024;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::string share_text(const std::optional<double>& share) {
+  return share ? percent(*share, 0) : std::string(kMissing);
+}
+
+double gop_per_second(const StepResult& step) { return 1e-9 * step.operations / step.times.whole; }
+
+double moved_gigabytes_per_second(const PassResult& pass) {
+  return 1e-9 * pass.parameters_per_second * pass.bytes_per_parameter;
+}
+
+std::string render_rates(const BenchResults& results) {
+  Table table(
+      {{"what"}, {"speed", Align::kRight}, {"unit"}, {"share", Align::kRight}, {"of, or by"}});
+  if (!results.ceilings.empty()) table.add_section("ceilings");
+  for (const CeilingResult& each : results.ceilings) {
+    table.add_row({ceiling_name(each.ceiling),
+                   each.value ? significant(*each.value, 3) : std::string(kMissing),
+                   ceiling_unit(each.ceiling), "", each.note});
+  }
+  if (!results.kernels.empty()) table.add_section("kernels, on data in caches");
+  for (const KernelResult& each : results.kernels) {
+    std::vector<std::string> row = {each.name, significant(each.value, 3), each.unit, "", ""};
+    if (each.ceiling) {
+      row[3] = share_text(results.share(*each.ceiling, each.value));
+      row[4] = ceiling_name(*each.ceiling);
+    }
+    table.add_row(row);
+  }
+  if (!results.passes.empty()) table.add_section("optimizer, 4096 x 4096");
+  for (const PassResult& each : results.passes) {
+    const auto share = results.share(Ceiling::kDramUpdate, moved_gigabytes_per_second(each));
+    table.add_row({each.name, significant(1e-6 * each.parameters_per_second, 3), "Mparam/s",
+                   share_text(share),
+                   fmt::format("{} at {:.2f} B/param", ceiling_name(Ceiling::kDramUpdate),
+                               each.bytes_per_parameter)});
+  }
+  return table.render();
+}
+
+std::string render_steps(const BenchResults& results) {
+  Table table({{"training step"},
+               {"step", Align::kRight, "milliseconds"},
+               {"forward", Align::kRight, "milliseconds"},
+               {"backward", Align::kRight, "milliseconds"},
+               {"update", Align::kRight, "milliseconds"},
+               {"GOP/s", Align::kRight},
+               {"share", Align::kRight},
+               {"of"},
+               {"peak live", Align::kRight}});
+  std::string section;
+  for (const StepResult& each : results.steps) {
+    const std::string title = fmt::format("{} batch {}", each.spec.model, each.spec.batch);
+    if (title != section) table.add_section(title);
+    section = title;
+    const auto milliseconds = [](double seconds) { return significant(1e3 * seconds, 3); };
+    const double speed = gop_per_second(each);
+    table.add_row({each.spec.recipe, milliseconds(each.times.whole),
+                   milliseconds(each.times.forward), milliseconds(each.times.backward),
+                   milliseconds(each.times.update), significant(speed, 3),
+                   share_text(results.share(each.ceiling, speed)), ceiling_name(each.ceiling),
+                   human_bytes(static_cast<double>(each.peak_live_bytes))});
+  }
+  return table.render() +
+         "update: of recipes that compute a gradient as it is read (int8), with that product.\n";
+}
+
+Json ceilings_json(const BenchResults& results) {
+  Json list = Json::array();
+  for (const CeilingResult& each : results.ceilings) {
+    list.push_back({{"name", ceiling_name(each.ceiling)},
+                    {"unit", ceiling_unit(each.ceiling)},
+                    {"value", or_null(each.value)},
+                    {"note", each.note}});
+  }
+  return list;
+}
+
+Json kernels_json(const BenchResults& results) {
+  Json list = Json::array();
+  for (const KernelResult& each : results.kernels) {
+    Json ceiling, share;
+    if (each.ceiling) {
+      ceiling = ceiling_name(*each.ceiling);
+      share = or_null(results.share(*each.ceiling, each.value));
+    }
+    list.push_back({{"name", each.name},
+                    {"unit", each.unit},
+                    {"value", each.value},
+                    {"ceiling", ceiling},
+                    {"share", share}});
+  }
+  return list;
+}
+
+Json passes_json(const BenchResults& results) {
+  Json list = Json::array();
+  for (const PassResult& each : results.passes) {
+    list.push_back({{"name", each.name},
+                    {"unit", "Mparam/s"},
+                    {"value", 1e-6 * each.parameters_per_second},
+                    {"bytes_per_parameter", each.bytes_per_parameter},
+                    {"ceiling", ceiling_name(Ceiling::kDramUpdate)},
+                    {"share", or_null(results.share(Ceiling::kDramUpdate,
+                                                    moved_gigabytes_per_second(each)))}});
+  }
+  return list;
+}
+
+Json steps_json(const BenchResults& results) {
+  Json list = Json::array();
+  for (const StepResult& each : results.steps) {
+    const double speed = gop_per_second(each);
+    list.push_back({{"name", each.spec.name()},
+                    {"recipe", each.spec.recipe},
+                    {"model", each.spec.model},
+                    {"batch", each.spec.batch},
+                    {"unit", "ms"},
+                    {"value", 1e3 * each.times.whole},
+                    {"forward_ms", 1e3 * each.times.forward},
+                    {"backward_ms", 1e3 * each.times.backward},
+                    {"update_ms", 1e3 * each.times.update},
+                    {"gop_per_s", speed},
+                    {"ceiling", ceiling_name(each.ceiling)},
+                    {"share", or_null(results.share(each.ceiling, speed))},
+                    {"peak_live_bytes", each.peak_live_bytes}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string bench_machine() {
+  return fmt::format("tritgrad {}, {} kernels, {} thread{}, {}", TRITGRAD_VERSION, kernels().name,
+                     thread_count(), thread_count() == 1 ? "" : "s", processor());
+}
+
+std::string render_bench(const BenchResults& results) {
+  const std::string rates = render_rates(results);
+  return results.steps.empty() ? rates : rates + "\n" + render_steps(results);
+}
+
+std::string bench_json(const BenchResults& results) {
+  const Json json = {{"tritgrad", TRITGRAD_VERSION},
+                     {"cpu", processor()},
+                     {"isa", kernels().name},
+                     {"threads", thread_count()},
+                     {"rounds", results.rounds},
+                     {"peak_rss_bytes", peak_rss_bytes()},
+                     {"ceilings", ceilings_json(results)},
+                     {"kernels", kernels_json(results)},
+                     {"passes", passes_json(results)},
+                     {"steps", steps_json(results)}};
+  return json.dump(2);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,50 @@
+// All that `tritgrad bench` measures, in rounds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/bench/ceilings.h"
+#include "tools/bench/status_line.h"
+#include "tools/bench/training_steps.h"
+
+namespace tritgrad {
+
+struct BenchOptions {
+  std::vector<std::string> groups{"ceilings", "kernels", "passes", "steps"};
+  std::vector<std::string> models{"mlp:784-1024-1024-10", "mlp:784-4096-4096-10"};
+  std::vector<std::string> recipes{"latent8", "votes", "master", "fp32"};
+  std::vector<std::int64_t> batches{256, 64};
+  int rounds = 7;
+};
+
+struct KernelResult {
+  std::string name, unit;
+  double value;
+  std::optional<Ceiling> ceiling;
+};
+
+struct PassResult {
+  std::string name;
+  double parameters_per_second, bytes_per_parameter;
+};
+
+struct BenchResults {
+  int rounds;
+  std::vector<CeilingResult> ceilings;  // those asked for, and those that shares refer to
+  std::vector<KernelResult> kernels;
+  std::vector<PassResult> passes;
+  std::vector<StepResult> steps;
+
+  // `value`, in the ceiling's unit, as a share of it; none where it was not measured.
+  std::optional<double> share(Ceiling ceiling, double value) const;
+};
+
+// Throws Error for options that contradict themselves, before anything is measured.
+//
+// Every round measures everything once, the ceilings first, so that whatever slows the machine down
+// for a while slows down all alike; what counts are medians over the rounds.
+BenchResults run_bench(const BenchOptions& options, StatusLine& status);
+
+}  // namespace tritgrad

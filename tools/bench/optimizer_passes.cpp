@@ -1,0 +1,104 @@
+#include "tools/bench/optimizer_passes.h"
+
+#include <array>
+
+#include "tools/bench/timing.h"
+#include "tools/median.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr PassSpec kPasses[] = {
+    {"sgd/fp32", RuleKind::kSgd, FormatKind::kFp32},
+    {"adamw/fp32", RuleKind::kAdamw, FormatKind::kFp32},
+    {"adam/fp32", RuleKind::kAdam, FormatKind::kFp32},
+    {"lion/fp32", RuleKind::kLion, FormatKind::kFp32},
+    {"sign/fp32", RuleKind::kSign, FormatKind::kFp32},
+    {"microadam/bf16", RuleKind::kMicroadam, FormatKind::kBf16},
+    {"flash-adamw (split24, companded8, root8)", RuleKind::kAdamw, FormatKind::kSplit24,
+     FormatKind::kCompanded8, FormatKind::kRoot8},
+    {"flash-lion (split24, companded8)", RuleKind::kLion, FormatKind::kSplit24,
+     FormatKind::kCompanded8},
+    {"flash-sgd (split24, companded8)", RuleKind::kSgdw, FormatKind::kSplit24,
+     FormatKind::kCompanded8},
+    {"adamw/ternary_master", RuleKind::kAdamw, FormatKind::kTernaryMaster},
+    {"votes (sign/ternary)", RuleKind::kSign, FormatKind::kTernary},
+    {"latent8 (normalized)", RuleKind::kNormalized, FormatKind::kLatent8, FormatKind::kFp32,
+     FormatKind::kScalar},
+    {"latent6 (normalized)", RuleKind::kNormalized, FormatKind::kLatent6, FormatKind::kFp32,
+     FormatKind::kScalar},
+    {"latent4 (normalized)", RuleKind::kNormalized, FormatKind::kLatent4, FormatKind::kFp32,
+     FormatKind::kScalar},
+    {"trits (normalized)", RuleKind::kNormalized, FormatKind::kTrits, FormatKind::kFp32,
+     FormatKind::kScalar},
+    {"eco (adamw/trits, int8, scalar)", RuleKind::kAdamw, FormatKind::kTrits, FormatKind::kInt8,
+     FormatKind::kScalar, EcoForm::kRescaled, Rounding::kStochastic},
+    {"microadam/trits", RuleKind::kMicroadam, FormatKind::kTrits},
+    {"adamw/fp8", RuleKind::kAdamw, FormatKind::kFp8},
+    {"adamw/int4", RuleKind::kAdamw, FormatKind::kInt4},
+};
+
+GroupSpec group_of(const PassSpec& spec) {
+  GroupSpec group;
+  group.rule.kind = spec.rule;
+  group.rule.momentum = 0.9;
+  group.rule.weight_decay = spec.rule == RuleKind::kNormalized ? 0.0 : 0.01;
+  group.m.kind = spec.m;
+  group.v.kind = spec.v;
+  group.m.rounding = group.v.rounding = spec.moments;
+  group.eco = spec.eco;
+  group.lr = 1e-3;
+  return group;
+}
+
+ParameterSpec matrix_of(const PassSpec& spec) {
+  FormatSpec format;
+  format.kind = spec.weight;
+  if (spec.weight == FormatKind::kSplit24) format.rounding = Rounding::kNearest;
+  return {"w",
+          Role::kWeight,
+          {OptimizerPass::kSide, OptimizerPass::kSide},
+          format,
+          {Initial::Kind::kUniform, 1.0f}};
+}
+
+ParameterStore make_store(const PassSpec& spec) {
+  ParameterStore store;
+  Parameter& w = store.add(matrix_of(spec), 1);
+  store.keep_gradients();
+  // The same row of normal numbers again and again: drawing a fresh one for every element would
+  // take longer than all that is measured.
+  std::array<float, OptimizerPass::kSide> row;
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = 1e-3f * random_normal({2, 0, 0}, i);
+  for (std::int64_t r = 0; r < OptimizerPass::kSide; ++r) {
+    std::copy(row.begin(), row.end(), w.grad.row(r));
+  }
+  return store;
+}
+
+}  // namespace
+
+std::span<const PassSpec> pass_specs() { return kPasses; }
+
+OptimizerPass::OptimizerPass(const PassSpec& spec)
+    : group_(group_of(spec)),
+      store_(make_store(spec)),
+      optimizer_(
+          store_, [&](const ParameterSpec&) { return group_; }, 1000000, 1) {
+  const Parameter& w = *store_.begin();
+  const std::int64_t persistent = w.storage().bytes() + Optimizer::state_bytes(w.spec(), group_);
+  bytes_per_parameter_ = 4.0 + 2.0 * static_cast<double>(persistent) / parameters();
+  run();
+}
+
+void PassCase::measure() {
+  OptimizerPass pass(*spec_);
+  bytes_per_parameter_ = pass.bytes_per_parameter();
+  seconds_.push_back(seconds_per_call([&] { pass.run(); }));
+}
+
+double PassCase::parameters_per_second() const {
+  return OptimizerPass::parameters() / median(seconds_);
+}
+
+}  // namespace tritgrad

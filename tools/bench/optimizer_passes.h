@@ -1,0 +1,60 @@
+// Every rule on its natural formats, moving a matrix that does not fit any cache.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace tritgrad {
+
+struct PassSpec {
+  const char* name;
+  RuleKind rule;
+  FormatKind weight;
+  FormatKind m = FormatKind::kFp32;
+  FormatKind v = FormatKind::kFp32;
+  EcoForm eco = EcoForm::kOff;
+  Rounding moments = Rounding::kNearest;
+};
+
+std::span<const PassSpec> pass_specs();
+
+// A matrix of 4096 x 4096 with a kept gradient, its state, and the optimizer; one step was made.
+class OptimizerPass {
+ public:
+  explicit OptimizerPass(const PassSpec& spec);
+
+  void run() { optimizer_.step(); }
+
+  static constexpr std::int64_t kSide = 4096;
+  static constexpr double parameters() { return static_cast<double>(kSide * kSide); }
+  // What a step must move at least: the fp32 gradient read once, weights and moments read and
+  // written once.
+  double bytes_per_parameter() const { return bytes_per_parameter_; }
+
+ private:
+  GroupSpec group_;
+  ParameterStore store_;
+  Optimizer optimizer_;
+  double bytes_per_parameter_;
+};
+
+// One pass, measured again in every round.
+class PassCase {
+ public:
+  explicit PassCase(const PassSpec& spec) : spec_(&spec) {}
+
+  std::string name() const { return spec_->name; }
+  void measure();
+  double parameters_per_second() const;
+  double bytes_per_parameter() const { return bytes_per_parameter_; }
+
+ private:
+  const PassSpec* spec_;
+  std::vector<double> seconds_;
+  double bytes_per_parameter_ = 0.0;
+};
+
+}  // namespace tritgrad

@@ -1,0 +1,54 @@
+// Whole training steps of a network on made-up data, by phase.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "tools/bench/ceilings.h"
+
+namespace tritgrad {
+
+struct StepSpec {
+  std::string recipe, model;
+  std::int64_t batch;
+
+  // "latent8 mlp:784-1024-1024-10 batch 256"
+  std::string name() const;
+};
+
+// Seconds. Where a gradient is computed as the update reads it (int8), that is part of `update`.
+struct StepTimes {
+  double whole = 0.0, forward = 0.0, backward = 0.0, update = 0.0;
+};
+
+struct StepResult {
+  StepSpec spec;
+  StepTimes times;    // of the step whose whole is the median
+  double operations;  // of a step: two for each product of a matrix product
+  Ceiling ceiling;
+  std::int64_t peak_live_bytes;  // all that the engine held at one time, the batch not counted
+};
+
+// One kind of step, measured again in every round: a network is made, warmed up, and stepped.
+class StepCase {
+ public:
+  // Throws Error when the network cannot be made; allocates nothing.
+  explicit StepCase(const StepSpec& spec);
+
+  std::string name() const { return spec_.name(); }
+  Ceiling ceiling() const { return ceiling_; }
+  void measure();
+  StepResult result() const;
+
+ private:
+  StepSpec spec_;
+  Recipe recipe_;
+  std::int64_t inputs_, outputs_;
+  double operations_ = 0.0;
+  Ceiling ceiling_ = Ceiling::kFp32;
+  std::int64_t peak_live_bytes_ = 0;
+  std::vector<StepTimes> steps_;
+};
+
+}  // namespace tritgrad

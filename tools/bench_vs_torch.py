@@ -1,0 +1,384 @@
+"""Whole training steps of the same networks: tritgrad beside PyTorch.
+
+    bash tools/bench_vs_torch.sh --quick
+
+Every round starts every contender once, in a process of its own on the same cores, so that a
+disturbance hits all alike; a process makes a few steps that do not count and reports the median of
+the others. What is printed are medians over the rounds.
+
+PyTorch is measured as it comes ("default", glibc's malloc) and as fast as we can make it ("tuned",
+jemalloc with huge pages that are never given back). OpenBLAS chooses its kernels by itself: variables
+that would hold it back are removed.
+
+    fp32          AdamW (foreach) on fp32
+    bf16          weights, activations and moments in bfloat16
+    ternary QAT   fp32 master weights, absmean ternary in the forward pass, straight-through
+    BitLinear     the same, with activations rounded to 8 bits by rows, as BitNet b1.58 does
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-pthread".format(platform.machine())
+JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(platform.machine())
+TUNED_MALLOC = "thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1"
+HOLD_BACK = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "ATEN_CPU_CAPABILITY",
+             "LD_PRELOAD", "MALLOC_CONF", "TRITGRAD_ISA", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY")
+SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
+BASE = "tritgrad latent8"
+WARM_STEPS, LEAST_STEPS, MOST_STEPS, LEAST_SECONDS = 3, 5, 50, 1.0
+
+
+# ---- one torch contender, in a process of its own ------------------------------------------------
+
+
+def peak_rss_bytes():
+    """Of this program; getrusage() would remember the process that started it, too."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def loaded_blas():
+    """The libraries that this process really uses, and not what any setting promises."""
+    paths = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
+    real = {os.path.realpath(path) for path in paths if "blas" in os.path.basename(path)}
+    return sorted(real)
+
+
+def make_model(torch, widths, kind):
+    functional = torch.nn.functional
+
+    class TernaryLinear(torch.nn.Linear):
+        def forward(self, x):
+            scale = self.weight.abs().mean().clamp(min=1e-5)
+            ternary = (self.weight / scale).round().clamp(-1, 1) * scale
+            weight = self.weight + (ternary - self.weight).detach()
+            if kind == "BitLinear":
+                inverse = 127.0 / x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-5)
+                x = x + ((x * inverse).round().clamp(-128, 127) / inverse - x).detach()
+            return functional.linear(x, weight, self.bias)
+
+    linear = TernaryLinear if kind in ("ternary QAT", "BitLinear") else torch.nn.Linear
+    layers = []
+    for inputs, outputs in zip(widths[:-2], widths[1:-1]):
+        layers += [linear(inputs, outputs, bias=False), torch.nn.BatchNorm1d(outputs),
+                   torch.nn.ReLU()]
+    layers.append(linear(widths[-2], widths[-1]))
+    return torch.nn.Sequential(*layers)
+
+
+def work(kind, model, batch, threads):
+    import torch
+
+    torch.manual_seed(1)
+    torch.set_num_threads(threads)
+    widths = [int(width) for width in model.split("-")]
+    network = make_model(torch, widths, kind)
+    x = torch.randn(batch, widths[0])
+    labels = torch.arange(batch) % widths[-1]
+    if kind == "bf16":
+        network, x = network.bfloat16(), x.bfloat16()
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, foreach=True)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = torch.nn.functional.cross_entropy(network(x).float(), labels)
+        loss.backward()
+        optimizer.step()
+
+    for _ in range(WARM_STEPS):
+        step()
+    seconds = []
+    while len(seconds) < LEAST_STEPS or (sum(seconds) < LEAST_SECONDS
+                                         and len(seconds) < MOST_STEPS):
+        start = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - start)
+    print(json.dumps({"ms": 1e3 * statistics.median(seconds), "steps": len(seconds),
+                      "peak_rss_bytes": peak_rss_bytes(), "torch": torch.__version__,
+                      "blas": loaded_blas()}))
+
+
+# ---- contenders ----------------------------------------------------------------------------------
+
+
+def stop(sentence):
+    print("bench_vs_torch: " + sentence, file=sys.stderr)
+    sys.exit(2)
+
+
+def environment(threads, more):
+    values = {key: value for key, value in os.environ.items() if key not in HOLD_BACK}
+    values["OMP_NUM_THREADS"] = values["OPENBLAS_NUM_THREADS"] = str(threads)
+    values.update(more)
+    return values
+
+
+def run(command, cores, env):
+    """What the command printed, as JSON; or None and the last line of its complaint."""
+    command = ["taskset", "-c", ",".join(map(str, cores))] + command
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
+    except subprocess.TimeoutExpired:
+        return None, "no result after half an hour"
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["exit status %d" % done.returncode]
+        return None, lines[-1]
+    return json.loads(done.stdout), ""
+
+
+class Torch:
+    def __init__(self, kind, tuned):
+        self.kind, self.tuned = kind, tuned
+        self.name = "torch {} {}".format(kind, "tuned" if tuned else "default")
+
+    def measure(self, options, model, batch, threads, cores):
+        more = {"LD_LIBRARY_PATH": OPENBLAS}
+        if self.tuned:
+            more.update(LD_PRELOAD=JEMALLOC, MALLOC_CONF=TUNED_MALLOC)
+        command = [sys.executable, os.path.abspath(__file__), "--worker", self.kind, model,
+                   str(batch), str(threads)]
+        return run(command, cores, environment(threads, more))
+
+
+class Tritgrad:
+    def __init__(self, name, recipe, isa=None):
+        self.name, self.recipe, self.isa = name, recipe, isa
+
+    def measure(self, options, model, batch, threads, cores):
+        command = [options.tritgrad, "bench", "--only", "steps", "--model", "mlp:" + model,
+                   "--recipe", self.recipe, "--batch", str(batch), "--threads", str(threads),
+                   "--rounds", "3", "--json", "-"]
+        more = {"TRITGRAD_ISA": self.isa} if self.isa else {}
+        result, complaint = run(command, cores, environment(threads, more))
+        if result is None:
+            return None, complaint
+        step = result["steps"][0]
+        return {"ms": step["value"], "peak_rss_bytes": result["peak_rss_bytes"],
+                "isa": result["isa"], "share": step["share"]}, ""
+
+
+def contenders(batch):
+    kinds = ["fp32"] if batch < 256 else ["fp32", "bf16", "ternary QAT", "BitLinear"]
+    torch = [Torch(kind, tuned) for kind in kinds for tuned in (False, True)]
+    return torch + [Tritgrad(BASE, "latent8"), Tritgrad(BASE + " avx2", "latent8", "avx2"),
+                    Tritgrad("tritgrad fp32", "fp32")]
+
+
+def separate_cores(count):
+    """The first processors that this process may use and that share no core, if there are enough."""
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen, seen = [], set()
+    for cpu in allowed:
+        path = pathlib.Path("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu)
+        siblings = path.read_text().strip() if path.exists() else str(cpu)
+        if siblings not in seen:
+            seen.add(siblings)
+            chosen.append(cpu)
+    if len(chosen) >= count:
+        return chosen[:count], True
+    return allowed[:count], False
+
+
+# ---- rounds and tables ---------------------------------------------------------------------------
+
+
+def measure_all(options, settings):
+    """Samples by (setting, contender), and complaints of those that failed."""
+    samples, complaints = {}, {}
+    for turn in range(1, options.rounds + 1):
+        for setting in settings:
+            model, batch, threads = setting
+            for contender in contenders(batch):
+                key = setting + (contender.name,)
+                if key in complaints:
+                    continue
+                if sys.stderr.isatty():
+                    print("\r\033[Kround {}/{}  {}  batch {}  {} threads  {}".format(
+                        turn, options.rounds, model, batch, threads, contender.name), end="",
+                        file=sys.stderr, flush=True)
+                cores, _ = separate_cores(threads)
+                result, complaint = contender.measure(options, model, batch, threads, cores)
+                if result is None:
+                    complaints[key] = complaint
+                else:
+                    samples.setdefault(key, []).append(result)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return samples, complaints
+
+
+def check_blas(samples):
+    """The comparison is worthless if torch got another BLAS; says which it was."""
+    seen = {tuple(each["blas"]) for values in samples.values() for each in values
+            if "blas" in each}
+    for libraries in seen:
+        if not any("openblas" in library for library in libraries):
+            stop("torch did not load OpenBLAS but {}; is libopenblas0-pthread installed?".format(
+                ", ".join(libraries) or "no BLAS that is a library of its own"))
+    return sorted({library for libraries in seen for library in libraries})
+
+
+def medians(samples):
+    return {key: {"ms": statistics.median(each["ms"] for each in values),
+                  "peak_rss_bytes": max(each["peak_rss_bytes"] for each in values)}
+            for key, values in samples.items()}
+
+
+def failure_text(name, complaint):
+    if " bf16 " in name:
+        return "no bf16 instruction, or none that this PyTorch uses: " + complaint
+    return complaint
+
+
+def print_table(setting, middle, complaints):
+    model, batch, threads = setting
+    print("\n{}, batch {}, {} thread{}".format(model, batch, threads, "" if threads == 1 else "s"))
+    print("  {:<28} {:>10} {:>10} {:>14}".format("", "ms/step", "ratio", "peak RSS, MiB"))
+    base = middle.get(setting + (BASE,))
+    for contender in contenders(batch):
+        key = setting + (contender.name,)
+        if key in complaints:
+            print("  {:<28} {}".format(contender.name,
+                                       failure_text(contender.name, complaints[key])))
+            continue
+        ratio = "{:.2f}".format(middle[key]["ms"] / base["ms"]) if base else "-"
+        print("  {:<28} {:>10.2f} {:>10} {:>14.0f}".format(
+            contender.name, middle[key]["ms"], ratio, middle[key]["peak_rss_bytes"] / 2**20))
+
+
+def ratios(settings, middle):
+    """(what, setting, ratio): above 1, tritgrad (or two threads) is faster."""
+    result = []
+
+    def add(what, setting, slower, faster):
+        if slower in middle and faster in middle:
+            result.append({"what": what, "model": setting[0], "batch": setting[1],
+                           "threads": setting[2],
+                           "ratio": middle[slower]["ms"] / middle[faster]["ms"]})
+
+    for setting in settings:
+        model, batch, threads = setting
+        add("vs fp32 tuned", setting, setting + ("torch fp32 tuned",), setting + (BASE,))
+        add("vs ternary QAT tuned", setting, setting + ("torch ternary QAT tuned",),
+            setting + (BASE,))
+        add("vs BitLinear tuned", setting, setting + ("torch BitLinear tuned",), setting + (BASE,))
+        add("vs bf16 tuned", setting, setting + ("torch bf16 tuned",), setting + (BASE,))
+        add("avx2 vs fp32 tuned", setting, setting + ("torch fp32 tuned",),
+            setting + (BASE + " avx2",))
+        if threads == 2:
+            add("two threads vs one", setting, (model, batch, 1, BASE), setting + (BASE,))
+    return result
+
+
+def print_ratios(found):
+    print("\nratios (above 1: tritgrad latent8, or the second thread, is faster)")
+    for what in dict.fromkeys(each["what"] for each in found):
+        print("  " + what)
+        for each in found:
+            if each["what"] == what:
+                print("    {:<18} batch {:<4} {} thread{}  {:.2f}".format(
+                    each["model"], each["batch"], each["threads"],
+                    " " if each["threads"] == 1 else "s", each["ratio"]))
+
+
+def cpu_name():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="bench_vs_torch.sh", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds [3]")
+    parser.add_argument("--quick", action="store_true", help="one round, the small network only")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads [1,2]")
+    parser.add_argument("--json", metavar="FILE", help="write all samples and medians to FILE")
+    parser.add_argument("--tritgrad", default="build/release/tritgrad", metavar="PROGRAM",
+                        help="the program to compare [build/release/tritgrad]")
+    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rounds is None:
+        options.rounds = 1 if options.quick else 3
+    if options.rounds < 1:
+        stop("--rounds {}: expected 1 or more".format(options.rounds))
+    return options
+
+
+def threads_of(options):
+    try:
+        threads = sorted({int(word) for word in options.threads.split(",")})
+    except ValueError:
+        stop("--threads '{}': expected numbers with commas, such as 1,2".format(options.threads))
+    if threads[0] < 1:
+        stop("--threads '{}': expected positive numbers".format(options.threads))
+    available = len(os.sched_getaffinity(0))
+    for count in threads:
+        if count > available:
+            print("{} threads: left out, this process may use {} processor{}".format(
+                count, available, "" if available == 1 else "s"))
+        elif not separate_cores(count)[1]:
+            print("{} threads: they share a core, there are no more".format(count))
+    return [count for count in threads if count <= available]
+
+
+def check_programs(options):
+    for path, package in ((OPENBLAS + "/libblas.so.3", "libopenblas0-pthread"),
+                          (JEMALLOC, "libjemalloc2")):
+        if not os.path.exists(path):
+            stop("there is no {}; run 'bash tools/bench_vs_torch.sh', which installs {}".format(
+                path, package))
+    if not os.access(options.tritgrad, os.X_OK):
+        stop("there is no program '{}'; build it or name another with --tritgrad".format(
+            options.tritgrad))
+    options.tritgrad = os.path.abspath(options.tritgrad)
+
+
+def main():
+    options = parse_arguments()
+    if options.worker:
+        kind, model, batch, threads = options.worker
+        work(kind, model, int(batch), int(threads))
+        return
+    check_programs(options)
+    models = [SMALL] if options.quick else [SMALL, LARGE]
+    threads = threads_of(options)
+    settings = [(model, batch, count) for model in models for batch in (256, 64)
+                for count in threads]
+    samples, complaints = measure_all(options, settings)
+    blas = check_blas(samples)
+    versions = {each["torch"] for values in samples.values() for each in values if "torch" in each}
+    isas = {each["isa"] for key, values in samples.items() for each in values if key[-1] == BASE}
+    print("{}\ntorch {}, BLAS {}\ntritgrad {} kernels\n{} round{}, medians; ratio: to {}".format(
+        cpu_name(), ", ".join(versions) or "-", ", ".join(blas) or "-", ", ".join(isas) or "-",
+        options.rounds, "" if options.rounds == 1 else "s", BASE))
+    middle = medians(samples)
+    for setting in settings:
+        print_table(setting, middle, complaints)
+    found = ratios(settings, middle)
+    print_ratios(found)
+    if options.json:
+        rows = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
+                 **middle[key], "samples_ms": [each["ms"] for each in samples[key]]}
+                for key in samples]
+        failed = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
+                   "error": complaint} for key, complaint in complaints.items()]
+        result = {"cpu": cpu_name(), "torch": sorted(versions), "blas": blas,
+                  "rounds": options.rounds, "steps": rows, "failed": failed, "ratios": found}
+        pathlib.Path(options.json).write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
