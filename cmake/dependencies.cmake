@@ -15,6 +15,28 @@ if(NOT TRITGRAD_PORTABLE)
   find_package(xsimd 8.1 REQUIRED)
 endif()
 
+# Dense products, where oneDNN is installed, else by Eigen. oneDNN's own CMake package insists on headers
+# of OpenCL, which the C interface does not need and Debian's package does not bring along. Its threads
+# must be OpenMP's (or none): those the engine can hold back.
+set(TRITGRAD_WITH_ONEDNN OFF)
+if(TRITGRAD_ONEDNN AND NOT TRITGRAD_PORTABLE)
+  find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl_config.h)
+  find_library(ONEDNN_LIBRARY dnnl)
+  mark_as_advanced(ONEDNN_INCLUDE_DIR ONEDNN_LIBRARY)
+  if(ONEDNN_INCLUDE_DIR AND ONEDNN_LIBRARY)
+    file(STRINGS "${ONEDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_config.h" onednn_threads
+         REGEX "define DNNL_CPU_THREADING_RUNTIME +DNNL_RUNTIME_(OMP|SEQ)")
+    if(onednn_threads)
+      set(TRITGRAD_WITH_ONEDNN ON)
+    endif()
+  endif()
+endif()
+if(TRITGRAD_WITH_ONEDNN)
+  message(STATUS "Dense products: oneDNN (${ONEDNN_LIBRARY})")
+else()
+  message(STATUS "Dense products: Eigen")
+endif()
+
 # The command line
 find_package(CLI11 2.1 REQUIRED)
 find_package(fmt 9 REQUIRED)

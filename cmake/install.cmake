@@ -36,6 +36,10 @@ foreach(name IN LISTS OpenMP_CXX_LIB_NAMES)
   endif()
   string(APPEND pc_openmp " -l${name}")
 endforeach()
+set(pc_onednn "")
+if(TRITGRAD_WITH_ONEDNN)
+  set(pc_onednn " -ldnnl")
+endif()
 # Relative to the .pc file, so that the tree may be installed or moved anywhere.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY
            "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pc_include_folder)

@@ -15,6 +15,11 @@ void set_thread_count(int threads) { g_threads = std::max(threads, 0); }
 
 int thread_count() { return g_threads > 0 ? g_threads : omp_get_max_threads(); }
 
+// The number is a variable of the calling thread, not of the process.
+OnThisThread::OnThisThread() : threads_before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+
+OnThisThread::~OnThisThread() { omp_set_num_threads(threads_before_); }
+
 namespace detail {
 
 void run_units(std::int64_t units, void (*body)(void* context, std::int64_t unit), void* context) {

@@ -55,4 +55,17 @@ double parallel_sum(std::int64_t n, std::int64_t grain, Body&& body) {
   return total;
 }
 
+// While it lives, OpenMP code of other libraries that the calling thread enters runs on this thread
+// alone.
+class OnThisThread {
+ public:
+  OnThisThread();
+  ~OnThisThread();
+  OnThisThread(const OnThisThread&) = delete;
+  OnThisThread& operator=(const OnThisThread&) = delete;
+
+ private:
+  int threads_before_;
+};
+
 }  // namespace tritgrad

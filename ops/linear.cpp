@@ -2,6 +2,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/dense_product.h"
 #include "ops/integer_linear.h"
 
 namespace tritgrad {
@@ -16,21 +17,6 @@ constexpr std::int64_t kRowPiece = 32;
 std::int64_t rows_per_unit(std::int64_t multiplications_per_row) {
   constexpr std::int64_t kWorthAThread = 1 << 19;
   return std::max(kRowPiece, kWorthAThread / std::max<std::int64_t>(1, multiplications_per_row));
-}
-
-// The kernel's product, in tiles small enough for its packing buffers to fit the stack: no heap.
-void product(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
-             std::int64_t ldb, float* c, std::int64_t ldc) {
-  constexpr std::int64_t kTile = 256;
-  for (std::int64_t i = 0; i < shape.m; i += kTile) {
-    for (std::int64_t j = 0; j < shape.n; j += kTile) {
-      GemmShape tile = shape;
-      tile.m = std::min(kTile, shape.m - i);
-      tile.n = std::min(kTile, shape.n - j);
-      kernels().gemm(tile, a + (shape.transpose_a ? i : i * lda), lda,
-                     b + (shape.transpose_b ? j * ldb : j), ldb, c + i * ldc + j, ldc);
-    }
-  }
 }
 
 // Multiplies each group of a decoded row by its scale.
@@ -74,7 +60,7 @@ void forward(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor&
     const float* rows = decode_panel(w, scales, begin, end, panel.data);
     parallel_ranges(x.rows(), rows_per_unit((end - begin) * w.inputs),
                     [&](std::int64_t first, std::int64_t last) {
-                      product(
+                      dense_product(
                           {.m = last - first, .n = end - begin, .k = w.inputs, .transpose_b = true},
                           x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
                     });
@@ -92,12 +78,12 @@ void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& d
     const float* rows = decode_panel(w, scales, begin, end, panel.data);
     parallel_ranges(dy.rows(), rows_per_unit((end - begin) * w.inputs),
                     [&](std::int64_t first, std::int64_t last) {
-                      product({.m = last - first,
-                               .n = w.inputs,
-                               .k = end - begin,
-                               .accumulate = !dx.fresh || begin > 0},
-                              dy.row(first) + begin, w.outputs, rows, w.inputs, dx.grad.row(first),
-                              w.inputs);
+                      dense_product({.m = last - first,
+                                     .n = w.inputs,
+                                     .k = end - begin,
+                                     .accumulate = !dx.fresh || begin > 0},
+                                    dy.row(first) + begin, w.outputs, rows, w.inputs,
+                                    dx.grad.row(first), w.inputs);
                     });
   }
 }
@@ -123,12 +109,12 @@ void backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const
   if (w.scale == nullptr) {
     parallel_ranges(
         w.outputs, rows_per_unit(x.rows() * w.inputs), [&](std::int64_t begin, std::int64_t end) {
-          product({.m = end - begin,
-                   .n = w.inputs,
-                   .k = x.rows(),
-                   .transpose_a = true,
-                   .accumulate = true},
-                  dy.data + begin, w.outputs, x.data, w.inputs, dweight.row(begin), w.inputs);
+          dense_product({.m = end - begin,
+                         .n = w.inputs,
+                         .k = x.rows(),
+                         .transpose_a = true,
+                         .accumulate = true},
+                        dy.data + begin, w.outputs, x.data, w.inputs, dweight.row(begin), w.inputs);
         });
     return;
   }
@@ -146,8 +132,8 @@ void backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const
       const std::int64_t begin = (wave + slot) * piece_rows;
       const std::int64_t end = std::min(w.outputs, begin + piece_rows);
       float* piece = dw.row(slot * piece_rows);
-      product({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
-              dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
+      dense_product({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
+                    dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
       for (std::int64_t row = begin; row < end; ++row) {
         w.weight->storage().decode_rows(row, row + 1, trits.row(slot));
         scaled_gradient(w, trits.row(slot), scales + row * w.groups,

@@ -49,6 +49,9 @@ function check_system_include(target) {
   if (target ~ /^(xsimd|Eigen|unsupported)\// || target ~ /(intrin|cpuid)\.h$/) {
     if (file !~ /^ops\/kernels\//)
       complain("<" target "> is for ops/kernels/ only")
+  } else if (target ~ /dnnl/) {
+    if (file != "ops/kernels/dense_product.cpp")
+      complain("<" target "> is for ops/kernels/dense_product.cpp only; use ops/dense_product.h")
   } else if (target == "omp.h") {
     if (file != "engine/parallel.cpp")
       complain("<omp.h> is for engine/parallel.cpp only; use engine/parallel.h")

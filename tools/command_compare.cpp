@@ -8,6 +8,7 @@
 #include "engine/nearest.h"
 #include "engine/parallel.h"
 #include "models/recipe.h"
+#include "ops/dense_product.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/compare_table.h"
@@ -25,8 +26,9 @@ struct CompareOptions {
 };
 
 std::string machine_line() {
-  return fmt::format("tritgrad {}, {} kernels, {} thread{}", TRITGRAD_VERSION, kernels().name,
-                     thread_count(), thread_count() == 1 ? "" : "s");
+  return fmt::format("tritgrad {}, {} kernels and {}, {} thread{}", TRITGRAD_VERSION,
+                     kernels().name, dense_product_library(), thread_count(),
+                     thread_count() == 1 ? "" : "s");
 }
 
 std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {

@@ -9,6 +9,7 @@
 #include "engine/kernel_table.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
+#include "ops/dense_product.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
 #include "tools/reproduce/study_csv.h"
@@ -77,13 +78,14 @@ void run_reproduce(const ReproduceOptions& options) {
   const fs::path page = fs::path(out) / "index.html";
   const int threads = thread_count();
   write_text(
-      page,
-      render_study({.command = fmt::format(
-                        "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
-                        options.training.epochs, options.training.seeds, options.largest),
-                    .machine = fmt::format("tritgrad {}, {} kernels, {} thread{}", TRITGRAD_VERSION,
-                                           kernels().name, threads, threads == 1 ? "" : "s")},
-                   results));
+      page, render_study(
+                {.command = fmt::format("tritgrad reproduce {} --epochs {} --seeds {} --largest {}",
+                                        options.study, options.training.epochs,
+                                        options.training.seeds, options.largest),
+                 .machine = fmt::format("tritgrad {}, {} kernels and {}, {} thread{}",
+                                        TRITGRAD_VERSION, kernels().name, dense_product_library(),
+                                        threads, threads == 1 ? "" : "s")},
+                results));
   if (!options.training.quiet) {
     fmt::print("{} and {} CSV files beside it; {} of training\n", page.string(), files.size(),
                duration(results.seconds));

@@ -1,0 +1,87 @@
+// Dense products against a plain product in double precision: what the tests of gemm and of
+// dense_product share.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "tests/kernel_inputs.h"
+
+namespace tritgrad {
+
+struct Matrix {
+  Matrix(std::int64_t rows, std::int64_t cols, std::int64_t padding, std::uint32_t stream)
+      : stride(cols + padding), values(static_cast<std::size_t>(rows * stride)) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = random_normal({.seed = 3, .stream = stream, .step = 0}, i);
+    }
+  }
+  float& at(std::int64_t row, std::int64_t col) {
+    return values[static_cast<std::size_t>(row * stride + col)];
+  }
+  std::int64_t stride;
+  std::vector<float> values;
+};
+
+struct Product {
+  Product(const GemmShape& s, std::int64_t padding)
+      : shape(s),
+        a(s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, padding, 1),
+        b(s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, padding, 2),
+        c(s.m, s.n, padding, 3) {}
+
+  // multiply has the signature of KernelTable::gemm.
+  template <typename Multiply>
+  void run(const Multiply& multiply) {
+    multiply(shape, a.values.data(), a.stride, b.values.data(), b.stride, c.values.data(),
+             c.stride);
+  }
+  GemmShape shape;
+  Matrix a, b, c;
+};
+
+// Whatever the order of the sums, fused or not: an element of k products and perhaps an old value
+// is off by at most gamma_(k + 1) times the sum of the magnitudes, gamma_n = n u / (1 - n u), u =
+// 2^-24. (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.)
+template <typename Multiply>
+void check_product(const char* name, const Multiply& multiply, const GemmShape& s,
+                   std::int64_t padding) {
+  Product before(s, padding), after = before;
+  after.run(multiply);
+  const double nu = static_cast<double>(s.k + 1) * 0x1p-24;
+  const double gamma = nu / (1.0 - nu);
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < s.m; ++i) {
+    for (std::int64_t j = 0; j < after.c.stride; ++j) {
+      if (j >= s.n) {
+        wrong += after.c.at(i, j) != before.c.at(i, j);
+        continue;
+      }
+      double sum = s.accumulate ? before.c.at(i, j) : 0.0;
+      double magnitude = std::fabs(sum);
+      for (std::int64_t l = 0; l < s.k; ++l) {
+        const double product = double{s.transpose_a ? before.a.at(l, i) : before.a.at(i, l)} *
+                               (s.transpose_b ? before.b.at(j, l) : before.b.at(l, j));
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      wrong += !(std::fabs(after.c.at(i, j) - sum) <= gamma * magnitude);
+    }
+  }
+  INFO(name, " ", s.m, "x", s.n, "x", s.k, " transposes ", s.transpose_a, s.transpose_b,
+       " accumulate ", s.accumulate, " padding ", padding);
+  REQUIRE(wrong == 0);
+}
+
+template <typename Body>
+void for_each_mode(std::int64_t m, std::int64_t n, std::int64_t k, const Body& body) {
+  for (int mode = 0; mode < 8; ++mode) {
+    body(GemmShape{m, n, k, (mode & 1) != 0, (mode & 2) != 0, (mode & 4) != 0});
+  }
+}
+
+inline constexpr std::int64_t kShapes[][3] = {
+    {1, 1, 1},    {1, 1, 37},  {1, 19, 23},  {19, 1, 23},   {2, 3, 5},       {7, 7, 7},
+    {8, 16, 24},  {17, 33, 9}, {31, 10, 65}, {64, 64, 64},  {65, 127, 33},   {33, 5, 300},
+    {48, 49, 50}, {100, 3, 1}, {3, 100, 2},  {61, 67, 600}, {256, 255, 129}, {130, 300, 7}};
+
+}  // namespace tritgrad
