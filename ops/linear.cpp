@@ -10,7 +10,7 @@ namespace {
 
 // Weights are decoded a panel of rows at a time, so no fp32 copy of the matrix ever exists.
 constexpr std::int64_t kPanelRows = 128;
-constexpr std::int64_t kRowPiece = 32;
+constexpr std::int64_t kRowPiece = 64;
 
 // Rows of a product that one unit of work takes: enough to be worth a thread, and a function of the
 // shapes alone, so that results do not depend on the number of threads.

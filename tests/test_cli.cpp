@@ -52,12 +52,18 @@ TEST_CASE("cli: train --json prints one object with every key") {
   CHECK(result.err.empty());  // no progress in a pipe
   const Json json = Json::parse(result.out);
   for (const char* key :
-       {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "parameters", "train_loss",
-        "val_accuracy", "test_accuracy", "zero_fraction", "flips_per_step", "bytes_per_parameter",
-        "peak_live_bytes", "weights_sha256"}) {
+       {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "time", "parameters",
+        "train_loss", "val_accuracy", "test_accuracy", "zero_fraction", "flips_per_step",
+        "bytes_per_parameter", "peak_live_bytes", "weights_sha256"}) {
     CAPTURE(key);
     CHECK(json.contains(key));
   }
+  double parts = 0.0;
+  for (const char* key : {"preparing", "batches", "steps", "evaluation"}) {
+    CHECK(json["time"][key] > 0.0);
+    parts += json["time"][key].get<double>();
+  }
+  CHECK(parts <= json["seconds"]);
   for (const char* key : {"weights", "scales", "residual", "moments", "gradients", "total"}) {
     CHECK(json["bytes_per_parameter"][key].is_number());
   }

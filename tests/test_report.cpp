@@ -85,6 +85,7 @@ TEST_CASE("run result: JSON has exactly the promised keys and values") {
                                             "epochs",
                                             "steps",
                                             "seconds",
+                                            "time",
                                             "parameters",
                                             "train_loss",
                                             "val_accuracy",

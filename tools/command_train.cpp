@@ -33,6 +33,13 @@ void print_summary(const RunResult& r) {
   if (r.skipped_updates > 0) {
     fmt::print("  skipped        {} updates, their gradients were not finite\n", r.skipped_updates);
   }
+  const auto share = [&](double seconds) {
+    return r.seconds > 0.0 ? 100.0 * seconds / r.seconds : 0.0;
+  };
+  fmt::print(
+      "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %\n",
+      share(r.time.steps), share(r.time.batches), share(r.time.evaluation),
+      share(r.time.preparing));
   const BytesPerParameter& b = r.bytes_per_parameter;
   fmt::print(
       "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "

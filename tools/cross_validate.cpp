@@ -39,11 +39,13 @@ RunResult join(const std::vector<RunResult>& folds) {
     joined.movable_fraction =
         mean([](const RunResult& r) { return r.movable_fraction.value_or(1); });
   joined.seconds = 0.0;
+  joined.time = {};
   joined.steps = 0;
   joined.skipped_updates = 0;
   std::string hashes;
   for (const RunResult& fold : folds) {
     joined.seconds += fold.seconds;
+    joined.time += fold.time;
     joined.steps += fold.steps;
     joined.skipped_updates += fold.skipped_updates;
     joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);

@@ -18,6 +18,13 @@ Json bytes_json(const BytesPerParameter& bytes) {
           {"gradients", number(bytes.gradients)}, {"total", number(bytes.total())}};
 }
 
+Json time_json(const TimeSpent& time) {
+  return {{"preparing", number(time.preparing)},
+          {"batches", number(time.batches)},
+          {"steps", number(time.steps)},
+          {"evaluation", number(time.evaluation)}};
+}
+
 Json curve_json(const std::vector<EpochPoint>& curve) {
   Json points = Json::array();
   for (const EpochPoint& point : curve) {
@@ -41,6 +48,7 @@ std::string to_json(const RunResult& run) {
   json["epochs"] = run.epochs;
   json["steps"] = run.steps;
   json["seconds"] = number(run.seconds);
+  json["time"] = time_json(run.time);
   json["parameters"] = run.parameters;
   json["train_loss"] = number(run.train_loss);
   json["val_accuracy"] = number(run.val_accuracy);

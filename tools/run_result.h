@@ -27,6 +27,22 @@ struct EpochPoint {
   std::optional<double> val_accuracy;
 };
 
+// Seconds of wall time, by what they were spent on.
+struct TimeSpent {
+  double preparing = 0;   // statistics of the data, the model, a checkpoint that is resumed
+  double batches = 0;     // rows gathered and standardised
+  double steps = 0;       // forward, backward and update
+  double evaluation = 0;  // rows held out after every epoch, and the test rows at the end
+
+  TimeSpent& operator+=(const TimeSpent& other) {
+    preparing += other.preparing;
+    batches += other.batches;
+    steps += other.steps;
+    evaluation += other.evaluation;
+    return *this;
+  }
+};
+
 struct RunResult {
   std::string data;
   std::string model;
@@ -35,7 +51,8 @@ struct RunResult {
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t steps = 0;
-  double seconds = 0;
+  double seconds = 0;  // all of the run, the final test included
+  TimeSpent time;      // the rest of `seconds` is saving and reporting
   std::int64_t parameters = 0;
   double train_loss = 0;
   std::optional<double> val_accuracy;

@@ -29,6 +29,15 @@ void check_loss(double loss, std::int64_t step) {
         "; nothing more was saved; lower the learning rate (--lr) and check the data");
 }
 
+// What body() returns; the time it takes is added to `seconds`.
+template <typename Body>
+auto timed(double& seconds, const Body& body) {
+  const Clock::time_point start = Clock::now();
+  auto result = body();
+  seconds += seconds_since(start);
+  return result;
+}
+
 // A step on `batch` in options.micro_batches parts, whose gradients add up to that of the whole.
 // Parts have two rows at least, where there are as many: batch statistics of one row are void.
 struct StepSums {
@@ -118,11 +127,13 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   RunResult result = describe_run(dataset, options, recipe, *model);
   StallWatch stall(!options.resume.empty());
   std::int64_t examples = 0;
+  TimeSpent time{.preparing = seconds_since(start)};
 
   while (optimizer.steps_done() < total_steps) {
-    const Batch batch = loader.next();
+    const Batch batch = timed(time.batches, [&] { return loader.next(); });
     EpochSums& sums = state.sums();
-    const StepSums step = train_step(*model, optimizer, tape, recipe, batch, options);
+    const StepSums step = timed(
+        time.steps, [&] { return train_step(*model, optimizer, tape, recipe, batch, options); });
     sums.loss += step.loss * static_cast<double>(step.rows);
     sums.correct += step.correct;
     sums.rows += step.rows;
@@ -134,7 +145,8 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
                     sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.rows)),
                     examples);
     if (done % steps_per_epoch == 0) {
-      state.end_epoch(evaluate(*model, dataset, split.val, standardizer));
+      state.end_epoch(timed(time.evaluation,
+                            [&] { return evaluate(*model, dataset, split.val, standardizer); }));
       log.write(state.curve().back());
       const std::string warning = stall.look(optimizer);
       if (!warning.empty() && !options.quiet) {
@@ -150,8 +162,10 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   }
   progress.finish();
 
+  result.test_accuracy =
+      timed(time.evaluation, [&] { return evaluate(*model, dataset, split.test, standardizer); });
   result.seconds = seconds_since(start);
-  result.test_accuracy = evaluate(*model, dataset, split.test, standardizer);
+  result.time = time;
   state.describe(result);
   result.movable_fraction = stall.movable(optimizer, model->parameters());
   result.skipped_updates = optimizer.skipped_updates();

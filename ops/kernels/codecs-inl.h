@@ -1,6 +1,8 @@
 // Number formats to and from bytes, and the random bits that round them.
 #pragma once
 
+#include <array>
+
 #include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
 
@@ -45,32 +47,53 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
 
 // The five digits of bytes 0..242, lowest first. Below 243, the unsigned min(v, v - 81, v - 162) is
 // v mod 81, as too large a subtraction wraps around, and what was taken off, 0, 81 or 162, is the
-// fifth digit modulo 4. Of the rest, below 81, 57 / 512 is the ninth rounded down: two numbers of
-// two digits, for tables.
+// fifth digit modulo 4. The rest, below 81, has a table of its four digits where bytes can be
+// looked up among 128 (VBMI). Elsewhere 57 / 512 of it is the ninth rounded down: two numbers of
+// two digits, for tables of 16.
 struct TritDigits {
-  const U8 nine_times = table_of(kNineTimes), thirds = table_of(kThirds), rests = table_of(kRests);
-
   void split(U8 (&digits)[5], const U8& bytes) const {
     const U8 limited = xsimd::min(bytes, U8(std::uint8_t{242}));
     const U8 less = limited - U8(std::uint8_t{81});
     const U8 rest = xsimd::min(xsimd::min(limited, less), less - U8(std::uint8_t{81}));
+    digits[4] = (limited - rest) & three;
+#ifdef __AVX512VBMI__
+    const U8 fields = _mm512_permutex2var_epi8(first_fields, rest, last_fields);
+    digits[3] = U8(shift_right_u16<6>(fields)) & three;
+    digits[2] = U8(shift_right_u16<4>(fields)) & three;
+    digits[1] = U8(shift_right_u16<2>(fields)) & three;
+    digits[0] = fields & three;
+#else
     // Even and odd bytes apart: products need 16 bits.
     constexpr std::int16_t kNinth = 57 << 7;
     const I16 even = multiply_high_u16(rest & U8(I16(0xFF)), I16(kNinth));
     const I16 odd = multiply_high_u16(shift_right_u16<8>(rest), I16(kNinth));
     const U8 nines = U8(even) | U8(shift_left_i16<8>(odd));
     const U8 low = rest - look_up(nine_times, nines);
-    digits[4] = (limited - rest) & U8(std::uint8_t{3});
     digits[3] = look_up(thirds, nines);
     digits[2] = look_up(rests, nines);
     digits[1] = look_up(thirds, low);
     digits[0] = look_up(rests, low);
+#endif
   }
 
  private:
+  const U8 three = U8(std::uint8_t{3});
+#ifdef __AVX512VBMI__
+  // The digits of 0..80 in two bits each, the lowest first.
+  static constexpr auto kFields = [] {
+    std::array<std::uint8_t, 128> fields{};
+    for (std::size_t i = 0; i < 81; ++i) {
+      fields[i] = static_cast<std::uint8_t>(i % 3 | i / 3 % 3 << 2 | i / 9 % 3 << 4 | i / 27 << 6);
+    }
+    return fields;
+  }();
+  const U8 first_fields = read<U8>(kFields.data()), last_fields = read<U8>(kFields.data() + 64);
+#else
+  const U8 nine_times = table_of(kNineTimes), thirds = table_of(kThirds), rests = table_of(kRests);
   static constexpr std::uint8_t kNineTimes[16] = {0, 9, 18, 27, 36, 45, 54, 63, 72};
   static constexpr std::uint8_t kThirds[16] = {0, 0, 0, 1, 1, 1, 2, 2, 2};
   static constexpr std::uint8_t kRests[16] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
+#endif
 };
 
 void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {

@@ -31,7 +31,9 @@ std::vector<const KernelTable*> detect() {
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl")) {
       tables.push_back(&avx512::kKernels);
-      if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&avx512vnni::kKernels);
+      if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi")) {
+        tables.push_back(&avx512vnni::kKernels);
+      }
     }
   }
 #endif
