@@ -7,7 +7,8 @@ disturbance hits all alike; a process makes a few steps that do not count and re
 the others. What is printed are medians over the rounds.
 
 PyTorch is measured as it comes ("default", glibc's malloc) and as fast as we can make it ("tuned",
-jemalloc with huge pages that are never given back). OpenBLAS chooses its kernels by itself: variables
+jemalloc with huge pages that are never given back). OpenBLAS is the one with OpenMP, whose threads are
+torch's own; the one with pthreads would compete with them. It chooses its kernels by itself: variables
 that would hold it back are removed.
 
     fp32          AdamW (foreach) on fp32
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import time
 
-OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-pthread".format(platform.machine())
+OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-openmp".format(platform.machine())
 JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(platform.machine())
 TUNED_MALLOC = "thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1"
 HOLD_BACK = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "ATEN_CPU_CAPABILITY",
@@ -223,7 +224,7 @@ def check_blas(samples):
             if "blas" in each}
     for libraries in seen:
         if not any("openblas" in library for library in libraries):
-            stop("torch did not load OpenBLAS but {}; is libopenblas0-pthread installed?".format(
+            stop("torch did not load OpenBLAS but {}; is libopenblas0-openmp installed?".format(
                 ", ".join(libraries) or "no BLAS that is a library of its own"))
     return sorted({library for libraries in seen for library in libraries})
 
@@ -335,7 +336,7 @@ def threads_of(options):
 
 
 def check_programs(options):
-    for path, package in ((OPENBLAS + "/libblas.so.3", "libopenblas0-pthread"),
+    for path, package in ((OPENBLAS + "/libblas.so.3", "libopenblas0-openmp"),
                           (JEMALLOC, "libjemalloc2")):
         if not os.path.exists(path):
             stop("there is no {}; run 'bash tools/bench_vs_torch.sh', which installs {}".format(

@@ -11,7 +11,7 @@ for argument in "$@"; do
   [[ $argument != -h && $argument != --help ]] || exec python3 tools/bench_vs_torch.py "$@"
 done
 # libblas.so.3 of a plain installation is the reference BLAS, which is many times slower.
-install_packages python3-torch libopenblas0-pthread libjemalloc2
+install_packages python3-torch libopenblas0-openmp libjemalloc2
 # Debian's own interpreter: others do not see Debian's packages.
 /usr/bin/python3 -c 'import torch' 2>/dev/null ||
   stop "/usr/bin/python3 cannot import torch, though python3-torch is installed; see:" \

@@ -21,6 +21,12 @@ constexpr std::int64_t kGroupBytes = 4 * kPanelColumns;
 constexpr std::int64_t kGroupsIn16Bits = 64;
 
 using Bytes = I32::register_type;
+// With __m512i, g++ 12 copies every sum before and after vpdpbusd.
+#ifdef __AVX512VNNI__
+using Sum = __v16si;
+#else
+using Sum = Bytes;
+#endif
 
 inline Bytes load_bytes(const void* p) {
   return I32::load_unaligned(static_cast<const std::int32_t*>(p));
@@ -33,19 +39,15 @@ inline Bytes repeat_four(const std::int8_t* p) {
 
 template <int kRows, int kVectors>
 struct Tile {
-  Bytes sum[kRows][kVectors];
+  Sum sum[kRows][kVectors] = {};
 
-  Tile() {
-    for (auto& row : sum) {
-      for (Bytes& vector : row) vector = I32(0);
-    }
-  }
   template <typename Widen>
   void add_to(std::int32_t* c, std::int64_t ldc, const Widen& widen) const {
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kVectors; ++v) {
         std::int32_t* to = c + r * ldc + v * kColumnsPerVector;
-        (I32::load_unaligned(to) + I32(widen(sum[r][v]))).store_unaligned(to);
+        (I32::load_unaligned(to) + I32(widen(reinterpret_cast<Bytes>(sum[r][v]))))
+            .store_unaligned(to);
       }
     }
   }
@@ -63,7 +65,10 @@ inline Tile<kRows, kVectors> add_groups(const std::int8_t* a, std::int64_t lda,
       b[v] = load_bytes(panel + g * kGroupBytes + v * kVectorBytes);
     for (int r = 0; r < kRows; ++r) {
       const Bytes repeated = repeat_four(a + r * lda + 4 * g);
-      for (int v = 0; v < kVectors; ++v) tile.sum[r][v] = step(tile.sum[r][v], b[v], repeated);
+      for (int v = 0; v < kVectors; ++v) {
+        Sum& sum = tile.sum[r][v];
+        sum = reinterpret_cast<Sum>(step(reinterpret_cast<Bytes>(sum), b[v], repeated));
+      }
     }
   }
   return tile;
@@ -87,7 +92,8 @@ template <int kRows, int kVectors>
                                            std::int64_t lda, const std::uint8_t* panel,
                                            std::int64_t groups) {
   const Bytes ones = I16(1);
-  add_groups<kRows, kVectors>(a, lda, panel, 0, groups, [ones](Bytes sum, Bytes b, Bytes x) {
+  add_groups<kRows,
+             kVectors>(a, lda, panel, 0, groups, [ones](Bytes sum, Bytes b, Bytes x) -> Bytes {
     return I32(sum) + I32(multiply_pairs_i16(multiply_pairs_u8_i8(b, x), ones));
   }).add_to(c, ldc, [](Bytes sum) { return sum; });
 }
@@ -102,7 +108,8 @@ template <int kRows, int kVectors>
   }).add_to(c, ldc, [](Bytes sum) { return sum; });
 #else
   const Bytes low = I16(0xFF);
-  add_groups<kRows, kVectors>(a, lda, panel, 0, groups, [low](Bytes sum, Bytes b, Bytes x) {
+  add_groups<kRows,
+             kVectors>(a, lda, panel, 0, groups, [low](Bytes sum, Bytes b, Bytes x) -> Bytes {
     const Bytes even =
         multiply_pairs_i16(I32(b) & I32(low), shift_right_i16<8>(shift_left_i16<8>(x)));
     const Bytes odd = multiply_pairs_i16(shift_right_u16<8>(b), shift_right_i16<8>(x));
