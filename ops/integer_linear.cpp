@@ -286,7 +286,7 @@ void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, flo
 void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y, const Tensor& dy) {
   const LinearOperands& w = gradient.w;
   const Tensor dscale = tape.gradient(*w.scale);
-  constexpr std::int64_t kColumns = 64;
+  constexpr std::int64_t kColumns = 256;
   parallel_pieces(w.outputs, kColumns, 8 * y.rows(), [&](std::int64_t begin, std::int64_t end) {
     std::array<double, kColumns> sums{};
     if (w.groups == 1) {

@@ -76,7 +76,7 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
 }
 
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
-  constexpr std::int64_t kColumns = 64;
+  constexpr std::int64_t kColumns = 256;
   const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
   parallel_pieces(
       q.rows, kColumns, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
