@@ -46,6 +46,7 @@ void Tape::recycle(Tensor& gradient) {
 
 void Tape::append(const Var& y, std::initializer_list<Parameter*> parameters, void* closure,
                   void (*call)(void*)) {
+  check(y.wants_grad(), "Tape::record: what the op produced wants no gradient");
   check(parameters.size() <= kMaxParameters, "Tape::record: ", parameters.size(),
         " parameters given, at most ", kMaxParameters, " supported");
   Node node{y.gradient, closure, call, {}};

@@ -83,9 +83,10 @@ class Tape {
 
   // For the backward step of the op that produced y: the gradient of y, zero where nothing uses y.
   Tensor grad_of(const Var& y);
-  // For the backward steps of ops that read x. grad_to: zero the first time, to add to. target: the
-  // same without the zeros. target_in_place: where x has no gradient yet, it takes over the memory
-  // of y's, which is then fresh and still holds y's; x and y have the same shape.
+  // For the backward steps of ops that read x, which wants a gradient. grad_to: zero the first
+  // time, to add to. target: the same without the zeros. target_in_place: where x has no gradient
+  // yet, it takes over the memory of y's, which is then fresh and still holds y's; x and y have the
+  // same shape.
   Tensor grad_to(const Var& x);
   GradientTarget target(const Var& x);
   GradientTarget target_in_place(const Var& x, const Var& y);
@@ -143,7 +144,7 @@ class Tape {
   Arena gradients_;  // of parameters that do not keep theirs
   Arena workspace_;
   std::vector<Node> nodes_;
-  std::vector<Tensor> recycled_;  // memory of gradients that are over
+  std::vector<Tensor> recycled_;  // memory of gradients that are over, as large as they were
   int lent_gradients_ = 0;
   bool recording_ = true;
   bool walked_ = false;

@@ -84,7 +84,9 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
                   std::int64_t begin, std::int64_t end, const Tensor& y) {
   alignas(kAlignment) TritTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
-  alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums{};
+  alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
+  const std::int64_t used = (bottom - top) * kPanelColumns;
+  std::fill_n(sums.data(), used, 0);
   const LinearOperands& w = f.w;
   std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
@@ -101,7 +103,7 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
                                (last - first + 3) / 4, PanelRange::kTrits);
       if (last == group_end) {
         finish_group(f, sums.data(), group, top, bottom - top, begin, end, y);
-        if (++group < w.groups) sums.fill(0);
+        if (++group < w.groups) std::fill_n(sums.data(), used, 0);
       }
       first = last;
     }
@@ -136,18 +138,22 @@ void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const 
 
 // ---- dx ----------------------------------------------------------------------------------------
 
+constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
+
 // dx[rows][first, last) = scale * sums over all outputs, or added to it; the columns lie in one
 // block.
 void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                          const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
-                         std::uint8_t* panels, std::int32_t* sums, const GradientTarget& dx) {
+                         const GradientTarget& dx) {
   alignas(kAlignment) TritTile trits;
+  alignas(kAlignment) std::array<std::uint8_t, kPanelsPerBlock * kDepth * kPanelColumns> panels;
+  alignas(kAlignment) std::array<std::int32_t, kPanelsPerBlock * kBatchRows * kPanelColumns> sums;
   const std::int64_t col = first / kBlock * kBlock;
   const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
   constexpr std::int64_t kPanelBytes = kDepth * kPanelColumns;
   for (std::int64_t top = 0; top < z.rows; top += kBatchRows) {
     const std::int64_t rows = std::min(kBatchRows, z.rows - top);
-    std::fill_n(sums, count * kBatchRows * kPanelColumns, 0);
+    std::fill_n(sums.data(), count * kBatchRows * kPanelColumns, 0);
     for (std::int64_t output = 0; output < w.outputs; output += kDepth) {
       const std::int64_t depth = std::min(kDepth, w.outputs - output);
       for (std::int64_t part = 0; part < depth; part += kTogether) {
@@ -155,21 +161,22 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
         decode_tile(w, output + part, output + part + n, col, trits.data());
         for (std::int64_t p = 0; p < count; ++p) {
           const std::int64_t column = first + p * kPanelColumns;
-          kernels().pack_down(panels + p * kPanelBytes + part * kPanelColumns,
+          kernels().pack_down(panels.data() + p * kPanelBytes + part * kPanelColumns,
                               trits.data() + column - col, kBlock, n,
                               std::min(kPanelColumns, last - column), 1);
         }
       }
       for (std::int64_t p = 0; p < count; ++p) {
-        kernels().multiply_panel(sums + p * kBatchRows * kPanelColumns, kPanelColumns,
+        kernels().multiply_panel(sums.data() + p * kBatchRows * kPanelColumns, kPanelColumns,
                                  z.codes + top * z.ld + output, z.ld, rows,
-                                 panels + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits);
+                                 panels.data() + p * kPanelBytes, (depth + 3) / 4,
+                                 PanelRange::kTrits);
       }
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       const float scale = z.scales[top + r];
       for (std::int64_t p = 0; p < count; ++p) {
-        const std::int32_t* sum = sums + (p * kBatchRows + r) * kPanelColumns;
+        const std::int32_t* sum = sums.data() + (p * kBatchRows + r) * kPanelColumns;
         const std::int64_t column = first + p * kPanelColumns;
         float* out = dx.grad.row(top + r) + column;
         const std::int64_t n = std::min(kPanelColumns, last - column);
@@ -186,12 +193,6 @@ void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& d
                     const Tensor& dy) {
   const float* scales = decode_scales(tape, w);
   float* factors = tape.allocate_scratch<float>(w.outputs);
-  constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
-  const std::int64_t blocks = (w.inputs + kBlock - 1) / kBlock;
-  auto* panels =
-      tape.allocate_scratch<std::uint8_t>(blocks * kPanelsPerBlock * kDepth * kPanelColumns);
-  auto* sums =
-      tape.allocate_scratch<std::int32_t>(blocks * kPanelsPerBlock * kBatchRows * kPanelColumns);
   auto* z_sums = tape.allocate_scratch<std::int32_t>(dy.rows());
   const QuantizedRows z = allocate_rows(tape, dy.rows(), w.outputs, false);
   for (std::int64_t group = 0; group < w.groups; ++group) {
@@ -204,9 +205,7 @@ void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& d
     parallel_for((end + kBlock - 1) / kBlock - first_block, [&](std::int64_t unit) {
       const std::int64_t block = first_block + unit;
       backward_input_tile(w, z, z_sums, std::max(begin, block * kBlock),
-                          std::min(end, (block + 1) * kBlock),
-                          panels + unit * kPanelsPerBlock * kDepth * kPanelColumns,
-                          sums + unit * kPanelsPerBlock * kBatchRows * kPanelColumns, dx);
+                          std::min(end, (block + 1) * kBlock), dx);
     });
   }
 }
@@ -343,7 +342,7 @@ void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x
                   });
 }
 
-// Sums of 32 bits hold so many products: of a trit and a byte, and of a byte and a code of dy.
+// Sums of 32 bits hold so many products: of a code and trit + 1, and of a byte and a code of dy.
 constexpr std::int64_t kMostInputs = 8'000'000;
 static_assert(255 * kMostInputs <= std::numeric_limits<std::int32_t>::max());
 constexpr std::int64_t kMostRows = 65'536;
@@ -366,7 +365,10 @@ Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {
   forward(tape, w, codes, y.value);
   tape.record(y, {w.weight, w.scale}, [&tape, w, x, y, codes] {
     const Tensor dy = tape.grad_of(y);
-    if (x.wants_grad()) backward_input(tape, w, tape.target(x), dy);
+    if (x.wants_grad()) {
+      backward_input(tape, w, tape.target(x), dy);
+      tape.scratch_reset();
+    }
     backward_weight(tape, w, codes, y.value, dy);
   });
   return y;

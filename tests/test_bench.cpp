@@ -62,10 +62,11 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());  // no progress in a pipe
   const Json json = Json::parse(result.out);
-  CHECK(json.size() == 10);
+  CHECK(json.size() == 11);
   CHECK(json["tritgrad"] == TRITGRAD_VERSION);
   CHECK_FALSE(json["cpu"].get<std::string>().empty());
   CHECK(json["isa"].is_string());
+  CHECK(json["float_products"].is_string());
   CHECK(json["threads"] == 1);
   CHECK(json["rounds"] == 1);
   CHECK(json["peak_rss_bytes"].get<std::int64_t>() > 1 << 20);

@@ -16,12 +16,14 @@ struct FakeTables {
     avx2.name = "avx2";
     avx512.name = "avx512";
     avx512vnni.name = "avx512vnni";
+    avx512vbmi.name = "avx512vbmi";
   }
   std::string choose(std::size_t supported, const char* requested) const {
-    const std::array<const KernelTable*, 4> all = {&reference, &avx2, &avx512, &avx512vnni};
+    const std::array<const KernelTable*, 5> all = {&reference, &avx2, &avx512, &avx512vnni,
+                                                   &avx512vbmi};
     return choose_kernels(std::span(all).first(supported), requested).name;
   }
-  KernelTable reference{}, avx2{}, avx512{}, avx512vnni{};
+  KernelTable reference{}, avx2{}, avx512{}, avx512vnni{}, avx512vbmi{};
 };
 
 TEST_CASE("dispatch: without a request the best table is chosen") {
@@ -41,6 +43,9 @@ TEST_CASE("dispatch: TRITGRAD_ISA lowers and never raises") {
   CHECK(tables.choose(4, "avx512") == "avx512");
   CHECK(tables.choose(4, "avx512vnni") == "avx512vnni");
   CHECK(tables.choose(3, "avx512vnni") == "avx512");
+  CHECK(tables.choose(5, "avx512vnni") == "avx512vnni");
+  CHECK(tables.choose(5, "avx512vbmi") == "avx512vbmi");
+  CHECK(tables.choose(4, "avx512vbmi") == "avx512vnni");
   CHECK(tables.choose(1, "avx512") == "reference");
   CHECK(tables.choose(1, "avx2") == "reference");
 }
@@ -48,11 +53,12 @@ TEST_CASE("dispatch: TRITGRAD_ISA lowers and never raises") {
 TEST_CASE("dispatch: an unknown TRITGRAD_ISA is refused with the accepted values") {
   const FakeTables tables;
   for (const char* unknown : {"avx", "AVX2", "avx512 ", "best"}) {
-    CHECK_THROWS_WITH_AS(tables.choose(3, unknown),
-                         ("TRITGRAD_ISA is '" + std::string(unknown) +
-                          "'; set it to reference, avx2, avx512 or avx512vnni, or unset it")
-                             .c_str(),
-                         Error);
+    CHECK_THROWS_WITH_AS(
+        tables.choose(3, unknown),
+        ("TRITGRAD_ISA is '" + std::string(unknown) +
+         "'; set it to reference, avx2, avx512, avx512vnni or avx512vbmi, or unset it")
+            .c_str(),
+        Error);
   }
 }
 

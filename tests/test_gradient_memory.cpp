@@ -5,6 +5,7 @@
 #include "ops/bias.h"
 #include "ops/dropout.h"
 #include "ops/layer_norm.h"
+#include "ops/linear.h"
 #include "ops/loss.h"
 #include "tests/support.h"
 
@@ -123,6 +124,50 @@ TEST_CASE("gradient memory: a chain of ops needs the memory of one gradient") {
   const std::int64_t more = bytes_of_chain(20) - bytes_of_chain(10);
   CHECK(more >= 10 * kTensor);
   CHECK(more < 11 * kTensor);  // ten values, and no gradient more
+}
+
+TEST_CASE("gradient memory: what is recycled is large enough, and in one use at a time") {
+  // Widths up and down, so that blocks of other sizes wait. Two branches need gradients at once.
+  const std::vector<std::int64_t> widths{5, 64, 48, 96, 10, 7};
+  std::deque<Parameter> weights;
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+    weights.push_back(make_parameter("w" + std::to_string(i), Role::kWeight,
+                                     {widths[i + 1], widths[i]}, {}, 0.1f));
+  }
+  // The same graph with a gradient of its own memory for every value, by hand.
+  const auto gradients = [&](bool recycling) {
+    Tape tape;
+    Var x = input(tape);
+    std::vector<Var> values{x};
+    const auto keep = [&](const Var& v) {
+      if (!recycling) tape.grad_to(v);
+      values.push_back(v);
+      return v;
+    };
+    if (!recycling) tape.grad_to(x);
+    Var a = x;
+    for (Parameter& w : weights) a = keep(linear(tape, a, w));
+    Var b = x;
+    for (Parameter& w : weights) b = keep(linear(tape, b, w));
+    const Var loss = tape.variable({1});
+    tape.record(loss, {}, [&] {
+      for (const Var& y : {a, b}) {
+        const Tensor dy = tape.grad_to(y);
+        for (std::int64_t i = 0; i < dy.size(); ++i) dy.data[i] += static_cast<float>(i % 7) - 3.0f;
+      }
+    });
+    std::vector<std::vector<float>> all;
+    tape.backward(loss, [&](Parameter& p) { all.push_back(values_of(p.grad)); });
+    all.push_back(values_of(x.grad()));
+    return all;
+  };
+  CHECK(gradients(true) == gradients(false));
+}
+
+TEST_CASE("gradient memory: an op whose result wants no gradient cannot be recorded") {
+  Tape tape;
+  const Var y = tape.variable({1}, false);
+  CHECK_THROWS_AS(tape.record(y, {}, [] {}), Error);
 }
 
 TEST_CASE("gradient memory: a result that nothing uses has a gradient of zero") {

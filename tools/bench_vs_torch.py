@@ -31,7 +31,9 @@ OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-openmp".format(platform.machine())
 JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(platform.machine())
 TUNED_MALLOC = "thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1"
 HOLD_BACK = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "ATEN_CPU_CAPABILITY",
-             "LD_PRELOAD", "MALLOC_CONF", "TRITGRAD_ISA", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY")
+             "LD_PRELOAD", "MALLOC_CONF", "TRITGRAD_ISA", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
+             "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT", "OMP_WAIT_POLICY", "ONEDNN_MAX_CPU_ISA",
+             "DNNL_MAX_CPU_ISA")
 SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
 BASE = "tritgrad latent8"
 WARM_STEPS, LEAST_STEPS, MOST_STEPS, LEAST_SECONDS = 3, 5, 50, 1.0
@@ -211,34 +213,27 @@ def measure_all(options, settings):
                 result, complaint = contender.measure(options, model, batch, threads, cores)
                 if result is None:
                     complaints[key] = complaint
+                    samples.pop(key, None)
                 else:
+                    check_blas(result)
                     samples.setdefault(key, []).append(result)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     return samples, complaints
 
 
-def check_blas(samples):
-    """The comparison is worthless if torch got another BLAS; says which it was."""
-    seen = {tuple(each["blas"]) for values in samples.values() for each in values
-            if "blas" in each}
-    for libraries in seen:
-        if not any("openblas" in library for library in libraries):
-            stop("torch did not load OpenBLAS but {}; is libopenblas0-openmp installed?".format(
-                ", ".join(libraries) or "no BLAS that is a library of its own"))
-    return sorted({library for libraries in seen for library in libraries})
+def check_blas(result):
+    """The comparison is worthless if torch got another BLAS."""
+    libraries = result.get("blas")
+    if libraries is not None and not any("openblas" in library for library in libraries):
+        stop("torch did not load OpenBLAS but {}; is libopenblas0-openmp installed?".format(
+            ", ".join(libraries) or "no BLAS that is a library of its own"))
 
 
 def medians(samples):
     return {key: {"ms": statistics.median(each["ms"] for each in values),
                   "peak_rss_bytes": max(each["peak_rss_bytes"] for each in values)}
             for key, values in samples.items()}
-
-
-def failure_text(name, complaint):
-    if " bf16 " in name:
-        return "no bf16 instruction, or none that this PyTorch uses: " + complaint
-    return complaint
 
 
 def print_table(setting, middle, complaints):
@@ -249,8 +244,7 @@ def print_table(setting, middle, complaints):
     for contender in contenders(batch):
         key = setting + (contender.name,)
         if key in complaints:
-            print("  {:<28} {}".format(contender.name,
-                                       failure_text(contender.name, complaints[key])))
+            print("  {:<28} {}".format(contender.name, complaints[key]))
             continue
         ratio = "{:.2f}".format(middle[key]["ms"] / base["ms"]) if base else "-"
         print("  {:<28} {:>10.2f} {:>10} {:>14.0f}".format(
@@ -315,6 +309,11 @@ def parse_arguments():
         options.rounds = 1 if options.quick else 3
     if options.rounds < 1:
         stop("--rounds {}: expected 1 or more".format(options.rounds))
+    if options.json:
+        try:
+            open(options.json, "a").close()
+        except OSError as error:
+            stop("--json {}: {}".format(options.json, error.strerror))
     return options
 
 
@@ -359,7 +358,8 @@ def main():
     settings = [(model, batch, count) for model in models for batch in (256, 64)
                 for count in threads]
     samples, complaints = measure_all(options, settings)
-    blas = check_blas(samples)
+    blas = sorted({library for values in samples.values() for each in values
+                   for library in each.get("blas", [])})
     versions = {each["torch"] for values in samples.values() for each in values if "torch" in each}
     isas = {each["isa"] for key, values in samples.items() for each in values if key[-1] == BASE}
     print("{}\ntorch {}, BLAS {}\ntritgrad {} kernels\n{} round{}, medians; ratio: to {}".format(

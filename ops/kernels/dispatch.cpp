@@ -14,7 +14,8 @@ namespace tritgrad {
 namespace {
 
 // In rising order; a table's place here is its rank.
-constexpr std::array<std::string_view, 4> kNames = {"reference", "avx2", "avx512", "avx512vnni"};
+constexpr std::array<std::string_view, 5> kNames = {"reference", "avx2", "avx512", "avx512vnni",
+                                                    "avx512vbmi"};
 
 std::ptrdiff_t rank_of(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) - kNames.begin();
@@ -31,8 +32,9 @@ std::vector<const KernelTable*> detect() {
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl")) {
       tables.push_back(&avx512::kKernels);
-      if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi")) {
+      if (__builtin_cpu_supports("avx512vnni")) {
         tables.push_back(&avx512vnni::kKernels);
+        if (__builtin_cpu_supports("avx512vbmi")) tables.push_back(&avx512vbmi::kKernels);
       }
     }
   }
@@ -56,7 +58,7 @@ const KernelTable& choose_kernels(std::span<const KernelTable* const> supported,
   if (requested == nullptr || *requested == '\0') return *supported.back();
   const std::ptrdiff_t ceiling = rank_of(requested);
   check(ceiling < std::ssize(kNames), "TRITGRAD_ISA is '", requested,
-        "'; set it to reference, avx2, avx512 or avx512vnni, or unset it");
+        "'; set it to reference, avx2, avx512, avx512vnni or avx512vbmi, or unset it");
   const KernelTable* chosen = supported.front();
   for (const KernelTable* table : supported) {
     if (rank_of(table->name) <= ceiling) chosen = table;

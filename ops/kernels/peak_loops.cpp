@@ -12,6 +12,7 @@ const PeakLoops& peak_loops() {
   if (name == "avx2") return avx2::kPeakLoops;
   if (name == "avx512") return avx512::kPeakLoops;
   if (name == "avx512vnni") return avx512vnni::kPeakLoops;
+  if (name == "avx512vbmi") return avx512vbmi::kPeakLoops;
 #endif
   return baseline::kPeakLoops;
 }

@@ -18,6 +18,9 @@ extern const PeakLoops kPeakLoops;
 namespace avx512vnni {
 extern const PeakLoops kPeakLoops;
 }
+namespace avx512vbmi {
+extern const PeakLoops kPeakLoops;
+}
 namespace avx512bf16 {
 extern const PeakLoop kPeakLoop;
 }

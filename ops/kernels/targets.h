@@ -22,6 +22,9 @@ extern const KernelTable kKernels;
 namespace avx512vnni {
 extern const KernelTable kKernels;
 }
+namespace avx512vbmi {
+extern const KernelTable kKernels;
+}
 #endif
 
 }  // namespace tritgrad

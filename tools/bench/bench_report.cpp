@@ -8,6 +8,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/dense_product.h"
 #include "tools/table.h"
 
 namespace tritgrad {
@@ -179,8 +180,9 @@ Json steps_json(const BenchResults& results) {
 }  // namespace
 
 std::string bench_machine() {
-  return fmt::format("tritgrad {}, {} kernels, {} thread{}, {}", TRITGRAD_VERSION, kernels().name,
-                     thread_count(), thread_count() == 1 ? "" : "s", processor());
+  return fmt::format("tritgrad {}, {} kernels and {}, {} thread{}, {}", TRITGRAD_VERSION,
+                     kernels().name, dense_product_library(), thread_count(),
+                     thread_count() == 1 ? "" : "s", processor());
 }
 
 std::string render_bench(const BenchResults& results) {
@@ -192,6 +194,7 @@ std::string bench_json(const BenchResults& results) {
   const Json json = {{"tritgrad", TRITGRAD_VERSION},
                      {"cpu", processor()},
                      {"isa", kernels().name},
+                     {"float_products", dense_product_library()},
                      {"threads", thread_count()},
                      {"rounds", results.rounds},
                      {"peak_rss_bytes", peak_rss_bytes()},

@@ -118,7 +118,7 @@ KernelSpec linear_spec(std::int64_t batch, const std::string& name, const std::s
 }
 
 void add_products(std::vector<KernelSpec>& specs) {
-  specs.push_back(panel_spec("multiply_panel trits", PanelRange::kTrits, 255, Ceiling::kInt8Trits));
+  specs.push_back(panel_spec("multiply_panel trits", PanelRange::kTrits, 2, Ceiling::kInt8Trits));
   specs.push_back(
       panel_spec("multiply_panel seven bits", PanelRange::kSevenBits, 127, Ceiling::kInt8Trits));
   specs.push_back(panel_spec("multiply_panel bytes", PanelRange::kBytes, 255, Ceiling::kInt8Int8));
@@ -129,7 +129,7 @@ void add_products(std::vector<KernelSpec>& specs) {
   specs.push_back(linear_spec(1, "linear 4096 x 4096 trits, batch 1", "GOP/s", 2.0 * kElements,
                               Ceiling::kInt8Trits));
   specs.push_back(linear_spec(1, "linear 4096 x 4096 trits, batch 1, packed weights", "GB/s",
-                              kElements / 5.0, Ceiling::kL2Read));
+                              kElements / 5.0, Ceiling::kDramRead));
 }
 
 // ---- codecs and loops --------------------------------------------------------------------------
