@@ -1,12 +1,14 @@
 // tritgrad bench: what it prints and what it refuses. How fast anything is, is not tested.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "engine/kernel_table.h"
 #include "tests/program.h"
 #include "tools/bench/bench_suite.h"
+#include "tools/bench/kernel_cases.h"
 #include "tools/bench/optimizer_passes.h"
 
 namespace tritgrad::test {
@@ -133,10 +135,14 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
 }
 
 TEST_CASE("bench: names are unique, so that two results can be compared") {
-  std::vector<std::string> names;
-  for (const PassSpec& spec : pass_specs()) names.push_back(spec.name);
-  std::sort(names.begin(), names.end());
-  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+  std::vector<std::string> passes, kernels;
+  for (const PassSpec& spec : pass_specs()) passes.push_back(spec.name);
+  for (const KernelSpec& spec : kernel_specs()) kernels.push_back(spec.name);
+  for (std::vector<std::string>* names : {&passes, &kernels}) {
+    CHECK(names->size() > 10);
+    std::sort(names->begin(), names->end());
+    CHECK(std::adjacent_find(names->begin(), names->end()) == names->end());
+  }
 }
 
 }  // namespace tritgrad::test

@@ -109,7 +109,20 @@ void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n
     trit_digits.split(digits, read<U8>(packed + i));
     for (int k = 0; k < 5; ++k) write(out + k * stripe + i, digits[k] - one);
   }
-  reference::decode_trit_bytes(trits, packed, n, i, stripe);
+  // What does not fill a vector goes through one all the same: rows seldom end with a block.
+  for (; i < stripe; i += lanes) {
+    const std::int64_t bytes = stripe - i < lanes ? stripe - i : lanes;
+    std::uint8_t part[lanes] = {};
+    __builtin_memcpy(part, packed + i, static_cast<std::size_t>(bytes));
+    U8 digits[5];
+    trit_digits.split(digits, read<U8>(part));
+    for (int k = 0; k < 5; ++k) {
+      const std::int64_t first = k * stripe + i;
+      const std::int64_t count = n - first < bytes ? n - first : bytes;
+      write(part, digits[k] - one);
+      if (count > 0) __builtin_memcpy(out + first, part, static_cast<std::size_t>(count));
+    }
+  }
 }
 
 void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {

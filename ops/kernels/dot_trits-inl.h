@@ -4,6 +4,7 @@
 
 #include "engine/format.h"
 #include "ops/kernels/codecs-inl.h"
+#include "ops/kernels/integer_loops-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -36,7 +37,9 @@ std::int32_t dot_packed_trits(const std::uint8_t* packed, const std::int8_t* x, 
   std::int32_t total = 0;
   for (std::int32_t part : parts) total += part;
   const std::int64_t whole = n / kBlock * kBlock;
-  return total + reference::dot_packed_trits(packed + bytes, x + whole, n - whole);
+  std::int8_t trits[kBlock];
+  decode_trits(trits, packed + bytes, n - whole);
+  return total + dot_int8(trits, x + whole, n - whole) + sum_int8(x + whole, n - whole);
 }
 
 }  // namespace
