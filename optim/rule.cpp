@@ -31,8 +31,8 @@ void check_microadam(const RuleSpec& spec) {
   check(spec.feedback_bits == 0 || (spec.feedback_bits >= 2 && spec.feedback_bits <= 8),
         "microadam: feedback_bits = ", spec.feedback_bits,
         " is outside 2..8 (or 0 for no error feedback)");
-  check(spec.bucket >= 2 && spec.bucket <= Microadam::kElements, "microadam: bucket = ", spec.bucket,
-        " is outside 2..", Microadam::kElements);
+  check(spec.bucket >= 2 && spec.bucket <= Microadam::kElements,
+        "microadam: bucket = ", spec.bucket, " is outside 2..", Microadam::kElements);
 }
 
 }  // namespace
