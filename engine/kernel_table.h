@@ -71,10 +71,10 @@ struct KernelTable {
   std::int32_t (*sum_int8)(const std::int8_t* x, std::int64_t n);
   // The sum of a[i] b[i].
   std::int32_t (*dot_int8)(const std::int8_t* a, const std::int8_t* b, std::int64_t n);
-  // The sum of (t[i] + 1) x[i] with a row of packed trits t, in blocks of kBlock (engine/format.h);
-  // x[i] in +-127, n at most 8'000'000.
-  std::int32_t (*dot_packed_trits)(const std::uint8_t* packed, const std::int8_t* x,
-                                   std::int64_t n);
+  // sums[r] = the sum of (t[i] + 1) x[i] with row r of packed trits t, n of them in blocks of
+  // kBlock (engine/format.h), row_bytes apart; x[i] in +-127, n at most 8'000'000.
+  void (*dot_packed_trits)(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
+                           std::int64_t rows, const std::int8_t* x, std::int64_t n);
   bool (*any_negative)(const std::int8_t* x, std::int64_t n);
   // largest[i] = max(largest[i], |factor * x[i]|); a NaN, once there, stays.
   void (*raise_max_abs)(float* largest, const float* x, float factor, std::int64_t n);

@@ -117,19 +117,20 @@ std::int64_t Storage::bytes() const {
   return total;
 }
 
-std::int32_t Storage::dot_trits(std::int64_t row, const std::int8_t* x, std::int32_t sum_x) const {
-  return std::visit(
-      [&](const auto& format) -> std::int32_t {
-        if constexpr (requires { format.dot_packed(row, x); }) {
-          return format.dot_packed(row, x) - sum_x;
+void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
+                       std::int32_t* sums) const {
+  std::visit(
+      [&](const auto& format) {
+        if constexpr (requires { format.dot_rows(begin, end, x, sums); }) {
+          return format.dot_rows(begin, end, x, sums);
         }
-        std::int32_t sum = 0;
-        for_each_block(row, row + 1, shape_.cols(), [&](const Block& block) {
+        const std::int32_t sum_x = kernels().sum_int8(x, shape_.cols());
+        std::fill_n(sums, end - begin, sum_x);
+        for_each_block(begin, end, shape_.cols(), [&](const Block& block) {
           std::array<std::int8_t, kBlock> trits;
           decode_trits(block, trits.data());
-          sum += kernels().dot_int8(trits.data(), x + block.col, block.n);
+          sums[block.row - begin] += kernels().dot_int8(trits.data(), x + block.col, block.n);
         });
-        return sum;
       },
       format_);
 }

@@ -61,9 +61,10 @@ class Storage {
         },
         format_);
   }
-  // The sum of trit x along a row, where the format holds trits; sum_x is that of x [cols], numbers
-  // in +-127.
-  std::int32_t dot_trits(std::int64_t row, const std::int8_t* x, std::int32_t sum_x) const;
+  // sums[r - begin] = the sum of (trit + 1) x along row r, for rows [begin, end) of a format that
+  // holds trits and x [cols] in +-127.
+  void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
+                std::int32_t* sums) const;
   // The magnitude below which an update of an element, while no other changes, is surely lost: the
   // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
   // shorter of the two steps); 0 where chance carries every update, and for formats of moments.

@@ -53,8 +53,11 @@ struct ForwardOperands {
   const std::int32_t* x_sums;
   const float* scales;
 
-  float value(std::int64_t row, std::int64_t output, std::int64_t group, std::int32_t sum) const {
-    return x.scales[row] * scales[output * w.groups + group] * static_cast<float>(sum);
+  // One scale a row: outputs [begin, end) of row `row` from sums of x (trit + 1).
+  void finish_row(const std::int32_t* sums, std::int64_t row, std::int64_t begin, std::int64_t end,
+                  const Tensor& y) const {
+    kernels().rescale_sums_by(y.row(row) + begin, sums, x_sums[row], x.scales[row], scales + begin,
+                              end - begin);
   }
 };
 
@@ -64,16 +67,16 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
                   std::int64_t top, std::int64_t rows, std::int64_t begin, std::int64_t end,
                   const Tensor& y) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int32_t offset = f.x_sums[(top + r) * f.w.groups + group];
     const std::int32_t* row_sums = sums + r * kPanelColumns;
-    float* out = y.row(top + r);
     if (f.w.groups == 1) {
-      kernels().rescale_sums_by(out + begin, row_sums, offset, f.x.scales[top + r],
-                                f.scales + begin, end - begin);
+      f.finish_row(row_sums, top + r, begin, end, y);
       continue;
     }
+    const std::int32_t offset = f.x_sums[(top + r) * f.w.groups + group];
+    float* out = y.row(top + r);
     for (std::int64_t o = begin; o < end; ++o) {
-      const float value = f.value(top + r, o, group, row_sums[o - begin] - offset);
+      const float value = f.x.scales[top + r] * f.scales[o * f.w.groups + group] *
+                          static_cast<float>(row_sums[o - begin] - offset);
       out[o] = group == 0 ? value : out[o] + value;
     }
   }
@@ -120,12 +123,10 @@ void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const 
   parallel_pieces(w.outputs, kTogether, x.rows * w.inputs,
                   [&](std::int64_t begin, std::int64_t end) {
                     if (x.rows <= kFewRows && w.groups == 1) {
-                      for (std::int64_t o = begin; o < end; ++o) {
-                        for (std::int64_t r = 0; r < x.rows; ++r) {
-                          const std::int32_t sum =
-                              w.weight->storage().dot_trits(o, x.codes + r * x.ld, x_sums[r]);
-                          y.row(r)[o] = f.value(r, o, 0, sum);
-                        }
+                      std::array<std::int32_t, kTogether> sums;
+                      for (std::int64_t r = 0; r < x.rows; ++r) {
+                        w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
+                        f.finish_row(sums.data(), r, begin, end, y);
                       }
                       return;
                     }
@@ -153,7 +154,9 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   constexpr std::int64_t kPanelBytes = kDepth * kPanelColumns;
   for (std::int64_t top = 0; top < z.rows; top += kBatchRows) {
     const std::int64_t rows = std::min(kBatchRows, z.rows - top);
-    std::fill_n(sums.data(), count * kBatchRows * kPanelColumns, 0);
+    for (std::int64_t p = 0; p < count; ++p) {
+      std::fill_n(sums.data() + p * kBatchRows * kPanelColumns, rows * kPanelColumns, 0);
+    }
     for (std::int64_t output = 0; output < w.outputs; output += kDepth) {
       const std::int64_t depth = std::min(kDepth, w.outputs - output);
       for (std::int64_t part = 0; part < depth; part += kTogether) {

@@ -122,16 +122,37 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
             table->encode_trits(packed.data() + begin / 5, trits.data() + begin,
                                 std::min(kBlock, n - begin));
           }
-          REQUIRE(table->dot_packed_trits(packed.data(), x.data(), n) == digits);
+          std::int32_t sum = 7;
+          table->dot_packed_trits(&sum, packed.data(), 1, 1, x.data(), n);
+          REQUIRE(sum == digits);
           REQUIRE(table->dot_int8(trits.data(), x.data(), n) == products);
         }
       }
     }
-    // Bytes that no row of trits has read as the largest one.
-    const std::vector<std::uint8_t> invalid(64, 255), valid(64, 242);
-    const std::vector<std::int8_t> x(kBlock, 3);
-    CHECK(table->dot_packed_trits(invalid.data(), x.data(), kBlock) ==
-          table->dot_packed_trits(valid.data(), x.data(), kBlock));
+    // Several rows, some bytes apart; bytes that no trits have read as the largest one.
+    for (std::int64_t n : {70, 320, 700}) {
+      constexpr std::int64_t kRows = 3;
+      const std::int64_t used = n / kBlock * (kBlock / 5) + (n % kBlock + 4) / 5;
+      Guarded<std::uint8_t> packed(kRows * (used + 5), 3);
+      for (std::int64_t i = 0; i < kRows * (used + 5); ++i) {
+        packed[i] = static_cast<std::uint8_t>(draw(i, 0, 255));
+      }
+      Guarded<std::int8_t> x = bytes(n, 1, 127);
+      Twins<std::int32_t> sums(kRows, 1);
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        sums.expected[row] = 0;
+        for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+          const std::int64_t count = std::min(kBlock, n - begin), stripe = (count + 4) / 5;
+          for (std::int64_t i = 0; i < count; ++i) {
+            int digits = std::min<int>(packed[row * (used + 5) + begin / 5 + i % stripe], 242);
+            for (std::int64_t k = 0; k < i / stripe; ++k) digits /= 3;
+            sums.expected[row] += digits % 3 * x[begin + i];
+          }
+        }
+      }
+      table->dot_packed_trits(sums.actual.data(), packed.data(), used + 5, kRows, x.data(), n);
+      REQUIRE(same_bits(sums.expected, sums.actual, kRows));
+    }
   }
 }
 

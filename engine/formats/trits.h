@@ -40,9 +40,11 @@ class Trits {
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().decode_trits(out, packed(block), block.n);
   }
-  // The sum of (trit + 1) x along a row.
-  std::int32_t dot_packed(std::int64_t row, const std::int8_t* x) const {
-    return kernels().dot_packed_trits(packed({row}), x, cols_);
+  // sums[r - begin] = the sum of (trit + 1) x along row r.
+  void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
+                std::int32_t* sums) const {
+    kernels().dot_packed_trits(sums, packed({begin}), Ternary::row_bytes(cols_), end - begin, x,
+                               cols_);
   }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> trits;

@@ -12,31 +12,30 @@
 
 #include "ops/kernels/peak_loops.h"
 #include "ops/kernels/register_loop-inl.h"
+#ifdef __AVX2__
+#include "ops/kernels/simd-inl.h"
+#endif
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-#if defined(__AVX512BW__)
+#if defined(__AVX2__)
 
-constexpr std::int64_t kRegisterBytes = 64;
-using Ints = __m512i;
-constexpr const char* kFp32Name = "vfmadd";
-inline __m512 all_floats(float x) { return _mm512_set1_ps(x); }
-inline Ints all_bytes(char x) { return _mm512_set1_epi8(x); }
-inline Ints join(Ints a, const std::byte* p) { return _mm512_or_si512(a, _mm512_load_si512(p)); }
-inline __m512 step_fp32(__m512 sum, __m512 a, __m512 b) { return _mm512_fmadd_ps(sum, a, b); }
-
-#elif defined(__AVX2__)
-
-constexpr std::int64_t kRegisterBytes = 32;
-using Ints = __m256i;
-constexpr const char* kFp32Name = "vfmadd";
-inline __m256 all_floats(float x) { return _mm256_set1_ps(x); }
-inline Ints all_bytes(char x) { return _mm256_set1_epi8(x); }
+using Ints = I32::register_type;
+constexpr std::int64_t kRegisterBytes = sizeof(Ints);
+inline Ints all_bytes(char x) { return U8(static_cast<std::uint8_t>(x)); }
 inline Ints join(Ints a, const std::byte* p) {
-  return _mm256_or_si256(a, _mm256_load_si256(reinterpret_cast<const Ints*>(p)));
+  return I32(a) | I32::load_aligned(reinterpret_cast<const std::int32_t*>(p));
 }
+constexpr const char* kFp32Name = "vfmadd";
+// xsimd's fma() multiplies and adds apart for plain AVX2.
+#ifdef __AVX512F__
+inline __m512 all_floats(float x) { return _mm512_set1_ps(x); }
+inline __m512 step_fp32(__m512 sum, __m512 a, __m512 b) { return _mm512_fmadd_ps(sum, a, b); }
+#else
+inline __m256 all_floats(float x) { return _mm256_set1_ps(x); }
 inline __m256 step_fp32(__m256 sum, __m256 a, __m256 b) { return _mm256_fmadd_ps(sum, a, b); }
+#endif
 
 #elif defined(__SSE2__)
 
@@ -74,19 +73,6 @@ inline Sums step_trits(Sums sum, Ints a, Ints b) {
 }
 inline Sums step_bytes(Sums sum, Ints a, Ints b) { return step_trits(sum, a, b); }
 
-#elif defined(__AVX512BW__)
-
-constexpr const char* kTritsName = "vpmaddubsw + vpaddw";
-constexpr const char* kBytesName = "vpmaddwd + vpaddd";
-constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes / 2;
-using Sums = Ints;
-inline Sums step_trits(Sums sum, Ints a, Ints b) {
-  return _mm512_add_epi16(sum, _mm512_maddubs_epi16(a, b));
-}
-inline Sums step_bytes(Sums sum, Ints a, Ints b) {
-  return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
-}
-
 #elif defined(__AVX2__)
 
 constexpr const char* kTritsName = "vpmaddubsw + vpaddw";
@@ -94,10 +80,10 @@ constexpr const char* kBytesName = "vpmaddwd + vpaddd";
 constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes / 2;
 using Sums = Ints;
 inline Sums step_trits(Sums sum, Ints a, Ints b) {
-  return _mm256_add_epi16(sum, _mm256_maddubs_epi16(a, b));
+  return add_i16(sum, multiply_pairs_u8_i8(a, b));
 }
 inline Sums step_bytes(Sums sum, Ints a, Ints b) {
-  return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+  return I32(sum) + I32(multiply_pairs_i16(a, b));
 }
 
 #elif defined(__SSE2__)

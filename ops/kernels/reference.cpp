@@ -31,10 +31,9 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   }
 }
 
-void decode_trit_bytes(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n,
-                       std::int64_t begin, std::int64_t end) {
+void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {
   const std::int64_t stripe = (n + 4) / 5;
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = 0; i < stripe; ++i) {
     int digits = std::min<int>(packed[i], 242);
     for (std::int64_t element = i; element < n; element += stripe) {
       trits[element] = static_cast<std::int8_t>(digits % 3 - 1);
@@ -43,16 +42,17 @@ void decode_trit_bytes(std::int8_t* trits, const std::uint8_t* packed, std::int6
   }
 }
 
-std::int32_t dot_packed_trits(const std::uint8_t* packed, const std::int8_t* x, std::int64_t n) {
-  std::int32_t sum = 0;
-  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-    const std::int64_t count = std::min(kBlock, n - begin);
-    const std::int64_t stripe = (count + 4) / 5;
-    std::int8_t trits[kBlock];
-    decode_trit_bytes(trits, packed + begin / 5, count, 0, stripe);
-    for (std::int64_t i = 0; i < count; ++i) sum += (trits[i] + 1) * x[begin + i];
+void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
+                      std::int64_t rows, const std::int8_t* x, std::int64_t n) {
+  for (std::int64_t row = 0; row < rows; ++row, packed += row_bytes) {
+    sums[row] = 0;
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+      const std::int64_t count = std::min(kBlock, n - begin);
+      std::int8_t trits[kBlock];
+      decode_trits(trits, packed + begin / 5, count);
+      for (std::int64_t i = 0; i < count; ++i) sums[row] += (trits[i] + 1) * x[begin + i];
+    }
   }
-  return sum;
 }
 
 void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
@@ -166,10 +166,6 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
 }
 
 namespace {
-
-void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {
-  decode_trit_bytes(trits, packed, n, 0, (n + 4) / 5);
-}
 
 void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {
   encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);

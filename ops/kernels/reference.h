@@ -12,9 +12,6 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
 
 // Bytes [begin, end) of n packed trits; `trits` and `packed` point to element 0 and byte 0, because
 // the place of an element depends on n.
-void decode_trit_bytes(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n,
-                       std::int64_t begin, std::int64_t end);
-std::int32_t dot_packed_trits(const std::uint8_t* packed, const std::int8_t* x, std::int64_t n);
 void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
                        std::int64_t begin, std::int64_t end);
 void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n);

@@ -45,9 +45,8 @@ int random_int(std::uint64_t i, int low, int high) {
 KernelSpec panel_spec(const std::string& name, PanelRange range, int largest, Ceiling ceiling) {
   constexpr std::int64_t kRows = 256, kDepth = 4096;
   const auto make = [range, largest]() -> std::function<void()> {
-    const int limit = range == PanelRange::kTrits ? 1 : 127;
     const Array<std::int8_t> a(kRows * kDepth,
-                               [&](std::uint64_t i) { return random_int(i, -limit, limit); });
+                               [](std::uint64_t i) { return random_int(i, -127, 127); });
     const Array<std::uint8_t> panel(kDepth * kPanelColumns,
                                     [&](std::uint64_t i) { return random_int(i, 0, largest); });
     const Array<std::int32_t> c(kRows * kPanelColumns);
