@@ -21,7 +21,7 @@ Dataset builtin_dataset(const std::string& name) {
   // The published order, in which malignant comes first; alphabetical for the other sets.
   if (name == "wdbc") options.class_names = {"malignant", "benign"};
   Dataset dataset = parse_csv(text, name, options);
-  dataset.image = name == "digits";
+  if (name == "digits") dataset.image = {8, 8, 1};
   return dataset;
 }
 

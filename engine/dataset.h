@@ -14,6 +14,17 @@ namespace tritgrad {
 
 enum class Element { kFloat32, kByte };
 
+// How the features of a row are an image: rows of pixels from the top, each from the left, and the
+// channels of a pixel beside each other (height x width x channels). All 0: they are no image.
+struct ImageShape {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+
+  std::int64_t size() const { return height * width * channels; }
+  friend bool operator==(const ImageShape&, const ImageShape&) = default;
+};
+
 struct Dataset {
   std::string name;
   std::int64_t rows = 0;
@@ -22,14 +33,16 @@ struct Dataset {
   std::vector<std::string> class_names;
   std::vector<std::int32_t> labels;
   Element element = Element::kFloat32;
-  Buffer values;       // [rows x features], row-major
-  bool image = false;  // all features share one unit: one mean and one scale for all
+  Buffer values;                         // [rows x features], row-major
+  ImageShape image;                      // of size `features`, or 0
   std::int64_t published_test_rows = 0;  // rows at the end that are the published test set
 
   // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a
   // row number does not fit int32, or when the size overflows.
   void allocate(std::int64_t row_count, std::int64_t feature_count, Element type);
 
+  // All features share one unit: one mean and one scale for all.
+  bool is_image() const { return image.size() > 0; }
   int classes() const { return static_cast<int>(class_names.size()); }
   // Rows of each class.
   std::vector<std::int64_t> class_counts() const;

@@ -140,7 +140,6 @@ std::string require_file(const std::string& folder, const std::string& stem,
 Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
   Dataset dataset;
   dataset.name = name;
-  dataset.image = true;
   std::vector<IdxHeader> image_headers, label_headers;
   std::int64_t rows = 0;
   for (const IdxPair& part : parts) {
@@ -157,7 +156,8 @@ Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
     rows += images.count;
   }
   check(!parts.empty(), "data set ", name, ": no IDX files given");
-  dataset.allocate(rows, image_headers[0].height * image_headers[0].width, Element::kByte);
+  dataset.image = {image_headers[0].height, image_headers[0].width, 1};
+  dataset.allocate(rows, dataset.image.size(), Element::kByte);
   std::uint8_t* pixels = dataset.values.as<std::uint8_t>();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     read_payload(parts[i].images, image_headers[i], pixels, parts[i].images_where);

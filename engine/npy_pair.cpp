@@ -65,7 +65,7 @@ Dataset parse_npy_pair(std::string_view x, std::string_view y, const std::string
         labels.extents[0], " labels; give files that belong together");
   Dataset dataset;
   dataset.name = x_where;
-  dataset.image = axes == 3;
+  if (axes == 3) dataset.image = {features.extents[1], features.extents[2], 1};
   dataset.allocate(rows, features.size() / rows, bytes ? Element::kByte : Element::kFloat32);
   copy_features(dataset, features, x_where);
   copy_labels(dataset, labels, y_where);

@@ -76,7 +76,7 @@ Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int3
         dataset.element == Element::kByte ? column_moments<std::uint8_t> : column_moments<float>;
     moments(dataset, rows, begin, end, columns.data());
   });
-  if (dataset.image) columns = {pool(dataset, rows[0], columns)};
+  if (dataset.is_image()) columns = {pool(dataset, rows[0], columns)};
   std::vector<float> means, inverse_stds;
   for (const Moments& column : columns) {
     means.push_back(static_cast<float>(column.mean));

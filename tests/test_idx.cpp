@@ -62,7 +62,7 @@ TEST_CASE("idx: raw and gzip files give the same bytes") {
     const Dataset data = packed ? parse(gzip(kX), gzip(kY)) : parse(kX, kY);
     CHECK(data.rows == 3);
     CHECK(data.features == 4);
-    CHECK(data.image);
+    CHECK(data.is_image());
     CHECK(data.element == Element::kByte);
     CHECK(data.labels == std::vector<std::int32_t>{1, 0, 1});
     CHECK(data.class_names == std::vector<std::string>{"0", "1"});

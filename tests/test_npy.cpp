@@ -74,9 +74,9 @@ TEST_CASE("npy: uint8 stays bytes, and three axes are images") {
   const auto pixels = array<std::uint8_t>("|u1", "(2, 2, 1)", {0, 255, 7, 8});
   const Dataset data = parse_npy_pair(pixels, kY, "x", "y");
   CHECK(data.element == Element::kByte);
-  CHECK(data.image);
+  CHECK(data.image == ImageShape{2, 1, 1});
   CHECK(data.features == 2);
-  CHECK(!parse_npy_pair(kX, kY, "x", "y").image);
+  CHECK(!parse_npy_pair(kX, kY, "x", "y").is_image());
 }
 
 TEST_CASE("npy: format versions 1 to 3") {

@@ -50,7 +50,7 @@ TEST_CASE("built-in data: first and last values survive the embedding") {
   CHECK(row[0] == 17.99f);
   CHECK(row[29] == 0.1189f);
   const Dataset digits = open_dataset("digits");
-  CHECK(digits.image);
+  CHECK(digits.image == ImageShape{8, 8, 1});
   const float* values = digits.values.as<float>();
   const auto [low, high] = std::minmax_element(values, values + digits.rows * digits.features);
   CHECK(*low == 0.0f);

@@ -73,7 +73,7 @@ TEST_CASE("standardizer: a constant column keeps its unit") {
 
 TEST_CASE("standardizer: images share one mean and one scale") {
   Dataset data;
-  data.image = true;
+  data.image = {1, 2, 1};
   data.allocate(2, 2, Element::kByte);
   const std::uint8_t pixels[] = {0, 0, 10, 30};
   std::copy_n(pixels, 4, data.values.as<std::uint8_t>());

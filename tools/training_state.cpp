@@ -277,7 +277,7 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
         "'; check the label column");
   const auto model =
       make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
-  std::vector<float> means(dataset.image ? 1 : static_cast<std::size_t>(dataset.features));
+  std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedPlane> planes = parameter_planes(model->parameters());
   standardizer_planes(means, inverse_stds, planes);
