@@ -11,13 +11,15 @@
 namespace tritgrad {
 
 Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
-               std::int64_t batch_size, std::uint64_t seed, RowOrder order)
+               std::int64_t batch_size, std::uint64_t seed, RowOrder order,
+               const Augmentation& augmentation)
     : dataset_(&dataset),
       rows_(std::move(rows)),
       order_(rows_),
       standardizer_(std::move(standardizer)),
       seed_(seed),
-      shuffled_(order == RowOrder::kShuffled) {
+      shuffled_(order == RowOrder::kShuffled),
+      augmentation_(augmentation) {
   const auto count = static_cast<std::int64_t>(rows_.size());
   check(count > 0, "Loader: no rows of ", dataset.name, " given, at least one needed");
   check(batch_size > 0, "Loader: batch size ", batch_size, " found, at least 1 needed");
@@ -26,6 +28,7 @@ Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardi
           " has rows 0 to ", dataset.rows - 1);
   }
   standardizer_.check_features(dataset.features);
+  check_augmentation(augmentation, dataset);
   batch_size_ = std::min(batch_size, count);
   const bool lone_row = shuffled_ && batch_size_ > 1 && count % batch_size_ == 1;
   rows_per_epoch_ = lone_row ? count - 1 : count;
@@ -59,6 +62,8 @@ Batch Loader::next() {
   const std::int64_t begin = cursor_.position * batch_size_;
   const std::int64_t count = std::min(batch_size_, rows_per_epoch_ - begin);
   const std::int64_t features = dataset_->features;
+  const RandomKey key{seed_, random_stream("augmentation"),
+                      static_cast<std::uint32_t>(cursor_.epoch)};
   float* x = x_.as<float>();
   auto* labels = labels_.as<std::int32_t>();
   constexpr std::int64_t kValuesPerUnit = 16384;  // enough work to be worth a thread
@@ -67,6 +72,9 @@ Batch Loader::next() {
       const std::int32_t row = order_[static_cast<std::size_t>(begin + i)];
       float* out = x + i * features;
       dataset_->gather(row, out);
+      if (augmentation_.changes_anything()) {
+        augment(out, dataset_->image, augmentation_, key, static_cast<std::uint64_t>(row));
+      }
       standardizer_.apply({out, static_cast<std::size_t>(features)});
       labels[i] = dataset_->labels[static_cast<std::size_t>(row)];
     }

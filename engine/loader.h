@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/augmentation.h"
 #include "engine/buffer.h"
 #include "engine/dataset.h"
 #include "engine/standardizer.h"
@@ -40,8 +41,11 @@ class Loader {
   // The last batch of an epoch may be smaller. One exception: a shuffled epoch ends without its
   // last batch when that would be a single row among larger ones, because batch statistics of one
   // row are void; the row left out differs from epoch to epoch.
+  //
+  // Augmentation changes every row anew in every epoch, before it is standardised.
   Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
-         std::int64_t batch_size, std::uint64_t seed, RowOrder order);
+         std::int64_t batch_size, std::uint64_t seed, RowOrder order,
+         const Augmentation& augmentation = {});
 
   std::int64_t batches_per_epoch() const { return batches_; }
   // Rows given in one epoch: all, or all but one (see above).
@@ -66,6 +70,7 @@ class Loader {
   std::int64_t batches_;
   std::uint64_t seed_;
   bool shuffled_;
+  Augmentation augmentation_;
   std::int64_t order_epoch_ = -1;
   Cursor cursor_;
   Buffer x_;

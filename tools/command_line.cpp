@@ -197,6 +197,8 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
       ->check(CLI::Range(2, 1000));
   command.add_option("--val", train.validation, "share of the training rows held out to watch")
       ->check(CLI::Range(0.0, 0.9));
+  command.add_option("--augment", train.augment,
+                     "of training images: shift=PIXELS, flip, or shift=PIXELS,flip [none]");
   command
       .add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
       ->take_all();

@@ -69,6 +69,7 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   keep("--micro-batches", train.micro_batches, saved.micro_batches);
   keep("--seed", train.seed, saved.seed);
   keep("--val", train.validation, saved.validation);
+  keep("--augment", train.augment, saved.augment);
   keep("--label", train.label, saved.label);
   keep("--header", train.header, saved.header);
   // What a resumed run adds would be lost otherwise.

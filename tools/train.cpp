@@ -106,7 +106,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
       "--set gradients=kept");
   const Standardizer standardizer = Standardizer::fit(dataset, split.train);
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
-                RowOrder::kShuffled);
+                RowOrder::kShuffled, parse_augmentation(options.augment));
   const std::int64_t steps_per_epoch = loader.batches_per_epoch();
   const std::int64_t total_steps = options.epochs * steps_per_epoch;
 

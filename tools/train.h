@@ -27,6 +27,7 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   int folds = 0;            // 0: the fixed test split
   double validation = 0.0;  // share of the training rows
+  std::string augment;      // of training images, see parse_augmentation()
 
   std::string save;             // checkpoint, written after every epoch; empty: none
   std::int64_t save_every = 0;  // also every so many steps; 0: no

@@ -133,6 +133,7 @@ Metadata TrainingState::metadata() {
   run["micro_batches"] = options_.micro_batches;
   run["seed"] = options_.seed;
   run["validation"] = options_.validation;
+  run["augment"] = options_.augment;
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
   run["class_names"] = dataset_->class_names;
@@ -172,10 +173,10 @@ void TrainingState::load(const std::string& path) {
   check(saved.model == options_.model && saved.recipe == options_.recipe &&
             saved.overrides == options_.overrides && saved.batch == options_.batch &&
             saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
-            saved.validation == options_.validation,
+            saved.validation == options_.validation && saved.augment == options_.augment,
         "checkpoint '", path,
-        "': it was written with another model, recipe, batch, seed or validation share; resume "
-        "with the same");
+        "': it was written with another model, recipe, batch, seed, validation share or "
+        "augmentation; resume with the same");
   const auto sums = field<std::vector<double>>(run, path, "sums");
   const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
@@ -250,6 +251,8 @@ TrainOptions saved_options(const std::string& path) {
   options.micro_batches = field<std::int64_t>(run, path, "micro_batches");
   options.seed = field<std::uint64_t>(run, path, "seed");
   options.validation = field<double>(run, path, "validation");
+  // Absent from checkpoints that are older than the option.
+  if (run.contains("augment")) options.augment = field<std::string>(run, path, "augment");
   options.label = field<std::string>(run, path, "label");
   options.header = field<std::string>(run, path, "header");
   return options;
