@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "engine/check.h"
+#include "engine/cifar.h"
 #include "engine/csv.h"
 #include "engine/idx.h"
 #include "engine/npy.h"
@@ -41,6 +42,10 @@ void read(unsigned reader, std::string_view bytes) {
     tritgrad::parse_csv(bytes, "csv", options);
     return;
   }
+  if (reader == 5) {
+    tritgrad::parse_cifar(bytes, "cifar");
+    return;
+  }
   const auto [first, second] = split(bytes);
   if (reader == 3) {
     const std::array<tritgrad::IdxPair, 1> parts = {
@@ -56,7 +61,7 @@ void read(unsigned reader, std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   try {
-    read(data[0] % 5, {reinterpret_cast<const char*>(data) + 1, size - 1});
+    read(data[0] % 6, {reinterpret_cast<const char*>(data) + 1, size - 1});
   } catch (const tritgrad::Error&) {
   }
   return 0;
