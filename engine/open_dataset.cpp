@@ -6,6 +6,7 @@
 
 #include "engine/builtin_data.h"
 #include "engine/check.h"
+#include "engine/cifar.h"
 #include "engine/idx.h"
 #include "engine/nearest.h"
 #include "engine/npy.h"
@@ -27,14 +28,41 @@ constexpr KnownDataset kKnown[] = {
      "not stated by the authors"},
     {"fashion-mnist", 70000, 784, 10, 10000, false,
      "Xiao, Rasul, Vollgraf, Fashion-MNIST, arXiv:1708.07747", "MIT"},
+    {"cifar10", 60000, 3072, 10, 10000, false,
+     "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+     "not stated by the author"},
+    {"letter", 20000, 16, 26, 4000, false, "Slate, Letter Recognition, UCI, doi:10.24432/C5ZP40",
+     "CC BY 4.0"},
+    {"shuttle", 58000, 9, 7, 14500, false, "Statlog (Shuttle), UCI, doi:10.24432/C5WS31",
+     "CC BY 4.0"},
 };
+
+// A table whose rows are in the order of their publication.
+Dataset open_table(const KnownDataset& known, const fs::path& path) {
+  Dataset dataset = read_csv(path.string());
+  check(dataset.rows == known.rows, path.string(), ": ", dataset.rows, " rows found, ", known.rows,
+        " expected; run: tritgrad data fetch ", known.name);
+  dataset.published_test_rows = known.published_test_rows;
+  return dataset;
+}
+
+Dataset open_folder(const fs::path& folder, const std::string& name) {
+  if (has_idx_files(folder)) return read_idx_folder(folder, name);
+  if (has_cifar_files(folder)) return read_cifar_folder(folder, name);
+  fail("folder ", folder.string(),
+       ": no data found; give a folder of four IDX files (train-images-idx3-ubyte, ...) or of "
+       "CIFAR-10's six (data_batch_1.bin, ..., test_batch.bin)");
+}
 
 Dataset open_known(const KnownDataset& known, const DataOptions& options) {
   if (known.built_in) return builtin_dataset(known.name);
-  const std::string folder = (fs::path(options.cache_folder) / known.name).string();
-  check(has_idx_files(folder), "data set ", known.name, " is not in ", folder,
-        "; run: tritgrad data fetch ", known.name);
-  return read_idx_folder(folder, known.name);
+  const fs::path folder = fs::path(options.cache_folder) / known.name;
+  const fs::path table = folder / concat(known.name, ".csv");
+  std::error_code error;
+  if (fs::exists(table, error)) return open_table(known, table);
+  check(has_idx_files(folder) || has_cifar_files(folder), "data set ", known.name, " is not in ",
+        folder.string(), "; run: tritgrad data fetch ", known.name);
+  return open_folder(folder, known.name);
 }
 
 // What to say about a spec that is neither known nor there.
@@ -62,7 +90,7 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
   const fs::file_status status = fs::status(spec, error);
   if (!fs::exists(status)) refuse(spec);
   if (fs::is_directory(status)) {
-    return read_idx_folder(spec, fs::absolute(spec).lexically_normal().filename().string());
+    return open_folder(spec, fs::absolute(spec).lexically_normal().filename().string());
   }
   check(!spec.ends_with(".npy"), "data \"", spec,
         "\": labels are missing; give both arrays as x.npy,y.npy");

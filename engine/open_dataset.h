@@ -30,9 +30,10 @@ struct DataOptions {
 
 // `spec` is, in this order:
 //   "iris", "wdbc", "digits", "wine"   a set that is part of the library
-//   "mnist", "fashion-mnist"           a fetched set: four IDX files in <cache_folder>/<name>
+//   "mnist", "fashion-mnist",          a fetched set in <cache_folder>/<name>: four IDX files,
+//   "cifar10", "letter", "shuttle"     CIFAR-10's six, or <name>.csv
 //   "x.npy,y.npy"                      features and labels
-//   a folder                           the four IDX files of MNIST's kind
+//   a folder                           four IDX files of MNIST's kind, else CIFAR-10's six
 //   any other path                     a CSV file
 Dataset open_dataset(const std::string& spec, const DataOptions& options = {});
 

