@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/check.h"
 #include "tools/compare/request.h"
 #include "tools/config_file.h"
@@ -20,7 +22,7 @@ void add_missing(toml::table& own, const toml::table& common) {
 }
 
 ComparisonRequest read_comparison(const toml::table& table, const std::string& where,
-                                  const std::string& cache) {
+                                  toml::source_index line, const std::string& cache) {
   ComparisonRequest request;
   CLI::App app;
   add_comparison_options(app, request);
@@ -32,7 +34,7 @@ ComparisonRequest read_comparison(const toml::table& table, const std::string& w
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    fail(where, ", the comparison in line ", table.source().begin.line, ": ", error.what());
+    fail(where, ", the comparison in line ", line, ": ", error.what());
   }
   request.common.cache = cache;
   prepare(request, app);
@@ -43,17 +45,17 @@ ComparisonRequest read_comparison(const toml::table& table, const std::string& w
 
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache) {
   const std::string where = "plan '" + path + "'";
-  toml::table common = read_toml("plan", path);
-  const toml::array* tables = common[kTables].as_array();
+  const toml::table plan = read_toml("plan", path);
+  const toml::array* tables = plan[kTables].as_array();
   check(tables != nullptr && tables->is_array_of_tables(), where,
         ": there is no [[comparison]]; write one for each data set");
-  const toml::array own_tables = *tables;
+  toml::table common = plan;
   common.erase(kTables);
   std::vector<ComparisonRequest> requests;
-  for (const toml::node& node : own_tables) {
+  for (const toml::node& node : *tables) {
     toml::table table = *node.as_table();
     add_missing(table, common);
-    requests.push_back(read_comparison(table, where, cache));
+    requests.push_back(read_comparison(table, where, node.source().begin.line, cache));
   }
   return requests;
 }

@@ -81,7 +81,12 @@ Page make_page(const Report& report) {
   for (const ComparisonRecord& record : report.records) seconds += record.seconds();
   page.blocks.push_back(Facts{{{"Machine", report.machine}, {"Time", duration(seconds)}}});
   page.blocks.push_back(Code{report.command});
-  if (!single) page.blocks.push_back(overview_table(report.records));
+  if (!single) {
+    page.blocks.push_back(
+        Paragraph{"Differences to the baseline in points of accuracy, with the 95 % interval where "
+                  "there is one; in the baseline's row its accuracy."});
+    page.blocks.push_back(overview_table(report.records));
+  }
   for (std::size_t i = 0; i < report.records.size(); ++i) {
     add_record(page, report.records[i], i + 1);
   }
