@@ -69,7 +69,7 @@ TEST_CASE("tuning: the best wins, ties go to the factor nearest 1, divergence ne
     std::vector<TuningCandidate> candidates;
     const std::vector<double> factors = tuning_factors(static_cast<int>(accuracies.size()));
     for (std::size_t i = 0; i < factors.size(); ++i) {
-      candidates.push_back({factors[i], factors[i], accuracies[i], 0});
+      candidates.push_back({factors[i], factors[i], accuracies[i], 0, false});
     }
     return candidates[choose_candidate(candidates)].factor;
   };
@@ -158,6 +158,7 @@ TEST_CASE("comparison: a recipe that diverges ends nothing, and is named") {
     CHECK(json["recipes"][1]["accuracy_mean"].is_null());
     CHECK(json["recipes"][1]["tuning"]["candidates"][0]["diverged"] == true);
     CHECK(json["runs"][0].contains("cached") == again);
+    CHECK(json["recipes"][1]["tuning"]["candidates"][0]["cached"] == again);
   }
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("report: written to a file, or refused with its name") {
 TEST_CASE("report: Markdown has every table and picture of the page, and the files are there") {
   const TempDir folder;
   ComparisonRecord record = record_of(two_recipes());
-  record.tunings = {{"latent8", {{0.5, 0.03, 0.9, 1}, {1, 0.06, 0.95, 1}}, 1}};
+  record.tunings = {{"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false}}, 1}};
   ComparisonRecord other = record_of(two_recipes());
   other.data = "my table.csv";
   const Report report{"tritgrad compare --plan p.toml", "a machine", {record, other}};

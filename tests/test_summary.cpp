@@ -145,8 +145,9 @@ TEST_CASE("findings: below, above, not told apart, without an interval") {
   }
   runs.push_back(make_run("once", 1, 0.98, kMaster));
   ComparisonRecord record = record_of(runs);
-  record.tunings = {{"worse", {{0.5, 0.1, 0.9, 1}, {1, 0.2, 0.95, 1}, {2, 0.4, {}, 1}}, 1},
-                    {"better", {{0.5, 0.1, 0.9, 1}, {1, 0.2, 0.8, 1}, {2, 0.4, 0.7, 1}}, 0}};
+  record.tunings = {
+      {"worse", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.95, 1, false}, {2, 0.4, {}, 1, false}}, 1},
+      {"better", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.8, 1, false}, {2, 0.4, 0.7, 1, false}}, 0}};
   const std::vector<std::string> expected = {
       "Below master (the 95 % interval of the difference lies below 0): worse (−8.45 points).",
       "Above master (the 95 % interval of the difference lies above 0): better (+1.45 points).",

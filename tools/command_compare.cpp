@@ -1,6 +1,8 @@
 // tritgrad compare: recipes x seeds on the same splits and the same order of rows.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/check.h"
 #include "tools/bench/bench_report.h"
 #include "tools/commands.h"

@@ -21,7 +21,8 @@ Json tuning_json(const Tuning& tuning) {
                           {"lr", candidate.lr},
                           {"val_accuracy", number(candidate.val_accuracy)},
                           {"diverged", !candidate.val_accuracy},
-                          {"seconds", number(candidate.seconds)}});
+                          {"seconds", number(candidate.seconds)},
+                          {"cached", candidate.cached}});
   }
   return {{"factor", tuning.choice().factor},
           {"lr", tuning.choice().lr},

@@ -89,6 +89,7 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
     const RunResult run = runner.finish(trial, factor);
     if (run.diverged.empty()) candidate.val_accuracy = run.val_accuracy;
     candidate.seconds = run.seconds;
+    candidate.cached = run.cached;
     tuning.candidates.push_back(candidate);
   }
   tuning.chosen = choose_candidate(tuning.candidates);

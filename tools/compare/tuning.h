@@ -13,6 +13,7 @@ struct TuningCandidate {
   double lr = 0;
   std::optional<double> val_accuracy;  // fraction; absent: the run diverged
   double seconds = 0;
+  bool cached = false;  // of an earlier comparison, as RunResult has it
 };
 
 struct Tuning {
