@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/diverged.h"
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
 
@@ -57,9 +58,9 @@ bool gradient_is_finite(const Parameter& parameter) {
 }
 
 [[noreturn]] void refuse_gradient(const Parameter& parameter, std::int64_t step) {
-  fail("step ", step, ": the gradient of '", parameter.name(),
-       "' is not finite; the parameter was not changed; lower the learning rate, or set non_finite "
-       "= \"skip\" to leave such updates out");
+  throw Diverged(concat("step ", step, ": the gradient of '", parameter.name(),
+                        "' is not finite; the parameter was not changed; lower the learning rate, "
+                        "or set non_finite = \"skip\" to leave such updates out"));
 }
 
 // Where rounding to nearest alone decides whether an update moves the weight.

@@ -1,229 +1,35 @@
+// Pages and tables about runs.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
-#include <string>
 
 #include "engine/check.h"
 #include "tests/markup_balance.h"
-#include "tools/compare_table.h"
+#include "tests/sample_runs.h"
+#include "tests/support_files.h"
+#include "tools/compare/findings.h"
+#include "tools/compare/report.h"
+#include "tools/compare/summary.h"
+#include "tools/compare/terminal_table.h"
 #include "tools/markup.h"
-#include "tools/numbers.h"
-#include "tools/report_html.h"
-#include "tools/run_result.h"
-#include "tools/summary.h"
 
-namespace tritgrad {
+namespace tritgrad::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-RunResult make_run(const std::string& recipe, std::uint64_t seed, double accuracy,
-                   BytesPerParameter bytes) {
-  RunResult run;
-  run.data = "mnist";
-  run.model = "mlp 784-512-512-10";
-  run.recipe = recipe;
-  run.seed = seed;
-  run.epochs = 2;
-  run.steps = 858;
-  run.seconds = 12.5;
-  run.parameters = 668672;
-  run.train_loss = 0.01;
-  run.test_accuracy = accuracy;
-  run.zero_fraction = 0.34;
-  run.flips_per_step = 843;
-  run.bytes_per_parameter = bytes;
-  run.peak_live_bytes = 3 << 20;
-  run.weights_sha256 = std::string(60, 'a') + std::to_string(1000 + seed);
-  run.curve = {{1, 0.3, 0.91, 0.95}, {2, 0.01, 0.98, 0.97}};
-  return run;
-}
-
-const BytesPerParameter kMaster{4, 0, 0, 8, 4};
-const BytesPerParameter kLatent{1.04, 0.01, 0, 0.08, 0.05};
-
-std::vector<RunResult> two_recipes() {
-  return {make_run("latent8", 1, 0.985, kLatent), make_run("latent8", 2, 0.987, kLatent),
-          make_run("master", 1, 0.984, kMaster), make_run("master", 2, 0.985, kMaster)};
-}
-
-Report report_of(std::vector<RunResult> runs) {
-  return {"title", "tritgrad compare", "a machine", "a dataset", std::move(runs)};
-}
-
-std::set<std::string> keys(const nlohmann::json& object) {
-  std::set<std::string> names;
-  for (const auto& item : object.items()) names.insert(item.key());
-  return names;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// A broken number that was printed as a word ("dominant" is not one).
-bool says_nan(const std::string& text) {
-  return std::regex_search(text, std::regex("\\b(nan|inf|infinity)\\b", std::regex::icase));
-}
-
-TEST_CASE("run result: JSON has exactly the promised keys and values") {
-  const nlohmann::json json =
-      nlohmann::json::parse(to_json(make_run("latent8", 7, 0.985, kLatent)));
-  CHECK(keys(json) == std::set<std::string>{"data",
-                                            "model",
-                                            "recipe",
-                                            "compute",
-                                            "seed",
-                                            "epochs",
-                                            "steps",
-                                            "seconds",
-                                            "time",
-                                            "parameters",
-                                            "train_loss",
-                                            "val_accuracy",
-                                            "test_accuracy",
-                                            "zero_fraction",
-                                            "flips_per_step",
-                                            "bytes_per_parameter",
-                                            "peak_live_bytes",
-                                            "movable_fraction",
-                                            "skipped_updates",
-                                            "weights_sha256",
-                                            "curve"});
-  CHECK(keys(json["bytes_per_parameter"]) ==
-        std::set<std::string>{"weights", "scales", "residual", "moments", "gradients", "total"});
-  CHECK(json["seed"] == 7);
-  CHECK(json["test_accuracy"] == 0.985);
-  CHECK(json["val_accuracy"].is_null());
-  CHECK(json["bytes_per_parameter"]["total"] == kLatent.total());
-  CHECK(json["curve"].size() == 2);
-  CHECK(json["curve"][1]["val_accuracy"] == 0.97);
-}
-
-TEST_CASE("run result: folds and their spread appear only for cross-validated runs") {
-  RunResult run = make_run("latent8", 1, 0.96, kLatent);
-  run.folds = 5;
-  run.test_accuracy_std = 0.02;
-  const nlohmann::json json = nlohmann::json::parse(to_json(run));
-  CHECK(json["folds"] == 5);
-  CHECK(json["test_accuracy_std"] == 0.02);
-}
-
-TEST_CASE("run result: numbers that do not exist are null, and the seed keeps its 64 bits") {
-  RunResult run = make_run("naive", std::numeric_limits<std::uint64_t>::max(), kNan, kLatent);
-  run.train_loss = kInfinity;
-  run.seconds = kNan;
-  run.bytes_per_parameter.moments = kNan;
-  run.curve = {{1, kNan, -kInfinity, kNan}};
-  run.data = "bad \xff\"\n";
-  const std::string text = to_json(run);
-  CHECK_FALSE(says_nan(text));
-  CHECK_FALSE(contains(text, "\n"));
-  const nlohmann::json json = nlohmann::json::parse(text);
-  CHECK(json["test_accuracy"].is_null());
-  CHECK(json["train_loss"].is_null());
-  CHECK(json["bytes_per_parameter"]["total"].is_null());
-  CHECK(json["curve"][0]["train_loss"].is_null());
-  CHECK(json["seed"] == std::numeric_limits<std::uint64_t>::max());
-}
-
-TEST_CASE("run result: several runs are one JSON array") {
-  CHECK(nlohmann::json::parse(to_json(std::vector<RunResult>{})).empty());
-  CHECK(nlohmann::json::parse(to_json(two_recipes())).size() == 4);
-}
-
-TEST_CASE("summary: means, sample deviations and the difference with its standard error") {
-  const Comparison comparison = compare(two_recipes(), "master");
-  REQUIRE(comparison.recipes.size() == 2);
-  const RecipeSummary& master = comparison.recipes[0];
-  const RecipeSummary& latent = comparison.recipes[1];
-  CHECK(master.is_baseline);
-  CHECK(latent.recipe == "latent8");
-  CHECK(latent.accuracy->mean == doctest::Approx(0.986));
-  // Two values 0.002 apart: deviation 0.002 / sqrt 2.
-  CHECK(*latent.accuracy->spread == doctest::Approx(0.002 / std::sqrt(2.0)));
-  CHECK_FALSE(master.delta_points);
-  CHECK(*latent.delta_points == doctest::Approx(0.15));
-  // Variances 2e-6 and 0.5e-6 over two seeds each, in points.
-  CHECK(*latent.delta_error == doctest::Approx(100.0 * std::sqrt(1.25e-6)));
-  CHECK(*latent.bytes_ratio == doctest::Approx(1.18 / 16));
-  CHECK(*latent.seconds_per_epoch == doctest::Approx(6.25));
-}
-
-TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
-  RunResult run = make_run("latent8", 1, 0.96, kLatent);
-  run.folds = 5;
-  run.test_accuracy_std = 0.02;
-  const Comparison comparison = compare({run}, "master");
-  CHECK(describe(comparison.recipes[0]).accuracy == "96.00 ± 2.00");
-  CHECK(comparison.recipes[0].accuracy->count == 5);
-}
-
-TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
-  std::vector<RunResult> runs = two_recipes();
-  for (RunResult& run : runs) {
-    run.val_accuracy = run.test_accuracy;
-    run.test_accuracy.reset();
-  }
-  const Comparison comparison = compare(runs, "master");
-  CHECK(comparison.accuracy_name == "validation accuracy");
-  CHECK(describe(comparison.recipes[1]).accuracy == "98.60 ± 0.14");
-  CHECK(contains(render_compare_table(runs, "master"), "val acc %"));
-}
-
-TEST_CASE("summary: a seed that broke leaves the means of the others") {
-  std::vector<RunResult> runs = two_recipes();
-  runs[0].test_accuracy = kNan;
-  runs[0].train_loss = kInfinity;
-  runs[0].epochs = 0;
-  const RecipeSummary latent = compare(runs, "master").recipes[1];
-  CHECK(latent.accuracy->mean == 0.987);
-  CHECK(latent.accuracy->count == 1);
-  CHECK_FALSE(latent.accuracy->spread);
-  CHECK(*latent.train_loss == 0.01);
-  CHECK(*latent.seconds_per_epoch == doctest::Approx(6.25));
-}
-
-TEST_CASE("headline: what the best of the smaller recipes costs") {
-  CHECK(
-      headline(compare(two_recipes(), "master")) ==
-      "latent8 gains 0.15 ± 0.11 points of test accuracy against master, a difference within the "
-      "noise, with 1.18 bytes per parameter instead of 16.00 (98.60 % against 98.45 %, 2 seeds).");
-  std::vector<RunResult> runs = two_recipes();
-  runs.push_back(make_run("trits", 1, 0.95, {0.24, 0, 0, 0, 0}));
-  CHECK(contains(headline(compare(runs, "master")),
-                 " The smallest, trits at 0.24 bytes, loses 3.45 points of test accuracy against "
-                 "master."));
-}
-
-TEST_CASE("headline: speaks without a baseline, without accuracy and without runs") {
-  CHECK(headline(compare({make_run("latent8", 1, 0.985, kLatent)}, "master")) ==
-        "latent8 reaches 98.50 % test accuracy with 1.18 bytes per parameter (one seed).");
-  RunResult run = make_run("latent8", 1, 0.985, kLatent);
-  run.test_accuracy.reset();
-  CHECK(headline(compare({run}, "master")) == "latent8 trains with 1.18 bytes per parameter.");
-  CHECK(headline(compare({}, "master")) == "No runs to compare.");
-}
-
 TEST_CASE("compare table: the numbers of the summary, baseline first") {
-  const std::string table = render_compare_table(two_recipes(), "master");
+  const std::string table = render_terminal_table(record_of(two_recipes()));
   CHECK(table.find("master ") < table.find("latent8"));
-  for (const char* text : {"98.60 ± 0.14", "+0.15", "1.18", "0.074", "6.25", "34.0 %"}) {
+  for (const char* text :
+       {"98.60 ± 0.14", "+0.15", "1.18", "0.074", "12.5", "34.0 %", "−0.54 … +0.84", "3.00 MiB"}) {
     CHECK(contains(table, text));
   }
 }
 
 TEST_CASE("report: every number of the summary stands in the page") {
   std::vector<RunResult> runs = two_recipes();
-  const std::string html = render_report(report_of(runs));
+  const std::string html = html_of(runs);
   CHECK(markup_error(html) == "");
   const Comparison comparison = compare(runs, "master");
   CHECK(contains(html, headline(comparison)));
@@ -231,8 +37,8 @@ TEST_CASE("report: every number of the summary stands in the page") {
     const SummaryText text = describe(summary);
     for (const std::string& cell :
          {text.accuracy, text.delta, text.weights, text.scales, text.residual, text.moments,
-          text.gradients, text.total, text.ratio, text.seconds_per_epoch, text.zeros, text.flips,
-          text.peak}) {
+          text.gradients, text.total, text.ratio, text.seconds_per_run, text.zeros, text.flips,
+          text.peak, text.interval}) {
       CHECK(contains(html, "<td>" + cell + "</td>"));
     }
   }
@@ -240,7 +46,7 @@ TEST_CASE("report: every number of the summary stands in the page") {
 }
 
 TEST_CASE("report: nothing is loaded and nothing is run") {
-  const std::string html = render_report(report_of(two_recipes()));
+  const std::string html = html_of(two_recipes());
   for (const char* part : {"<script", "<link", "<img", "src=", "href=", "url(", "@import"}) {
     CHECK_FALSE(contains(html, part));
   }
@@ -252,21 +58,29 @@ TEST_CASE("report: all text from outside is escaped") {
   const std::string evil = "<script>\"'&</title></svg>";
   RunResult run = make_run(evil, 1, 0.9, kLatent);
   run.data = run.model = run.weights_sha256 = evil;
-  const Report report{evil, evil, evil, evil, {run, make_run("b", 1, 0.8, kMaster)}, evil};
-  const std::string html = render_report(report);
+  ComparisonRecord record = record_of({run, make_run("b", 1, 0.8, kMaster)});
+  record.data = record.dataset = record.model = record.command = record.baseline = evil;
+  const Page page = make_page({evil, evil, {record}});
+  const std::string html = render_html(page);
   CHECK_FALSE(contains(html, "<script"));
   CHECK(markup_error(html) == "");
+  // Indented code is shown as it is; everything else would be markup.
+  const std::string markdown = render_markdown(page, "folder");
+  for (std::size_t at = 0; (at = markdown.find("<script", at)) != std::string::npos; ++at) {
+    const std::size_t line = markdown.rfind('\n', at) + 1;
+    CHECK(markdown.substr(line, 4) == "    ");
+  }
 }
 
 TEST_CASE("report: single seed, single recipe, nothing measured, no runs at all") {
-  CHECK(markup_error(render_report(report_of({}))) == "");
-  const std::string alone = render_report(report_of({make_run("master", 1, 0.9, kMaster)}));
+  CHECK(markup_error(html_of({})) == "");
+  const std::string alone = html_of({make_run("master", 1, 0.9, kMaster)});
   CHECK(markup_error(alone) == "");
   CHECK_FALSE(contains(alone, "against bytes per parameter"));  // one point is no comparison
-  CHECK(contains(render_report(report_of(two_recipes())), "against bytes per parameter"));
+  CHECK(contains(html_of(two_recipes()), "against bytes per parameter"));
   RunResult bare;
   bare.recipe = "bare";
-  const std::string html = render_report(report_of({bare}));
+  const std::string html = html_of({bare});
   CHECK(markup_error(html) == "");
   CHECK_FALSE(says_nan(html));
   CHECK_FALSE(contains(html, "against bytes per parameter"));  // no accuracy
@@ -284,13 +98,15 @@ TEST_CASE("report: extreme values neither break the page nor reach it as words")
     run.parameters = std::numeric_limits<std::int64_t>::max();
     run.peak_live_bytes = std::numeric_limits<std::int64_t>::max();
     runs.push_back(run);
-    const std::string alone = render_report(report_of({run}));
+    const std::string alone = html_of({run});
     CHECK(markup_error(alone) == "");
   }
-  const std::string html = render_report(report_of(runs));
+  const std::string html = html_of(runs);
   CHECK(markup_error(html) == "");
   CHECK_FALSE(says_nan(html));
-  CHECK_FALSE(says_nan(render_compare_table(runs, "r0")));
+  ComparisonRecord record = record_of(runs);
+  record.baseline = "r0";
+  CHECK_FALSE(says_nan(render_terminal_table(record)));
 }
 
 TEST_CASE("report: forty recipes still have a place each") {
@@ -298,7 +114,7 @@ TEST_CASE("report: forty recipes still have a place each") {
   for (int i = 0; i < 40; ++i) {
     runs.push_back(make_run("recipe-" + std::to_string(i), 1, 0.9 + 0.001 * i, kLatent));
   }
-  CHECK(markup_error(render_report(report_of(runs))) == "");
+  CHECK(markup_error(html_of(runs)) == "");
 }
 
 TEST_CASE("report: written to a file, or refused with its name") {
@@ -308,7 +124,7 @@ TEST_CASE("report: written to a file, or refused with its name") {
   write_report(path.string(), report);
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  CHECK(text == render_report(report));
+  CHECK(text == render_html(make_page(report)));
   file.close();
   std::filesystem::remove(path);
   try {
@@ -318,6 +134,54 @@ TEST_CASE("report: written to a file, or refused with its name") {
     CHECK(contains(error.what(), "/nonexistent-folder/report.html"));
     CHECK(contains(error.what(), "No such file"));
   }
+}
+
+TEST_CASE("report: Markdown has every table and picture of the page, and the files are there") {
+  const TempDir folder;
+  ComparisonRecord record = record_of(two_recipes());
+  record.tunings = {{"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false}}, 1}};
+  ComparisonRecord other = record_of(two_recipes());
+  other.data = "my table.csv";
+  const Report report{"tritgrad compare --plan p.toml", "a machine", {record, other}};
+  write_report(folder / "RESULTS.md", report);
+  const std::string text = read_text(folder / "RESULTS.md");
+  int tables = 0, pictures = 0;
+  for (const PageBlock& block : make_page(report).blocks) {
+    if (const auto* table = std::get_if<PageTable>(&block)) {
+      ++tables;
+      std::string head = "|";
+      for (const std::string& title : table->heads) head += " " + title + " |";
+      CHECK(contains(text, head + "\n|:---|"));
+      for (const auto& row : table->rows) {
+        CHECK(row.size() == table->heads.size());
+        for (const std::string& cell : row) CHECK(contains(text, cell));
+      }
+    }
+    if (const auto* shown = std::get_if<Pictures>(&block)) {
+      for (const Figure& figure : shown->figures) {
+        ++pictures;
+        CHECK(contains(text, "<img src=\"RESULTS/" + figure.name + ".svg\""));
+        CHECK(read_text(folder.path() / "RESULTS" / (figure.name + ".svg")) == figure.svg);
+      }
+    }
+  }
+  CHECK(tables == 1 + 3 + 4);  // all data sets, then accuracy, bytes, runs; one is tuned
+  CHECK(pictures == 2 * 5);
+  CHECK(std::filesystem::exists(folder.path() / "RESULTS" / "2-my-table-csv-pareto.svg"));
+  for (const char* part : {"    tritgrad compare --data mnist\n", "# Comparison of recipes\n",
+                           "## mlp:512,512 on my table.csv\n", "| **master** |"}) {
+    CHECK(contains(text, part));
+  }
+  CHECK_FALSE(text.ends_with("\n\n"));
+  folder.write("taken", "");
+  CHECK(contains(refusal([&] { check_report_path(folder / "taken.md"); }), "choose another name"));
+  CHECK(refusal([&] { check_report_path(folder / "taken.html"); }).empty());
+}
+
+TEST_CASE("report: the question names what is compared") {
+  CHECK(question({record_of(two_recipes())}) ==
+        "How accurate are networks trained by 2 recipes, and how many bytes does each trained "
+        "parameter take, on 1 data set (mnist), with 2 seeds each?");
 }
 
 TEST_CASE("markup checker: finds what it is there to find") {
@@ -331,4 +195,4 @@ TEST_CASE("markup checker: finds what it is there to find") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test

@@ -135,8 +135,8 @@ TEST_CASE("svg: widths of stacked parts are in proportion to their values") {
 
 TEST_CASE("svg: labels of crowded points do not lie on each other") {
   ScatterChart chart{"t", {"x"}, {"y"}, {}};
-  for (int i = 0; i < 12; ++i) {
-    chart.points.push_back({"label-" + std::to_string(i), i, 1.0 + 0.01 * i, 50, std::nullopt});
+  for (int i = 0; i < 20; ++i) {
+    chart.points.push_back({"label-" + std::to_string(i), i, 1.0 + 0.05 * i, 50.0 + i % 3, 1.5});
   }
   chart.points.push_back({"corner", 0, 3, 60, std::nullopt});
   const std::string svg = render_svg(chart);
@@ -155,6 +155,17 @@ TEST_CASE("svg: labels of crowded points do not lie on each other") {
     CHECK(boxes[i].right <= svg::kWidth);
     for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(boxes[i].overlaps(boxes[j]));
   }
+}
+
+TEST_CASE("svg: the front is drawn as stairs that end at the edge") {
+  ScatterChart chart{"t", {"x"}, {"y"}, {}};
+  chart.points = {{"a", 0, 1, 10, std::nullopt}, {"b", 1, 2, 20, std::nullopt}};
+  CHECK(render_svg(chart).find("class=\"front\"") == std::string::npos);
+  chart.front = {{1, 10}, {2, 20}};
+  const std::string svg = render_svg(chart);
+  // Straight on to the next point's bytes, then up to its accuracy, and on to the edge.
+  CHECK(std::regex_search(
+      svg, std::regex("class=\"front\" d=\"M[0-9.]+ [0-9.]+H[0-9.]+V[0-9.]+H464.0\"")));
 }
 
 TEST_CASE("svg: mismatched lengths are refused with the numbers") {

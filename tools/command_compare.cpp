@@ -4,32 +4,22 @@
 #include <algorithm>
 
 #include "engine/check.h"
-#include "engine/kernel_table.h"
-#include "engine/nearest.h"
-#include "engine/parallel.h"
-#include "models/recipe.h"
-#include "ops/dense_product.h"
-#include "tools/command_line.h"
+#include "tools/bench/bench_report.h"
 #include "tools/commands.h"
-#include "tools/compare_table.h"
-#include "tools/report_html.h"
+#include "tools/compare/report.h"
+#include "tools/compare/request.h"
+#include "tools/compare/run_clock.h"
+#include "tools/compare/terminal_table.h"
 
 namespace tritgrad {
 namespace {
 
-struct CompareOptions {
-  CommonOptions common;
-  std::vector<std::string> recipes{"fp32", "master", "votes", "latent8"};
-  int seeds = 3;
+struct CompareCommand {
+  ComparisonRequest single;
+  std::string plan;
   std::string report;
-  std::string command_line;
+  bool fresh = false;
 };
-
-std::string machine_line() {
-  return fmt::format("tritgrad {}, {} kernels and {}, {} thread{}", TRITGRAD_VERSION,
-                     kernels().name, dense_product_library(), thread_count(),
-                     thread_count() == 1 ? "" : "s");
-}
 
 std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
   const std::string split =
@@ -41,73 +31,76 @@ std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
                      dataset.features, dataset.class_names.size(), split);
 }
 
-// All recipes are read before the first run, so that a mistyped one costs no time.
-void check_recipes(const CompareOptions& options) {
-  for (const std::string& recipe : options.recipes) {
-    load_recipe(recipe, options.common.train.overrides);
-    check(std::count(options.recipes.begin(), options.recipes.end(), recipe) == 1, "--recipes: '",
-          recipe, "' is named twice");
+std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& command) {
+  prepare(command.single, app);
+  if (command.plan.empty()) return {command.single};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string> allowed = {"plan",  "report", "json",   "quiet",
+                                              "fresh", "cache",  "threads"};
+    check(option->count() == 0 || std::find(allowed.begin(), allowed.end(),
+                                            option->get_lnames().front()) != allowed.end(),
+          "--", option->get_lnames().front(),
+          ": the plan describes the comparisons; write it there, or leave --plan out");
+  }
+  return read_plan(command.plan, command.single.common.cache);
+}
+
+// Everything is read before the first run, so that a mistake costs no time.
+RunClock check_all(const std::vector<ComparisonRequest>& requests) {
+  RunClock clock;
+  for (const ComparisonRequest& request : requests) {
+    const Dataset dataset = open_data(request.common);
+    check_comparison(dataset, request.options);
+    clock.expect(run_count(request.options), run_work(dataset, request.options));
+  }
+  return clock;
+}
+
+void print_run(const FinishedRun& finished, const RunClock& clock) {
+  const RunResult& run = finished.run;
+  const bool trial = finished.tuning_factor > 0.0;
+  const std::optional<double>& accuracy = trial ? run.val_accuracy : run.test_accuracy;
+  const std::string what =
+      trial ? fmt::format("rate × {:g}", finished.tuning_factor) : fmt::format("seed {}", run.seed);
+  const std::string outcome =
+      run.diverged.empty() ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test",
+                                         100.0 * accuracy.value_or(0.0))
+                           : "diverged: " + run.diverged;
+  fmt::print(stderr, "{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", run.recipe, what, outcome,
+             run.seconds, run.cached ? ", cached" : "", clock.text());
+  if (!finished.not_kept.empty()) {
+    fmt::print(stderr, "warning: this run could not be kept: {}\n", finished.not_kept);
   }
 }
 
-void run_compare(CompareOptions& options) {
-  apply(options.common);
-  if (options.recipes == std::vector<std::string>{"all"}) options.recipes = recipe_names();
-  check_writable("--report", options.report);
-  check_recipes(options);
-  const Dataset dataset = open_data(options.common);
-  const bool talk = !options.common.train.quiet && options.common.json != "-";
-  std::vector<RunResult> runs;
-  for (const std::string& recipe : options.recipes) {
-    for (int seed = 1; seed <= options.seeds; ++seed) {
-      TrainOptions run = options.common.train;
-      run.recipe = recipe;
-      run.seed = static_cast<std::uint64_t>(seed);
-      runs.push_back(train(dataset, run));
-      if (talk) {
-        fmt::print(stderr, "{:<17} seed {}  test accuracy {:6.2f} %  {:5.1f} s\n",
-                   runs.back().recipe, seed, 100.0 * runs.back().test_accuracy.value_or(0.0),
-                   runs.back().seconds);
-      }
+void run_compare(const CLI::App& app, CompareCommand& command) {
+  const CommonOptions& common = command.single.common;
+  check_report_path(command.report);
+  const std::vector<ComparisonRequest> requests = requests_of(app, command);
+  RunClock clock = check_all(requests);
+  const RunCache cache(cache_folder(common) / "runs", command.fresh);
+  const bool talk = !common.train.quiet && common.json != "-";
+  std::vector<ComparisonRecord> records;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    ComparisonOptions options = requests[i].options;
+    options.train.quiet = common.train.quiet;
+    const Dataset dataset = open_data(requests[i].common);
+    records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
+      clock.finished(i, finished.run.seconds);
+      if (talk) print_run(finished, clock);
+    }));
+    ComparisonRecord& record = records.back();
+    record.dataset = dataset_line(dataset, options.train);
+    record.command = requests[i].command;
+    if (talk) {
+      fmt::print("\n{}\n{}, {} seeds\n\n{}\n", record.dataset, record.model, options.seeds,
+                 render_terminal_table(record));
     }
   }
-  write_json(options.common.json, to_json(runs));
-  const std::string data = dataset_line(dataset, options.common.train);
-  if (talk) {
-    fmt::print("\n{}\n{}, {} seeds\n\n{}", data, options.common.train.model, options.seeds,
-               render_compare_table(runs, "master"));
-  }
-  if (options.report.empty()) return;
-  write_report(options.report,
-               {.title = fmt::format("{} on {}", options.common.train.model, dataset.name),
-                .command = options.command_line,
-                .machine = machine_line(),
-                .dataset = data,
-                .runs = runs,
-                .baseline = "master"});
-  if (talk) fmt::print("\nreport: {}\n", options.report);
-}
-
-// As a shell wants it.
-std::string quoted(const std::string& value) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@";
-  if (!value.empty() && value.find_first_not_of(kPlain) == std::string::npos) return value;
-  std::string text = "'";
-  for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-// The command that repeats the comparison, from the options as they were read.
-std::string repeat_command(const CLI::App& command) {
-  std::string text = "tritgrad compare";
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    text += " --" + option->get_lnames().front();
-    if (option->get_items_expected_max() == 0) continue;
-    for (const std::string& value : option->results()) text += " " + quoted(value);
-  }
-  return text;
+  write_json(common.json, to_json(records, bench_machine()));
+  if (command.report.empty()) return;
+  write_report(command.report, {repeat_command(app), bench_machine(), records});
+  if (talk) fmt::print("report: {}\n", command.report);
 }
 
 }  // namespace
@@ -115,29 +108,24 @@ std::string repeat_command(const CLI::App& command) {
 void add_compare_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("compare", "recipes x seeds on the same data: accuracy, bytes, time");
-  auto options = std::make_shared<CompareOptions>();
-  add_data_options(*command, options->common);
-  add_training_options(*command, options->common);
-  command
-      ->add_option("--recipes", options->recipes,
-                   "names or files, separated by commas; all = every built-in one")
-      ->delimiter(',')
-      ->take_all()
-      ->capture_default_str();
-  command->add_option("--seeds", options->seeds, "seeds 1..N for every recipe")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--report", options->report, "write a page with pictures to FILE.html");
+  auto options = std::make_shared<CompareCommand>();
+  add_comparison_options(*command, options->single);
+  command->add_option("--plan", options->plan,
+                      "FILE.toml with [[comparison]] tables, whose keys are these options");
+  command->add_option("--report", options->report,
+                      "write a page to FILE.html, or to FILE.md with pictures in the folder FILE");
+  command->add_flag("--fresh", options->fresh,
+                    "train everything anew, whatever is left of earlier comparisons");
   command->footer(
       "Examples:\n"
       "  tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 --report "
       "r.html\n"
-      "  tritgrad compare --data digits --model mlp:64,64 --folds 5 --val 0.1\n"
-      "Learning rates belong to the recipes: --lr and --set act on all of them alike.");
-  command->callback([command, options] {
-    options->command_line = repeat_command(*command);
-    run_compare(*options);
-  });
+      "  tritgrad compare --data digits --model mlp:64,64 --tune 3 --seeds 5\n"
+      "  tritgrad compare --plan tools/results.toml --report RESULTS.md\n"
+      "Learning rates belong to the recipes: --lr and --set act on all of them alike. Finished "
+      "runs "
+      "are kept in the cache folder, so that an interrupted comparison goes on where it was.");
+  command->callback([command, options] { run_compare(*command, *options); });
 }
 
 }  // namespace tritgrad

@@ -1,7 +1,6 @@
 #include "tools/command_line.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,18 +15,11 @@
 #include "engine/nearest.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
+#include "tools/config_file.h"
 #include "tools/fetch.h"
 
 namespace tritgrad {
 namespace {
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -35,58 +27,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
     names.push_back(command->get_name());
   }
   return names;
-}
-
-// TOML values as command-line text; tables become dotted keys.
-void flatten(const toml::table& table, const std::string& prefix,
-             std::vector<std::pair<std::string, std::string>>& out) {
-  for (const auto& [key, node] : table) {
-    const std::string name = prefix + std::string(key.str());
-    if (const toml::table* inner = node.as_table()) {
-      flatten(*inner, name + ".", out);
-    } else if (const auto text = node.value<std::string>()) {
-      out.emplace_back(name, *text);
-    } else {
-      std::ostringstream value;
-      value << toml::node_view<const toml::node>(node);
-      out.emplace_back(name, value.str());
-    }
-  }
-}
-
-// The options in a configuration file: keys are option names; the table [set] overrides the recipe.
-std::vector<std::string> config_arguments(const std::string& path, const CLI::App& command) {
-  check(std::filesystem::is_regular_file(path), "configuration file '", path,
-        "' cannot be read; check the path");
-  toml::table table;
-  try {
-    table = toml::parse_file(path);
-  } catch (const toml::parse_error& error) {
-    fail("configuration file '", path, "', line ", error.source().begin.line, ": ",
-         error.description());
-  }
-  std::vector<std::pair<std::string, std::string>> values;
-  flatten(table, "", values);
-  const std::vector<std::string> known = option_names(command);
-  std::vector<std::string> arguments;
-  for (const auto& [key, value] : values) {
-    if (key.starts_with("set.")) {
-      arguments.insert(arguments.end(), {"--set", key.substr(4) + "=" + value});
-      continue;
-    }
-    const std::string option = "--" + key;
-    check(std::find(known.begin(), known.end(), option) != known.end(), "configuration file '",
-          path, "': unknown key '", key, "'", did_you_mean(option, known));
-    const CLI::Option* found = command.get_option(option);
-    if (found->get_items_expected_max() == 0) {
-      check(value == "true" || value == "false", "configuration file '", path, "': ", key, " = ",
-            value, ", expected true or false");
-      if (value == "true") arguments.push_back(option);
-    } else {
-      arguments.push_back(option + "=" + value);
-    }
-  }
-  return arguments;
 }
 
 // Replaces --config FILE by the options in the file, in front of the command's own.
@@ -103,7 +43,9 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
   const bool inline_value = config->size() > 8;
   check(inline_value || config + 1 != arguments.end(), "--config: a file name is missing");
   const std::string path = inline_value ? config->substr(9) : *(config + 1);
-  const std::vector<std::string> inserted = config_arguments(path, *app.get_subcommand(*command));
+  const std::vector<std::string> inserted =
+      option_arguments(read_toml("configuration file", path), "configuration file '" + path + "'",
+                       *app.get_subcommand(*command));
   const auto position = command - arguments.begin();
   arguments.erase(config, config + (inline_value ? 1 : 2));
   arguments.insert(arguments.begin() + position + 1, inserted.begin(), inserted.end());
@@ -217,11 +159,15 @@ void apply(CommonOptions& options) {
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }
 
+std::filesystem::path cache_folder(const CommonOptions& options) {
+  return options.cache.empty() ? default_cache_dir() : std::filesystem::path(options.cache);
+}
+
 Dataset open_data(const CommonOptions& options) {
   using Header = CsvOptions::Header;
   const TrainOptions& train = options.train;
   DataOptions data;
-  data.cache_folder = options.cache.empty() ? default_cache_dir().string() : options.cache;
+  data.cache_folder = cache_folder(options).string();
   check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
         train.header, "', expected auto, yes or no");
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;

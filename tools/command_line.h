@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
+
+// --cache, else the user's own: fetched data and finished runs.
+std::filesystem::path cache_folder(const CommonOptions& options);
 
 // Refuses a path that cannot be written before any work is done for it. `option` begins the
 // message.

@@ -8,13 +8,6 @@
 namespace tritgrad {
 namespace {
 
-Split split_of(const Dataset& dataset, const TrainOptions& options, int fold) {
-  Split split = options.folds > 0 ? fold_split(dataset, options.folds, fold, options.seed)
-                                  : fixed_split(dataset);
-  if (options.validation <= 0.0) return split;
-  return carve_validation(std::move(split), dataset, options.validation);
-}
-
 // Means over folds; counts are added, the peak is the largest, the hash is that of all hashes.
 RunResult join(const std::vector<RunResult>& folds) {
   RunResult joined = folds.front();
@@ -64,6 +57,13 @@ RunResult join(const std::vector<RunResult>& folds) {
 }
 
 }  // namespace
+
+Split split_of(const Dataset& dataset, const TrainOptions& options, int fold) {
+  Split split = options.folds > 0 ? fold_split(dataset, options.folds, fold, options.seed)
+                                  : fixed_split(dataset);
+  if (options.validation <= 0.0) return split;
+  return carve_validation(std::move(split), dataset, options.validation);
+}
 
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset) {
   const bool large = dataset.rows >= 10000;

@@ -1,78 +1,173 @@
 #include "tools/run_result.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "engine/check.h"
 
 namespace tritgrad {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
-
-Json bytes_json(const BytesPerParameter& bytes) {
-  return {{"weights", number(bytes.weights)},     {"scales", number(bytes.scales)},
-          {"residual", number(bytes.residual)},   {"moments", number(bytes.moments)},
-          {"gradients", number(bytes.gradients)}, {"total", number(bytes.total())}};
-}
-
-Json time_json(const TimeSpent& time) {
-  return {{"preparing", number(time.preparing)},
-          {"batches", number(time.batches)},
-          {"steps", number(time.steps)},
-          {"evaluation", number(time.evaluation)}};
-}
-
-Json curve_json(const std::vector<EpochPoint>& curve) {
-  Json points = Json::array();
-  for (const EpochPoint& point : curve) {
-    points.push_back({{"epoch", number(point.epoch)},
-                      {"train_loss", number(point.train_loss)},
-                      {"train_accuracy", number(point.train_accuracy)},
-                      {"val_accuracy", number(point.val_accuracy)}});
+// The fields of a result, listed once: visitors write them to JSON and read them back.
+template <typename Visitor, typename Run>
+void visit_run(Visitor& visit, Run& run) {
+  visit("data", run.data);
+  visit("model", run.model);
+  visit("recipe", run.recipe);
+  visit("compute", run.compute);
+  visit("lr", run.lr);
+  visit("seed", run.seed);
+  visit("epochs", run.epochs);
+  visit("steps", run.steps);
+  visit("seconds", run.seconds);
+  visit("time", run.time);
+  visit("parameters", run.parameters);
+  visit("train_loss", run.train_loss);
+  visit("val_accuracy", run.val_accuracy);
+  visit("test_accuracy", run.test_accuracy);
+  if (visit.present("folds", run.folds > 0)) {
+    visit("folds", run.folds);
+    visit("test_accuracy_std", run.test_accuracy_std);
   }
-  return points;
+  visit("zero_fraction", run.zero_fraction);
+  visit("flips_per_step", run.flips_per_step);
+  visit("movable_fraction", run.movable_fraction);
+  visit("skipped_updates", run.skipped_updates);
+  visit("bytes_per_parameter", run.bytes_per_parameter);
+  visit("peak_live_bytes", run.peak_live_bytes);
+  visit("weights_sha256", run.weights_sha256);
+  visit("curve", run.curve);
+  if (visit.present("diverged", !run.diverged.empty())) visit("diverged", run.diverged);
+  if (visit.present("cached", run.cached)) visit("cached", run.cached);
 }
+
+template <typename Visitor, typename Time>
+void visit_time(Visitor& visit, Time& time) {
+  visit("preparing", time.preparing);
+  visit("batches", time.batches);
+  visit("steps", time.steps);
+  visit("evaluation", time.evaluation);
+}
+
+template <typename Visitor, typename Bytes>
+void visit_bytes(Visitor& visit, Bytes& bytes) {
+  visit("weights", bytes.weights);
+  visit("scales", bytes.scales);
+  visit("residual", bytes.residual);
+  visit("moments", bytes.moments);
+  visit("gradients", bytes.gradients);
+}
+
+template <typename Visitor, typename Point>
+void visit_point(Visitor& visit, Point& point) {
+  visit("epoch", point.epoch);
+  visit("train_loss", point.train_loss);
+  visit("train_accuracy", point.train_accuracy);
+  visit("val_accuracy", point.val_accuracy);
+}
+
+struct Writer {
+  Json json = Json::object();
+
+  bool present(const char*, bool is_present) { return is_present; }
+
+  template <typename T>
+  void operator()(const char* key, const T& value) {
+    json[key] = value;
+  }
+  void operator()(const char* key, double value) {
+    json[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  }
+  void operator()(const char* key, const std::optional<double>& value) {
+    (*this)(key, value.value_or(std::numeric_limits<double>::quiet_NaN()));
+  }
+  void operator()(const char* key, const TimeSpent& time) {
+    Writer inner;
+    visit_time(inner, time);
+    json[key] = inner.json;
+  }
+  void operator()(const char* key, const BytesPerParameter& bytes) {
+    Writer inner;
+    visit_bytes(inner, bytes);
+    inner("total", bytes.total());
+    json[key] = inner.json;
+  }
+  void operator()(const char* key, const std::vector<EpochPoint>& curve) {
+    json[key] = Json::array();
+    for (const EpochPoint& point : curve) {
+      Writer inner;
+      visit_point(inner, point);
+      json[key].push_back(inner.json);
+    }
+  }
+};
+
+struct Reader {
+  const Json& json;
+
+  bool present(const char* key, bool) { return json.contains(key); }
+
+  template <typename T>
+  void operator()(const char* key, T& value) {
+    value = read<T>(key);
+  }
+  void operator()(const char* key, double& value) {
+    value = at(key).is_null() ? std::numeric_limits<double>::quiet_NaN() : read<double>(key);
+  }
+  void operator()(const char* key, std::optional<double>& value) {
+    value = at(key).is_null() ? std::nullopt : std::optional<double>(read<double>(key));
+  }
+  void operator()(const char* key, TimeSpent& time) {
+    Reader inner{at(key)};
+    visit_time(inner, time);
+  }
+  void operator()(const char* key, BytesPerParameter& bytes) {
+    Reader inner{at(key)};
+    visit_bytes(inner, bytes);
+  }
+  void operator()(const char* key, std::vector<EpochPoint>& curve) {
+    check(at(key).is_array(), "run result: '", key, "' is no list of epochs");
+    curve.clear();
+    for (const Json& point : at(key)) {
+      Reader inner{point};
+      visit_point(inner, curve.emplace_back());
+    }
+  }
+
+ private:
+  const Json& at(const char* key) const {
+    check(json.is_object() && json.contains(key), "run result: '", key, "' is missing");
+    return json.at(key);
+  }
+  template <typename T>
+  T read(const char* key) const {
+    try {
+      return at(key).get<T>();
+    } catch (const Json::exception&) {
+      fail("run result: '", key, "' has the wrong type");
+    }
+  }
+};
 
 }  // namespace
 
 std::string to_json(const RunResult& run) {
-  Json json;
-  json["data"] = run.data;
-  json["model"] = run.model;
-  json["recipe"] = run.recipe;
-  json["compute"] = run.compute;
-  json["seed"] = run.seed;
-  json["epochs"] = run.epochs;
-  json["steps"] = run.steps;
-  json["seconds"] = number(run.seconds);
-  json["time"] = time_json(run.time);
-  json["parameters"] = run.parameters;
-  json["train_loss"] = number(run.train_loss);
-  json["val_accuracy"] = number(run.val_accuracy);
-  json["test_accuracy"] = number(run.test_accuracy);
-  if (run.folds > 0) {
-    json["folds"] = run.folds;
-    json["test_accuracy_std"] = number(run.test_accuracy_std);
-  }
-  json["zero_fraction"] = number(run.zero_fraction);
-  json["flips_per_step"] = number(run.flips_per_step);
-  json["movable_fraction"] = number(run.movable_fraction);
-  json["skipped_updates"] = run.skipped_updates;
-  json["bytes_per_parameter"] = bytes_json(run.bytes_per_parameter);
-  json["peak_live_bytes"] = run.peak_live_bytes;
-  json["weights_sha256"] = run.weights_sha256;
-  json["curve"] = curve_json(run.curve);
+  Writer writer;
+  visit_run(writer, run);
   // File names may hold any bytes; JSON text may not.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return writer.json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string to_json(const std::vector<RunResult>& runs) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < runs.size(); ++i) text += (i == 0 ? "\n" : ",\n") + to_json(runs[i]);
-  return text + "\n]";
+RunResult run_from_json(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  check(json.is_object(), "run result: the text is no JSON object");
+  Reader reader{json};
+  RunResult run;
+  visit_run(reader, run);
+  return run;
 }
 
 }  // namespace tritgrad

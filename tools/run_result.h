@@ -48,6 +48,7 @@ struct RunResult {
   std::string model;
   std::string recipe;
   std::string compute;  // "int8" or "fp32": products with ternary weights
+  double lr = 0;        // of the weights, before the schedule
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t steps = 0;
@@ -69,12 +70,20 @@ struct RunResult {
   std::int64_t peak_live_bytes = 0;
   std::string weights_sha256;
   std::vector<EpochPoint> curve;
+  // Why training ended early: the loss, a gradient or a weight was no longer finite. Empty where it
+  // did not; then there are no accuracies, bytes and hash.
+  std::string diverged;
+  bool cached = false;  // of an earlier comparison, with the wall time that it took then
 };
 
-// One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null;
-// `folds` and `test_accuracy_std` appear only for cross-validated runs.
+// One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null.
+// `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and `cached`
+// only for runs that are.
 std::string to_json(const RunResult& run);
-// A JSON array with one run on each line.
-std::string to_json(const std::vector<RunResult>& runs);
+
+// The run that to_json() wrote: equal in every bit, but that numbers which are not finite come back
+// as NaN, or absent where they are optional. Throws Error that names the key when one is missing or
+// has the wrong type.
+RunResult run_from_json(const std::string& json);
 
 }  // namespace tritgrad

@@ -5,6 +5,7 @@
 // the colour of the text and meant for the baseline. Text is escaped here.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct ScatterChart {
   std::string title;
   Axis x, y;
   std::vector<ScatterPoint> points;
+  std::vector<std::array<double, 2>> front = {};  // x and y, rising in both: drawn as stairs
 };
 
 struct Bar {

@@ -21,6 +21,7 @@ constexpr std::string_view kStyleSheet = R"(<style>
 .tg-chart text{fill:var(--ink);dominant-baseline:central}.tg-chart .soft{fill:var(--soft)}.tg-chart .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
 .tg-chart .grid{stroke:var(--grid)}.tg-chart .axis,.tg-chart .leader{stroke:var(--soft)}.tg-chart .leader{stroke-width:.75}.tg-chart .curve{fill:none;stroke:var(--c);stroke-width:1.75;stroke-linejoin:round}
 .tg-chart .band{fill:var(--c);opacity:.13}.tg-chart .mark{fill:var(--c);stroke:var(--paper);stroke-width:1}.tg-chart .whisker{stroke:var(--c);stroke-width:1.5}.tg-chart .part{fill:var(--c)}
+.tg-chart .paper{fill:var(--paper)}.tg-chart .front{fill:none;stroke:var(--soft);stroke-width:1.25;stroke-dasharray:1 3;stroke-linecap:round}
 .tg-s0{--c:#1b1f24}.tg-s1{--c:#0072b2}.tg-s2{--c:#c44e00}.tg-s3{--c:#00805e}.tg-s4{--c:#a8407f}.tg-s5{--c:#94710a}.tg-s6{--c:#4a3fb0}.tg-s7{--c:#2b8fc7}
 .tg-p0{--c:#0b3c5d}.tg-p1{--c:#e0a100}.tg-p2{--c:#c44e00}.tg-p3{--c:#4f9fd1}.tg-p4{--c:#c3ccd6}.tg-p5{--c:#a8407f}
 @media screen and (prefers-color-scheme:dark){.tg-chart{--ink:#e6edf3;--soft:#9aa5b1;--grid:#30363d;--paper:#0f1419}
@@ -117,7 +118,8 @@ std::string Canvas::finish(double height) const {
   const std::string title = escape_markup(title_);
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tg-chart\" viewBox=\"0 0 {:.0f} {:.0f}\" "
-      "role=\"img\" aria-label=\"{}\"><title>{}</title>{}{}</svg>\n",
+      "role=\"img\" aria-label=\"{}\"><title>{}</title>{}<rect class=\"paper\" "
+      "width=\"100%\" height=\"100%\"/>{}</svg>\n",
       kWidth, height, title, title, kStyleSheet, body_);
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "engine/diverged.h"
 #include "engine/hash.h"
 #include "engine/loader.h"
 #include "models/model.h"
@@ -25,8 +26,10 @@ double seconds_since(Clock::time_point start) {
 }
 
 void check_loss(double loss, std::int64_t step) {
-  check(std::isfinite(loss), "the loss is ", std::abs(loss), " at step ", step,
-        "; nothing more was saved; lower the learning rate (--lr) and check the data");
+  if (std::isfinite(loss)) return;
+  throw Diverged(
+      concat("the loss is ", std::abs(loss), " at step ", step,
+             "; nothing more was saved; lower the learning rate (--lr) and check the data"));
 }
 
 // What body() returns; the time it takes is added to `seconds`.

@@ -14,6 +14,7 @@
 
 namespace tritgrad {
 
+// What decides the result of a run belongs into run_key() too (tools/compare/run_cache.h).
 struct TrainOptions {
   std::string data = "wdbc";
   std::string label;            // label column of a CSV file; empty: the last
@@ -40,6 +41,9 @@ struct TrainOptions {
 // The options with epochs and batch filled in: 60 epochs of batches of 32 below 10,000 rows, 10
 // epochs of batches of 128 from there on.
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
+
+// The rows that these options divide the data into; `fold` counts from 0 where options.folds > 0.
+Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/diverged.h"
 #include "engine/hash.h"
 #include "tools/evaluate.h"
 
@@ -54,17 +55,6 @@ T field(const Json& json, const std::string& path, const char* key) {
   }
 }
 
-// Tells whether a run goes on with the data that it began with: values, labels and classes.
-std::string data_xxh3(const Dataset& dataset) {
-  std::string names;
-  for (const std::string& name : dataset.class_names) names += name + '\n';
-  for (const std::string& name : dataset.feature_names) names += name + '\n';
-  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()),
-                                 xxh3(std::as_bytes(std::span(dataset.labels))),
-                                 xxh3(std::as_bytes(std::span(names)))};
-  return hex(xxh3(std::as_bytes(std::span(parts))));
-}
-
 std::span<std::byte> bytes_of(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
 }
@@ -76,8 +66,10 @@ void check_finite(const ParameterStore& store) {
       std::array<float, kBlock> master;
       parameter.storage().decode_master(block, master.data());
       for (std::int64_t i = 0; i < block.n; ++i) {
-        check(std::isfinite(master[static_cast<std::size_t>(i)]), "parameter '", parameter.name(),
-              "' is no longer finite; nothing was saved of it, lower the learning rate (--lr)");
+        if (std::isfinite(master[static_cast<std::size_t>(i)])) continue;
+        throw Diverged(concat(
+            "parameter '", parameter.name(),
+            "' is no longer finite; nothing was saved of it, lower the learning rate (--lr)"));
       }
     });
   }
@@ -91,6 +83,16 @@ void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_
 }
 
 }  // namespace
+
+std::string data_xxh3(const Dataset& dataset) {
+  std::string names;
+  for (const std::string& name : dataset.class_names) names += name + '\n';
+  for (const std::string& name : dataset.feature_names) names += name + '\n';
+  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()),
+                                 xxh3(std::as_bytes(std::span(dataset.labels))),
+                                 xxh3(std::as_bytes(std::span(names)))};
+  return hex(xxh3(std::as_bytes(std::span(parts))));
+}
 
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
                              const Standardizer& standardizer, const Dataset& dataset,
@@ -233,6 +235,7 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.model = options.model;
   result.recipe = recipe.name;
   result.compute = compute_name(recipe.compute);
+  result.lr = recipe.group(Role::kWeight).update.lr;
   result.seed = options.seed;
   result.epochs = options.epochs;
   result.parameters = model.parameters().parameter_count();

@@ -23,6 +23,9 @@ struct EpochSums {
   std::int64_t flips = 0;
 };
 
+// Tells whether data are still the same: values, labels, names of classes and features. 16 digits.
+std::string data_xxh3(const Dataset& dataset);
+
 class TrainingState {
  public:
   TrainingState(Model& model, Optimizer& optimizer, Loader& loader,

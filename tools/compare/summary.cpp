@@ -1,9 +1,10 @@
-#include "tools/summary.h"
+#include "tools/compare/summary.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "engine/check.h"
 #include "tools/numbers.h"
 
 namespace tritgrad {
@@ -37,6 +38,7 @@ std::optional<double> mean(const RunList& runs,
   double sum = 0;
   int count = 0;
   for (const RunResult* run : runs) {
+    if (!run->diverged.empty()) continue;
     const double value = value_of(*run);
     if (!std::isfinite(value)) continue;
     sum += value;
@@ -58,6 +60,7 @@ std::optional<Estimate> accuracy_of(const RunList& runs, OptionalField field) {
     if (present(run->test_accuracy) && run->folds > 1 && present(run->test_accuracy_std)) {
       result->spread = run->test_accuracy_std;
       result->count = run->folds;
+      result->over_folds = true;
     }
   }
   return result;
@@ -67,15 +70,15 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
   RecipeSummary summary;
   summary.recipe = recipe;
   summary.seeds = static_cast<int>(runs.size());
+  summary.diverged = static_cast<int>(std::count_if(
+      runs.begin(), runs.end(), [](const RunResult* run) { return !run->diverged.empty(); }));
   summary.accuracy = accuracy_of(runs, field);
   summary.train_loss = mean(runs, [](const RunResult& run) { return run.train_loss; });
   summary.bytes = {
       mean_bytes(runs, &BytesPerParameter::weights), mean_bytes(runs, &BytesPerParameter::scales),
       mean_bytes(runs, &BytesPerParameter::residual), mean_bytes(runs, &BytesPerParameter::moments),
       mean_bytes(runs, &BytesPerParameter::gradients)};
-  summary.seconds_per_epoch = mean(runs, [](const RunResult& run) {
-    return run.seconds / (run.epochs * std::max(1, run.folds));
-  });
+  summary.seconds_per_run = mean(runs, [](const RunResult& run) { return run.seconds; });
   const std::optional<Estimate> zeros = estimate(runs, &RunResult::zero_fraction);
   if (zeros) {
     summary.zero_fraction = zeros->mean;
@@ -96,13 +99,22 @@ void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary
   const Estimate& ours = *summary.accuracy;
   const Estimate& theirs = *baseline.accuracy;
   summary.delta_points = 100.0 * (ours.mean - theirs.mean);
-  if (ours.spread && theirs.spread) {
-    summary.delta_error = 100.0 * std::sqrt(*ours.spread * *ours.spread / ours.count +
-                                            *theirs.spread * *theirs.spread / theirs.count);
-  }
+  if (ours.over_folds || theirs.over_folds) return;  // folds of one seed share their rows
+  const auto points = [](const Estimate& of) {
+    return Sample{100.0 * of.mean, 100.0 * of.spread.value_or(0.0), of.count};
+  };
+  summary.delta_interval = welch_interval(points(ours), points(theirs));
 }
 
 }  // namespace
+
+bool is_below(const RecipeSummary& summary) {
+  return summary.delta_interval && summary.delta_interval->high < 0.0;
+}
+
+bool is_above(const RecipeSummary& summary) {
+  return summary.delta_interval && summary.delta_interval->low > 0.0;
+}
 
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline) {
   std::vector<std::string> order;
@@ -141,13 +153,20 @@ std::string describe(const Estimate& accuracy) {
   return text;
 }
 
+std::string describe(const Interval& of_points) {
+  return signed_fixed(of_points.low, 2) + " … " + signed_fixed(of_points.high, 2);
+}
+
 SummaryText describe(const RecipeSummary& summary) {
   const auto or_missing = [](const std::optional<double>& value, const auto& format) {
     return value ? format(*value) : std::string(kMissing);
   };
   SummaryText text;
   text.accuracy = summary.accuracy ? describe(*summary.accuracy) : kMissing;
+  if (summary.diverged > 0) text.accuracy += concat(" (", summary.diverged, " diverged)");
   text.delta = or_missing(summary.delta_points, [](double v) { return signed_fixed(v, 2); });
+  text.interval =
+      summary.delta_interval ? describe(*summary.delta_interval) : std::string(kMissing);
   text.weights = fixed(summary.bytes.weights, 2);
   text.scales = fixed(summary.bytes.scales, 2);
   text.residual = fixed(summary.bytes.residual, 2);
@@ -155,8 +174,8 @@ SummaryText describe(const RecipeSummary& summary) {
   text.gradients = fixed(summary.bytes.gradients, 2);
   text.total = fixed(summary.bytes.total(), 2);
   text.ratio = or_missing(summary.bytes_ratio, [](double v) { return fixed(v, 3); });
-  text.seconds_per_epoch =
-      or_missing(summary.seconds_per_epoch, [](double v) { return significant(v, 3); });
+  text.seconds_per_run =
+      or_missing(summary.seconds_per_run, [](double v) { return significant(v, 3); });
   text.zeros = or_missing(summary.zero_fraction, [](double v) { return percent(v, 1); });
   text.flips = or_missing(summary.flips_per_step, [](double v) { return human_count(v); });
   text.peak = human_bytes(summary.peak_live_bytes);

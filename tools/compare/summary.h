@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/compare/welch.h"
 #include "tools/run_result.h"
 
 namespace tritgrad {
@@ -16,24 +17,33 @@ struct Estimate {
   // when neither gives two values.
   std::optional<double> spread;
   int count = 0;  // seeds (or folds) behind it
+  bool over_folds = false;
 };
 
-// Means over the seeds that have the value; non-finite values count as absent.
+// Means over the seeds that have the value; non-finite values count as absent, and so does all but
+// the time of runs that diverged.
 struct RecipeSummary {
   std::string recipe;
   bool is_baseline = false;
   int seeds = 0;
+  int diverged = 0;                    // of these seeds
   std::optional<Estimate> accuracy;    // fraction; Comparison::accuracy_name says of which data
   std::optional<double> delta_points;  // 100 (accuracy - accuracy of the baseline)
-  std::optional<double> delta_error;   // its standard error: sqrt(s1^2 / n1 + s2^2 / n2), in points
+  // Where that difference lies with 95 % confidence, in points (Welch); absent with fewer than two
+  // seeds on either side.
+  std::optional<Interval> delta_interval;
   std::optional<double> train_loss;
-  BytesPerParameter bytes;
+  BytesPerParameter bytes;            // zeros when every seed diverged
   std::optional<double> bytes_ratio;  // total bytes / total bytes of the baseline
-  std::optional<double> seconds_per_epoch;
+  std::optional<double> seconds_per_run;
   std::optional<double> zero_fraction;
   std::optional<double> flips_per_step;  // absent without ternary weights
   double peak_live_bytes = 0;            // the largest over seeds
 };
+
+// Whether the interval tells the recipe from the baseline, and in which direction.
+bool is_below(const RecipeSummary& summary);
+bool is_above(const RecipeSummary& summary);
 
 struct Comparison {
   std::string accuracy_name;  // "test accuracy", or "validation accuracy" if no run has a test
@@ -48,10 +58,11 @@ std::string headline(const Comparison& comparison);
 
 // The cells of a summary as text, rounded once for every place that prints them.
 struct SummaryText {
-  std::string accuracy, delta, weights, scales, residual, moments, gradients, total, ratio,
-      seconds_per_epoch, zeros, flips, peak;
+  std::string accuracy, delta, interval, weights, scales, residual, moments, gradients, total,
+      ratio, seconds_per_run, zeros, flips, peak;
 };
 SummaryText describe(const RecipeSummary& summary);
-std::string describe(const Estimate& accuracy);  // "98.56 ± 0.07", in percent
+std::string describe(const Estimate& accuracy);   // "98.56 ± 0.07", in percent
+std::string describe(const Interval& of_points);  // "−0.12 … +0.30"
 
 }  // namespace tritgrad

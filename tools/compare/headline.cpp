@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "tools/compare/summary.h"
 #include "tools/numbers.h"
-#include "tools/summary.h"
 
 namespace tritgrad {
 namespace {
@@ -18,22 +18,18 @@ std::string seeds_text(int seeds) {
   return seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds);
 }
 
-// "loses 0.42 ± 0.05 points of test accuracy against master"
+// "loses 0.42 points of test accuracy against master (95 % interval −0.60 … −0.24)"
 std::string verdict(const RecipeSummary& summary, const Comparison& comparison) {
   const double delta = *summary.delta_points;
   const std::string size = fixed(std::abs(delta), 2);
-  const std::string error =
-      summary.delta_error ? " ± " + fixed(*summary.delta_error, 2) : std::string();
-  if (size == "0.00") {
-    const std::string margin = error.empty() ? "" : fmt::format(" ({} points)", error.substr(1));
-    return fmt::format("has the {} of {}{}", comparison.accuracy_name, comparison.baseline, margin);
-  }
-  std::string text = fmt::format("{} {}{} points of {} against {}", delta < 0 ? "loses" : "gains",
-                                 size, error, comparison.accuracy_name, comparison.baseline);
-  // Two standard errors: the usual bound below which a difference may be chance.
-  if (summary.delta_error && std::abs(delta) < 2.0 * *summary.delta_error) {
-    text += ", a difference within the noise";
-  }
+  std::string text =
+      size == "0.00"
+          ? fmt::format("has the {} of {}", comparison.accuracy_name, comparison.baseline)
+          : fmt::format("{} {} points of {} against {}", delta < 0 ? "loses" : "gains", size,
+                        comparison.accuracy_name, comparison.baseline);
+  if (!summary.delta_interval) return text;
+  text += fmt::format(" (95 % interval {})", describe(*summary.delta_interval));
+  if (!is_below(summary) && !is_above(summary)) text += ", a difference within the noise";
   return text;
 }
 

@@ -1,4 +1,4 @@
-#include "tools/report_figures.h"
+#include "tools/compare/figures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "tools/compare/pareto.h"
 #include "tools/svg.h"
 
 namespace tritgrad {
@@ -81,12 +82,13 @@ bool wants_log(const LineChart& chart) {
   return low > 0 && high > kLogRatio * low;
 }
 
-void add_curves(std::vector<Figure>& figures, const LineChart& chart, const std::string& caption) {
+void add_curves(std::vector<Figure>& figures, const char* name, const LineChart& chart,
+                const std::string& caption) {
   if (chart.series.empty()) return;
   bool banded = false;
   for (const LineSeries& series : chart.series) banded |= !series.lower.empty();
-  figures.push_back(
-      {caption + (banded ? " Mean over seeds; the band spans all seeds." : ""), render_svg(chart)});
+  figures.push_back({name, caption + (banded ? " Mean over seeds; the band spans all seeds." : ""),
+                     render_svg(chart)});
 }
 
 void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
@@ -94,7 +96,7 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
                      {"bytes per parameter"},
                      {comparison.accuracy_name + ", %"},
                      {}};
-  double least = std::numeric_limits<double>::infinity(), most = 0;
+  double least = std::numeric_limits<double>::infinity();
   bool spread = false;
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
     const RecipeSummary& recipe = comparison.recipes[i];
@@ -106,12 +108,17 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
       spread = true;
     }
     least = std::min(least, point.x);
-    most = std::max(most, point.x);
     chart.points.push_back(std::move(point));
   }
   if (chart.points.size() < 2) return;
-  chart.x.log = least > 0 && most > 3.0 * least;
-  figures.push_back({"What accuracy costs: up and to the left is better." +
+  chart.x.log = least > 0;
+  for (const std::size_t i : pareto_front(comparison)) {
+    chart.front.push_back(
+        {comparison.recipes[i].bytes.total(), 100.0 * comparison.recipes[i].accuracy->mean});
+  }
+  figures.push_back({"pareto",
+                     "What accuracy costs: up and to the left is better. The line is the Pareto "
+                     "front: nothing lies above it." +
                          std::string(spread ? " Bars are one standard deviation." : "") +
                          (chart.x.log ? " Logarithmic bytes." : ""),
                      render_svg(chart)});
@@ -124,17 +131,20 @@ void add_bars(std::vector<Figure>& figures, const Comparison& comparison) {
                     {}};
   for (const RecipeSummary& recipe : comparison.recipes) {
     const BytesPerParameter& bytes = recipe.bytes;
+    if (recipe.diverged == recipe.seeds) continue;
     chart.bars.push_back(
         {recipe.recipe,
          {bytes.weights, bytes.scales, bytes.residual, bytes.moments, bytes.gradients}});
   }
-  figures.push_back(
-      {"Where the bytes go. Activations and the dataset are not counted here.", render_svg(chart)});
+  figures.push_back({"bytes",
+                     "Where the bytes go. Activations and the dataset are not counted here.",
+                     render_svg(chart)});
 }
 
 }  // namespace
 
-std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison) {
+std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison,
+                                 const std::string& prefix) {
   std::vector<Figure> figures;
   if (comparison.recipes.empty()) return figures;
   add_scatter(figures, comparison);
@@ -143,16 +153,17 @@ std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Compa
                           [](const EpochPoint& point) { return point.train_loss; });
   loss.y.log = wants_log(loss);
   const std::string scale = loss.y.log ? " Logarithmic loss." : "";
-  add_curves(figures, loss, "Loss on the training data." + scale);
-  add_curves(figures,
+  add_curves(figures, "loss", loss, "Loss on the training data." + scale);
+  add_curves(figures, "training-accuracy",
              curves(runs, comparison, "training accuracy, %",
                     [](const EpochPoint& point) { return 100.0 * point.train_accuracy; }),
              "Accuracy on the training data.");
   add_curves(
-      figures,
+      figures, "validation-accuracy",
       curves(runs, comparison, "validation accuracy, %",
              [](const EpochPoint& point) { return 100.0 * point.val_accuracy.value_or(kAbsent); }),
       "Accuracy on data not trained on.");
+  for (Figure& figure : figures) figure.name = prefix + figure.name;
   return figures;
 }
 

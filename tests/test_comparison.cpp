@@ -1,0 +1,309 @@
+// Comparisons: tuning, divergence, the cache of finished runs, how long it will take.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/diverged.h"
+#include "engine/open_dataset.h"
+#include "tests/support_files.h"
+#include "tools/compare/run_clock.h"
+#include "tools/compare/run_comparison.h"
+#include "tools/training_state.h"
+
+namespace tritgrad::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+ComparisonOptions quick(const std::vector<std::string>& recipes) {
+  ComparisonOptions options;
+  options.train.model = "mlp:8";
+  options.train.epochs = 3;
+  options.train.quiet = true;
+  options.recipes = recipes;
+  options.seeds = 2;
+  return options;
+}
+
+// The comparison, and how many of its runs were trained rather than found.
+struct Outcome {
+  ComparisonRecord record;
+  int trained = 0;
+  int runs = 0;
+  int not_kept = 0;
+};
+
+Outcome compared(const Dataset& dataset, const ComparisonOptions& options, const RunCache& cache) {
+  Outcome outcome;
+  outcome.record = run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
+    ++outcome.runs;
+    outcome.trained += finished.run.cached ? 0 : 1;
+    outcome.not_kept += finished.not_kept.empty() ? 0 : 1;
+  });
+  return outcome;
+}
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("tuning: the grid is powers of two around 1, an even one reaches further down") {
+  CHECK(tuning_factors(1) == std::vector<double>{1});
+  CHECK(tuning_factors(2) == std::vector<double>{0.5, 1});
+  CHECK(tuning_factors(3) == std::vector<double>{0.5, 1, 2});
+  CHECK(tuning_factors(4) == std::vector<double>{0.25, 0.5, 1, 2});
+  CHECK(tuning_factors(5) == std::vector<double>{0.25, 0.5, 1, 2, 4});
+  CHECK_THROWS_AS(tuning_factors(0), Error);
+}
+
+TEST_CASE("tuning: the best wins, ties go to the factor nearest 1, divergence never") {
+  const auto choose = [](const std::vector<std::optional<double>>& accuracies) {
+    std::vector<TuningCandidate> candidates;
+    const std::vector<double> factors = tuning_factors(static_cast<int>(accuracies.size()));
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      candidates.push_back({factors[i], factors[i], accuracies[i], 0, false});
+    }
+    return candidates[choose_candidate(candidates)].factor;
+  };
+  CHECK(choose({0.5, 0.6, 0.7}) == 2);
+  CHECK(choose({0.7, 0.7, 0.7}) == 1);
+  CHECK(choose({0.7, 0.6, 0.7}) == 0.5);
+  CHECK(choose({0.8, 0.7, 0.7, 0.7, 0.8}) == 0.25);
+  CHECK(choose({std::nullopt, std::nullopt, 0.0}) == 2);
+  CHECK(choose({std::nullopt, std::nullopt, std::nullopt}) == 1);
+}
+
+TEST_CASE("comparison: tuning picks the better rate on rows that are neither trained nor tested") {
+  const Dataset iris = open_dataset("iris");
+  ComparisonOptions options = quick({"fp32"});
+  // Far too low: three epochs of it leave the network where it began, twice the rate is better.
+  options.train.overrides = {"weight.lr=0.004", "continuous.lr=0.002"};
+  options.train.epochs = 8;
+  options.tune = 5;
+  options.train.validation = 0.3;
+  const ComparisonRecord record = compared(iris, options, RunCache("")).record;
+  REQUIRE(record.tunings.size() == 1);
+  const Tuning& tuning = record.tunings[0];
+  REQUIRE(tuning.candidates.size() == 5);
+  for (const TuningCandidate& candidate : tuning.candidates) {
+    CHECK(candidate.lr == doctest::Approx(0.004 * candidate.factor));
+    CHECK(*candidate.val_accuracy <= *tuning.choice().val_accuracy);
+    // What was chosen is what training on the validation split says.
+    TrainOptions trial = with_defaults(options.train, iris);
+    trial.recipe = "fp32";
+    trial.overrides.push_back("weight.lr=" + std::to_string(0.004 * candidate.factor));
+    CHECK(train(iris, trial).val_accuracy == candidate.val_accuracy);
+  }
+  CHECK(*tuning.candidates[0].val_accuracy < *tuning.choice().val_accuracy);
+  REQUIRE(record.runs.size() == 2);
+  for (const RunResult& run : record.runs) {
+    CHECK(run.lr == doctest::Approx(tuning.choice().lr));
+    CHECK_FALSE(run.val_accuracy);  // trained on all training rows
+    CHECK(run.test_accuracy);
+    CHECK(run.steps == 8 * 4);  // 120 rows in batches of 32
+  }
+}
+
+TEST_CASE("comparison: untuned, it is what train says of every recipe and seed") {
+  const Dataset iris = open_dataset("iris");
+  const ComparisonOptions options = quick({"votes", "master"});
+  const Outcome outcome = compared(iris, options, RunCache(""));
+  CHECK(outcome.runs == run_count(options));
+  CHECK(outcome.record.tunings.empty());
+  REQUIRE(outcome.record.runs.size() == 4);
+  for (const RunResult& run : outcome.record.runs) {
+    TrainOptions single = with_defaults(options.train, iris);
+    single.recipe = run.recipe;
+    single.seed = run.seed;
+    CHECK(train(iris, single).weights_sha256 == run.weights_sha256);
+  }
+}
+
+TEST_CASE("comparison: a recipe that diverges ends nothing, and is named") {
+  const Dataset iris = open_dataset("iris");
+  ComparisonOptions options = quick({});
+  const TempDir folder;
+  // Decay of lr times 1 multiplies the weights by 1e5 or more in each of the twelve steps.
+  folder.write("wild.toml",
+               "base = \"fp32\"\nname = \"wild\"\n[weight]\nlr = 2e5\nweight_decay = 1.0\n");
+  options.recipes = {folder / "wild.toml", "master"};
+  options.tune = 2;
+  const RunCache cache(folder / "runs");
+  for (const bool again : {false, true}) {  // what diverged is kept like any other result
+    CAPTURE(again);
+    const Outcome outcome = compared(iris, options, cache);
+    CHECK(outcome.trained == (again ? 0 : run_count(options)));
+    const ComparisonRecord& record = outcome.record;
+    for (const TuningCandidate& candidate : record.tunings[0].candidates) {
+      CHECK_FALSE(candidate.val_accuracy);
+    }
+    CHECK(record.tunings[0].choice().factor == 1);
+    REQUIRE(record.runs.size() == 4);
+    CHECK(record.runs[0].recipe == "wild");
+    CHECK(contains(record.runs[0].diverged, "step"));
+    CHECK_FALSE(record.runs[0].test_accuracy);
+    CHECK(record.runs[2].recipe == "master");
+    CHECK(record.runs[2].diverged.empty());
+    const Json json = Json::parse(to_json({record}, "machine"))["comparisons"][0];
+    CHECK(json["recipes"][1]["recipe"] == "wild");
+    CHECK(json["recipes"][1]["diverged"] == 2);
+    CHECK(json["recipes"][1]["accuracy_mean"].is_null());
+    CHECK(json["recipes"][1]["tuning"]["candidates"][0]["diverged"] == true);
+    CHECK(json["runs"][0].contains("cached") == again);
+    CHECK(json["recipes"][1]["tuning"]["candidates"][0]["cached"] == again);
+  }
+}
+
+TEST_CASE("comparison: one that was interrupted goes on where it was") {
+  const Dataset iris = open_dataset("iris");
+  const TempDir folder;
+  const RunCache cache(folder / "runs");
+  ComparisonOptions options = quick({"latent8", "master"});
+  options.tune = 3;
+  struct Interrupted {};
+  int done = 0;
+  const auto stop_at_six = [&](const FinishedRun&) {
+    if (++done == 6) throw Interrupted();
+  };
+  CHECK_THROWS_AS(run_comparison(iris, options, cache, stop_at_six), Interrupted);
+  const Outcome rest = compared(iris, options, cache);
+  CHECK(rest.runs == 10);
+  CHECK(rest.trained == 4);
+  const Outcome again = compared(iris, options, cache);
+  CHECK(again.trained == 0);
+  const Outcome whole = compared(iris, options, RunCache(""));
+  CHECK(whole.trained == 10);
+  for (std::size_t i = 0; i < whole.record.runs.size(); ++i) {
+    CHECK(again.record.runs[i].weights_sha256 == whole.record.runs[i].weights_sha256);
+    CHECK(again.record.runs[i].test_accuracy == whole.record.runs[i].test_accuracy);
+    // The time of the run that was made then.
+    RunResult kept = again.record.runs[i];
+    kept.cached = rest.record.runs[i].cached;
+    CHECK(to_json(kept) == to_json(rest.record.runs[i]));
+  }
+  CHECK(again.record.seconds() == rest.record.seconds());
+  // More seeds: only those are new.
+  options.seeds = 3;
+  CHECK(compared(iris, options, cache).trained == 2);
+  CHECK(compared(iris, options, RunCache(folder / "runs", true)).trained == 12);
+}
+
+TEST_CASE("run key: everything that decides the result is in it, threads are not") {
+  const Dataset iris = open_dataset("iris");
+  const TrainOptions base = with_defaults(quick({}).train, iris);
+  const auto key = [&](const TrainOptions& options, RunPurpose purpose = RunPurpose::kTest) {
+    return run_key(iris, data_xxh3(iris), options, purpose);
+  };
+  const std::string first = key(base);
+  CHECK(key(base) == first);
+  CHECK(key(base, RunPurpose::kTuning) != first);
+  std::vector<std::pair<const char*, std::function<void(TrainOptions&)>>> changes = {
+      {"model", [](TrainOptions& o) { o.model = "mlp:9"; }},
+      {"recipe", [](TrainOptions& o) { o.recipe = "latent8"; }},
+      {"override", [](TrainOptions& o) { o.overrides = {"weight.lr=0.123"}; }},
+      {"epochs", [](TrainOptions& o) { o.epochs = 4; }},
+      {"batch", [](TrainOptions& o) { o.batch = 31; }},
+      {"seed", [](TrainOptions& o) { o.seed = 2; }},
+      {"folds", [](TrainOptions& o) { o.folds = 3; }},
+      {"validation", [](TrainOptions& o) { o.validation = 0.2; }}};
+  for (const auto& [name, change] : changes) {
+    CAPTURE(name);
+    TrainOptions other = base;
+    change(other);
+    CHECK(key(other) != first);
+  }
+  Dataset changed = open_dataset("iris");
+  changed.values.bytes()[3] ^= std::byte{1};  // in the exponent of the first value
+  CHECK(run_key(changed, data_xxh3(changed), base, RunPurpose::kTest) != first);
+}
+
+TEST_CASE("run cache: damaged and foreign entries are not believed, and are replaced") {
+  const Dataset iris = open_dataset("iris");
+  const TempDir folder;
+  const RunCache cache(folder / "runs");
+  ComparisonOptions options = quick({"fp32"});
+  options.seeds = 1;
+  CHECK(compared(iris, options, cache).trained == 1);
+  const std::vector<fs::path> files = entries(folder / "runs");
+  REQUIRE(files.size() == 1);
+  const std::string good = read_text(files[0]);
+  const Json entry = Json::parse(good);
+  std::vector<std::string> bad = {"",        "{", "[]", "null", good.substr(0, good.size() / 2),
+                                  "\xff\xfe"};
+  for (const char* part : {"tritgrad.run", "key", "result"}) {
+    Json less = entry;
+    less.erase(part);
+    bad.push_back(less.dump());
+    less[part] = "something else";
+    bad.push_back(less.dump());
+  }
+  Json worse = entry;
+  worse["result"].erase("curve");
+  bad.push_back(worse.dump());
+  for (const std::string& text : bad) {
+    CAPTURE(text);
+    write_text(files[0], text);
+    CHECK(compared(iris, options, cache).trained == 1);
+    CHECK(compared(iris, options, cache).trained == 0);
+  }
+  CHECK(entries(folder / "runs") == files);
+}
+
+TEST_CASE("run cache: a folder that cannot be made costs a note, not the result") {
+  const Dataset iris = open_dataset("iris");
+  const TempDir folder;
+  folder.write("file", "");
+  const Outcome outcome = compared(iris, quick({"fp32"}), RunCache(folder / "file/runs"));
+  CHECK(outcome.not_kept == 2);
+  CHECK(outcome.record.runs.size() == 2);
+}
+
+TEST_CASE("comparison: what would end it later is refused before it begins") {
+  const Dataset iris = open_dataset("iris");
+  const TempDir folder;
+  folder.write("a.toml", "base = \"votes\"\n");
+  const auto said = [&](const ComparisonOptions& options) {
+    return refusal([&] { check_comparison(iris, options); });
+  };
+  CHECK(said(quick({"votes", "master"})).empty());
+  CHECK(contains(said(quick({"votes", "votes"})), "'votes' is named twice"));
+  CHECK(contains(said(quick({"votes", folder / "a.toml"})), "'votes' is named twice"));
+  CHECK(contains(said(quick({"vote"})), "did you mean 'votes'"));
+  ComparisonOptions options = quick({"votes"});
+  options.tune_epochs = 3;
+  CHECK(contains(said(options), "--tune-epochs needs --tune"));
+  options.tune = 3;
+  CHECK(said(options).empty());
+  options.train.folds = 5;
+  CHECK(contains(said(options), "--folds"));
+  options = quick({"votes"});
+  options.train.model = "mlp:5-3";
+  CHECK(contains(said(options), "4 features"));
+}
+
+TEST_CASE("run clock: each comparison by its own runs, or by work at the speed so far") {
+  RunClock clock;
+  clock.expect(4, 10);
+  clock.expect(2, 30);
+  CHECK_FALSE(clock.seconds_left());
+  CHECK(clock.text() == "0/6");
+  clock.finished(0, 2.0);
+  // Three more of 2 s, then two of three times the work.
+  CHECK(*clock.seconds_left() == doctest::Approx(3 * 2.0 + 2 * 6.0));
+  CHECK(clock.text() == "1/6, about 0:18 left");
+  for (int i = 0; i < 3; ++i) clock.finished(0, 2.0);
+  clock.finished(1, 100.0);
+  CHECK(*clock.seconds_left() == doctest::Approx(100.0));
+  clock.finished(1, 50.0);
+  CHECK(clock.text() == "6/6");
+}
+
+}  // namespace tritgrad::test

@@ -1,0 +1,191 @@
+// What several runs say together, in numbers and in sentences.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/markup_balance.h"
+#include "tests/sample_runs.h"
+#include "tests/support_files.h"
+#include "tools/compare/findings.h"
+#include "tools/compare/pareto.h"
+#include "tools/compare/summary.h"
+#include "tools/compare/terminal_table.h"
+
+namespace tritgrad::test {
+namespace {
+
+TEST_CASE("summary: means, sample deviations and the difference with its interval") {
+  const Comparison comparison = compare(two_recipes(), "master");
+  REQUIRE(comparison.recipes.size() == 2);
+  const RecipeSummary& master = comparison.recipes[0];
+  const RecipeSummary& latent = comparison.recipes[1];
+  CHECK(master.is_baseline);
+  CHECK(latent.recipe == "latent8");
+  CHECK(latent.accuracy->mean == doctest::Approx(0.986));
+  // Two values 0.002 apart: deviation 0.002 / sqrt 2.
+  CHECK(*latent.accuracy->spread == doctest::Approx(0.002 / std::sqrt(2.0)));
+  CHECK_FALSE(master.delta_points);
+  CHECK(*latent.delta_points == doctest::Approx(0.15));
+  // Variances 2e-6 and 0.5e-6 over two seeds each: their means' 1e-6 and 0.25e-6, together 1.25e-6;
+  // degrees of freedom 1.25^2 / (1^2 + 0.25^2) = 25 / 17.
+  const double half = t_quantile(0.975, 25.0 / 17.0) * 100.0 * std::sqrt(1.25e-6);
+  CHECK(latent.delta_interval->low == doctest::Approx(0.15 - half));
+  CHECK(latent.delta_interval->high == doctest::Approx(0.15 + half));
+  CHECK_FALSE(is_above(latent));
+  CHECK_FALSE(master.delta_interval);
+  CHECK(*latent.bytes_ratio == doctest::Approx(1.18 / 16));
+  CHECK(*latent.seconds_per_run == doctest::Approx(12.5));
+}
+
+TEST_CASE("summary: one seed, or one cross-validated seed, has no interval") {
+  std::vector<RunResult> runs = {make_run("latent8", 1, 0.985, kLatent),
+                                 make_run("master", 1, 0.984, kMaster)};
+  CHECK(compare(runs, "master").recipes[1].delta_points);
+  CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
+  for (RunResult& run : runs) {
+    run.folds = 5;
+    run.test_accuracy_std = 0.01;
+  }
+  CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
+}
+
+TEST_CASE("summary: what diverged is counted, named, and in no mean") {
+  std::vector<RunResult> runs = two_recipes();
+  RunResult gone;
+  gone.recipe = "latent8";
+  gone.seed = 3;
+  gone.epochs = 2;
+  gone.seconds = 1000;
+  gone.diverged = "the loss is inf at step 3";
+  runs.push_back(gone);
+  gone.recipe = "hopeless";
+  runs.push_back(gone);
+  const ComparisonRecord record = record_of(runs);
+  const Comparison comparison = compare(runs, "master");
+  const RecipeSummary& latent = comparison.recipes[1];
+  CHECK(latent.diverged == 1);
+  CHECK(latent.seeds == 3);
+  CHECK(latent.accuracy->count == 2);
+  CHECK(latent.bytes.total() == doctest::Approx(kLatent.total()));
+  CHECK(*latent.seconds_per_run == doctest::Approx(12.5));
+  CHECK(describe(latent).accuracy == "98.60 ± 0.14 (1 diverged)");
+  bool said = false;
+  for (const std::string& sentence : findings(record, comparison)) {
+    said |= contains(sentence, "latent8 (1 of 3 seeds), hopeless (1 of 1 seeds)");
+  }
+  CHECK(said);
+  const std::string html = html_of(runs);
+  CHECK(markup_error(html) == "");
+  CHECK(contains(html, "diverged: the loss is inf at step 3"));
+  CHECK_FALSE(says_nan(render_terminal_table(record)));
+}
+
+TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
+  RunResult run = make_run("latent8", 1, 0.96, kLatent);
+  run.folds = 5;
+  run.test_accuracy_std = 0.02;
+  const Comparison comparison = compare({run}, "master");
+  CHECK(describe(comparison.recipes[0]).accuracy == "96.00 ± 2.00");
+  CHECK(comparison.recipes[0].accuracy->count == 5);
+}
+
+TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
+  std::vector<RunResult> runs = two_recipes();
+  for (RunResult& run : runs) {
+    run.val_accuracy = run.test_accuracy;
+    run.test_accuracy.reset();
+  }
+  const Comparison comparison = compare(runs, "master");
+  CHECK(comparison.accuracy_name == "validation accuracy");
+  CHECK(describe(comparison.recipes[1]).accuracy == "98.60 ± 0.14");
+  CHECK(contains(render_terminal_table(record_of(runs)), "val acc %"));
+}
+
+TEST_CASE("summary: a seed that broke leaves the means of the others") {
+  std::vector<RunResult> runs = two_recipes();
+  runs[0].test_accuracy = kNan;
+  runs[0].train_loss = kInfinity;
+  runs[0].epochs = 0;
+  const RecipeSummary latent = compare(runs, "master").recipes[1];
+  CHECK(latent.accuracy->mean == 0.987);
+  CHECK(latent.accuracy->count == 1);
+  CHECK_FALSE(latent.accuracy->spread);
+  CHECK(*latent.train_loss == 0.01);
+}
+
+TEST_CASE("headline: what the best of the smaller recipes costs") {
+  CHECK(
+      headline(compare(two_recipes(), "master")) ==
+      "latent8 gains 0.15 points of test accuracy against master (95 % interval −0.54 … +0.84), a "
+      "difference within the noise, with 1.18 bytes per parameter instead of 16.00 (98.60 % "
+      "against "
+      "98.45 %, 2 seeds).");
+  std::vector<RunResult> runs = two_recipes();
+  runs.push_back(make_run("trits", 1, 0.95, {0.24, 0, 0, 0, 0}));
+  CHECK(contains(headline(compare(runs, "master")),
+                 " The smallest, trits at 0.24 bytes, loses 3.45 points of test accuracy against "
+                 "master."));
+}
+
+TEST_CASE("headline: speaks without a baseline, without accuracy and without runs") {
+  CHECK(headline(compare({make_run("latent8", 1, 0.985, kLatent)}, "master")) ==
+        "latent8 reaches 98.50 % test accuracy with 1.18 bytes per parameter (one seed).");
+  RunResult run = make_run("latent8", 1, 0.985, kLatent);
+  run.test_accuracy.reset();
+  CHECK(headline(compare({run}, "master")) == "latent8 trains with 1.18 bytes per parameter.");
+  CHECK(headline(compare({}, "master")) == "No runs to compare.");
+}
+
+TEST_CASE("findings: below, above, not told apart, without an interval") {
+  const BytesPerParameter small{0.2, 0, 0, 0, 0};
+  std::vector<RunResult> runs = two_recipes();
+  for (int seed = 1; seed <= 2; ++seed) {
+    runs.push_back(make_run("worse", seed, 0.9 + 1e-5 * seed, small));
+    runs.push_back(make_run("better", seed, 0.999 + 1e-5 * seed, kMaster));
+  }
+  runs.push_back(make_run("once", 1, 0.98, kMaster));
+  ComparisonRecord record = record_of(runs);
+  record.tunings = {
+      {"worse", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.95, 1, false}, {2, 0.4, {}, 1, false}}, 1},
+      {"better", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.8, 1, false}, {2, 0.4, 0.7, 1, false}}, 0}};
+  const std::vector<std::string> expected = {
+      "Below master (the 95 % interval of the difference lies below 0): worse (−8.45 points).",
+      "Above master (the 95 % interval of the difference lies above 0): better (+1.45 points).",
+      "Not told from master by these seeds (the 95 % interval holds 0): latent8 (−0.54 … +0.84).",
+      "Compared with master without an interval, for want of seeds that scatter: once (−0.45 "
+      "points).",
+      "Of 3 intervals of 95 %, 0.15 would miss 0 by chance if no recipe differed from master.",
+      "On the Pareto front (nothing is as small and more accurate): worse (0.20 B, 90.00 %), "
+      "latent8 "
+      "(1.18 B, 98.60 %), better (16.00 B, 99.90 %).",
+      "Chosen at the edge of the grid, so that a wider one might do better: better 0.1 (× 0.5, "
+      "edge).",
+      "Diverged while tuning: worse at 0.4."};
+  CHECK(findings(record, compare(runs, "master")) == expected);
+  const std::string html = render_html(make_page({"c", "m", {record}}));
+  for (const std::string& sentence : expected) CHECK(contains(html, "<li>" + sentence + "</li>"));
+  for (const char* cell : {"diverged", "0.2 (× 1)", "0.1 (× 0.5, edge)", "95.00"}) {
+    CHECK(contains(html, "<td>" + std::string(cell) + "</td>"));
+  }
+}
+
+TEST_CASE("pareto: fewest bytes first, nothing as small and more accurate") {
+  std::vector<RunResult> runs;
+  const auto add = [&](const char* name, double bytes, double accuracy) {
+    runs.push_back(make_run(name, 1, accuracy, {bytes, 0, 0, 0, 0}));
+  };
+  add("master", 16, 0.98);  // as accurate as c, with more bytes
+  add("a", 1, 0.90);
+  add("b", 1, 0.95);  // as small as a, and better
+  add("c", 2, 0.98);
+  add("d", 3, 0.97);
+  const Comparison comparison = compare(runs, "master");
+  std::vector<std::string> names;
+  for (const std::size_t i : pareto_front(comparison)) {
+    names.push_back(comparison.recipes[i].recipe);
+  }
+  CHECK(names == std::vector<std::string>{"b", "c"});
+}
+
+}  // namespace
+}  // namespace tritgrad::test

@@ -1,0 +1,17 @@
+// The pictures of a report, made from the runs and their comparison.
+#pragma once
+
+#include <vector>
+
+#include "tools/compare/page.h"
+#include "tools/compare/summary.h"
+#include "tools/run_result.h"
+
+namespace tritgrad {
+
+// Accuracy against bytes, bytes by category, training loss and accuracies by epoch; a picture
+// without data is left out, and so is a scatter of a single recipe. `prefix` begins their names.
+std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison,
+                                 const std::string& prefix = "");
+
+}  // namespace tritgrad

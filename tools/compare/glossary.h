@@ -1,0 +1,13 @@
+// What the words of a report mean.
+#pragma once
+
+#include <vector>
+
+#include "tools/compare/page.h"
+#include "tools/compare/record.h"
+
+namespace tritgrad {
+
+Facts glossary(const std::vector<ComparisonRecord>& records);
+
+}  // namespace tritgrad

@@ -1,0 +1,68 @@
+// A page as a list of blocks, and the two ways of writing it down. Text is plain; each writer
+// escapes it for its own language.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tritgrad {
+
+struct Heading {
+  int level = 2;  // 2 or 3; the title of the page is 1
+  std::string text;
+};
+
+struct Paragraph {
+  std::string text;
+  bool lead = false;  // set apart: the finding
+};
+
+struct Bullets {
+  std::vector<std::string> items;
+};
+
+// Names and what there is to say of each.
+struct Facts {
+  std::vector<std::pair<std::string, std::string>> entries;
+  bool glossary = false;  // terms and their meaning, rather than short facts
+};
+
+struct Code {
+  std::string text;
+};
+
+struct PageTable {
+  std::vector<std::string> heads;              // the first column names the row
+  std::vector<std::vector<std::string>> rows;  // as many cells as heads
+  std::string emphasised;                      // first cell of the rows to stand out; empty: none
+  std::string folded;                          // opens on a click on these words; empty: open
+};
+
+struct Figure {
+  std::string name;  // of its file, if it gets one: letters, digits and hyphens
+  std::string caption;
+  std::string svg;
+};
+
+struct Pictures {
+  std::vector<Figure> figures;
+};
+
+using PageBlock = std::variant<Heading, Paragraph, Bullets, Facts, Code, PageTable, Pictures>;
+
+struct Page {
+  std::string title;
+  std::vector<PageBlock> blocks;
+};
+
+// One page that needs nothing but itself: no network, no scripts.
+std::string render_html(const Page& page);
+
+// GitHub's Markdown. Pictures are links to FOLDER/<name of the figure>.svg; the names of a page's
+// figures differ.
+std::string render_markdown(const Page& page, const std::string& folder);
+
+}  // namespace tritgrad

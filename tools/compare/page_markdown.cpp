@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "tools/compare/page.h"
+#include "tools/markup.h"
+
+namespace tritgrad {
+namespace {
+
+// Characters that would begin markup inside a line; markup of HTML included.
+std::string escape_markdown(const std::string& text) {
+  std::string escaped;
+  for (const char c : escape_markup(text)) {
+    if (c == '\n') {
+      escaped += ' ';
+      continue;
+    }
+    if (std::string_view("\\`*_|[]~").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string line_of(const std::vector<std::string>& cells, bool bold_first) {
+  std::string line = "|";
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string cell = escape_markdown(cells[i]);
+    line += i == 0 && bold_first ? " **" + cell + "** |" : " " + cell + " |";
+  }
+  return line + "\n";
+}
+
+struct MarkdownWriter {
+  std::string folder;
+  std::string text;
+
+  void operator()(const Heading& heading) {
+    text += (heading.level == 2 ? "## " : "### ") + escape_markdown(heading.text) + "\n\n";
+  }
+  void operator()(const Paragraph& paragraph) {
+    const std::string line = escape_markdown(paragraph.text);
+    text += (paragraph.lead ? "> " + line : line) + "\n\n";
+  }
+  void operator()(const Bullets& bullets) {
+    for (const std::string& item : bullets.items) text += "- " + escape_markdown(item) + "\n";
+    text += "\n";
+  }
+  void operator()(const Facts& facts) {
+    for (const auto& [name, value] : facts.entries) {
+      text += "- **" + escape_markdown(name) + "**: " + escape_markdown(value) + "\n";
+    }
+    text += "\n";
+  }
+  // Indented, so that nothing in it can end it.
+  void operator()(const Code& code) {
+    std::string line = code.text;
+    for (char& c : line) c = c == '\n' ? ' ' : c;
+    text += "    " + line + "\n\n";
+  }
+  void operator()(const PageTable& table) {
+    if (!table.folded.empty()) {
+      text += "<details><summary>" + escape_markup(table.folded) + "</summary>\n\n";
+    }
+    text += line_of(table.heads, false) + "|:---|";
+    for (std::size_t i = 1; i < table.heads.size(); ++i) text += "---:|";
+    text += "\n";
+    for (const std::vector<std::string>& row : table.rows) {
+      text += line_of(row, row.front() == table.emphasised);
+    }
+    text += table.folded.empty() ? "\n" : "\n</details>\n\n";
+  }
+  void operator()(const Pictures& pictures) {
+    for (const Figure& figure : pictures.figures) {
+      text += fmt::format("<img src=\"{}/{}.svg\" width=\"640\" alt=\"{}\"/>\n\n*{}*\n\n",
+                          escape_markup(folder), figure.name, escape_markup(figure.caption),
+                          escape_markdown(figure.caption));
+    }
+  }
+};
+
+}  // namespace
+
+std::string render_markdown(const Page& page, const std::string& folder) {
+  MarkdownWriter writer{folder, ""};
+  for (const PageBlock& block : page.blocks) std::visit(writer, block);
+  // One empty line at the end of a block is enough at the end of the page.
+  if (writer.text.ends_with("\n\n")) writer.text.pop_back();
+  return "# " + escape_markdown(page.title) + "\n\n" + writer.text;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,99 @@
+#include "tools/compare/record.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tools/compare/summary.h"
+
+namespace tritgrad {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json tuning_json(const Tuning& tuning) {
+  Json candidates = Json::array();
+  for (const TuningCandidate& candidate : tuning.candidates) {
+    candidates.push_back({{"factor", candidate.factor},
+                          {"lr", candidate.lr},
+                          {"val_accuracy", number(candidate.val_accuracy)},
+                          {"diverged", !candidate.val_accuracy},
+                          {"seconds", number(candidate.seconds)},
+                          {"cached", candidate.cached}});
+  }
+  return {{"factor", tuning.choice().factor},
+          {"lr", tuning.choice().lr},
+          {"at_edge", tuning.at_edge()},
+          {"candidates", candidates}};
+}
+
+Json summary_json(const RecipeSummary& summary, const Tuning* tuning) {
+  const bool any = summary.diverged < summary.seeds;
+  Json json;
+  json["recipe"] = summary.recipe;
+  json["seeds"] = summary.seeds;
+  json["diverged"] = summary.diverged;
+  json["accuracy_mean"] = summary.accuracy ? number(summary.accuracy->mean) : Json(nullptr);
+  json["accuracy_std"] = summary.accuracy ? number(summary.accuracy->spread) : Json(nullptr);
+  json["delta_points"] = number(summary.delta_points);
+  json["delta_interval"] =
+      summary.delta_interval
+          ? Json({number(summary.delta_interval->low), number(summary.delta_interval->high)})
+          : Json(nullptr);
+  json["bytes_per_parameter"] = any ? number(summary.bytes.total()) : Json(nullptr);
+  json["seconds_per_run"] = number(summary.seconds_per_run);
+  json["peak_live_bytes"] = any ? number(summary.peak_live_bytes) : Json(nullptr);
+  json["tuning"] = tuning != nullptr ? tuning_json(*tuning) : Json(nullptr);
+  return json;
+}
+
+Json record_json(const ComparisonRecord& record) {
+  const Comparison comparison = compare(record.runs, record.baseline);
+  Json json;
+  json["data"] = record.data;
+  json["dataset"] = record.dataset;
+  json["model"] = record.model;
+  json["command"] = record.command;
+  json["seconds"] = number(record.seconds());
+  json["accuracy"] = comparison.accuracy_name;
+  json["baseline"] = record.baseline;
+  json["recipes"] = Json::array();
+  for (const RecipeSummary& summary : comparison.recipes) {
+    json["recipes"].push_back(summary_json(summary, record.tuning_of(summary.recipe)));
+  }
+  json["runs"] = Json::array();
+  for (const RunResult& run : record.runs) json["runs"].push_back(Json::parse(to_json(run)));
+  return json;
+}
+
+}  // namespace
+
+double ComparisonRecord::seconds() const {
+  double sum = 0.0;
+  for (const Tuning& tuning : tunings) {
+    for (const TuningCandidate& candidate : tuning.candidates) sum += candidate.seconds;
+  }
+  for (const RunResult& run : runs) sum += run.seconds;
+  return sum;
+}
+
+const Tuning* ComparisonRecord::tuning_of(const std::string& recipe) const {
+  for (const Tuning& tuning : tunings) {
+    if (tuning.recipe == recipe) return &tuning;
+  }
+  return nullptr;
+}
+
+std::string to_json(const std::vector<ComparisonRecord>& records, const std::string& machine) {
+  Json json = {
+      {"tritgrad", TRITGRAD_VERSION}, {"machine", machine}, {"comparisons", Json::array()}};
+  for (const ComparisonRecord& record : records) {
+    json["comparisons"].push_back(record_json(record));
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,29 @@
+// What one comparison found: all that its table, its page and its JSON are made from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/compare/tuning.h"
+#include "tools/run_result.h"
+
+namespace tritgrad {
+
+struct ComparisonRecord {
+  std::string data;     // name of the data set
+  std::string dataset;  // one line: name, size, how it was split
+  std::string model;
+  std::string command;  // repeats the comparison when typed into a shell
+  std::string baseline = "master";
+  std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
+  std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each
+
+  // Wall time of all runs, those of the tuning included, whenever they were made.
+  double seconds() const;
+  const Tuning* tuning_of(const std::string& recipe) const;  // null: not tuned
+};
+
+// {"tritgrad": version, "machine": ..., "comparisons": [...]}, see FORMATS.md.
+std::string to_json(const std::vector<ComparisonRecord>& records, const std::string& machine);
+
+}  // namespace tritgrad

@@ -1,0 +1,130 @@
+#include "tools/compare/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <span>
+
+#include "engine/atomic_file.h"
+#include "engine/check.h"
+#include "tools/command_line.h"
+#include "tools/compare/figures.h"
+#include "tools/compare/findings.h"
+#include "tools/compare/glossary.h"
+#include "tools/compare/tables.h"
+#include "tools/numbers.h"
+
+namespace tritgrad {
+namespace {
+
+std::string title_of(const ComparisonRecord& record) {
+  return fmt::format("{} on {}", record.model, record.data);
+}
+
+// "2-mnist-": names of files hold nothing that a shell or a link would stumble over.
+std::string picture_prefix(const ComparisonRecord& record, std::size_t number) {
+  std::string name;
+  for (const unsigned char c : record.data) {
+    name += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  }
+  return fmt::format("{}-{}-", number, name);
+}
+
+std::string model_line(const ComparisonRecord& record) {
+  if (record.runs.empty()) return record.model;
+  const RunResult& run = record.runs.front();
+  return fmt::format("{}, {} parameters, {} epochs", run.model,
+                     human_count(static_cast<double>(run.parameters)), run.epochs);
+}
+
+std::string time_line(const ComparisonRecord& record) {
+  std::size_t trials = 0;
+  for (const Tuning& tuning : record.tunings) trials += tuning.candidates.size();
+  return fmt::format(
+      "{} for {} runs{}", duration(record.seconds()), record.runs.size() + trials,
+      trials > 0 ? fmt::format(", {} of them to choose learning rates", trials) : "");
+}
+
+void add_record(Page& page, const ComparisonRecord& record, std::size_t number) {
+  const Comparison comparison = compare(record.runs, record.baseline);
+  const auto add = [&](PageBlock block) { page.blocks.push_back(std::move(block)); };
+  add(Heading{2, title_of(record)});
+  add(Paragraph{headline(comparison), true});
+  add(Facts{
+      {{"Data", record.dataset}, {"Model", model_line(record)}, {"Time", time_line(record)}}});
+  if (record.runs.empty()) return;
+  add(Bullets{findings(record, comparison)});
+  add(accuracy_table(record, comparison));
+  add(Pictures{draw_figures(record.runs, comparison, picture_prefix(record, number))});
+  add(Heading{3, "Bytes per parameter"});
+  add(bytes_table(comparison));
+  if (!record.tunings.empty()) {
+    add(Heading{3, "Learning rates"});
+    add(tuning_table(record));
+  }
+  add(Heading{3, "How to repeat"});
+  add(Code{record.command});
+  add(runs_table(record));
+}
+
+}  // namespace
+
+Page make_page(const Report& report) {
+  const bool single = report.records.size() == 1;
+  Page page;
+  page.title = single ? "Comparison of recipes: " + title_of(report.records.front())
+                      : std::string("Comparison of recipes");
+  page.blocks.push_back(Paragraph{question(report.records)});
+  double seconds = 0.0;
+  for (const ComparisonRecord& record : report.records) seconds += record.seconds();
+  page.blocks.push_back(Facts{{{"Machine", report.machine}, {"Time", duration(seconds)}}});
+  page.blocks.push_back(Code{report.command});
+  if (!single) {
+    page.blocks.push_back(
+        Paragraph{"Differences to the baseline in points of accuracy, with the 95 % interval where "
+                  "there is one; in the baseline's row its accuracy."});
+    page.blocks.push_back(overview_table(report.records));
+  }
+  for (std::size_t i = 0; i < report.records.size(); ++i) {
+    add_record(page, report.records[i], i + 1);
+  }
+  page.blocks.push_back(Heading{2, "Definitions"});
+  page.blocks.push_back(glossary(report.records));
+  return page;
+}
+
+void check_report_path(const std::string& path) {
+  check_writable("--report", path);
+  if (!path.ends_with(".md")) return;
+  const std::filesystem::path folder = std::filesystem::path(path).replace_extension();
+  check(!std::filesystem::exists(folder) || std::filesystem::is_directory(folder), "--report: '",
+        folder.string(), "' is a file, but the pictures of '", path,
+        "' need a folder of that name; choose another name");
+}
+
+void write_report(const std::string& path, const Report& report) {
+  const Page page = make_page(report);
+  if (!path.ends_with(".md")) {
+    const std::string html = render_html(page);
+    replace_file(path, std::as_bytes(std::span(html)));
+    return;
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).replace_extension();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  check(!error, "the folder '", folder.string(), "' of the pictures cannot be made (",
+        error.message(), ")");
+  for (const PageBlock& block : page.blocks) {
+    const auto* pictures = std::get_if<Pictures>(&block);
+    if (pictures == nullptr) continue;
+    for (const Figure& figure : pictures->figures) {
+      replace_file(folder / (figure.name + ".svg"), std::as_bytes(std::span(figure.svg)));
+    }
+  }
+  const std::string markdown = render_markdown(page, folder.filename().string());
+  replace_file(path, std::as_bytes(std::span(markdown)));
+}
+
+}  // namespace tritgrad

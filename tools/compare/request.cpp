@@ -1,0 +1,68 @@
+#include "tools/compare/request.h"
+
+#include "models/recipe.h"
+
+namespace tritgrad {
+namespace {
+
+// As a shell wants it.
+std::string shell_quoted(const std::string& value) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@";
+  if (!value.empty() && value.find_first_not_of(kPlain) == std::string::npos) return value;
+  std::string text = "'";
+  for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
+  add_data_options(app, request.common);
+  add_training_options(app, request.common);
+  ComparisonOptions& options = request.options;
+  app.add_option("--recipes", options.recipes,
+                 "names or files, separated by commas; all = every built-in one")
+      ->delimiter(',')
+      ->take_all()
+      ->capture_default_str();
+  app.add_option("--seeds", options.seeds, "seeds 1..N for every recipe")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--tune", options.tune,
+                 "learning rates tried for every recipe with seed 1, on rows held out of the "
+                 "training rows (--val, 0.1 if not given): its own times neighbouring powers of "
+                 "two; 1 = its own alone, 3 = 1/2, 1, 2, 4 = 1/4 to 2")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 15));
+  app.add_option("--tune-epochs", options.tune_epochs, "epochs of these trials [those of a run]")
+      ->check(CLI::Range(1, 1000000));
+}
+
+void prepare(ComparisonRequest& request, const CLI::App& app) {
+  apply(request.common);
+  request.options.train = request.common.train;
+  request.command = repeat_command(app);
+  std::vector<std::string>& recipes = request.options.recipes;
+  if (recipes == std::vector<std::string>{"all"}) recipes = recipe_names();
+}
+
+std::string repeat_command(const CLI::App& app) {
+  std::string text = "tritgrad compare";
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string name = " --" + option->get_lnames().front();
+    if (option->get_items_expected_max() == 0) {
+      text += name;
+    } else if (option->get_delimiter() != '\0') {
+      std::string list;
+      for (const std::string& value : option->results()) list += (list.empty() ? "" : ",") + value;
+      text += name + " " + shell_quoted(list);
+    } else {
+      for (const std::string& value : option->results()) text += name + " " + shell_quoted(value);
+    }
+  }
+  return text;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,34 @@
+// A comparison as it is asked for: on the command line, or in a plan.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/command_line.h"
+#include "tools/compare/run_comparison.h"
+
+namespace tritgrad {
+
+struct ComparisonRequest {
+  CommonOptions common;
+  ComparisonOptions options;  // `train` is common.train, filled in by prepare()
+  std::string command;        // repeats the comparison when typed into a shell
+};
+
+// --data to --tune-epochs, bound to the request, which must outlive `app`.
+void add_comparison_options(CLI::App& app, ComparisonRequest& request);
+
+// To be called once after the options were read.
+void prepare(ComparisonRequest& request, const CLI::App& app);
+
+// The comparisons of FILE.toml: its [[comparison]] tables, each with option names as keys, in their
+// order. Keys above the first table are those of every comparison that has none of its own. Options
+// that concern the whole program (threads, json, quiet, cache, config) are refused; `cache` is that
+// of the command line. Throws Error with file and line.
+std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache);
+
+// The command that was read into `app`, as a shell wants it.
+std::string repeat_command(const CLI::App& app);
+
+}  // namespace tritgrad

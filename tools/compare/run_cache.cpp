@@ -1,0 +1,101 @@
+#include "tools/compare/run_cache.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/atomic_file.h"
+#include "engine/diverged.h"
+#include "engine/hash.h"
+#include "engine/kernel_table.h"
+#include "models/recipe.h"
+#include "ops/dense_product.h"
+
+namespace tritgrad {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kEntryVersion = 1;
+constexpr std::int64_t kFingerprintSteps = 3;
+
+// What these options make of the first steps: a cached result of older code is then not taken for
+// one of today's.
+std::string fingerprint(const Dataset& dataset, TrainOptions options) {
+  Split split = split_of(dataset, options, 0);
+  split.val.clear();
+  split.test.clear();
+  options.stop_after = kFingerprintSteps;
+  options.quiet = true;
+  try {
+    return train(dataset, split, options).weights_sha256;
+  } catch (const Diverged&) {
+    return "diverged";
+  }
+}
+
+}  // namespace
+
+std::string run_key(const Dataset& dataset, const std::string& data_hash,
+                    const TrainOptions& options, RunPurpose purpose) {
+  Json key;
+  key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
+  key["data"] = data_hash;
+  key["name"] = dataset.name;
+  key["published_test_rows"] = dataset.published_test_rows;
+  key["image"] = {dataset.image.height, dataset.image.width, dataset.image.channels};
+  key["folds"] = options.folds;
+  key["validation"] = options.validation;
+  key["recipe"] = load_recipe(options.recipe, options.overrides).toml;
+  key["model"] = options.model;
+  key["epochs"] = options.epochs;
+  key["batch"] = options.batch;
+  key["micro_batches"] = options.micro_batches;
+  key["augment"] = options.augment;
+  key["seed"] = options.seed;
+  key["tritgrad"] = TRITGRAD_VERSION;
+  key["kernels"] = kernels().name;
+  key["float_products"] = dense_product_library();
+  key["fingerprint"] = fingerprint(dataset, options);
+  return key.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+RunCache::RunCache(std::filesystem::path folder, bool fresh)
+    : folder_(std::move(folder)), fresh_(fresh) {}
+
+std::filesystem::path RunCache::path_of(const std::string& key) const {
+  return folder_ / (sha256_hex(std::as_bytes(std::span(key))) + ".json");
+}
+
+std::optional<RunResult> RunCache::find(const std::string& key) const {
+  if (folder_.empty() || fresh_) return std::nullopt;
+  std::ifstream in(path_of(key), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Json entry = Json::parse(text, nullptr, false);
+  if (!entry.is_object() || entry.value("tritgrad.run", Json()) != kEntryVersion ||
+      entry.value("key", Json()) != key || !entry.contains("result")) {
+    return std::nullopt;
+  }
+  try {
+    RunResult run = run_from_json(entry.at("result").dump());
+    run.cached = true;
+    return run;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void RunCache::store(const std::string& key, const RunResult& run) const {
+  if (folder_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  check(!error, "the folder '", folder_.string(), "' cannot be made (", error.message(), ")");
+  const std::string text =
+      Json{{"tritgrad.run", kEntryVersion}, {"key", key}, {"result", Json::parse(to_json(run))}}
+          .dump() +
+      "\n";
+  replace_file(path_of(key), std::as_bytes(std::span(text)));
+}
+
+}  // namespace tritgrad

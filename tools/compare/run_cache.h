@@ -1,0 +1,45 @@
+// Finished runs, kept by what decides their result, so that an interrupted comparison goes on where
+// it was and a finished one costs no time.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "engine/dataset.h"
+#include "tools/run_result.h"
+#include "tools/train.h"
+
+namespace tritgrad {
+
+enum class RunPurpose {
+  kTest,    // as train() does it: trains, and looks at the test rows once
+  kTuning,  // the validation rows alone; the test rows are not looked at
+};
+
+// Everything that decides what a run computes, as one line of JSON: data, rows, recipe, model,
+// schedule, seed, version, kernels. Code that changed counts too: the key holds the hash of the
+// weights after the first three steps, which are taken here. `data_hash`: see data_xxh3(). Epochs
+// and batch must be set.
+std::string run_key(const Dataset& dataset, const std::string& data_hash,
+                    const TrainOptions& options, RunPurpose purpose);
+
+// One file for each run, FOLDER/<SHA-256 of the key>.json, which holds the key and the result.
+class RunCache {
+ public:
+  // An empty folder keeps nothing; `fresh` finds nothing, and replaces what is there.
+  explicit RunCache(std::filesystem::path folder, bool fresh = false);
+
+  // Files that are damaged, or of another run or program, count as absent.
+  std::optional<RunResult> find(const std::string& key) const;
+  // Makes the folder where it is missing. Throws Error when the file cannot be written.
+  void store(const std::string& key, const RunResult& run) const;
+
+ private:
+  std::filesystem::path path_of(const std::string& key) const;
+
+  std::filesystem::path folder_;
+  bool fresh_;
+};
+
+}  // namespace tritgrad

@@ -1,0 +1,154 @@
+#include "tools/compare/run_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/diverged.h"
+#include "models/model.h"
+#include "tools/training_state.h"
+
+namespace tritgrad {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+TrainOptions with_recipe(TrainOptions options, const std::string& recipe) {
+  options.recipe = recipe;
+  return options;
+}
+
+class Runner {
+ public:
+  Runner(const Dataset& dataset, const RunCache& cache, const RunProgress& progress)
+      : dataset_(dataset), data_hash_(data_xxh3(dataset)), cache_(cache), progress_(progress) {}
+
+  // From the cache, or done now and kept.
+  RunResult finish(const TrainOptions& options, double tuning_factor) const {
+    const RunPurpose purpose = tuning_factor > 0.0 ? RunPurpose::kTuning : RunPurpose::kTest;
+    const std::string key = run_key(dataset_, data_hash_, options, purpose);
+    std::string not_kept;
+    std::optional<RunResult> run = cache_.find(key);
+    if (!run) {
+      run = train_now(options, purpose);
+      try {
+        cache_.store(key, *run);
+      } catch (const Error& error) {  // the result is no worse for it
+        not_kept = error.what();
+      }
+    }
+    progress_({*run, tuning_factor, not_kept});
+    return *run;
+  }
+
+ private:
+  RunResult train_now(const TrainOptions& options, RunPurpose purpose) const {
+    const Clock::time_point start = Clock::now();
+    try {
+      if (purpose == RunPurpose::kTest) return train(dataset_, options);
+      Split split = split_of(dataset_, options, 0);
+      split.test.clear();
+      return train(dataset_, split, options);
+    } catch (const Diverged& error) {
+      const Recipe recipe = load_recipe(options.recipe, options.overrides);
+      const auto model =
+          make_model(options.model, dataset_.features, dataset_.classes(), recipe, 1);
+      RunResult run = describe_run(dataset_, options, recipe, *model);
+      run.diverged = error.what();
+      run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      return run;
+    }
+  }
+
+  const Dataset& dataset_;
+  const std::string data_hash_;
+  const RunCache& cache_;
+  const RunProgress& progress_;
+};
+
+// Factor 1 leaves the recipe's text as it is, so that its runs are those of an untuned comparison.
+void set_rate(TrainOptions& options, const TuningCandidate& candidate) {
+  if (candidate.factor == 1.0) return;
+  options.overrides.push_back(fmt::format("weight.lr={}", candidate.lr));
+}
+
+Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainOptions& base) {
+  const Recipe recipe = load_recipe(base.recipe, base.overrides);
+  Tuning tuning;
+  tuning.recipe = recipe.name;
+  for (const double factor : tuning_factors(options.tune)) {
+    TuningCandidate candidate;
+    candidate.factor = factor;
+    candidate.lr = factor * recipe.group(Role::kWeight).update.lr;
+    TrainOptions trial = base;
+    set_rate(trial, candidate);
+    trial.seed = 1;
+    if (trial.validation <= 0.0) trial.validation = kTuningValidation;
+    if (options.tune_epochs > 0) trial.epochs = options.tune_epochs;
+    const RunResult run = runner.finish(trial, factor);
+    if (run.diverged.empty()) candidate.val_accuracy = run.val_accuracy;
+    candidate.seconds = run.seconds;
+    candidate.cached = run.cached;
+    tuning.candidates.push_back(candidate);
+  }
+  tuning.chosen = choose_candidate(tuning.candidates);
+  return tuning;
+}
+
+}  // namespace
+
+int run_count(const ComparisonOptions& options) {
+  const int trials = options.tune > 1 ? options.tune : 0;
+  return static_cast<int>(options.recipes.size()) * (trials + options.seeds);
+}
+
+double run_work(const Dataset& dataset, const ComparisonOptions& options) {
+  const TrainOptions run = with_defaults(options.train, dataset);
+  const Recipe recipe = load_recipe(options.recipes.front(), run.overrides);
+  double parameters = 0.0;
+  for (const ParameterSpec& spec :
+       plan_model(run.model, dataset.features, dataset.classes(), recipe)) {
+    parameters += static_cast<double>(spec.shape.size());
+  }
+  return parameters * static_cast<double>(dataset.rows) * run.epochs * std::max(1, run.folds);
+}
+
+void check_comparison(const Dataset& dataset, const ComparisonOptions& options) {
+  check(options.tune == 1 || options.train.folds == 0,
+        "--tune: with --folds every row is tested once, and none is left to choose a learning rate "
+        "by; leave --folds out, or tune beforehand");
+  check(options.tune_epochs == 0 || options.tune > 1, "--tune-epochs needs --tune 2 or more");
+  std::vector<std::string> names;
+  for (const std::string& recipe : options.recipes) {
+    const Recipe loaded = load_recipe(recipe, options.train.overrides);
+    check(std::count(names.begin(), names.end(), loaded.name) == 0, "--recipes: '", loaded.name,
+          "' is named twice; give each recipe a name of its own");
+    names.push_back(loaded.name);
+    plan_model(options.train.model, dataset.features, dataset.classes(), loaded);
+  }
+}
+
+ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions& options,
+                                const RunCache& cache, const RunProgress& progress) {
+  const Runner runner(dataset, cache, progress);
+  const TrainOptions base = with_defaults(options.train, dataset);
+  ComparisonRecord record;
+  record.data = dataset.name;
+  record.model = base.model;
+  for (const std::string& recipe : options.recipes) {
+    TrainOptions run = with_recipe(base, recipe);
+    if (options.tune > 1) {
+      record.tunings.push_back(tune(runner, options, run));
+      set_rate(run, record.tunings.back().choice());
+      run.validation = 0.0;
+    }
+    for (int seed = 1; seed <= options.seeds; ++seed) {
+      run.seed = static_cast<std::uint64_t>(seed);
+      record.runs.push_back(runner.finish(run, 0.0));
+    }
+  }
+  return record;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,21 @@
+// The tables of a report.
+#pragma once
+
+#include <vector>
+
+#include "tools/compare/page.h"
+#include "tools/compare/record.h"
+#include "tools/compare/summary.h"
+
+namespace tritgrad {
+
+// Recipes by comparisons: the difference to the baseline, with its interval.
+PageTable overview_table(const std::vector<ComparisonRecord>& records);
+
+PageTable accuracy_table(const ComparisonRecord& record, const Comparison& comparison);
+PageTable bytes_table(const Comparison& comparison);
+// Validation accuracy at every rate that was tried.
+PageTable tuning_table(const ComparisonRecord& record);
+PageTable runs_table(const ComparisonRecord& record);
+
+}  // namespace tritgrad

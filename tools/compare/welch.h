@@ -1,0 +1,30 @@
+// Welch's interval for the difference of two means of normal samples whose variances may differ.
+#pragma once
+
+#include <optional>
+
+namespace tritgrad {
+
+struct Sample {
+  double mean = 0;
+  double deviation = 0;  // of the sample: divided by count - 1
+  int count = 0;
+};
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+
+  bool contains(double value) const { return low <= value && value <= high; }
+};
+
+// The value that Student's t with `freedom` degrees (> 0, not necessarily whole) stays below with
+// `probability`, in (0, 1). To 10 digits where it is below 1e6.
+double t_quantile(double probability, double freedom);
+
+// Where a - b lies with `confidence` (Welch 1947; degrees of freedom by Satterthwaite). Nothing
+// when a sample has fewer than two values, or when neither scatters: then there is no measure of
+// chance.
+std::optional<Interval> welch_interval(const Sample& a, const Sample& b, double confidence = 0.95);
+
+}  // namespace tritgrad

@@ -1,0 +1,24 @@
+// Options of a command in a TOML file: keys are option names, the table [set] overrides the recipe.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace tritgrad {
+
+// Throws Error with path and line when the file cannot be read or is not TOML. `what` begins the
+// message: "configuration file".
+toml::table read_toml(const char* what, const std::string& path);
+
+// The table as the arguments of `command` that say the same; lists become values separated by
+// commas. Throws Error for a key that is no option of the command, with `where` and the line.
+std::vector<std::string> option_arguments(const toml::table& table, const std::string& where,
+                                          const CLI::App& command);
+
+// "--name" of every option of the command.
+std::vector<std::string> option_names(const CLI::App& command);
+
+}  // namespace tritgrad
