@@ -90,7 +90,6 @@ void float_forward(Tape& tape, const LinearOperands& w, const Tensor& x, const T
                           x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
                     });
   }
-  tape.scratch_reset();
 }
 
 void float_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,

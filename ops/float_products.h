@@ -1,6 +1,6 @@
 // The three products of y = x W^T in floats, for the ops that make x, y and their gradients.
 //
-// Weights are decoded a panel of rows at a time, in the tape's scratch.
+// They take scratch, for a panel of decoded rows of W at a time among others.
 #pragma once
 
 #include "ops/linear_operands.h"

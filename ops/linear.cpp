@@ -34,6 +34,7 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Comput
   if (in_integers(w, compute)) return integer_linear(tape, x, w);
   const Var y = tape.variable({x.value.rows(), w.outputs});
   float_forward(tape, w, x.value, y.value);
+  tape.scratch_reset();
   tape.record(y, {&weight, scale}, [&tape, w, x, y] {
     const Tensor dy = tape.grad_of(y);
     float_backward_weight(tape, w, x.value, dy);
