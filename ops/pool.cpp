@@ -41,6 +41,21 @@ void for_each_quad(const ImageShape& image, std::int64_t index, const Body& body
 
 float larger(float a, float b) { return b > a || b != b ? b : a; }
 
+void largest_of(float* __restrict y, const float* __restrict a, const float* __restrict b,
+                const float* __restrict c, const float* __restrict d, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = larger(larger(larger(a[i], b[i]), c[i]), d[i]);
+}
+
+// Gives `rest`, what no pixel has taken yet of dy, to x where it is the largest.
+void take_rest(float* __restrict dx, float* __restrict rest, const float* __restrict x,
+               const float* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float share = x[i] == y[i] ? rest[i] : 0.0f;
+    dx[i] += share;
+    rest[i] = x[i] == y[i] ? 0.0f : rest[i];
+  }
+}
+
 }  // namespace
 
 Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
@@ -51,12 +66,8 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
   const Var y = tape.variable({images * out.height * out.width, out.channels}, x.wants_grad());
   for_each_image(images, image, [&](std::int64_t index) {
     for_each_quad(image, index, [&](const std::array<std::int64_t, 4>& rows, std::int64_t row) {
-      const float *a = x.value.row(rows[0]), *b = x.value.row(rows[1]);
-      const float *c = x.value.row(rows[2]), *d = x.value.row(rows[3]);
-      float* largest = y.value.row(row);
-      for (std::int64_t i = 0; i < out.channels; ++i) {
-        largest[i] = larger(larger(larger(a[i], b[i]), c[i]), d[i]);
-      }
+      largest_of(y.value.row(row), x.value.row(rows[0]), x.value.row(rows[1]), x.value.row(rows[2]),
+                 x.value.row(rows[3]), out.channels);
     });
   });
   if (!x.wants_grad()) return y;
@@ -66,13 +77,9 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
     for_each_image(images, image, [&](std::int64_t index) {
       if (dx.fresh) std::fill_n(dx.grad.data + index * image.size(), image.size(), 0.0f);
       for_each_quad(image, index, [&](const std::array<std::int64_t, 4>& rows, std::int64_t row) {
-        float* rest = dy.row(row);  // what no pixel has taken yet
         for (const std::int64_t from : rows) {
-          for (std::int64_t i = 0; i < image.channels; ++i) {
-            const bool largest = x.value.row(from)[i] == y.value.row(row)[i];
-            dx.grad.row(from)[i] += largest ? rest[i] : 0.0f;
-            rest[i] = largest ? 0.0f : rest[i];
-          }
+          take_rest(dx.grad.row(from), dy.row(row), x.value.row(from), y.value.row(row),
+                    image.channels);
         }
       });
     });

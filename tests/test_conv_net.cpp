@@ -131,7 +131,7 @@ TEST_CASE("conv net: the same bits for any number of threads, for kept and relea
       const std::string expected = train(data, options).weights_sha256;
       set_thread_count(3);
       CHECK(train(data, options).weights_sha256 == expected);
-      options.overrides = {compute, "gradients=released", "gradient_format=fp32"};
+      options.overrides = {compute, "gradients=released"};
       CHECK(train(data, options).weights_sha256 == expected);
       set_thread_count(0);
     }
