@@ -43,6 +43,8 @@ struct ParameterSpec {
   Shape shape;
   FormatSpec format;
   Initial initial;
+  // Its gradient is added up in memory from parts of a batch, never offered as a source.
+  bool gradient_in_parts = false;
 
   bool trainable() const { return role != Role::kStatistic; }
   // Counted as parameters of the model. Scales are not: they are part of how a weight is stored,

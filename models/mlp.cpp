@@ -1,10 +1,10 @@
 #include "models/mlp.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "engine/nearest.h"
+#include "models/layer_plan.h"
 #include "ops/activation.h"
 #include "ops/batch_norm.h"
 #include "ops/bias.h"
@@ -14,24 +14,6 @@
 
 namespace tritgrad {
 namespace {
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + 1) {
-    parts.push_back(text.substr(begin, end - begin));
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
-
-std::int64_t parse_width(const std::string& text, const std::string& where) {
-  std::int64_t width = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
-  check(error == std::errc() && end == text.data() + text.size() && width > 0 && width <= 1 << 24,
-        "model '", where, "': width '", text, "' is not a whole number in 1..16777216");
-  return width;
-}
 
 template <typename T>
 T choose(const std::string& value, const std::vector<std::pair<std::string, T>>& choices,
@@ -73,56 +55,11 @@ void parse_option(const std::string& option, const std::string& where, MlpSpec& 
   }
 }
 
-ParameterSpec vector_spec(const std::string& name, Role role, std::int64_t size, float value,
-                          const Recipe& recipe) {
-  const FormatSpec format =
-      role == Role::kStatistic ? FormatSpec{} : recipe.group(name, role).format;
-  return {name, role, {size}, format, {Initial::Kind::kConstant, value}};
-}
-
-// The matrix, and its scale where the format keeps bare trits. Outputs begin with variance
-// gain^2 * E[x^2]: E[T^2] = 2/3 for trits that begin as round(u), u uniform on +-1.5.
-void plan_matrix(const std::string& prefix, std::int64_t inputs, std::int64_t outputs, float gain,
-                 const Recipe& recipe, std::vector<ParameterSpec>& plan) {
-  const FormatSpec& format = recipe.group(prefix + ".weight", Role::kWeight).format;
-  const float fan_in = static_cast<float>(inputs);
-  const Initial trits{Initial::Kind::kUniform, 1.5f};
-  const Initial dense{Initial::Kind::kNormal, gain / std::sqrt(fan_in)};
-  plan.push_back({prefix + ".weight",
-                  Role::kWeight,
-                  {outputs, inputs},
-                  format,
-                  format.wants_scale() ? trits : dense});
-  if (!format.wants_scale()) return;
-  const std::int64_t groups = format.group == 0 ? 1 : (inputs + format.group - 1) / format.group;
-  plan.push_back({prefix + ".scale",
-                  Role::kScale,
-                  {outputs, groups},
-                  recipe.group(prefix + ".scale", Role::kScale).format,
-                  {Initial::Kind::kConstant, gain / std::sqrt(fan_in * 2.0f / 3.0f)}});
-}
-
-void plan_norm(const std::string& prefix, Norm norm, std::int64_t width, const Recipe& recipe,
-               std::vector<ParameterSpec>& plan) {
-  if (norm == Norm::kNone) {
-    plan.push_back(vector_spec(prefix + ".bias", Role::kBias, width, 0.0f, recipe));
-    return;
-  }
-  plan.push_back(vector_spec(prefix + ".norm.gain", Role::kNorm, width, 1.0f, recipe));
-  if (norm == Norm::kRms) return;
-  plan.push_back(vector_spec(prefix + ".norm.bias", Role::kNorm, width, 0.0f, recipe));
-  if (norm == Norm::kLayer) return;
-  plan.push_back(vector_spec(prefix + ".norm.running_mean", Role::kStatistic, width, 0.0f, recipe));
-  plan.push_back(vector_spec(prefix + ".norm.running_var", Role::kStatistic, width, 1.0f, recipe));
-}
-
-std::string layer_name(std::size_t index) { return "layers." + std::to_string(index); }
-
 }  // namespace
 
 MlpSpec parse_mlp(const std::string& text) {
   check(text.starts_with("mlp:"), "model '", text,
-        "': unknown kind; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
+        "' is no perceptron; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
   MlpSpec spec;
   const std::vector<std::string> parts = split(text.substr(4), ':');
   const bool complete = parts[0].find('-') != std::string::npos;
@@ -168,51 +105,34 @@ std::vector<ParameterSpec> plan_mlp(const MlpSpec& spec, const Recipe& recipe) {
     inputs = spec.hidden[i];
   }
   plan_matrix("head", inputs, spec.outputs, 1.0f, recipe, plan);
-  plan.push_back(vector_spec("head.bias", Role::kBias, spec.outputs, 0.0f, recipe));
+  plan_bias("head", spec.outputs, recipe, plan);
   return plan;
 }
 
 Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
     : spec_(spec), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_mlp(spec, recipe)) parameters_.add(parameter, seed);
-  for (std::size_t i = 0; i < spec.hidden.size(); ++i) layers_.push_back(bind(layer_name(i)));
-  layers_.push_back(bind("head"));
+  for (std::size_t i = 0; i < spec.hidden.size(); ++i) {
+    layers_.push_back(bind_layer(parameters_, layer_name(i)));
+    dropout_streams_.push_back(random_stream(layer_name(i) + ".dropout"));
+  }
+  layers_.push_back(bind_layer(parameters_, "head"));
 }
 
-Mlp::Layer Mlp::bind(const std::string& prefix) {
-  const auto optional = [&](const char* suffix) -> Parameter* {
-    const std::string name = prefix + suffix;
-    for (Parameter& parameter : parameters_) {
-      if (parameter.name() == name) return &parameter;
-    }
-    return nullptr;
-  };
-  return {optional(".weight"),
-          optional(".scale"),
-          optional(".bias"),
-          optional(".norm.gain"),
-          optional(".norm.bias"),
-          optional(".norm.running_mean"),
-          optional(".norm.running_var"),
-          random_stream(prefix + ".dropout")};
-}
-
-Var Mlp::normalize(Tape& tape, const Layer& layer, const Var& x, bool training) const {
+Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const {
   switch (spec_.norm) {
     case Norm::kNone:
       return add_bias(tape, x, *layer.bias);
     case Norm::kLayer:
-      return layer_norm(tape, x, *layer.gain, *layer.norm_bias);
+      return layer_norm(tape, x, *layer.norm.gain, *layer.norm.bias);
     case Norm::kRms:
-      return rms_norm(tape, x, *layer.gain);
+      return rms_norm(tape, x, *layer.norm.gain);
     case Norm::kBatch:
       break;
   }
-  const BatchNormParameters parameters{layer.gain, layer.norm_bias, layer.running_mean,
-                                       layer.running_var};
   const Rectify rectify = rectifies_in_norm() ? Rectify::kYes : Rectify::kNo;
-  return training ? batch_norm(tape, x, parameters, rectify)
-                  : batch_norm_inference(tape, x, parameters, rectify);
+  return training ? batch_norm(tape, x, layer.norm, rectify)
+                  : batch_norm_inference(tape, x, layer.norm, rectify);
 }
 
 Var Mlp::activate(Tape& tape, const Var& x) const {
@@ -230,16 +150,16 @@ Var Mlp::activate(Tape& tape, const Var& x) const {
 Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   Var h = tape.constant(x);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-    const Layer& layer = layers_[i];
+    const LayerParameters& layer = layers_[i];
     h = linear(tape, h, *layer.weight, layer.scale, compute_);
     h = normalize(tape, layer, h, mode.training);
     if (!rectifies_in_norm()) h = activate(tape, h);
     if (mode.training && spec_.dropout > 0.0f) {
       h = dropout(tape, h, spec_.dropout,
-                  {mode.key.seed, layer.dropout_stream + mode.key.stream, mode.key.step});
+                  {mode.key.seed, dropout_streams_[i] + mode.key.stream, mode.key.step});
     }
   }
-  const Layer& head = layers_.back();
+  const LayerParameters& head = layers_.back();
   return add_bias(tape, linear(tape, h, *head.weight, head.scale, compute_), *head.bias);
 }
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "models/layer_plan.h"
 #include "models/model.h"
 
 namespace tritgrad {
 
-enum class Norm { kNone, kBatch, kLayer, kRms };
 enum class Activation { kRelu, kSquaredRelu, kTanh };
 
 struct MlpSpec {
@@ -42,19 +42,7 @@ class Mlp : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
-  struct Layer {
-    Parameter* weight = nullptr;
-    Parameter* scale = nullptr;
-    Parameter* bias = nullptr;
-    Parameter* gain = nullptr;
-    Parameter* norm_bias = nullptr;
-    Parameter* running_mean = nullptr;
-    Parameter* running_var = nullptr;
-    std::uint32_t dropout_stream = 0;
-  };
-
-  Layer bind(const std::string& prefix);
-  Var normalize(Tape& tape, const Layer& layer, const Var& x, bool training) const;
+  Var normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const;
   Var activate(Tape& tape, const Var& x) const;
   bool rectifies_in_norm() const {
     return spec_.norm == Norm::kBatch && spec_.activation == Activation::kRelu;
@@ -62,7 +50,8 @@ class Mlp : public Model {
 
   MlpSpec spec_;
   Compute compute_;
-  std::vector<Layer> layers_;  // hidden layers, then the head
+  std::vector<LayerParameters> layers_;  // hidden layers, then the head
+  std::vector<std::uint32_t> dropout_streams_;
 };
 
 }  // namespace tritgrad

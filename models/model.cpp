@@ -2,13 +2,39 @@
 
 #include <algorithm>
 
+#include "engine/nearest.h"
+#include "models/conv_net.h"
 #include "models/mlp.h"
 
 namespace tritgrad {
 
-std::vector<ParameterSpec> plan_model(const std::string& spec, std::int64_t inputs,
+namespace {
+
+enum class Kind { kMlp, kConv };
+
+Kind kind_of(const std::string& spec) {
+  const std::string kind = spec.substr(0, spec.find(':'));
+  const std::vector<std::string> kinds{"mlp", "conv"};
+  const auto found = std::find(kinds.begin(), kinds.end(), kind);
+  check(found != kinds.end() && kind.size() < spec.size(), "model '", spec,
+        "': expected mlp:WIDTH,... such as mlp:512,512 or conv:WIDTH,M,... such as conv:32,M,64,M",
+        found == kinds.end() ? did_you_mean(kind, kinds) : "");
+  return found == kinds.begin() ? Kind::kMlp : Kind::kConv;
+}
+
+std::vector<ParameterSpec> plan_kind(const std::string& spec, const ModelInput& input,
+                                     std::int64_t outputs, const Recipe& recipe) {
+  if (kind_of(spec) == Kind::kConv) {
+    return plan_conv(fit_conv(parse_conv(spec), input, outputs), recipe);
+  }
+  return plan_mlp(fit_mlp(parse_mlp(spec), input.features, outputs), recipe);
+}
+
+}  // namespace
+
+std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput& input,
                                       std::int64_t outputs, const Recipe& recipe) {
-  std::vector<ParameterSpec> plan = plan_mlp(fit_mlp(parse_mlp(spec), inputs, outputs), recipe);
+  std::vector<ParameterSpec> plan = plan_kind(spec, input, outputs, recipe);
   for (const Recipe::NamedGroup& named : recipe.named_groups) {
     const bool used = std::any_of(plan.begin(), plan.end(), [&](const ParameterSpec& parameter) {
       return parameter.role == named.role && matches(named.match, parameter.name);
@@ -20,10 +46,15 @@ std::vector<ParameterSpec> plan_model(const std::string& spec, std::int64_t inpu
   return plan;
 }
 
-std::unique_ptr<Model> make_model(const std::string& spec, std::int64_t inputs,
+std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe, std::uint64_t seed) {
-  plan_model(spec, inputs, outputs, recipe);  // refuses what does not fit, before any memory
-  auto model = std::make_unique<Mlp>(fit_mlp(parse_mlp(spec), inputs, outputs), recipe, seed);
+  plan_model(spec, input, outputs, recipe);  // refuses what does not fit, before any memory
+  std::unique_ptr<Model> model;
+  if (kind_of(spec) == Kind::kConv) {
+    model = std::make_unique<ConvNet>(fit_conv(parse_conv(spec), input, outputs), recipe, seed);
+  } else {
+    model = std::make_unique<Mlp>(fit_mlp(parse_mlp(spec), input.features, outputs), recipe, seed);
+  }
   if (recipe.gradients == GradientPolicy::kKept) {
     model->parameters().keep_gradients(recipe.gradient_format);
   }

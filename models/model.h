@@ -4,10 +4,23 @@
 #include <memory>
 #include <string>
 
+#include "engine/dataset.h"
 #include "engine/tape.h"
 #include "models/recipe.h"
 
 namespace tritgrad {
+
+// What a model is given: rows of so many features, which may be images. 0: not known.
+struct ModelInput {
+  std::int64_t features = 0;
+  ImageShape image = {};
+
+  // Whoever has only a number of features, or the data themselves, names just that.
+  ModelInput(std::int64_t count) : features(count) {}  // NOLINT(google-explicit-constructor)
+  ModelInput(const Dataset& data)                      // NOLINT(google-explicit-constructor)
+      : features(data.features), image(data.image) {}
+  ModelInput(std::int64_t count, const ImageShape& shape) : features(count), image(shape) {}
+};
 
 struct ForwardMode {
   bool training = false;
@@ -32,12 +45,12 @@ class Model {
 
 // All parameters that `spec` has under `recipe`, in order, and no memory: what inspect forecasts
 // from.
-std::vector<ParameterSpec> plan_model(const std::string& spec, std::int64_t inputs,
+std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput& input,
                                       std::int64_t outputs, const Recipe& recipe);
 
-// `spec`: see parse_mlp(). Weights begin as numbers keyed by `seed`.
-// Throws Error when the spec cannot be read or does not fit inputs and outputs.
-std::unique_ptr<Model> make_model(const std::string& spec, std::int64_t inputs,
+// `spec`: see parse_mlp() and parse_conv(). Weights begin as numbers keyed by `seed`.
+// Throws Error when the spec cannot be read or does not fit input and outputs.
+std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe, std::uint64_t seed);
 
 // The optimizer that the recipe asks for.

@@ -25,9 +25,27 @@ const float* decode(Tape& tape, const Parameter& parameter) {
   return values.data;
 }
 
-// Sums down the columns of a piece, row by row so that memory is read in order; in double.
-using ColumnSums = std::array<double, kColumnPiece>;
 using ColumnFloats = std::array<float, kColumnPiece>;
+
+// `kinds` sums down each column [kinds x columns], in double and in scratch. add(sums, row, begin,
+// n) adds a row of columns [begin, begin + n); sums of the next kind lie x.cols() further on. Rows
+// are read in order, so that memory is, and the sums of tiles are joined in order.
+template <typename Add>
+double* sum_columns(Tape& tape, const Tensor& x, std::int64_t kinds, const Add& add) {
+  const std::int64_t n = kinds * x.cols();
+  double* sums = tape.allocate_scratch<double>(tiles_down(x) * n);
+  std::fill_n(sums, tiles_down(x) * n, 0.0);
+  for_each_tile(x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+                  double* own = sums + top / kTileRows * n + begin;
+                  for (std::int64_t row = top; row < bottom; ++row)
+                    add(own, row, begin, end - begin);
+                });
+  for (std::int64_t tile = 1; tile < tiles_down(x); ++tile) {
+    for (std::int64_t i = 0; i < n; ++i) sums[i] += sums[tile * n + i];
+  }
+  return sums;
+}
 
 void update_running(const BatchNormParameters& p, std::int64_t column, std::int64_t n,
                     double batch_mean, double batch_variance) {
@@ -61,68 +79,80 @@ struct Columns {
   }
 };
 
-void forward_columns(const Tensor& x, const Tensor& y, const BatchNormParameters& p,
-                     const Columns& c, bool training, std::int64_t begin, std::int64_t end) {
-  const std::int64_t n = x.rows();
-  const std::int64_t width = end - begin;
-  const double count = static_cast<double>(n);
-  ColumnSums means{}, squares{};
-  for (std::int64_t i = 0; i < n; ++i) {
-    kernels().add_to_sums(means.data(), x.row(i) + begin, width);
-  }
-  for (double& mean : means) mean /= count;
-  for (std::int64_t i = 0; i < n; ++i) {
-    kernels().add_squares_around(squares.data(), x.row(i) + begin, means.data(), width);
-  }
-  for (std::int64_t j = begin; j < end; ++j) {
-    const auto k = static_cast<std::size_t>(j - begin);
-    const double variance = squares[k] / count;
-    c.mean[j] = static_cast<float>(means[k]);
+// y of x with the statistics in `c`.
+void normalize(const Tensor& x, const Tensor& y, const Columns& c) {
+  for_each_tile(x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+                  ColumnFloats z;
+                  for (std::int64_t i = top; i < bottom; ++i) {
+                    c.standardize(z.data(), x.row(i), begin, end - begin);
+                    c.finish(y.row(i), z.data(), begin, end - begin);
+                  }
+                });
+}
+
+// The statistics of the batch, into `c` and, in training, into the running ones.
+void measure(Tape& tape, const Tensor& x, const BatchNormParameters& p, const Columns& c) {
+  const double count = static_cast<double>(x.rows());
+  double* means = sum_columns(
+      tape, x, 1, [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        kernels().add_to_sums(sums, x.row(row) + begin, n);
+      });
+  for (std::int64_t j = 0; j < x.cols(); ++j) means[j] /= count;
+  const double* squares = sum_columns(
+      tape, x, 1, [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        kernels().add_squares_around(sums, x.row(row) + begin, means + begin, n);
+      });
+  for (std::int64_t j = 0; j < x.cols(); ++j) {
+    const double variance = squares[j] / count;
+    c.mean[j] = static_cast<float>(means[j]);
     c.inverse_std[j] =
         static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(kBatchNormEps)));
-    if (training) update_running(p, j, n, means[k], variance);
+    if (tape.recording()) update_running(p, j, x.rows(), means[j], variance);
   }
-  ColumnFloats z;
-  for (std::int64_t i = 0; i < n; ++i) {
-    c.standardize(z.data(), x.row(i), begin, width);
-    c.finish(y.row(i), z.data(), begin, width);
-  }
+  tape.scratch_reset();
 }
 
 // With z = (x - mean) * inverse_std and dz = gain * dy:
 // dx = inverse_std * (dz - mean(dz) - z * mean(dz * z)), dgain = sum(dy * z), dbias = sum(dy).
 // dy loses what the rectifier held back. dx.grad is null where x wants none.
-void backward_columns(const Tensor& x, const Tensor& y, const Tensor& dy, const Columns& c,
-                      const GradientTarget& dx, const Tensor& dgain, const Tensor& dbias,
-                      std::int64_t begin, std::int64_t end) {
-  const std::int64_t n = x.rows();
-  const std::int64_t width = end - begin;
-  ColumnSums sum_dy{}, sum_dy_z{};
-  ColumnFloats z;
-  for (std::int64_t i = 0; i < n; ++i) {
-    float* dy_row = dy.row(i) + begin;
-    if (c.rectify == Rectify::kYes) kernels().rectify_gradient(dy_row, y.row(i) + begin, width);
-    c.standardize(z.data(), x.row(i), begin, width);
-    kernels().add_to_sums(sum_dy.data(), dy_row, width);
-    kernels().add_products(sum_dy_z.data(), dy_row, z.data(), width);
-  }
-  ColumnFloats mean_dy, mean_dy_z, factor;
-  for (std::int64_t j = begin; j < end; ++j) {
-    const auto k = static_cast<std::size_t>(j - begin);
-    dbias.data[j] += static_cast<float>(sum_dy[k]);
-    dgain.data[j] += static_cast<float>(sum_dy_z[k]);
-    mean_dy[k] = static_cast<float>(sum_dy[k] / static_cast<double>(n));
-    mean_dy_z[k] = static_cast<float>(sum_dy_z[k] / static_cast<double>(n));
-    factor[k] = c.gain[j] * c.inverse_std[j];
+void backward(Tape& tape, const Tensor& x, const Tensor& y, const Tensor& dy, const Columns& c,
+              const GradientTarget& dx, const Tensor& dgain, const Tensor& dbias) {
+  const std::int64_t cols = x.cols();
+  const double* sum_dy = sum_columns(
+      tape, x, 2, [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        float* dy_row = dy.row(row) + begin;
+        ColumnFloats z;
+        if (c.rectify == Rectify::kYes) kernels().rectify_gradient(dy_row, y.row(row) + begin, n);
+        c.standardize(z.data(), x.row(row), begin, n);
+        kernels().add_to_sums(sums, dy_row, n);
+        kernels().add_products(sums + cols, dy_row, z.data(), n);
+      });
+  const double* sum_dy_z = sum_dy + cols;
+  const double count = static_cast<double>(x.rows());
+  float* mean_dy = tape.allocate_scratch<float>(cols);
+  float* mean_dy_z = tape.allocate_scratch<float>(cols);
+  float* factor = tape.allocate_scratch<float>(cols);
+  for (std::int64_t j = 0; j < cols; ++j) {
+    dbias.data[j] += static_cast<float>(sum_dy[j]);
+    dgain.data[j] += static_cast<float>(sum_dy_z[j]);
+    mean_dy[j] = static_cast<float>(sum_dy[j] / count);
+    mean_dy_z[j] = static_cast<float>(sum_dy_z[j] / count);
+    factor[j] = c.gain[j] * c.inverse_std[j];
   }
   if (!dx.grad) return;
-  for (std::int64_t i = 0; i < n; ++i) {
-    c.standardize(z.data(), x.row(i), begin, width);
-    float* dy_row = dy.row(i) + begin;
-    kernels().standardize_gradient(dy_row, z.data(), factor.data(), mean_dy.data(),
-                                   mean_dy_z.data(), width);
-    if (!dx.fresh) kernels().add_scaled(dx.grad.row(i) + begin, dy_row, 1.0f, width);
-  }
+  for_each_tile(x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+                  ColumnFloats z;
+                  for (std::int64_t i = top; i < bottom; ++i) {
+                    float* dy_row = dy.row(i) + begin;
+                    c.standardize(z.data(), x.row(i), begin, end - begin);
+                    kernels().standardize_gradient(dy_row, z.data(), factor + begin,
+                                                   mean_dy + begin, mean_dy_z + begin, end - begin);
+                    if (!dx.fresh)
+                      kernels().add_scaled(dx.grad.row(i) + begin, dy_row, 1.0f, end - begin);
+                  }
+                });
 }
 
 }  // namespace
@@ -137,17 +167,14 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify r
   const Columns c{decode(tape, *p.gain), decode(tape, *p.bias), tape.allocate<float>(features),
                   tape.allocate<float>(features), rectify};
   const Var y = tape.variable(x.shape());
-  for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-    forward_columns(x.value, y.value, p, c, tape.recording(), begin, end);
-  });
+  measure(tape, x.value, p, c);
+  normalize(x.value, y.value, c);
   tape.record(y, {p.gain, p.bias}, [&tape, x, y, p, c] {
     const Tensor dgain = tape.gradient(*p.gain);
     const Tensor dbias = tape.gradient(*p.bias);
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = x.wants_grad() ? tape.target_in_place(x, y) : GradientTarget{};
-    for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-      backward_columns(x.value, y.value, dy, c, dx, dgain, dbias, begin, end);
-    });
+    backward(tape, x.value, y.value, dy, c, dx, dgain, dbias);
   });
   return y;
 }
@@ -161,14 +188,8 @@ Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& p,
   for (std::int64_t j = 0; j < features; ++j) {
     c.inverse_std[j] = 1.0f / std::sqrt(variance[j] + kBatchNormEps);
   }
-  const Var y = tape.variable(x.shape(), false);
-  for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-    ColumnFloats z;
-    for (std::int64_t i = 0; i < x.value.rows(); ++i) {
-      c.standardize(z.data(), x.value.row(i), begin, end - begin);
-      c.finish(y.value.row(i), z.data(), begin, end - begin);
-    }
-  });
+  const Var y = tape.recording() ? tape.variable(x.shape(), false) : Var{x.value};
+  normalize(x.value, y.value, c);
   return y;
 }
 

@@ -23,7 +23,8 @@ enum class Rectify { kNo, kYes };
 Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& parameters,
                Rectify rectify = Rectify::kNo);
 
-// Inference: the same with the running statistics; no gradient, any n.
+// Inference: the same with the running statistics; no gradient, any n. While the tape records
+// nothing, y takes over the memory of x.
 Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& parameters,
                          Rectify rectify = Rectify::kNo);
 

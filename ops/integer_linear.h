@@ -11,11 +11,35 @@
 // in memory (unless the gradient is kept, or added to elsewhere).
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "ops/linear_operands.h"
+#include "ops/quantized.h"
 
 namespace tritgrad {
 
 // x [n, inputs] -> y [n, outputs]; linear() has checked the operands: the weight holds bare trits.
 Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w);
+
+// The products one by one, for ops that make the rows of x as they need them. All take scratch.
+//
+// Rows of x in one call, so that dW's sums of a byte and a code fit 32 bits.
+inline constexpr std::int64_t kMostIntegerRows = 65'536;
+static_assert(255 * 127 * kMostIntegerRows <= std::numeric_limits<std::int32_t>::max());
+
+// Throws Error, which begins with the name of the op, when sums over an axis could overflow.
+void check_integers(const char* op, const LinearOperands& w);
+// y [n, outputs] of x [n, inputs]
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y);
+// dx = (dy E) T, or added to it
+void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                            const Tensor& dy);
+// Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
+// GradientSource, which needs the scratch until on_ready has returned; a part is added up in
+// memory.
+enum class Share { kWhole, kPart };
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const Tensor& y, const Tensor& dy, Share share);
 
 }  // namespace tritgrad

@@ -1,175 +1,44 @@
 #include "ops/linear.h"
 
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
-#include "ops/dense_product.h"
+#include <algorithm>
+
+#include "ops/float_products.h"
 #include "ops/integer_linear.h"
 
 namespace tritgrad {
-namespace {
 
-// Weights are decoded a panel of rows at a time, so no fp32 copy of the matrix ever exists.
-constexpr std::int64_t kPanelRows = 128;
-constexpr std::int64_t kRowPiece = 64;
-
-// Rows of a product that one unit of work takes: enough to be worth a thread, and a function of the
-// shapes alone, so that results do not depend on the number of threads.
-std::int64_t rows_per_unit(std::int64_t multiplications_per_row) {
-  constexpr std::int64_t kWorthAThread = 1 << 19;
-  return std::max(kRowPiece, kWorthAThread / std::max<std::int64_t>(1, multiplications_per_row));
-}
-
-// Multiplies each group of a decoded row by its scale.
-void apply_scale(const LinearOperands& w, const float* scales, float* row) {
-  const std::int64_t size = w.group_size;
-  for (std::int64_t g = 0; g < w.groups; ++g) {
-    const std::int64_t end = std::min(w.inputs, (g + 1) * size);
-    for (std::int64_t i = g * size; i < end; ++i) row[i] *= scales[g];
-  }
-}
-
-// Null when there is no scale parameter.
-const float* scales_of(Tape& tape, const LinearOperands& w) {
-  return w.scale == nullptr ? nullptr : decode_scales(tape, w);
-}
-
-// Rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32, else
-// decoded into `panel` [kPanelRows x inputs].
-const float* decode_panel(const LinearOperands& w, const float* scales, std::int64_t begin,
-                          std::int64_t end, float* panel) {
-  const float* stored = w.weight->storage().fp32_data();
-  if (stored != nullptr && scales == nullptr) return stored + begin * w.inputs;
-  constexpr std::int64_t kDecodedElements = 32768;
-  const std::int64_t piece = std::max<std::int64_t>(1, kDecodedElements / w.inputs);
-  parallel_ranges(end - begin, piece, [&](std::int64_t first, std::int64_t last) {
-    float* rows = panel + first * w.inputs;
-    w.weight->storage().decode_rows(begin + first, begin + last, rows);
-    if (scales == nullptr) return;
-    for (std::int64_t r = first; r < last; ++r) {
-      apply_scale(w, scales + (begin + r) * w.groups, panel + r * w.inputs);
-    }
-  });
-  return panel;
-}
-
-void forward(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& y) {
-  const float* scales = scales_of(tape, w);
-  const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
-  for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
-    const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
-    const float* rows = decode_panel(w, scales, begin, end, panel.data);
-    parallel_ranges(x.rows(), rows_per_unit((end - begin) * w.inputs),
-                    [&](std::int64_t first, std::int64_t last) {
-                      dense_product(
-                          {.m = last - first, .n = end - begin, .k = w.inputs, .transpose_b = true},
-                          x.row(first), w.inputs, rows, w.inputs, y.row(first) + begin, w.outputs);
-                    });
-  }
-  tape.scratch_reset();
-}
-
-// dx = dy W, or added to it
-void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
-                    const Tensor& dy) {
-  const float* scales = scales_of(tape, w);
-  const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
-  for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
-    const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
-    const float* rows = decode_panel(w, scales, begin, end, panel.data);
-    parallel_ranges(dy.rows(), rows_per_unit((end - begin) * w.inputs),
-                    [&](std::int64_t first, std::int64_t last) {
-                      dense_product({.m = last - first,
-                                     .n = w.inputs,
-                                     .k = end - begin,
-                                     .accumulate = !dx.fresh || begin > 0},
-                                    dy.row(first) + begin, w.outputs, rows, w.inputs,
-                                    dx.grad.row(first), w.inputs);
-                    });
-  }
-}
-
-// One row: d scale += sum trit dW; d weight += scale dW.
-void scaled_gradient(const LinearOperands& w, const float* trits, const float* scales,
-                     const float* dw_row, float* dweight, float* dscale) {
-  const std::int64_t size = w.group_size;
-  for (std::int64_t g = 0; g < w.groups; ++g) {
-    const std::int64_t end = std::min(w.inputs, (g + 1) * size);
-    float sum = 0.0f;
-    for (std::int64_t i = g * size; i < end; ++i) {
-      sum += trits[i] * dw_row[i];
-      dweight[i] += scales[g] * dw_row[i];
-    }
-    dscale[g] += sum;
-  }
-}
-
-// dW = dy^T x, a piece of rows at a time, passed on to the weight and its scale.
-void backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy) {
-  const Tensor dweight = tape.gradient(*w.weight);
-  if (w.scale == nullptr) {
-    parallel_ranges(
-        w.outputs, rows_per_unit(x.rows() * w.inputs), [&](std::int64_t begin, std::int64_t end) {
-          dense_product({.m = end - begin,
-                         .n = w.inputs,
-                         .k = x.rows(),
-                         .transpose_a = true,
-                         .accumulate = true},
-                        dy.data + begin, w.outputs, x.data, w.inputs, dweight.row(begin), w.inputs);
-        });
-    return;
-  }
-  const Tensor dscale = tape.gradient(*w.scale);
-  const float* scales = scales_of(tape, w);
-  const std::int64_t piece_rows = std::min(w.outputs, rows_per_unit(x.rows() * w.inputs));
-  const std::int64_t pieces = (w.outputs + piece_rows - 1) / piece_rows;
-  // One scratch slot for each piece that may be under way: a wave of pieces shares the scratch.
-  const std::int64_t wave_pieces =
-      std::min(pieces, std::max<std::int64_t>(1, kPanelRows / piece_rows));
-  const Tensor dw = tape.scratch({wave_pieces * piece_rows, w.inputs});
-  const Tensor trits = tape.scratch({wave_pieces, w.inputs});
-  for (std::int64_t wave = 0; wave < pieces; wave += wave_pieces) {
-    parallel_for(std::min(wave_pieces, pieces - wave), [&](std::int64_t slot) {
-      const std::int64_t begin = (wave + slot) * piece_rows;
-      const std::int64_t end = std::min(w.outputs, begin + piece_rows);
-      float* piece = dw.row(slot * piece_rows);
-      dense_product({.m = end - begin, .n = w.inputs, .k = x.rows(), .transpose_a = true},
-                    dy.data + begin, w.outputs, x.data, w.inputs, piece, w.inputs);
-      for (std::int64_t row = begin; row < end; ++row) {
-        w.weight->storage().decode_rows(row, row + 1, trits.row(slot));
-        scaled_gradient(w, trits.row(slot), scales + row * w.groups,
-                        piece + (row - begin) * w.inputs, dweight.row(row), dscale.row(row));
-      }
-    });
-  }
-}
-
-}  // namespace
-
-Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Compute compute) {
+LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* scale) {
   const std::int64_t inputs = weight.shape().cols();
   const std::int64_t outputs = weight.shape().rows();
-  check(inputs > 0 && outputs > 0, "linear: '", weight.name(), "' has shape ", weight.shape().str(),
+  check(inputs > 0 && outputs > 0, op, ": '", weight.name(), "' has shape ", weight.shape().str(),
         "; both axes must have elements");
-  check(x.value.cols() == inputs, "linear: x has shape ", x.shape().str(), " but '", weight.name(),
-        "' has shape ", weight.shape().str(), "; the last axes must be equal");
   const std::int64_t group = weight.storage().spec().group;
   const std::int64_t group_size = group == 0 ? inputs : std::min<std::int64_t>(group, inputs);
   const LinearOperands w{&weight, scale,      inputs,
                          outputs, group_size, (inputs + group_size - 1) / group_size};
-  check(scale == nullptr || scale->shape() == Shape{outputs, w.groups}, "linear: '", weight.name(),
+  check(scale == nullptr || scale->shape() == Shape{outputs, w.groups}, op, ": '", weight.name(),
         "' has shape ", weight.shape().str(), " but its scale has shape ",
         scale == nullptr ? "" : scale->shape().str(), "; expected ",
         Shape{outputs, w.groups}.str());
+  return w;
+}
 
-  if (compute == Compute::kInt8 && scale != nullptr && weight.storage().holds_trits()) {
-    return integer_linear(tape, x, w);
-  }
+bool in_integers(const LinearOperands& w, Compute compute) {
+  return compute == Compute::kInt8 && w.scale != nullptr && w.weight->storage().holds_trits();
+}
+
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Compute compute) {
+  const LinearOperands w = linear_operands("linear", weight, scale);
+  check(x.value.cols() == w.inputs, "linear: x has shape ", x.shape().str(), " but '",
+        weight.name(), "' has shape ", weight.shape().str(), "; the last axes must be equal");
+  if (in_integers(w, compute)) return integer_linear(tape, x, w);
   const Var y = tape.variable({x.value.rows(), w.outputs});
-  forward(tape, w, x.value, y.value);
+  float_forward(tape, w, x.value, y.value);
+  tape.scratch_reset();
   tape.record(y, {&weight, scale}, [&tape, w, x, y] {
     const Tensor dy = tape.grad_of(y);
-    backward_weight(tape, w, x.value, dy);
-    if (x.wants_grad()) backward_input(tape, w, tape.target(x), dy);
+    float_backward_weight(tape, w, x.value, dy);
+    if (x.wants_grad()) float_backward_input(tape, w, tape.target(x), dy);
   });
   return y;
 }

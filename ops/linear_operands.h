@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/tape.h"
+#include "ops/linear.h"
 
 namespace tritgrad {
 
@@ -12,6 +13,12 @@ struct LinearOperands {
   std::int64_t group_size;  // inputs that share a scale; the last group of a row may be shorter
   std::int64_t groups;      // of one row
 };
+
+// Throws Error, which begins with the name of the op, when weight and scale do not fit each other.
+LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* scale);
+
+// Whether products are computed in integers: what is asked for, and possible with bare trits only.
+bool in_integers(const LinearOperands& w, Compute compute);
 
 // Scales of all rows [outputs x groups], in the tape's scratch.
 inline const float* decode_scales(Tape& tape, const LinearOperands& w) {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
+constexpr std::int64_t kRowsSummed = 64;
 constexpr std::int64_t kQuantizing = 8;  // cost of an element, in products of bytes
 constexpr std::int64_t kPiece = 512;     // columns of a row that are scaled at a time
 
@@ -73,6 +74,18 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
           q.scales[row] = scale_of(largest);
         }
       });
+}
+
+void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {
+  const std::int64_t groups = (x.cols + group_size - 1) / group_size;
+  parallel_pieces(x.rows, kRowsSummed, x.cols, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      for (std::int64_t g = 0; g < groups; ++g) {
+        sums[r * groups + g] = kernels().sum_int8(x.codes + r * x.ld + g * group_size,
+                                                  std::min(group_size, x.cols - g * group_size));
+      }
+    }
+  });
 }
 
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {

@@ -42,6 +42,10 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 // 127; to nearest.
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors);
 
+// sums [rows x groups] of the codes of group_size neighbours in a row; the last group may be
+// shorter.
+void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums);
+
 // Columns of x, each element times factors[row] first, as rows of the result: x^T.
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors);
 

@@ -1,4 +1,5 @@
 // Memory of gradients: made when the first backward step needs it, handed down, used again.
+#include "engine/parallel.h"
 #include "engine/tape.h"
 #include "ops/activation.h"
 #include "ops/batch_norm.h"
@@ -67,6 +68,72 @@ TEST_CASE("gradient memory: a rectifier inside batch norm equals the one behind 
   const Var x = input(tape);
   CHECK(values_of(batch_norm_inference(tape, x, norm.all(), Rectify::kYes).value) ==
         values_of(relu(tape, batch_norm_inference(tape, x, norm.all())).value));
+}
+
+TEST_CASE("gradient memory: inference that is not recorded takes no memory, and gives the same") {
+  NormParameters norm;
+  Tape tape;
+  const Var x = input(tape);
+  for (Rectify rectify : {Rectify::kNo, Rectify::kYes}) {
+    const Var before = tape.variable(x.shape());
+    std::copy(x.value.values().begin(), x.value.values().end(), before.value.data);
+    const std::vector<float> recorded =
+        values_of(batch_norm_inference(tape, before, norm.all(), rectify).value);
+    CHECK(values_of(before.value) == values_of(x.value));
+    tape.set_recording(false);
+    const Var y = batch_norm_inference(tape, before, norm.all(), rectify);
+    tape.set_recording(true);
+    CHECK(y.value.data == before.value.data);
+    CHECK(values_of(y.value) == recorded);
+  }
+}
+
+TEST_CASE("gradient memory: batch norm of many rows, whose sums are those of tiles") {
+  // Columns of 9000 rows are two equal halves and a rest, tiles of 4096: mean and variance follow.
+  constexpr std::int64_t kMany = 9000;
+  NormParameters norm;
+  const auto outputs = [&](int threads) {
+    set_thread_count(threads);
+    Tape tape;
+    const Var x = tape.variable({kMany, kFeatures});
+    for (std::int64_t i = 0; i < x.value.size(); ++i) {
+      x.value.data[i] = i / kFeatures % 2 == 0 ? 3.0f : -1.0f;
+    }
+    const Var y = batch_norm(tape, x, norm.all());
+    std::vector<float> all = values_of(y.value);
+    tape.backward(asymmetric_scalar(tape, y), [&](Parameter& p) {
+      const std::vector<float> grad = values_of(p.grad);
+      all.insert(all.end(), grad.begin(), grad.end());
+    });
+    const std::vector<float> dx = values_of(x.grad());
+    all.insert(all.end(), dx.begin(), dx.end());
+    return all;
+  };
+  const std::vector<float> one = outputs(1);
+  CHECK(outputs(3) == one);
+  set_thread_count(0);
+  const std::vector<double> gain = decoded(norm.gain.storage());
+  const std::vector<double> bias = decoded(norm.bias.storage());
+  // Mean 1, variance 4: (3 - 1) / 2, a few roundings of numbers below 2.
+  const double z = 2.0 / std::sqrt(4.0 + static_cast<double>(kBatchNormEps));
+  for (std::int64_t row : {0, 1, 4095, 4096, 8999}) {
+    for (std::size_t j = 0; j < kFeatures; ++j) {
+      const double expected = gain[j] * (row % 2 == 0 ? z : -z) + bias[j];
+      const double y = double{one[static_cast<std::size_t>(row * kFeatures) + j]};
+      CHECK(std::abs(y - expected) <= 8 * 0x1p-24);
+    }
+  }
+  // d bias, after y: the sum of dL/dy over all rows, in double but for its last rounding.
+  std::vector<double> dbias(kFeatures), magnitude(kFeatures);
+  for (std::size_t i = 0; i < kMany * kFeatures; ++i) {
+    const double dy = coefficient(i, 1) + coefficient(i, 2) * double{one[i]};
+    dbias[i % kFeatures] += dy;
+    magnitude[i % kFeatures] += std::abs(dy);
+  }
+  for (std::size_t j = 0; j < kFeatures; ++j) {
+    const std::size_t at = kMany * kFeatures + kFeatures + j;  // gain's is first
+    CHECK(std::abs(double{one[at]} - dbias[j]) <= 4 * 0x1p-24 * magnitude[j]);
+  }
 }
 
 TEST_CASE("gradient memory: what is used twice gets both shares, whichever op comes first") {

@@ -10,10 +10,10 @@ namespace tritgrad::test {
 namespace {
 
 // All that a model holds after a few steps.
-std::vector<std::byte> trained(const char* recipe_name, bool keep = false) {
+std::vector<std::byte> trained(const char* recipe_name, const char* chosen, bool keep = false) {
   const Recipe recipe = load_recipe(recipe_name);
   REQUIRE(recipe.compute == Compute::kInt8);
-  const auto model = make_model("mlp:330,70", 40, 5, recipe, 1);
+  const auto model = make_model(chosen, 40, 5, recipe, 1);
   if (keep) model->parameters().keep_gradients();
   Optimizer optimizer = make_optimizer(*model, recipe, 6, 1);
   Tape tape;
@@ -40,20 +40,24 @@ std::vector<std::byte> trained(const char* recipe_name, bool keep = false) {
 
 TEST_CASE("integer training: it gives the same bytes on every instruction set, any threads") {
   const std::string before = kernels().name;
-  for (const char* recipe : {"votes", "latent8", "latent4", "trits", "eco", "microadam-ternary"}) {
-    CAPTURE(recipe);
-    use_kernels("reference");
-    set_thread_count(1);
-    const std::vector<std::byte> expected = trained(recipe);
-    for (const KernelTable* table : supported_kernels()) {
-      use_kernels(table->name);
-      for (int threads : {1, 2}) {
-        set_thread_count(threads);
-        CAPTURE(table->name);
-        CHECK(trained(recipe) == expected);
+  for (const char* model : {"mlp:330,70", "conv:4x5x2-70-M-40-5"}) {
+    for (const char* recipe :
+         {"votes", "latent8", "latent4", "trits", "eco", "microadam-ternary"}) {
+      CAPTURE(model);
+      CAPTURE(recipe);
+      use_kernels("reference");
+      set_thread_count(1);
+      const std::vector<std::byte> expected = trained(recipe, model);
+      for (const KernelTable* table : supported_kernels()) {
+        use_kernels(table->name);
+        for (int threads : {1, 2}) {
+          set_thread_count(threads);
+          CAPTURE(table->name);
+          CHECK(trained(recipe, model) == expected);
+        }
+        // The same in memory, without tiles.
+        CHECK(trained(recipe, model, true) == expected);
       }
-      // The same in memory, without tiles.
-      CHECK(trained(recipe, true) == expected);
     }
   }
   set_thread_count(0);

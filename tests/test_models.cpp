@@ -34,7 +34,7 @@ TEST_CASE("models: a spec is read, and refused with the part that is wrong") {
   CHECK(parse_mlp("mlp:").hidden.empty());
 
   CHECK(message_of([] { parse_mlp("cnn:64"); }) ==
-        "model 'cnn:64': unknown kind; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
+        "model 'cnn:64' is no perceptron; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
   CHECK(message_of([] { parse_mlp("mlp:64,x"); }) ==
         "model 'mlp:64,x': width 'x' is not a whole number in 1..16777216");
   CHECK(message_of([] { parse_mlp("mlp:64:nrom=batch"); }).find("did you mean") !=
@@ -115,7 +115,7 @@ TEST_CASE("models: recipe errors name the key, what was found and what is accept
 TEST_CASE("models: the forecast equals live bytes, for every recipe, group and norm") {
   for (const std::string& name : recipe_names()) {
     for (const char* model : {"mlp:30-64-64-2", "mlp:7-5-3:norm=layer", "mlp:321-40-10:norm=none",
-                              "mlp:64-33-2:norm=rms"}) {
+                              "mlp:64-33-2:norm=rms", "conv:9x7x3-8-M-40-4"}) {
       for (const char* group : {"row", "32"}) {
         CAPTURE(name);
         CAPTURE(model);

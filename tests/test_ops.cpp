@@ -1,5 +1,4 @@
 // Every op's gradient against the complex step, and the list of ops against the list of tested ops.
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,76 +12,13 @@
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/loss.h"
-#include "tests/support.h"
+#include "tests/op_cases.h"
 
 namespace tritgrad::test {
 namespace {
 
 constexpr std::int64_t kRows = 7;
 constexpr std::int64_t kFeatures = 11;
-
-using Values = std::vector<Complex>;
-
-// One op under test: inputs are x first, then the parameters' values, all concatenated.
-struct OpCase {
-  std::string name;
-  std::vector<Parameter*> parameters;
-  std::function<Var(Tape&, const Var&)> op;
-  std::function<Complex(const Values&)> reference;  // of the concatenated inputs, to the scalar L
-  bool makes_loss = false;
-  std::int64_t terms = kRows * kFeatures;
-};
-
-struct Gradients {
-  std::vector<std::vector<float>> of;  // x, then parameters
-};
-
-Gradients tape_gradients(const OpCase& c, std::vector<float>& x_values) {
-  Tape tape;
-  Var x = tape.variable({kRows, kFeatures});
-  std::copy(x_values.begin(), x_values.end(), x.value.data);
-  const Var y = c.op(tape, x);
-  const Var loss = c.makes_loss ? y : asymmetric_scalar(tape, y);
-  Gradients gradients;
-  gradients.of.resize(1 + c.parameters.size());
-  tape.backward(loss, [&](Parameter& parameter) {
-    for (std::size_t i = 0; i < c.parameters.size(); ++i) {
-      if (c.parameters[i] != &parameter) continue;
-      gradients.of[1 + i].assign(parameter.grad.values().begin(), parameter.grad.values().end());
-    }
-  });
-  gradients.of[0].assign(x.grad().values().begin(), x.grad().values().end());
-  return gradients;
-}
-
-void check_case(const OpCase& c, std::uint32_t salt = 3) {
-  CAPTURE(c.name);
-  std::vector<float> x = numbers(kRows * kFeatures, salt);
-  std::vector<double> point(x.begin(), x.end());
-  for (Parameter* parameter : c.parameters) {
-    const std::vector<double> values = decoded(parameter->storage());
-    point.insert(point.end(), values.begin(), values.end());
-  }
-  const std::vector<double> expected = complex_step_gradient(c.reference, point);
-  const Gradients actual = tape_gradients(c, x);
-  std::size_t offset = 0;
-  for (std::size_t i = 0; i < actual.of.size(); ++i) {
-    const std::size_t n = actual.of[i].size();
-    CAPTURE(i);
-    REQUIRE(n > 0);
-    REQUIRE(offset + n <= expected.size());
-    const std::vector<double> part(expected.begin() + static_cast<std::ptrdiff_t>(offset),
-                                   expected.begin() + static_cast<std::ptrdiff_t>(offset + n));
-    CHECK(gradient_error(actual.of[i], part, c.terms) <= 1.0);
-    std::vector<float> wrong = actual.of[i];
-    const auto largest = std::max_element(
-        wrong.begin(), wrong.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
-    *largest = -*largest;  // a sign error that is planted must be caught
-    CHECK(gradient_error(wrong, part, c.terms) > 1.0);
-    offset += n;
-  }
-  CHECK(offset == expected.size());
-}
 
 Complex at(const Values& v, std::int64_t offset, std::int64_t i) {
   return v[static_cast<std::size_t>(offset + i)];
@@ -307,6 +243,11 @@ void test_loss_ops() {
   test_op(squared_error);
 }
 
+void test_image_ops() {
+  for_each_conv2d_case(test_op);
+  for_each_pool_case(test_op);
+}
+
 // Names of all functions declared in ops/*.h that return a Var.
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
@@ -330,8 +271,9 @@ TEST_CASE("ops: every gradient equals the complex step; every op is tested") {
   test_elementwise_ops();
   test_norm_ops();
   test_loss_ops();
+  test_image_ops();
   std::set<std::string> expected = declared_ops();
-  CHECK(expected.size() >= 11);
+  CHECK(expected.size() >= 14);
   // One has no gradient (tested below), the other rounds (tests/test_integer_linear.cpp).
   CHECK(expected.erase("batch_norm_inference") + expected.erase("integer_linear") == 2);
   CHECK(tested_ops() == expected);

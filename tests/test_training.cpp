@@ -284,33 +284,37 @@ TEST_CASE("training: a warm step touches the heap no more") {
   const Dataset wdbc = open_dataset("wdbc", {});
   const Split split = fixed_split(wdbc);
   const Standardizer standardizer = Standardizer::fit(wdbc, split.train);
+  const auto heap_calls = [&](const Recipe& recipe, const char* spec) {
+    const auto model = make_model(spec, 30, 2, recipe, 1);
+    Optimizer optimizer = make_optimizer(*model, recipe, 100, 1);
+    Loader loader(wdbc, split.train, standardizer, 64, 1, RowOrder::kShuffled);
+    Tape tape;
+    const auto step = [&] {
+      const Batch batch = loader.next();
+      const Var logits = model->forward(tape, batch.x, {true, {1, 0, 1}});
+      const Var loss = softmax_cross_entropy(tape, logits, batch.labels);
+      if (recipe.gradients == GradientPolicy::kReleased) {
+        tape.backward(loss, [&](Parameter& p) { optimizer.step(p); });
+      } else {
+        tape.backward(loss);
+        optimizer.step();
+      }
+      optimizer.advance();
+      tape.reset();
+    };
+    for (int i = 0; i < 3; ++i) step();
+    const std::int64_t before = g_heap_calls;
+    for (int i = 0; i < 10; ++i) step();  // across the end of an epoch
+    return g_heap_calls - before;
+  };
   for (const std::string& name : kRecipes) {
     for (int threads : kThreadCounts) {
       CAPTURE(name);
       CAPTURE(threads);
       set_thread_count(threads);
       const Recipe recipe = load_recipe(name);
-      const auto model = make_model("mlp:200,100:dropout=0.1", 30, 2, recipe, 1);
-      Optimizer optimizer = make_optimizer(*model, recipe, 100, 1);
-      Loader loader(wdbc, split.train, standardizer, 64, 1, RowOrder::kShuffled);
-      Tape tape;
-      const auto step = [&] {
-        const Batch batch = loader.next();
-        const Var logits = model->forward(tape, batch.x, {true, {1, 0, 1}});
-        const Var loss = softmax_cross_entropy(tape, logits, batch.labels);
-        if (recipe.gradients == GradientPolicy::kReleased) {
-          tape.backward(loss, [&](Parameter& p) { optimizer.step(p); });
-        } else {
-          tape.backward(loss);
-          optimizer.step();
-        }
-        optimizer.advance();
-        tape.reset();
-      };
-      for (int i = 0; i < 3; ++i) step();
-      const std::int64_t before = g_heap_calls;
-      for (int i = 0; i < 10; ++i) step();  // across the end of an epoch
-      CHECK(g_heap_calls - before == 0);
+      CHECK(heap_calls(recipe, "mlp:200,100:dropout=0.1") == 0);
+      CHECK(heap_calls(recipe, "conv:5x6x1-24-M-70-2") == 0);
     }
   }
   set_thread_count(0);

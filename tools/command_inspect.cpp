@@ -156,10 +156,10 @@ void print(const std::string& model, const Recipe& recipe, const ModelFootprint&
 }
 
 // What the ledger counts while a model and its optimizer exist, beside what existed before.
-ModelFootprint allocate_and_count(const std::string& spec, std::int64_t inputs,
+ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe) {
   const Footprint before = ledger_footprint();
-  const auto model = make_model(spec, inputs, outputs, recipe, 1);
+  const auto model = make_model(spec, input, outputs, recipe, 1);
   Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
   ModelFootprint live = live_footprint(*model, optimizer, recipe);
   Footprint held = ledger_footprint();
@@ -174,10 +174,10 @@ void run_inspect(InspectOptions& options) {
         "--help'");
   if (!options.checkpoint.empty()) {
     const SavedModel saved = saved_model(options.checkpoint);
-    const auto plan = plan_model(saved.model, saved.inputs, saved.outputs, saved.recipe);
+    const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
     const ModelFootprint forecast = forecast_footprint(plan, saved.recipe);
     const ModelFootprint live =
-        allocate_and_count(saved.model, saved.inputs, saved.outputs, saved.recipe);
+        allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe);
     print(saved.model, saved.recipe, forecast, &live, options.json);
     return;
   }
@@ -200,7 +200,8 @@ void add_inspect_command(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   command->add_option("CHECKPOINT", options->checkpoint, "file written by train --save");
   command->add_option("--model", options->model,
-                      "all widths, such as mlp:784-512-512-10; nothing is allocated");
+                      "complete, such as mlp:784-512-512-10 or conv:32x32x3-32-M-64-10; nothing is "
+                      "allocated");
   command->add_option("--recipe", options->recipe, "name or FILE.toml")->capture_default_str();
   command->add_option("--set", options->overrides, "KEY=VALUE: override the recipe");
   command->add_flag("--live", options->live,

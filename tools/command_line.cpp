@@ -119,7 +119,8 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
   command
       .add_option("--model", train.model,
                   "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
-                  "tanh][:dropout=P]")
+                  "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...: 3 x 3 convolutions "
+                  "with batch norm and rectifier, M is 2 x 2 max pooling")
       ->capture_default_str();
   command
       .add_option("--epochs", train.epochs,

@@ -136,6 +136,7 @@ void add_train_command(CLI::App& app) {
       "  tritgrad train --data wdbc --model mlp:64,64 --recipe votes --folds 5 --json -\n"
       "  tritgrad train --data mnist --model mlp:512,512 --recipe latent8 --epochs 3 --save "
       "m.safetensors\n"
+      "  tritgrad train --data fashion-mnist --model conv:16,M,32,M --recipe latent8 --epochs 3\n"
       "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
       "weight.threshold=31");
   command->callback([command, options] { run_train(*command, *options); });

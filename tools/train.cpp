@@ -113,9 +113,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   const std::int64_t steps_per_epoch = loader.batches_per_epoch();
   const std::int64_t total_steps = options.epochs * steps_per_epoch;
 
-  const auto model =
-      make_model(options.model, dataset.features,
-                 static_cast<std::int64_t>(dataset.class_names.size()), recipe, options.seed);
+  const auto model = make_model(options.model, dataset, dataset.classes(), recipe, options.seed);
   Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
   TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe);
   if (!options.resume.empty()) state.load(options.resume);

@@ -55,6 +55,22 @@ T field(const Json& json, const std::string& path, const char* key) {
   }
 }
 
+// Nothing where the features were no image, and in checkpoints of before models read images.
+ImageShape image_of(const Json& run, const std::string& path) {
+  if (!run.contains("image")) return {};
+  const auto sides = field<std::vector<std::int64_t>>(run, path, "image");
+  check(sides.size() == 3 && sides[0] > 0 && sides[1] > 0 && sides[2] > 0, "checkpoint '", path,
+        "': metadata field 'image' is not three positive numbers");
+  return {sides[0], sides[1], sides[2]};
+}
+
+void check_image(const ImageShape& saved, const std::string& path, const Dataset& dataset) {
+  const ImageShape& image = dataset.image;
+  check(saved.size() == 0 || saved == image, "checkpoint '", path, "': its model read images of ",
+        saved.height, " x ", saved.width, " x ", saved.channels, " but those of '", dataset.name,
+        "' have ", image.height, " x ", image.width, " x ", image.channels);
+}
+
 std::span<std::byte> bytes_of(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
 }
@@ -138,6 +154,9 @@ Metadata TrainingState::metadata() {
   run["augment"] = options_.augment;
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
+  if (const ImageShape& image = dataset_->image; dataset_->is_image()) {
+    run["image"] = {image.height, image.width, image.channels};
+  }
   run["class_names"] = dataset_->class_names;
   run["label"] = options_.label;
   run["header"] = options_.header;
@@ -167,6 +186,7 @@ void TrainingState::load(const std::string& path) {
         "', which has other features or "
         "classes than '",
         dataset_->name, "'");
+  check_image(image_of(run, path), path, *dataset_);
   check(field<std::string>(run, path, "data_xxh3") == data_xxh3(*dataset_), "checkpoint '", path,
         "': the data '", saved_data,
         "' have changed since it was written; a resumed run needs the same rows, labels and "
@@ -264,7 +284,8 @@ TrainOptions saved_options(const std::string& path) {
 SavedModel saved_model(const std::string& path) {
   const Metadata metadata = read_metadata(path);
   const Json run = run_json(metadata, path);
-  return {field<std::string>(run, path, "model"), field<std::int64_t>(run, path, "inputs"),
+  return {field<std::string>(run, path, "model"),
+          {field<std::int64_t>(run, path, "inputs"), image_of(run, path)},
           field<std::int64_t>(run, path, "outputs"),
           parse_recipe(value(metadata, path, "tritgrad.recipe"), "checkpoint '" + path + "'")};
 }
@@ -272,8 +293,10 @@ SavedModel saved_model(const std::string& path) {
 Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
                                const TrainOptions& options) {
   const SavedModel saved = saved_model(path);
-  check(saved.inputs == dataset.features, "checkpoint '", path, "': its model has ", saved.inputs,
-        " inputs but '", dataset.name, "' has ", dataset.features, " features");
+  check(saved.input.features == dataset.features, "checkpoint '", path, "': its model has ",
+        saved.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
+        " features");
+  check_image(saved.input.image, path, dataset);
   check(saved.outputs == static_cast<std::int64_t>(dataset.class_names.size()), "checkpoint '",
         path, "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
         dataset.class_names.size(), " classes");
@@ -282,7 +305,7 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
         "checkpoint '", path, "': its classes are not those of '", dataset.name,
         "'; check the label column");
   const auto model =
-      make_model(saved.model, saved.inputs, saved.outputs, saved.recipe, options.seed);
+      make_model(saved.model, saved.input, saved.outputs, saved.recipe, options.seed);
   std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedPlane> planes = parameter_planes(model->parameters());

@@ -71,7 +71,8 @@ TrainOptions saved_options(const std::string& path);
 
 struct SavedModel {
   std::string model;
-  std::int64_t inputs, outputs;
+  ModelInput input;
+  std::int64_t outputs;
   Recipe recipe;
 };
 SavedModel saved_model(const std::string& path);

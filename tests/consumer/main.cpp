@@ -15,7 +15,7 @@ int main() {
   Loader loader(data, split.train, Standardizer::fit(data, split.train), 32, 1,
                 RowOrder::kShuffled);
   const Recipe recipe = load_recipe("latent8");
-  const auto model = make_model("mlp:64,64", data.features, data.classes(), recipe, 1);
+  const auto model = make_model("mlp:64,64", data, data.classes(), recipe, 1);
   Optimizer optimizer = make_optimizer(*model, recipe, 300, 1);
   Tape tape;
   float last = 0.0f;

@@ -1,0 +1,148 @@
+#include "models/conv_net.h"
+
+#include "ops/bias.h"
+#include "ops/conv2d.h"
+#include "ops/linear.h"
+#include "ops/pool.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr Window kWindow{3};
+
+std::string describe(const ImageShape& image) {
+  return concat(image.height, " x ", image.width, " x ", image.channels);
+}
+
+ImageShape parse_image(const std::string& text, const std::string& where) {
+  const std::vector<std::string> sides = split(text, 'x');
+  check(sides.size() == 3, "model '", where, "': '", text,
+        "' is no image; expected HEIGHTxWIDTHxCHANNELS such as 32x32x3");
+  const ImageShape image{parse_width(sides[0], where), parse_width(sides[1], where),
+                         parse_width(sides[2], where)};
+  constexpr std::int64_t kMostPixels = 1 << 24;
+  check(image.height * image.width <= kMostPixels, "model '", where, "': images of ", text,
+        " have more than ", kMostPixels, " pixels");
+  return image;
+}
+
+// What the layers leave of an image.
+ImageShape shrunk(const ConvNetSpec& spec) {
+  ImageShape image = spec.image;
+  for (const std::int64_t layer : spec.layers) {
+    if (layer != ConvNetSpec::kMaxPool) {
+      image.channels = layer;
+      continue;
+    }
+    const ImageShape less = pooled(image);
+    check(less.size() > 0, "model: pooling (M) leaves nothing of ", image.height, " x ",
+          image.width, " pixels, which is what comes of images of ", describe(spec.image),
+          "; pool less often");
+    image = less;
+  }
+  return image;
+}
+
+}  // namespace
+
+ConvNetSpec parse_conv(const std::string& text) {
+  check(text.starts_with("conv:"), "model '", text,
+        "' is no convolutional network; expected conv:WIDTH,M,... such as conv:32,M,64,M");
+  const std::string layers = text.substr(5);
+  check(layers.find(':') == std::string::npos, "model '", text,
+        "': a convolutional network has no options; leave out what follows the second ':'");
+  ConvNetSpec spec;
+  const bool complete = layers.find('-') != std::string::npos;
+  std::vector<std::string> parts = split(layers, complete ? '-' : ',');
+  if (complete) {
+    spec.image = parse_image(parts.front(), text);
+    spec.outputs = parse_width(parts.back(), text);
+    parts = {parts.begin() + 1, parts.end() - 1};
+  }
+  bool convolves = false;
+  for (const std::string& part : parts) {
+    const bool pools = part == "M";
+    convolves |= !pools;
+    spec.layers.push_back(pools ? ConvNetSpec::kMaxPool
+                                : parse_width(part, text, ", nor M, which is max pooling"));
+  }
+  check(convolves, "model '", text, "': it has no convolution; expected a width at least, such as ",
+        "conv:32,M");
+  return spec;
+}
+
+ConvNetSpec fit_conv(ConvNetSpec spec, const ModelInput& input, std::int64_t outputs) {
+  const bool from_data = input.image.size() > 0;
+  const bool from_spec = spec.image.size() > 0;
+  check(from_data || from_spec || input.features == 0, "model: the data has ", input.features,
+        " features that are no image; a convolutional network needs images such as mnist's; use "
+        "mlp:WIDTH,... or say what image they are, as in conv:8x8x1-16-M-10");
+  check(from_data || from_spec,
+        "model: images and outputs are unknown; give all of it, such as "
+        "conv:32x32x3-32-M-64-M-10, or name the data");
+  check(!from_data || !from_spec || spec.image == input.image, "model: it reads images of ",
+        describe(spec.image), " but those of the data have ", describe(input.image),
+        "; leave the image out or correct it");
+  check(!from_spec || input.features == 0 || spec.image.size() == input.features,
+        "model: it reads images of ", describe(spec.image), " = ", spec.image.size(),
+        " numbers but the data has ", input.features, " features");
+  check(spec.outputs == 0 || outputs == 0 || spec.outputs == outputs, "model: it has ",
+        spec.outputs, " outputs but the data has ", outputs,
+        " classes; leave them out or correct them");
+  if (from_data) spec.image = input.image;
+  if (outputs > 0) spec.outputs = outputs;
+  check(spec.outputs > 0, "model: the number of classes is unknown; name the data");
+  shrunk(spec);
+  return spec;
+}
+
+std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& recipe) {
+  std::vector<ParameterSpec> plan;
+  std::int64_t channels = spec.image.channels;
+  std::size_t index = 0;
+  for (const std::int64_t layer : spec.layers) {
+    if (layer == ConvNetSpec::kMaxPool) continue;
+    const std::string name = layer_name(index++);
+    plan_matrix(name, kWindow.size * kWindow.size * channels, layer, 1.0f, recipe, plan,
+                GradientComes::kParts);
+    plan_norm(name, Norm::kBatch, layer, recipe, plan);
+    channels = layer;
+  }
+  plan_matrix("head", channels, spec.outputs, 1.0f, recipe, plan);
+  plan_bias("head", spec.outputs, recipe, plan);
+  return plan;
+}
+
+ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed)
+    : spec_(spec), compute_(recipe.compute) {
+  for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);
+  for (const std::int64_t layer : spec.layers) {
+    if (layer == ConvNetSpec::kMaxPool) continue;
+    layers_.push_back(bind_layer(parameters_, layer_name(layers_.size())));
+  }
+  layers_.push_back(bind_layer(parameters_, "head"));
+}
+
+Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
+  ImageShape image = spec_.image;
+  check(x.cols() == image.size(), "model: x has shape ", x.shape.str(), " but images of ",
+        describe(image), " have ", image.size(), " numbers");
+  Var h = tape.constant({x.data, {x.rows() * image.height * image.width, image.channels}});
+  auto layer = layers_.begin();
+  for (const std::int64_t outputs : spec_.layers) {
+    if (outputs == ConvNetSpec::kMaxPool) {
+      h = max_pool(tape, h, image);
+      image = pooled(image);
+      continue;
+    }
+    h = conv2d(tape, h, image, kWindow, *layer->weight, layer->scale, compute_);
+    h = mode.training ? batch_norm(tape, h, layer->norm, Rectify::kYes)
+                      : batch_norm_inference(tape, h, layer->norm, Rectify::kYes);
+    image.channels = outputs;
+    ++layer;
+  }
+  h = average_pool(tape, h, image);
+  return add_bias(tape, linear(tape, h, *layer->weight, layer->scale, compute_), *layer->bias);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,158 @@
+#include "ops/conv2d.h"
+
+#include "engine/parallel.h"
+#include "ops/columns.h"
+#include "ops/float_products.h"
+#include "ops/integer_linear.h"
+#include "ops/patches.h"
+
+namespace tritgrad {
+namespace {
+
+// Numbers in the patches of one part of the images: enough to share among threads, few enough to
+// stay near them.
+constexpr std::int64_t kPatchNumbers = 1 << 20;
+
+struct Convolution {
+  LinearOperands w;
+  Patches patches;
+  std::int64_t images;
+
+  // body(first, count) for parts of the images, one after the other.
+  template <typename Body>
+  void for_each_part(const Body& body) const {
+    const std::int64_t rows = std::min(kPatchNumbers / patches.cols(), kMostIntegerRows);
+    const std::int64_t part = std::max<std::int64_t>(1, rows / patches.pixels());
+    for (std::int64_t first = 0; first < images; first += part) {
+      body(first, std::min(part, images - first));
+    }
+  }
+  // body(image, line) for all lines of `count` images.
+  template <typename Body>
+  void for_each_line(std::int64_t count, const Body& body) const {
+    const std::int64_t height = patches.image.height;
+    const std::int64_t lines =
+        std::max<std::int64_t>(1, kElementsPerUnit / (patches.image.width * patches.cols()));
+    parallel_ranges(count * height, lines, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) body(i / height, i % height);
+    });
+  }
+  // Rows of x, y or their gradients that belong to `count` images from `first` on.
+  Tensor rows(const Tensor& all, std::int64_t first, std::int64_t count) const {
+    return {all.row(first * patches.pixels()), {count * patches.pixels(), all.cols()}};
+  }
+};
+
+// Patches of the images in x, in scratch.
+Tensor unfold(Tape& tape, const Convolution& c, const Tensor& x) {
+  const Tensor patches = tape.scratch({x.rows(), c.patches.cols()});
+  c.for_each_line(x.rows() / c.patches.pixels(), [&](std::int64_t image, std::int64_t line) {
+    const std::int64_t first = image * c.patches.pixels();
+    unfold_line(c.patches, line, x.row(first), patches.row(first), patches.cols());
+  });
+  return patches;
+}
+
+// The same of `count` images whose numbers are rows of `x`.
+QuantizedRows unfold(Tape& tape, const Convolution& c, const QuantizedRows& x, std::int64_t first,
+                     std::int64_t count) {
+  const std::int64_t pixels = c.patches.pixels();
+  const QuantizedRows patches = allocate_rows(tape, count * pixels, c.patches.cols(), false);
+  c.for_each_line(count, [&](std::int64_t image, std::int64_t line) {
+    unfold_line(c.patches, line, x.codes + (first + image) * x.ld,
+                patches.codes + image * pixels * patches.ld, patches.ld);
+    std::fill_n(patches.scales + image * pixels + line * c.patches.image.width,
+                c.patches.image.width, x.scales[first + image]);
+  });
+  return patches;
+}
+
+// What lies over a pixel in dpatches, added up: dx, or added to it.
+void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx) {
+  const std::int64_t line_numbers = c.patches.image.width * c.patches.image.channels;
+  c.for_each_line(dpatches.rows() / c.patches.pixels(), [&](std::int64_t image, std::int64_t line) {
+    const std::int64_t first = image * c.patches.pixels();
+    float* out = dx.grad.row(first);
+    if (dx.fresh) std::fill_n(out + line * line_numbers, line_numbers, 0.0f);
+    fold_line(c.patches, line, dpatches.row(first), out);
+  });
+}
+
+Var float_conv2d(Tape& tape, const Var& x, const Convolution& c) {
+  const Var y = tape.variable({x.value.rows(), c.w.outputs});
+  c.for_each_part([&](std::int64_t first, std::int64_t count) {
+    const Tensor patches = unfold(tape, c, c.rows(x.value, first, count));
+    float_forward(tape, c.w, patches, c.rows(y.value, first, count));
+    tape.scratch_reset();
+  });
+  tape.record(y, {c.w.weight, c.w.scale}, [&tape, c, x, y] {
+    const Tensor dy = tape.grad_of(y);
+    const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
+    c.for_each_part([&](std::int64_t first, std::int64_t count) {
+      const Tensor dy_part = c.rows(dy, first, count);
+      const Tensor patches = unfold(tape, c, c.rows(x.value, first, count));
+      float_backward_weight(tape, c.w, patches, dy_part);
+      tape.scratch_reset();
+      if (!dx.grad) return;
+      const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
+      float_backward_input(tape, c.w, {dpatches, true}, dy_part);
+      fold(c, dpatches, {c.rows(dx.grad, first, count), dx.fresh});
+      tape.scratch_reset();
+    });
+  });
+  return y;
+}
+
+Var integer_conv2d(Tape& tape, const Var& x, const Convolution& c) {
+  const Var y = tape.variable({x.value.rows(), c.w.outputs});
+  const std::int64_t image_numbers = c.patches.image.size();
+  const QuantizedRows codes = allocate_rows(tape, c.images, image_numbers, true);
+  quantize_rows(codes, {x.value.data, {c.images, image_numbers}}, nullptr);
+  c.for_each_part([&](std::int64_t first, std::int64_t count) {
+    const QuantizedRows patches = unfold(tape, c, codes, first, count);
+    integer_forward(tape, c.w, patches, c.rows(y.value, first, count));
+    tape.scratch_reset();
+  });
+  tape.record(y, {c.w.weight, c.w.scale}, [&tape, c, x, y, codes] {
+    const Tensor dy = tape.grad_of(y);
+    const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
+    c.for_each_part([&](std::int64_t first, std::int64_t count) {
+      const Tensor dy_part = c.rows(dy, first, count);
+      const QuantizedRows patches = unfold(tape, c, codes, first, count);
+      integer_backward_weight(tape, c.w, patches, c.rows(y.value, first, count), dy_part,
+                              Share::kPart);
+      tape.scratch_reset();
+      if (!dx.grad) return;
+      const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
+      integer_backward_input(tape, c.w, {dpatches, true}, dy_part);
+      fold(c, dpatches, {c.rows(dx.grad, first, count), dx.fresh});
+      tape.scratch_reset();
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Parameter& weight,
+           Parameter* scale, Compute compute) {
+  const Patches patches{image, window.size};
+  const std::int64_t pixels = patches.pixels();
+  const LinearOperands w = linear_operands("conv2d", weight, scale);
+  check(window.size > 0 && window.size % 2 == 1, "conv2d: windows of ", window.size, " x ",
+        window.size, " pixels; the size must be odd");
+  check(image.size() > 0 && x.value.cols() == image.channels && x.value.rows() % pixels == 0,
+        "conv2d: x has shape ", x.shape().str(), ", which is no number of images of ", image.height,
+        " x ", image.width, " pixels of ", image.channels, " channels");
+  check(w.inputs == patches.cols(), "conv2d: windows of ", window.size, " x ", window.size,
+        " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",
+        weight.name(), "' has shape ", weight.shape().str(), "; the last axis must have as many");
+  const Convolution c{w, patches, x.value.rows() / pixels};
+  if (!in_integers(w, compute)) return float_conv2d(tape, x, c);
+  check_integers("conv2d", w);
+  check(pixels <= kMostIntegerRows, "conv2d: images have ", image.height, " x ", image.width,
+        " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
+  return integer_conv2d(tape, x, c);
+}
+
+}  // namespace tritgrad

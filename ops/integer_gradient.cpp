@@ -1,0 +1,145 @@
+// dW, the integer product that is computed where it is read.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/kernel_table.h"
+#include "engine/parallel.h"
+#include "ops/integer_linear.h"
+
+namespace tritgrad {
+namespace {
+
+// dW of the trits: E times dy^T x.
+struct WeightGradient {
+  LinearOperands w;
+  const float* scales;
+  QuantizedRows dy;  // [outputs x n], times the scales of x's rows
+  Panels x;          // of x's columns
+  const std::int32_t* dy_sums;
+
+  // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x; times E where it has one
+  // number a row and is asked for.
+  enum class Scaled { kNo, kYes };
+  void read_product(Scaled scaled, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t col_begin, std::int64_t col_end, float* out) const {
+    constexpr std::int64_t kRows = GradientSource::kRows;
+    const std::int64_t cols = col_end - col_begin;
+    for (std::int64_t top = row_begin; top < row_end; top += kRows) {
+      const std::int64_t rows = std::min(kRows, row_end - top);
+      for (std::int64_t p = col_begin / kPanelColumns; p * kPanelColumns < col_end; ++p) {
+        alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums{};
+        kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
+                                 x.at(p, 0), x.groups, x.range());
+        const std::int64_t first = std::max(col_begin, p * kPanelColumns);
+        const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const float scale = scaled == Scaled::kYes ? scales[top + r] : 1.0f;
+          kernels().rescale_sums(out + (top - row_begin + r) * cols + first - col_begin,
+                                 sums.data() + r * kPanelColumns + first - p * kPanelColumns,
+                                 x.offset * dy_sums[top + r], dy.scales[top + r] * scale,
+                                 last - first);
+        }
+      }
+    }
+  }
+
+  void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+            std::int64_t col_end, float* out) const {
+    if (w.groups == 1) {
+      return read_product(Scaled::kYes, row_begin, row_end, col_begin, col_end, out);
+    }
+    read_product(Scaled::kNo, row_begin, row_end, col_begin, col_end, out);
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      const float* row_scales = scales + row * w.groups;
+      float* numbers = out + (row - row_begin) * (col_end - col_begin);
+      for (std::int64_t first = col_begin; first < col_end;) {
+        const std::int64_t group = first / w.group_size;
+        const std::int64_t last = std::min(col_end, (group + 1) * w.group_size);
+        for (std::int64_t i = first; i < last; ++i) numbers[i - col_begin] *= row_scales[group];
+        first = last;
+      }
+    }
+  }
+};
+
+// d scale of one row from dW itself: the sum over each group of trit times dW.
+void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, float* dscale) {
+  const LinearOperands& w = gradient.w;
+  std::array<float, kBlock> dw;
+  std::array<std::int8_t, kBlock> trits;
+  for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+    const std::int64_t n = std::min(kBlock, w.inputs - col);
+    gradient.read_product(WeightGradient::Scaled::kNo, row, row + 1, col, col + n, dw.data());
+    w.weight->storage().decode_trits({row, col, n}, trits.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      dscale[(col + i) / w.group_size] += static_cast<float>(trits[at]) * dw[at];
+    }
+  }
+}
+
+// d scale. With one scale a row, y / E is what E multiplied, so d E = sum of dy y / E.
+void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y, const Tensor& dy) {
+  const LinearOperands& w = gradient.w;
+  const Tensor dscale = tape.gradient(*w.scale);
+  constexpr std::int64_t kColumns = 256;
+  parallel_pieces(w.outputs, kColumns, 8 * y.rows(), [&](std::int64_t begin, std::int64_t end) {
+    std::array<double, kColumns> sums{};
+    if (w.groups == 1) {
+      for (std::int64_t r = 0; r < y.rows(); ++r) {
+        kernels().add_products(sums.data(), dy.row(r) + begin, y.row(r) + begin, end - begin);
+      }
+    }
+    for (std::int64_t o = begin; o < end; ++o) {
+      if (w.groups == 1 && gradient.scales[o] != 0.0f) {
+        dscale.data[o] += static_cast<float>(sums[static_cast<std::size_t>(o - begin)] /
+                                             double{gradient.scales[o]});
+      } else {
+        scale_gradient_of_row(gradient, o, dscale.row(o));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const Tensor& y, const Tensor& dy, Share share) {
+  auto* gradient = tape.allocate_scratch<WeightGradient>(1);
+  auto* dy_sums = tape.allocate_scratch<std::int32_t>(w.outputs);
+  *gradient = {w, decode_scales(tape, w), quantize_columns(tape, dy, x.scales),
+               pack_columns(tape, x), dy_sums};
+  sum_rows(gradient->dy, gradient->dy.cols, dy_sums);
+  bool finite = true;
+  const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
+  for (std::int64_t o = 0; o < w.outputs; ++o) {
+    const float largest = kernels().max_abs(gradient->scales + o * w.groups, w.groups);
+    finite &= std::isfinite(most * gradient->dy.scales[o] * largest);
+  }
+  backward_scale(tape, *gradient, y, dy);
+
+  auto* source = tape.allocate_scratch<GradientSource>(1);
+  *source = {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
+                std::int64_t col_begin, std::int64_t col_end, float* out) {
+               static_cast<const WeightGradient*>(context)->read(row_begin, row_end, col_begin,
+                                                                 col_end, out);
+             },
+             gradient, finite};
+  if (share == Share::kWhole && tape.offer_gradient(*w.weight, *source)) return;
+  const Tensor dweight = tape.gradient(*w.weight);
+  parallel_pieces(w.outputs, GradientSource::kRows, dy.rows() * w.inputs,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::array<float, GradientSource::kRows * kBlock> tile;
+                    for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+                      const std::int64_t n = std::min(kBlock, w.inputs - col);
+                      gradient->read(begin, end, col, col + n, tile.data());
+                      for (std::int64_t row = begin; row < end; ++row) {
+                        kernels().add_scaled(dweight.row(row) + col,
+                                             tile.data() + (row - begin) * n, 1.0f, n);
+                      }
+                    }
+                  });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,23 @@
+// Pooling of images: x [n h w, c], the pixels of n images of one shape, c channels beside each
+// other.
+#pragma once
+
+#include "engine/dataset.h"
+#include "engine/tape.h"
+
+namespace tritgrad {
+
+// What max_pool leaves of an image; a last odd line or column is dropped.
+inline ImageShape pooled(const ImageShape& image) {
+  return {image.height / 2, image.width / 2, image.channels};
+}
+
+// y [n (h / 2) (w / 2), c]: the largest of each 2 x 2 pixels, channel by channel. The gradient goes
+// to the first of equals, and none to what is dropped. NaN stays NaN.
+// Throws Error when there are less than 2 x 2 pixels.
+Var max_pool(Tape& tape, const Var& x, const ImageShape& image);
+
+// y [n, c]: the mean over all pixels of each image.
+Var average_pool(Tape& tape, const Var& x, const ImageShape& image);
+
+}  // namespace tritgrad
