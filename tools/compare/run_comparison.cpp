@@ -52,8 +52,7 @@ class Runner {
       return train(dataset_, split, options);
     } catch (const Diverged& error) {
       const Recipe recipe = load_recipe(options.recipe, options.overrides);
-      const auto model =
-          make_model(options.model, dataset_.features, dataset_.classes(), recipe, 1);
+      const auto model = make_model(options.model, dataset_, dataset_.classes(), recipe, 1);
       RunResult run = describe_run(dataset_, options, recipe, *model);
       run.diverged = error.what();
       run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -107,8 +106,7 @@ double run_work(const Dataset& dataset, const ComparisonOptions& options) {
   const TrainOptions run = with_defaults(options.train, dataset);
   const Recipe recipe = load_recipe(options.recipes.front(), run.overrides);
   double parameters = 0.0;
-  for (const ParameterSpec& spec :
-       plan_model(run.model, dataset.features, dataset.classes(), recipe)) {
+  for (const ParameterSpec& spec : plan_model(run.model, dataset, dataset.classes(), recipe)) {
     parameters += static_cast<double>(spec.shape.size());
   }
   return parameters * static_cast<double>(dataset.rows) * run.epochs * std::max(1, run.folds);
@@ -125,7 +123,7 @@ void check_comparison(const Dataset& dataset, const ComparisonOptions& options) 
     check(std::count(names.begin(), names.end(), loaded.name) == 0, "--recipes: '", loaded.name,
           "' is named twice; give each recipe a name of its own");
     names.push_back(loaded.name);
-    plan_model(options.train.model, dataset.features, dataset.classes(), loaded);
+    plan_model(options.train.model, dataset, dataset.classes(), loaded);
   }
 }
 
