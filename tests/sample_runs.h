@@ -24,6 +24,7 @@ inline RunResult make_run(const std::string& recipe, std::uint64_t seed, double 
   run.lr = 0.06;
   run.seed = seed;
   run.epochs = 2;
+  run.batch = 128;
   run.steps = 858;
   run.seconds = 12.5;
   run.parameters = 668672;

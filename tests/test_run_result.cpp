@@ -27,6 +27,7 @@ TEST_CASE("run result: JSON has exactly the promised keys and values") {
                                             "lr",
                                             "seed",
                                             "epochs",
+                                            "batch",
                                             "steps",
                                             "seconds",
                                             "time",
@@ -90,6 +91,8 @@ TEST_CASE("run result: what is written is read back exactly") {
   run.test_accuracy_std = 0.02;
   run.diverged = "the loss is inf at step 3";
   run.cached = true;
+  run.overrides = {"weight.lr=0.05", "name=\"x\""};
+  run.augment = "shift=2,flip";
   run.curve.push_back({3, 1e-17, 1, std::nullopt});
   const std::string text = to_json(run);
   CHECK(to_json(run_from_json(text)) == text);
@@ -102,6 +105,8 @@ TEST_CASE("run result: what is written is read back exactly") {
   CHECK_FALSE(back.curve[2].val_accuracy);
   CHECK(back.diverged == run.diverged);
   CHECK(back.cached);
+  CHECK(back.overrides == run.overrides);
+  CHECK(back.augment == run.augment);
 
   run = make_run("latent8", 1, kNan, kLatent);
   run.train_loss = kInfinity;
@@ -110,6 +115,8 @@ TEST_CASE("run result: what is written is read back exactly") {
   CHECK(std::isnan(odd.train_loss));
   CHECK_FALSE(odd.cached);
   CHECK(odd.diverged.empty());
+  CHECK(odd.overrides.empty());
+  CHECK(odd.augment.empty());
 }
 
 TEST_CASE("run result: text that is no result is refused with the key") {

@@ -17,10 +17,13 @@ void visit_run(Visitor& visit, Run& run) {
   visit("data", run.data);
   visit("model", run.model);
   visit("recipe", run.recipe);
+  if (visit.present("overrides", !run.overrides.empty())) visit("overrides", run.overrides);
   visit("compute", run.compute);
   visit("lr", run.lr);
   visit("seed", run.seed);
   visit("epochs", run.epochs);
+  visit("batch", run.batch);
+  if (visit.present("augment", !run.augment.empty())) visit("augment", run.augment);
   visit("steps", run.steps);
   visit("seconds", run.seconds);
   visit("time", run.time);

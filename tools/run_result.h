@@ -47,10 +47,13 @@ struct RunResult {
   std::string data;
   std::string model;
   std::string recipe;
-  std::string compute;  // "int8" or "fp32": products with ternary weights
-  double lr = 0;        // of the weights, before the schedule
+  std::vector<std::string> overrides;  // key=value, on the recipe
+  std::string compute;                 // "int8" or "fp32": products with ternary weights
+  double lr = 0;                       // of the weights, before the schedule
   std::uint64_t seed = 0;
   int epochs = 0;
+  std::int64_t batch = 0;
+  std::string augment;  // of the training images, see parse_augmentation()
   std::int64_t steps = 0;
   double seconds = 0;  // all of the run, the final test included
   TimeSpent time;      // the rest of `seconds` is saving and reporting

@@ -254,10 +254,13 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.data = dataset.name;
   result.model = options.model;
   result.recipe = recipe.name;
+  result.overrides = options.overrides;
   result.compute = compute_name(recipe.compute);
   result.lr = recipe.group(Role::kWeight).update.lr;
   result.seed = options.seed;
   result.epochs = options.epochs;
+  result.batch = options.batch;
+  result.augment = options.augment;
   result.parameters = model.parameters().parameter_count();
   return result;
 }
