@@ -61,10 +61,10 @@ void shift_image(float* image, const ImageShape& shape, std::int64_t down, std::
 
 Augmentation parse_augmentation(const std::string& text) {
   Augmentation augmentation;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
+  if (text.empty()) return augmentation;
+  for (std::size_t begin = 0, comma = 0; comma < text.size(); begin = comma + 1) {
+    comma = std::min(text.find(',', begin), text.size());
     read_part(text.substr(begin, comma - begin), text, augmentation);
-    begin = comma + 1;
   }
   return augmentation;
 }

@@ -24,7 +24,7 @@ first_items() {
 
 command -v python3 >/dev/null || skip "python3 is not installed, which reads the result"
 mnist=$(timeout 120 "$tritgrad" data fetch mnist 2>"$work/log" | tail -n 1) ||
-  skip "MNIST is not in the cache and cannot be fetched: $(tail -n 1 "$work/log")"
+  skip "MNIST is not in the cache and cannot be fetched: $(sed -n 's/^tritgrad: //p' "$work/log" | head -n 1)"
 
 mkdir "$work/subset"
 for part in "train 2000" "t10k 500"; do

@@ -56,6 +56,8 @@ TEST_CASE("augmentation: reads shift and flip, refuses the rest by name") {
   CHECK(contains(refused("shift=-1"), "'shift=-1' found"));
   CHECK(contains(refused("shift=99999999999999999999"), "1..32768"));
   CHECK(contains(refused("flip,,shift=1"), "'' found"));
+  CHECK(contains(refused("flip,"), "'' found"));
+  CHECK(contains(refused(","), "'' found"));
   CHECK(contains(refused("flip,flip"), "named twice"));
   CHECK(contains(refused("shift=1,shift=2"), "named twice"));
 }
@@ -106,10 +108,12 @@ TEST_CASE("augmentation: data that are no images, and shifts as large as an imag
                  "a shift by 8 found, less than 8 expected"));
 }
 
-std::vector<float> epoch(const Dataset& data, std::int64_t batch, std::int64_t number) {
+std::vector<float> epoch(const Dataset& data, std::int64_t batch, std::int64_t number,
+                         std::uint64_t seed = 3) {
   std::vector<std::int32_t> rows(600);
   std::iota(rows.begin(), rows.end(), 0);
-  Loader loader(data, rows, Standardizer({0.0f}, {1.0f}), batch, 3, RowOrder::kAsGiven, {2, true});
+  Loader loader(data, rows, Standardizer({0.0f}, {1.0f}), batch, seed, RowOrder::kAsGiven,
+                {2, true});
   loader.seek({number, 0});
   std::vector<float> all;
   for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
@@ -119,7 +123,8 @@ std::vector<float> epoch(const Dataset& data, std::int64_t batch, std::int64_t n
   return all;
 }
 
-TEST_CASE("augmentation: the same for any batch size and number of threads, new in every epoch") {
+TEST_CASE(
+    "augmentation: the same for any batch size and number of threads, others by seed and epoch") {
   const Dataset digits = open_dataset("digits");
   const std::vector<float> expected = epoch(digits, 600, 0);
   for (int threads : {1, 2, 3, 7}) {
@@ -129,6 +134,7 @@ TEST_CASE("augmentation: the same for any batch size and number of threads, new 
   }
   set_thread_count(0);
   CHECK(epoch(digits, 600, 1) != expected);
+  CHECK(epoch(digits, 600, 0, 4) != expected);
 }
 
 TEST_CASE("augmentation: a resumed run goes on with it, and not without") {

@@ -26,18 +26,21 @@ count() {
 }
 
 # Reads a JUnit file of ctest; prints how many passed and failed. A test file counts with its test
-# cases; one that failed without saying how many (a crash, a leak, a time-out) counts as one failure.
+# cases; one that failed without saying how many (a crash, a leak, a time-out) counts as one failure;
+# one that was skipped does not count.
 count_junit() {
   awk '
     function finish() {
       if (!open) return
+      open = 0
+      if (skipped) return
       if (!good && bad_cases == 0) bad_cases = 1
       if (good && good_cases + bad_cases == 0) good_cases = 1
       passed += good_cases
       failed += bad_cases
-      open = 0
     }
-    /<testcase / { finish(); open = 1; good = /status="run"/; good_cases = bad_cases = 0 }
+    /<testcase / { finish(); open = 1; good = /status="run"/; good_cases = bad_cases = skipped = 0 }
+    /<skipped/ { skipped = 1 }
     /\[doctest\] test cases:/ {
       split($0, part, "|")
       good_cases += part[2]
@@ -57,6 +60,9 @@ run_tests() {
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 "$@" \
     >"$log" 2>&1 </dev/null || status=$?
   ((status == 0)) || cat "$log"
+  if [[ -f $junit ]]; then
+    sed -n 's/.*\(skipped: .*\)/\1/p' "$junit" | sort -u | while read -r line; do say "$name: $line"; done
+  fi
   read -r good bad < <([[ -f $junit ]] && count_junit "$junit" || echo 0 1)
   # ctest is the judge: nothing run, or a failure that the file does not tell, is a failure.
   if ((status != 0 && bad == 0)) || ((good + bad == 0)); then bad=1; fi
