@@ -44,7 +44,7 @@ struct Convolution {
 };
 
 // Patches of the images in x, in scratch.
-Tensor unfold(Tape& tape, const Convolution& c, const Tensor& x) {
+Tensor unfold_images(Tape& tape, const Convolution& c, const Tensor& x) {
   const Tensor patches = tape.scratch({x.rows(), c.patches.cols()});
   c.for_each_line(x.rows() / c.patches.pixels(), [&](std::int64_t image, std::int64_t line) {
     const std::int64_t first = image * c.patches.pixels();
@@ -54,8 +54,8 @@ Tensor unfold(Tape& tape, const Convolution& c, const Tensor& x) {
 }
 
 // The same of `count` images whose numbers are rows of `x`.
-QuantizedRows unfold(Tape& tape, const Convolution& c, const QuantizedRows& x, std::int64_t first,
-                     std::int64_t count) {
+QuantizedRows unfold_images(Tape& tape, const Convolution& c, const QuantizedRows& x,
+                            std::int64_t first, std::int64_t count) {
   const std::int64_t pixels = c.patches.pixels();
   const QuantizedRows patches = allocate_rows(tape, count * pixels, c.patches.cols(), false);
   c.for_each_line(count, [&](std::int64_t image, std::int64_t line) {
@@ -78,53 +78,67 @@ void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx
   });
 }
 
-Var float_conv2d(Tape& tape, const Var& x, const Convolution& c) {
-  const Var y = tape.variable({x.value.rows(), c.w.outputs});
-  c.for_each_part([&](std::int64_t first, std::int64_t count) {
-    const Tensor patches = unfold(tape, c, c.rows(x.value, first, count));
-    float_forward(tape, c.w, patches, c.rows(y.value, first, count));
-    tape.scratch_reset();
-  });
-  tape.record(y, {c.w.weight, c.w.scale}, [&tape, c, x, y] {
-    const Tensor dy = tape.grad_of(y);
-    const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
-    c.for_each_part([&](std::int64_t first, std::int64_t count) {
-      const Tensor dy_part = c.rows(dy, first, count);
-      const Tensor patches = unfold(tape, c, c.rows(x.value, first, count));
-      float_backward_weight(tape, c.w, patches, dy_part);
-      tape.scratch_reset();
-      if (!dx.grad) return;
-      const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
-      float_backward_input(tape, c.w, {dpatches, true}, dy_part);
-      fold(c, dpatches, {c.rows(dx.grad, first, count), dx.fresh});
-      tape.scratch_reset();
-    });
-  });
-  return y;
-}
+// How patches are made and multiplied: in floats,
+struct FloatPatches {
+  Tensor x;
 
-Var integer_conv2d(Tape& tape, const Var& x, const Convolution& c) {
+  Tensor unfold(Tape& tape, const Convolution& c, std::int64_t first, std::int64_t count) const {
+    return unfold_images(tape, c, c.rows(x, first, count));
+  }
+  static void forward(Tape& tape, const LinearOperands& w, const Tensor& patches, const Tensor& y) {
+    float_forward(tape, w, patches, y);
+  }
+  static void backward_weight(Tape& tape, const LinearOperands& w, const Tensor& patches,
+                              const Tensor& /*y*/, const Tensor& dy) {
+    float_backward_weight(tape, w, patches, dy);
+  }
+  static void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dpatches,
+                             const Tensor& dy) {
+    float_backward_input(tape, w, dpatches, dy);
+  }
+};
+
+// and in integers, from images that have been rounded once.
+struct IntegerPatches {
+  QuantizedRows images;
+
+  QuantizedRows unfold(Tape& tape, const Convolution& c, std::int64_t first,
+                       std::int64_t count) const {
+    return unfold_images(tape, c, images, first, count);
+  }
+  static void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& patches,
+                      const Tensor& y) {
+    integer_forward(tape, w, patches, y);
+  }
+  static void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& patches,
+                              const Tensor& y, const Tensor& dy) {
+    integer_backward_weight(tape, w, patches, y, dy, Share::kPart);
+  }
+  static void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dpatches,
+                             const Tensor& dy) {
+    integer_backward_input(tape, w, dpatches, dy);
+  }
+};
+
+template <typename Source>
+Var convolve(Tape& tape, const Var& x, const Convolution& c, const Source& source) {
   const Var y = tape.variable({x.value.rows(), c.w.outputs});
-  const std::int64_t image_numbers = c.patches.image.size();
-  const QuantizedRows codes = allocate_rows(tape, c.images, image_numbers, true);
-  quantize_rows(codes, {x.value.data, {c.images, image_numbers}}, nullptr);
   c.for_each_part([&](std::int64_t first, std::int64_t count) {
-    const QuantizedRows patches = unfold(tape, c, codes, first, count);
-    integer_forward(tape, c.w, patches, c.rows(y.value, first, count));
+    const auto patches = source.unfold(tape, c, first, count);
+    Source::forward(tape, c.w, patches, c.rows(y.value, first, count));
     tape.scratch_reset();
   });
-  tape.record(y, {c.w.weight, c.w.scale}, [&tape, c, x, y, codes] {
+  tape.record(y, {c.w.weight, c.w.scale}, [&tape, c, x, y, source] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
     c.for_each_part([&](std::int64_t first, std::int64_t count) {
       const Tensor dy_part = c.rows(dy, first, count);
-      const QuantizedRows patches = unfold(tape, c, codes, first, count);
-      integer_backward_weight(tape, c.w, patches, c.rows(y.value, first, count), dy_part,
-                              Share::kPart);
+      const auto patches = source.unfold(tape, c, first, count);
+      Source::backward_weight(tape, c.w, patches, c.rows(y.value, first, count), dy_part);
       tape.scratch_reset();
       if (!dx.grad) return;
       const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
-      integer_backward_input(tape, c.w, {dpatches, true}, dy_part);
+      Source::backward_input(tape, c.w, {dpatches, true}, dy_part);
       fold(c, dpatches, {c.rows(dx.grad, first, count), dx.fresh});
       tape.scratch_reset();
     });
@@ -148,11 +162,13 @@ Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Par
         " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",
         weight.name(), "' has shape ", weight.shape().str(), "; the last axis must have as many");
   const Convolution c{w, patches, x.value.rows() / pixels};
-  if (!in_integers(w, compute)) return float_conv2d(tape, x, c);
+  if (!in_integers(w, compute)) return convolve(tape, x, c, FloatPatches{x.value});
   check_integers("conv2d", w);
   check(pixels <= kMostIntegerRows, "conv2d: images have ", image.height, " x ", image.width,
         " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
-  return integer_conv2d(tape, x, c);
+  const QuantizedRows images = allocate_rows(tape, c.images, image.size(), true);
+  quantize_rows(images, {x.value.data, {c.images, image.size()}}, nullptr);
+  return convolve(tape, x, c, IntegerPatches{images});
 }
 
 }  // namespace tritgrad
