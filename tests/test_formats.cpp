@@ -57,8 +57,8 @@ double half_step(FormatKind kind, double x) {
       return 1.5 * (1.0 / 255.0 + 0x1p-8);
     case FormatKind::kLatent6:
       return 0.5 / 21.0 * (1.0 + 1e-4);
-    case FormatKind::kLatent5:
-      return 0.5 / 9.0 * (1.0 + 1e-4);
+    case FormatKind::kLatent5:  // its masters end at 15 / 11
+      return std::max(0.5 / 11.0, std::abs(x) - 15.0 / 11.0) * (1.0 + 1e-4);
     case FormatKind::kLatent4:  // its masters end at 7 / 5
       return std::max(0.5 / 5.0, std::abs(x) - 7.0 / 5.0) * (1.0 + 1e-4);
     // Scales are at most 1.49 / top code, rounded by 2^-8; quotients in fp32 err by 2^-24 at a tie.

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kFormatVersion = "2";
+constexpr const char* kFormatVersion = "3";
 
 Json to_json(const EpochPoint& point) {
   return {point.epoch, point.train_loss, point.train_accuracy,

@@ -1,18 +1,23 @@
 // latent6, latent5, latent4: trit and accumulator in 6, 5 or 4 bits; 0.75, 0.625 or 0.5 bytes.
 //
 // latent8 with fewer levels (engine/formats/latent8.h): code c, K = 2 threshold + 1 levels per
-// trit, value T = (c > threshold) - (c < -threshold), master = c / K, |c| <= K + threshold.
+// trit, value T = (c > threshold) - (c < -threshold), master = c / K.
 //
-//              threshold    K    codes
-//     latent6      10       21   -31..31
-//     latent5       4        9   -13..13
-//     latent4       2        5    -7..7
+//              threshold    K    codes    master
+//     latent6      10       21   -31..31   +-1.48
+//     latent5       5       11   -15..15   +-1.36
+//     latent4       2        5    -7..7    +-1.40
+//
+// More levels per trit make the steps of chance finer, but leave fewer codes beyond +-1 trit: the
+// thresholds are those that train best.
 //
 // A block of 320 is 240, 200 or 160 bytes: all low nibbles, then the bits above
 // (KernelTable::pack_codes). Patterns that no code has read as the nearest code.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include "engine/descend.h"
 #include "engine/format.h"
@@ -25,10 +30,12 @@ template <int kBits>
 class LatentPacked {
  public:
   static_assert(kBits == 4 || kBits == 5 || kBits == 6);
-  static constexpr int kThreshold = kBits == 6 ? 10 : kBits == 5 ? 4 : 2;
+  static constexpr int kThreshold = kBits == 6 ? 10 : kBits == 5 ? 5 : 2;
   static constexpr int kLevels = 2 * kThreshold + 1;
-  static constexpr int kMaxCode = kLevels + kThreshold;
-  static_assert(kMaxCode < 1 << (kBits - 1));
+  static constexpr int kMaxCode = (1 << (kBits - 1)) - 1;
+  // Where the arithmetic of engine/flips.h ends, and counts rail flips.
+  static constexpr int kRail = kLevels + kThreshold;
+  static_assert(kLevels < kMaxCode && kMaxCode <= kRail);
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -92,6 +99,12 @@ class LatentPacked {
     unpack(block, codes.data());
     const FlipCounts counts =
         kernels().accumulate_latent(codes.data(), levels.data(), kThreshold, hysteresis_, block.n);
+    if constexpr (kMaxCode < kRail) {
+      constexpr std::int8_t kTop = kMaxCode;
+      for (std::int8_t& code : std::span(codes).first(static_cast<std::size_t>(block.n))) {
+        code = std::clamp<std::int8_t>(code, -kTop, kTop);
+      }
+    }
     pack(block, codes.data());
     return counts;
   }
