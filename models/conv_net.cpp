@@ -113,6 +113,20 @@ std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& reci
   return plan;
 }
 
+double conv_products_per_row(const ConvNetSpec& spec) {
+  ImageShape image = spec.image;
+  double products = 0.0;
+  for (const std::int64_t layer : spec.layers) {
+    if (layer == ConvNetSpec::kMaxPool) {
+      image = pooled(image);
+      continue;
+    }
+    products += static_cast<double>(kWindow.size * kWindow.size * image.size() * layer);
+    image.channels = layer;
+  }
+  return products + static_cast<double>(image.channels * spec.outputs);
+}
+
 ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed)
     : spec_(spec), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);

@@ -33,6 +33,10 @@ ConvNetSpec fit_conv(ConvNetSpec spec, const ModelInput& input, std::int64_t out
 // Convolutions are layers.0, layers.1, ...; the linear layer is head.
 std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& recipe);
 
+// Multiplications of one weight by one number that a forward pass takes for each image: every
+// weight of a convolution is used at every pixel.
+double conv_products_per_row(const ConvNetSpec& spec);
+
 class ConvNet : public Model {
  public:
   // `spec` must be complete, as fit_conv() leaves it.

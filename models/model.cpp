@@ -46,6 +46,18 @@ std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput&
   return plan;
 }
 
+double products_per_row(const std::string& spec, const ModelInput& input, std::int64_t outputs,
+                        const Recipe& recipe) {
+  if (kind_of(spec) == Kind::kConv) {
+    return conv_products_per_row(fit_conv(parse_conv(spec), input, outputs));
+  }
+  double products = 0.0;
+  for (const ParameterSpec& parameter : plan_model(spec, input, outputs, recipe)) {
+    if (parameter.role == Role::kWeight) products += static_cast<double>(parameter.shape.size());
+  }
+  return products;
+}
+
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe, std::uint64_t seed) {
   plan_model(spec, input, outputs, recipe);  // refuses what does not fit, before any memory

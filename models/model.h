@@ -48,6 +48,10 @@ class Model {
 std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput& input,
                                       std::int64_t outputs, const Recipe& recipe);
 
+// Multiplications of one weight by one number that a forward pass takes for each row.
+double products_per_row(const std::string& spec, const ModelInput& input, std::int64_t outputs,
+                        const Recipe& recipe);
+
 // `spec`: see parse_mlp() and parse_conv(). Weights begin as numbers keyed by `seed`.
 // Throws Error when the spec cannot be read or does not fit input and outputs.
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,

@@ -145,6 +145,7 @@ TEST_CASE("cli: recipes, data and help") {
     CHECK(help.exit_code == 0);
     CHECK(help.out.find("Example") != std::string::npos);
   }
+  CHECK(contains(run("compare --help").out, "folder of fetched data and finished runs"));
   CHECK(run("--version").out.starts_with(TRITGRAD_VERSION));
 }
 

@@ -1,4 +1,4 @@
-// Comparisons: tuning, divergence, the cache of finished runs, how long it will take.
+// Comparisons: tuning, divergence, the cache of finished runs.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,8 +7,9 @@
 
 #include "engine/diverged.h"
 #include "engine/open_dataset.h"
+#include "engine/parallel.h"
 #include "tests/support_files.h"
-#include "tools/compare/run_clock.h"
+#include "tools/bench/bench_report.h"
 #include "tools/compare/run_comparison.h"
 #include "tools/training_state.h"
 
@@ -109,7 +110,11 @@ TEST_CASE("comparison: tuning picks the better rate on rows that are neither tra
     CHECK_FALSE(run.val_accuracy);  // trained on all training rows
     CHECK(run.test_accuracy);
     CHECK(run.steps == 8 * 4);  // 120 rows in batches of 32
+    CHECK(run.machine == bench_machine());
   }
+  // What the page draws of rows held out is the chosen trial's.
+  CHECK(tuning.choice().curve.size() == 8);
+  CHECK(tuning.choice().curve.back().val_accuracy == tuning.choice().val_accuracy);
 }
 
 TEST_CASE("comparison: untuned, it is what train says of every recipe and seed") {
@@ -197,10 +202,19 @@ TEST_CASE("comparison: one that was interrupted goes on where it was") {
 }
 
 TEST_CASE("run key: everything that decides the result is in it, threads are not") {
-  const Dataset iris = open_dataset("iris");
-  const TrainOptions base = with_defaults(quick({}).train, iris);
+  const Dataset digits = open_dataset("digits");
+  TrainOptions base = with_defaults(quick({}).train, digits);
+  base.overrides = {"gradients=kept"};  // which micro-batches need
+  const std::string hash = data_xxh3(digits);
+  // Without the fingerprint, which would hide that something is missing.
+  const auto key_of = [&](const Dataset& data, const std::string& data_hash,
+                          const TrainOptions& options, RunPurpose purpose = RunPurpose::kTest) {
+    Json json = Json::parse(run_key(data, data_hash, options, purpose));
+    CHECK(json.erase("fingerprint") == 1);
+    return json.dump();
+  };
   const auto key = [&](const TrainOptions& options, RunPurpose purpose = RunPurpose::kTest) {
-    return run_key(iris, data_xxh3(iris), options, purpose);
+    return key_of(digits, hash, options, purpose);
   };
   const std::string first = key(base);
   CHECK(key(base) == first);
@@ -208,7 +222,9 @@ TEST_CASE("run key: everything that decides the result is in it, threads are not
   std::vector<std::pair<const char*, std::function<void(TrainOptions&)>>> changes = {
       {"model", [](TrainOptions& o) { o.model = "mlp:9"; }},
       {"recipe", [](TrainOptions& o) { o.recipe = "latent8"; }},
-      {"override", [](TrainOptions& o) { o.overrides = {"weight.lr=0.123"}; }},
+      {"override", [](TrainOptions& o) { o.overrides.push_back("weight.lr=0.123"); }},
+      {"micro-batches", [](TrainOptions& o) { o.micro_batches = 2; }},
+      {"augment", [](TrainOptions& o) { o.augment = "shift=1"; }},
       {"epochs", [](TrainOptions& o) { o.epochs = 4; }},
       {"batch", [](TrainOptions& o) { o.batch = 31; }},
       {"seed", [](TrainOptions& o) { o.seed = 2; }},
@@ -220,9 +236,37 @@ TEST_CASE("run key: everything that decides the result is in it, threads are not
     change(other);
     CHECK(key(other) != first);
   }
-  Dataset changed = open_dataset("iris");
-  changed.values.bytes()[3] ^= std::byte{1};  // in the exponent of the first value
-  CHECK(run_key(changed, data_xxh3(changed), base, RunPurpose::kTest) != first);
+  Dataset changed = open_dataset("digits");
+  changed.image = {4, 16, 1};
+  CHECK(key_of(changed, hash, base) != first);
+  changed.image = digits.image;
+  changed.published_test_rows = 300;
+  CHECK(key_of(changed, hash, base) != first);
+  changed.published_test_rows = digits.published_test_rows;
+  CHECK(key_of(changed, hash, base) == first);
+  changed.values.bytes()[3] ^= std::byte{1};
+  CHECK(key_of(changed, data_xxh3(changed), base) != first);
+}
+
+TEST_CASE("run key: the fingerprint has weights, an accuracy and bytes, and no thread count") {
+  const Dataset iris = open_dataset("iris");
+  TrainOptions options = with_defaults(quick({}).train, iris);
+  const auto key = [&] { return run_key(iris, data_xxh3(iris), options, RunPurpose::kTest); };
+  const int threads = thread_count();
+  set_thread_count(1);
+  const std::string alone = key();
+  set_thread_count(2);
+  CHECK(key() == alone);
+  set_thread_count(threads);
+  const Json fingerprint = Json::parse(alone)["fingerprint"];
+  // All 120 training rows are tested, after three steps.
+  Split split = split_of(iris, options, 0);
+  split.test = split.train;
+  options.stop_after = 3;
+  const RunResult run = train(iris, split, options);
+  CHECK(fingerprint["weights"] == run.weights_sha256);
+  CHECK(fingerprint["accuracy"] == *run.test_accuracy);
+  CHECK(fingerprint["bytes_per_parameter"] == run.bytes_per_parameter.total());
 }
 
 TEST_CASE("run cache: damaged and foreign entries are not believed, and are replaced") {
@@ -287,23 +331,44 @@ TEST_CASE("comparison: what would end it later is refused before it begins") {
   options = quick({"votes"});
   options.train.model = "mlp:5-3";
   CHECK(contains(said(options), "4 features"));
+  options = quick({"votes"});
+  options.train.augment = "shift=1";
+  CHECK(contains(said(options), "holds no images"));
+  options = quick({"votes"});
+  options.train.folds = 51;  // of 50 rows of each class
+  CHECK(contains(said(options), "has only 50 rows"));
+  options = quick({"votes"});
+  options.train.validation = 0.001;  // of 120 training rows
+  CHECK(contains(said(options), "leaves a part empty"));
+  options.tune = 2;
+  CHECK(contains(said(options), "leaves a part empty"));
+  options = quick({"fp32", "votes"});
+  options.train.micro_batches = 2;
+  CHECK(contains(said(options), "recipe 'votes' releases each gradient"));
+  options.train.micro_batches = 17;
+  CHECK(contains(said(options), "a batch of 32 rows has at most 16 parts"));
 }
 
-TEST_CASE("run clock: each comparison by its own runs, or by work at the speed so far") {
-  RunClock clock;
-  clock.expect(4, 10);
-  clock.expect(2, 30);
-  CHECK_FALSE(clock.seconds_left());
-  CHECK(clock.text() == "0/6");
-  clock.finished(0, 2.0);
-  // Three more of 2 s, then two of three times the work.
-  CHECK(*clock.seconds_left() == doctest::Approx(3 * 2.0 + 2 * 6.0));
-  CHECK(clock.text() == "1/6, about 0:18 left");
-  for (int i = 0; i < 3; ++i) clock.finished(0, 2.0);
-  clock.finished(1, 100.0);
-  CHECK(*clock.seconds_left() == doctest::Approx(100.0));
-  clock.finished(1, 50.0);
-  CHECK(clock.text() == "6/6");
+TEST_CASE("comparison: expected work has all epochs, and convolutions at every pixel") {
+  const Dataset digits = open_dataset("digits");  // 8 x 8 x 1, ten classes
+  ComparisonOptions options = quick({"fp32", "votes"});
+  options.seeds = 3;
+  options.train.epochs = 6;
+  options.tune = 2;
+  options.tune_epochs = 2;
+  options.train.model = "mlp:8";
+  const ExpectedWork flat = expected_work(digits, options);
+  CHECK(flat.runs == 2 * (2 + 3));
+  CHECK(flat.epochs == 2 * (2 * 2 + 3 * 6));
+  CHECK(flat.work == (64 * 8 + 8 * 10) * static_cast<double>(digits.rows));
+  options.train.model = "conv:4,M,6";
+  options.tune = 1;
+  options.tune_epochs = 0;
+  options.train.folds = 5;
+  const ExpectedWork conv = expected_work(digits, options);
+  CHECK(conv.epochs == 2 * 3 * 6);
+  CHECK(conv.work ==
+        (64 * 9 * 4 + 16 * 9 * 4 * 6 + 6 * 10) * 5.0 * static_cast<double>(digits.rows));
 }
 
 }  // namespace tritgrad::test

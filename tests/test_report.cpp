@@ -64,11 +64,11 @@ TEST_CASE("report: all text from outside is escaped") {
   const std::string html = render_html(page);
   CHECK_FALSE(contains(html, "<script"));
   CHECK(markup_error(html) == "");
-  // Indented code is shown as it is; everything else would be markup.
+  // Fenced code is shown as it is; everything else would be markup.
   const std::string markdown = render_markdown(page, "folder");
   for (std::size_t at = 0; (at = markdown.find("<script", at)) != std::string::npos; ++at) {
     const std::size_t line = markdown.rfind('\n', at) + 1;
-    CHECK(markdown.substr(line, 4) == "    ");
+    CHECK(markdown.substr(line - 5, 5) == "\n```\n");
   }
 }
 
@@ -139,7 +139,8 @@ TEST_CASE("report: written to a file, or refused with its name") {
 TEST_CASE("report: Markdown has every table and picture of the page, and the files are there") {
   const TempDir folder;
   ComparisonRecord record = record_of(two_recipes());
-  record.tunings = {{"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false}}, 1}};
+  record.tunings = {
+      {"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false, {{1, 1, 0.5, 0.95}}}}, 1}};
   ComparisonRecord other = record_of(two_recipes());
   other.data = "my table.csv";
   const Report report{"tritgrad compare --plan p.toml", "a machine", {record, other}};
@@ -168,8 +169,9 @@ TEST_CASE("report: Markdown has every table and picture of the page, and the fil
   CHECK(tables == 1 + 3 + 4);  // all data sets, then accuracy, bytes, runs; one is tuned
   CHECK(pictures == 2 * 5);
   CHECK(std::filesystem::exists(folder.path() / "RESULTS" / "2-my-table-csv-pareto.svg"));
-  for (const char* part : {"    tritgrad compare --data mnist\n", "# Comparison of recipes\n",
-                           "## mlp:512,512 on my table.csv\n", "| **master** |"}) {
+  for (const char* part :
+       {"\n```\ntritgrad compare --data mnist\n```\n", "# Comparison of recipes\n",
+        "## mlp:512,512 on my table.csv\n", "| **master** |"}) {
     CHECK(contains(text, part));
   }
   CHECK_FALSE(text.ends_with("\n\n"));
@@ -178,10 +180,81 @@ TEST_CASE("report: Markdown has every table and picture of the page, and the fil
   CHECK(refusal([&] { check_report_path(folder / "taken.html"); }).empty());
 }
 
+TEST_CASE("report: in Markdown a list takes in neither what follows it nor the next list") {
+  ComparisonRecord record = record_of(two_recipes());
+  record.command = "tritgrad compare --data 'a````b'";
+  const std::string text = render_markdown(make_page({"c", "a machine", {record}}), "folder");
+  CHECK_FALSE(contains(text, "\n    "));  // indented code would belong to the list before it
+  CHECK_FALSE(contains(text, "\n\t"));
+  // Longer than any run of backticks in it.
+  CHECK(contains(text, "\n`````\n" + record.command + "\n`````\n"));
+  int lists = 0;
+  for (const std::string mark : {"- ", "* "}) {
+    std::size_t last = std::string::npos;  // where the line after the last item of a list begins
+    for (std::size_t at = 0; (at = text.find("\n" + mark, at)) != std::string::npos; ++at) {
+      const bool begins = at != last;
+      lists += begins ? 1 : 0;
+      if (begins && last != std::string::npos) {
+        const std::string between = text.substr(last, at - last);
+        CHECK(between.find_first_not_of('\n') != std::string::npos);
+      }
+      last = text.find('\n', at + 1);
+    }
+  }
+  CHECK(lists == 4);  // of the page, of the comparison, its findings, definitions
+}
+
+TEST_CASE("report: NAME.html or NAME.md, and the folder of pictures before any run") {
+  const TempDir folder;
+  const auto said = [&](const char* name) {
+    return refusal([&] { check_report_path((folder / name).string()); });
+  };
+  for (const char* name : {"a.html", "a.md", "a.b.md", ".a.html"}) CHECK(said(name).empty());
+  for (const char* name : {"a", "a.htm", "a.MD", "a.pdf", ".md", ".html", "..md", "...md", "md"}) {
+    CAPTURE(name);
+    CHECK(contains(said(name), "NAME.html or NAME.md expected"));
+  }
+  CHECK(refusal([] { check_report_path(""); }).empty());
+  make_picture_folder((folder / "a.html").string());
+  make_picture_folder("");
+  CHECK(std::filesystem::is_empty(folder.path()));
+  make_picture_folder((folder / "a.md").string());
+  CHECK(std::filesystem::is_directory(folder / "a"));
+}
+
+TEST_CASE("report: machines are named where the runs come from another") {
+  std::vector<RunResult> runs = two_recipes();
+  const auto page = [&] { return html_of(runs); };
+  for (RunResult& run : runs) run.machine = "a machine";
+  CHECK_FALSE(contains(page(), "Machines of the runs"));
+  runs[0].machine = "another";
+  CHECK(contains(page(), "a machine (3 runs); another (1 run)"));
+}
+
+TEST_CASE("report: a tuned comparison draws the trials on rows held out") {
+  ComparisonRecord record = record_of(two_recipes());
+  for (RunResult& run : record.runs) {
+    for (EpochPoint& point : run.curve) point.val_accuracy.reset();
+  }
+  const auto page = [&] { return render_html(make_page({"c", "m", {record}})); };
+  CHECK_FALSE(contains(page(), "validation accuracy, % by epoch"));
+  record.tunings = {
+      {"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false, {{1, 1, 0.5, 0.95}}}}, 1}};
+  CHECK(contains(page(), "validation accuracy, % by epoch"));
+  CHECK(contains(page(), "of the trials that chose the learning rates"));
+}
+
 TEST_CASE("report: the question names what is compared") {
   CHECK(question({record_of(two_recipes())}) ==
         "How accurate are networks trained by 2 recipes, and how many bytes does each trained "
         "parameter take, on 1 data set (mnist), with 2 seeds each?");
+  RunResult run = make_run("master", 1, 0.9, kMaster);
+  run.epochs = 1;
+  const std::string page = html_of({run});
+  for (const char* one : {"1 recipe,", "with 1 seed each", ", 1 epoch<", "for 1 run<"}) {
+    CAPTURE(one);
+    CHECK(contains(page, one));
+  }
 }
 
 TEST_CASE("markup checker: finds what it is there to find") {

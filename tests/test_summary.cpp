@@ -10,6 +10,7 @@
 #include "tools/compare/pareto.h"
 #include "tools/compare/summary.h"
 #include "tools/compare/terminal_table.h"
+#include "tools/numbers.h"
 
 namespace tritgrad::test {
 namespace {
@@ -56,7 +57,7 @@ TEST_CASE("summary: what diverged is counted, named, and in no mean") {
   gone.seed = 3;
   gone.epochs = 2;
   gone.seconds = 1000;
-  gone.diverged = "the loss is inf at step 3";
+  gone.diverged = "the loss is inf at step 3; lower the learning rate (--lr)";
   runs.push_back(gone);
   gone.recipe = "hopeless";
   runs.push_back(gone);
@@ -71,12 +72,20 @@ TEST_CASE("summary: what diverged is counted, named, and in no mean") {
   CHECK(describe(latent).accuracy == "98.60 ± 0.14 (1 diverged)");
   bool said = false;
   for (const std::string& sentence : findings(record, comparison)) {
-    said |= contains(sentence, "latent8 (1 of 3 seeds), hopeless (1 of 1 seeds)");
+    said |= contains(sentence, "latent8 (1 of 3 seeds), hopeless (1 of 1 seed)");
   }
   CHECK(said);
   const std::string html = html_of(runs);
   CHECK(markup_error(html) == "");
-  CHECK(contains(html, "diverged: the loss is inf at step 3"));
+  CHECK(contains(html, "<td>diverged: the loss is inf at step 3</td>"));
+  // Nothing is known of what no seed finished.
+  const SummaryText none = describe(comparison.recipes[2]);
+  for (const std::string& cell : {none.weights, none.scales, none.residual, none.moments,
+                                  none.gradients, none.total, none.ratio, none.peak}) {
+    CHECK(cell == kMissing);
+  }
+  CHECK_FALSE(contains(html, "<td>0 B</td>"));
+  CHECK(headline(compare({gone}, "master")) == "Every run diverged.");
   CHECK_FALSE(says_nan(render_terminal_table(record)));
 }
 
@@ -167,6 +176,19 @@ TEST_CASE("findings: below, above, not told apart, without an interval") {
   for (const char* cell : {"diverged", "0.2 (× 1)", "0.1 (× 0.5, edge)", "95.00"}) {
     CHECK(contains(html, "<td>" + std::string(cell) + "</td>"));
   }
+}
+
+TEST_CASE("pareto: bytes that print alike are alike") {
+  const auto run = [](const char* name, double bytes, double accuracy) {
+    return make_run(name, 1, accuracy, {bytes, 0, 0, 0, 0});
+  };
+  const auto front = [](const std::vector<RunResult>& runs) {
+    return pareto_front(compare(runs, "master"));
+  };
+  // Both 1.00 B: the first has not "nothing as small and more accurate".
+  CHECK(front({run("a", 0.998, 0.90), run("b", 1.004, 0.95)}) == std::vector<std::size_t>{1});
+  // 0.12 and 0.13 B: 0.125 prints as it does, not as it would round half up.
+  CHECK(front({run("a", 0.125, 0.90), run("b", 0.13, 0.95)}) == std::vector<std::size_t>{0, 1});
 }
 
 TEST_CASE("pareto: fewest bytes first, nothing as small and more accurate") {

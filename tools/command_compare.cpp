@@ -10,6 +10,7 @@
 #include "tools/compare/request.h"
 #include "tools/compare/run_clock.h"
 #include "tools/compare/terminal_table.h"
+#include "tools/numbers.h"
 
 namespace tritgrad {
 namespace {
@@ -49,9 +50,14 @@ std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& 
 RunClock check_all(const std::vector<ComparisonRequest>& requests) {
   RunClock clock;
   for (const ComparisonRequest& request : requests) {
-    const Dataset dataset = open_data(request.common);
-    check_comparison(dataset, request.options);
-    clock.expect(run_count(request.options), run_work(dataset, request.options));
+    try {
+      const Dataset dataset = open_data(request.common);
+      check_comparison(dataset, request.options);
+      clock.expect(expected_work(dataset, request.options));
+    } catch (const Error& error) {
+      if (request.where.empty()) throw;
+      fail(request.where, ": ", error.what());
+    }
   }
   return clock;
 }
@@ -78,6 +84,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   check_report_path(command.report);
   const std::vector<ComparisonRequest> requests = requests_of(app, command);
   RunClock clock = check_all(requests);
+  make_picture_folder(command.report);
   const RunCache cache(cache_folder(common) / "runs", command.fresh);
   const bool talk = !common.train.quiet && common.json != "-";
   std::vector<ComparisonRecord> records;
@@ -86,15 +93,15 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
     options.train.quiet = common.train.quiet;
     const Dataset dataset = open_data(requests[i].common);
     records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
-      clock.finished(i, finished.run.seconds);
+      clock.finished(i, finished.run.epochs, finished.run.seconds);
       if (talk) print_run(finished, clock);
     }));
     ComparisonRecord& record = records.back();
     record.dataset = dataset_line(dataset, options.train);
     record.command = requests[i].command;
     if (talk) {
-      fmt::print("\n{}\n{}, {} seeds\n\n{}\n", record.dataset, record.model, options.seeds,
-                 render_terminal_table(record));
+      fmt::print("\n{}\n{}, {}\n\n{}\n", record.dataset, record.model,
+                 counted(options.seeds, "seed"), render_terminal_table(record));
     }
   }
   write_json(common.json, to_json(records, bench_machine()));

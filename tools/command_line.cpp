@@ -103,8 +103,9 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
                   "a name that 'tritgrad data' lists, FILE.csv, a folder of IDX or of CIFAR-10's "
                   "files, or X.npy,Y.npy")
       ->capture_default_str();
-  command.add_option("--cache", options.cache,
-                     "folder of fetched data [TRITGRAD_DATA, else the user's cache folder]");
+  command.add_option(
+      "--cache", options.cache,
+      "folder of fetched data and finished runs [TRITGRAD_DATA, else the user's cache folder]");
   command.add_option("--label", options.train.label,
                      "label column of a CSV file: name, or number from 0 (-1 = last) [last]");
   command.add_option("--header", options.train.header, "CSV header line: auto, yes or no")

@@ -63,7 +63,8 @@ std::vector<std::string> option_arguments(const toml::table& table, const std::s
                                           const CLI::App& command) {
   std::vector<Entry> entries;
   flatten(table, "", entries);
-  const std::vector<std::string> known = option_names(command);
+  std::vector<std::string> known = option_names(command);
+  for (std::string& name : known) name.erase(0, 2);  // keys have no dashes
   std::vector<std::string> arguments;
   for (const auto& [key, value, line] : entries) {
     if (key.starts_with("set.")) {
@@ -71,8 +72,8 @@ std::vector<std::string> option_arguments(const toml::table& table, const std::s
       continue;
     }
     const std::string option = "--" + key;
-    check(std::find(known.begin(), known.end(), option) != known.end(), where, ", line ", line,
-          ": unknown key '", key, "'", did_you_mean(option, known));
+    check(std::find(known.begin(), known.end(), key) != known.end(), where, ", line ", line,
+          ": unknown key '", key, "'", did_you_mean(key, known));
     if (command.get_option(option)->get_items_expected_max() == 0) {
       check(value == "true" || value == "false", where, ", line ", line, ": ", key, " = ", value,
             ", expected true or false");

@@ -44,6 +44,7 @@ void visit_run(Visitor& visit, Run& run) {
   visit("weights_sha256", run.weights_sha256);
   visit("curve", run.curve);
   if (visit.present("diverged", !run.diverged.empty())) visit("diverged", run.diverged);
+  if (visit.present("machine", !run.machine.empty())) visit("machine", run.machine);
   if (visit.present("cached", run.cached)) visit("cached", run.cached);
 }
 

@@ -76,12 +76,13 @@ struct RunResult {
   // Why training ended early: the loss, a gradient or a weight was no longer finite. Empty where it
   // did not; then there are no accuracies, bytes and hash.
   std::string diverged;
+  std::string machine;  // that trained it; empty: not noted
   bool cached = false;  // of an earlier comparison, with the wall time that it took then
 };
 
 // One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null.
 // `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and `cached`
-// only for runs that are.
+// only for runs that are, `machine` only where it is noted.
 std::string to_json(const RunResult& run);
 
 // The run that to_json() wrote: equal in every bit, but that numbers which are not finite come back

@@ -32,6 +32,18 @@ void check_loss(double loss, std::int64_t step) {
              "; nothing more was saved; lower the learning rate (--lr) and check the data"));
 }
 
+// A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
+Recipe recipe_of(const TrainOptions& options) {
+  return options.resume.empty() ? load_recipe(options.recipe, options.overrides)
+                                : saved_model(options.resume).recipe;
+}
+
+void check_stop(const TrainOptions& options, std::int64_t steps_done) {
+  check(options.stop_after == 0 || options.stop_after > steps_done, "--stop-after ",
+        options.stop_after, ": the checkpoint '", options.resume, "' has ", steps_done,
+        " steps already; leave the option out or name a later step");
+}
+
 // What body() returns; the time it takes is added to `seconds`.
 template <typename Body>
 auto timed(double& seconds, const Body& body) {
@@ -92,13 +104,23 @@ StepSums train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe
   return sums;
 }
 
+void add_step(EpochSums& sums, const StepSums& step, std::int64_t flips) {
+  sums.loss += step.loss * static_cast<double>(step.rows);
+  sums.correct += step.correct;
+  sums.rows += step.rows;
+  sums.flips += flips;
+}
+
+void warn(const std::string& warning, const Recipe& recipe, const TrainOptions& options,
+          ProgressLine& progress) {
+  if (warning.empty() || options.quiet) return;
+  progress.clear();
+  std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe.name.c_str(), warning.c_str());
+}
+
 }  // namespace
 
-RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
-  const Clock::time_point start = Clock::now();
-  // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
-  const Recipe recipe = options.resume.empty() ? load_recipe(options.recipe, options.overrides)
-                                               : saved_model(options.resume).recipe;
+void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
   check(options.micro_batches <= std::max<std::int64_t>(1, options.batch / 2), "--micro-batches ",
         options.micro_batches, ": a batch of ", options.batch, " rows has at most ",
         options.batch / 2, " parts of two rows");
@@ -107,6 +129,12 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
       options.micro_batches, ": recipe '", recipe.name,
       "' releases each gradient as soon as it is used, so nothing can be added up; keep them with "
       "--set gradients=kept");
+}
+
+RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
+  const Clock::time_point start = Clock::now();
+  const Recipe recipe = recipe_of(options);
+  check_micro_batches(options, recipe);
   const Standardizer standardizer = Standardizer::fit(dataset, split.train);
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
                 RowOrder::kShuffled, parse_augmentation(options.augment));
@@ -117,9 +145,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
   TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe);
   if (!options.resume.empty()) state.load(options.resume);
-  check(options.stop_after == 0 || options.stop_after > optimizer.steps_done(), "--stop-after ",
-        options.stop_after, ": the checkpoint '", options.resume, "' has ", optimizer.steps_done(),
-        " steps already; leave the option out or name a later step");
+  check_stop(options, optimizer.steps_done());
 
   ledger::reset_peak();
   Tape tape;
@@ -135,10 +161,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
     EpochSums& sums = state.sums();
     const StepSums step = timed(
         time.steps, [&] { return train_step(*model, optimizer, tape, recipe, batch, options); });
-    sums.loss += step.loss * static_cast<double>(step.rows);
-    sums.correct += step.correct;
-    sums.rows += step.rows;
-    sums.flips += optimizer.take_flips().flips;
+    add_step(sums, step, optimizer.take_flips().flips);
     examples += static_cast<std::int64_t>(batch.labels.size());
 
     const std::int64_t done = optimizer.steps_done();
@@ -149,11 +172,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
       state.end_epoch(timed(time.evaluation,
                             [&] { return evaluate(*model, dataset, split.val, standardizer); }));
       log.write(state.curve().back());
-      const std::string warning = stall.look(optimizer);
-      if (!warning.empty() && !options.quiet) {
-        progress.clear();
-        std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe.name.c_str(), warning.c_str());
-      }
+      warn(stall.look(optimizer), recipe, options, progress);
     }
     const bool stop = options.stop_after > 0 && done >= options.stop_after;
     const bool due = options.save_every > 0 && done % options.save_every == 0;

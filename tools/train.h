@@ -9,6 +9,7 @@
 
 #include "engine/dataset.h"
 #include "engine/split.h"
+#include "models/recipe.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
 
@@ -44,6 +45,10 @@ TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
 
 // The rows that these options divide the data into; `fold` counts from 0 where options.folds > 0.
 Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
+
+// Throws Error when a batch has fewer parts than asked for, or the recipe keeps no gradients to add
+// up. The batch must be set.
+void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set.

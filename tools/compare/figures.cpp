@@ -131,7 +131,7 @@ void add_bars(std::vector<Figure>& figures, const Comparison& comparison) {
                     {}};
   for (const RecipeSummary& recipe : comparison.recipes) {
     const BytesPerParameter& bytes = recipe.bytes;
-    if (recipe.diverged == recipe.seeds) continue;
+    if (!recipe.trained()) continue;
     chart.bars.push_back(
         {recipe.recipe,
          {bytes.weights, bytes.scales, bytes.residual, bytes.moments, bytes.gradients}});
@@ -141,10 +141,23 @@ void add_bars(std::vector<Figure>& figures, const Comparison& comparison) {
                      render_svg(chart)});
 }
 
+// Seeds of a tuned comparison train on all training rows: what their recipes do on rows held out
+// is known of the trials that chose the rates.
+std::vector<RunResult> chosen_trials(const ComparisonRecord& record) {
+  std::vector<RunResult> trials;
+  for (const Tuning& tuning : record.tunings) {
+    RunResult& trial = trials.emplace_back();
+    trial.recipe = tuning.recipe;
+    trial.curve = tuning.choice().curve;
+  }
+  return trials;
+}
+
 }  // namespace
 
-std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison,
+std::vector<Figure> draw_figures(const ComparisonRecord& record, const Comparison& comparison,
                                  const std::string& prefix) {
+  const std::vector<RunResult>& runs = record.runs;
   std::vector<Figure> figures;
   if (comparison.recipes.empty()) return figures;
   add_scatter(figures, comparison);
@@ -158,11 +171,13 @@ std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Compa
              curves(runs, comparison, "training accuracy, %",
                     [](const EpochPoint& point) { return 100.0 * point.train_accuracy; }),
              "Accuracy on the training data.");
+  const bool tuned = !record.tunings.empty();
   add_curves(
       figures, "validation-accuracy",
-      curves(runs, comparison, "validation accuracy, %",
+      curves(tuned ? chosen_trials(record) : runs, comparison, "validation accuracy, %",
              [](const EpochPoint& point) { return 100.0 * point.val_accuracy.value_or(kAbsent); }),
-      "Accuracy on data not trained on.");
+      tuned ? "Accuracy on data not trained on, of the trials that chose the learning rates."
+            : "Accuracy on data not trained on.");
   for (Figure& figure : figures) figure.name = prefix + figure.name;
   return figures;
 }

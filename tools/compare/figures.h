@@ -4,14 +4,15 @@
 #include <vector>
 
 #include "tools/compare/page.h"
+#include "tools/compare/record.h"
 #include "tools/compare/summary.h"
-#include "tools/run_result.h"
 
 namespace tritgrad {
 
 // Accuracy against bytes, bytes by category, training loss and accuracies by epoch; a picture
-// without data is left out, and so is a scatter of a single recipe. `prefix` begins their names.
-std::vector<Figure> draw_figures(const std::vector<RunResult>& runs, const Comparison& comparison,
+// without data is left out, and so is a scatter of a single recipe. Validation accuracy is that of
+// the chosen trials where rates were tuned. `prefix` begins their names.
+std::vector<Figure> draw_figures(const ComparisonRecord& record, const Comparison& comparison,
                                  const std::string& prefix = "");
 
 }  // namespace tritgrad

@@ -19,10 +19,6 @@ std::string joined(const std::vector<std::string>& items) {
   return text;
 }
 
-std::string plural(std::size_t count, const char* singular, const char* several) {
-  return fmt::format("{} {}", count, count == 1 ? singular : several);
-}
-
 std::string delta_text(const RecipeSummary& summary) {
   return fmt::format("{} ({} points)", summary.recipe, signed_fixed(*summary.delta_points, 2));
 }
@@ -56,7 +52,7 @@ void add_differences(Sentences& sentences, const Comparison& comparison) {
                  delta_text);
   sentences.list(
       "Not told from " + base + " by these seeds (the 95 % interval holds 0)",
-      [](const RecipeSummary& s) { return s.delta_interval && !is_below(s) && !is_above(s); },
+      [](const RecipeSummary& s) { return s.delta_interval && s.delta_interval->contains(0.0); },
       [](const RecipeSummary& s) {
         return fmt::format("{} ({})", s.recipe, describe(*s.delta_interval));
       });
@@ -110,7 +106,7 @@ std::vector<std::string> findings(const ComparisonRecord& record, const Comparis
   sentences.list(
       "Diverged, and missing from the means", [](const RecipeSummary& s) { return s.diverged > 0; },
       [](const RecipeSummary& s) {
-        return fmt::format("{} ({} of {} seeds)", s.recipe, s.diverged, s.seeds);
+        return fmt::format("{} ({} of {})", s.recipe, s.diverged, counted(s.seeds, "seed"));
       });
   add_front(sentences, comparison);
   add_tuning(sentences, record);
@@ -132,13 +128,13 @@ std::string question(const std::vector<ComparisonRecord>& records) {
     fewest = fewest == 0 ? seeds : std::min(fewest, seeds);
     most = std::max(most, seeds);
   }
-  const std::string seeds =
-      fewest == most ? plural(most, "seed", "seeds") : fmt::format("{} to {} seeds", fewest, most);
+  const std::string seeds = fewest == most ? counted(static_cast<std::int64_t>(most), "seed")
+                                           : fmt::format("{} to {} seeds", fewest, most);
   return fmt::format(
       "How accurate are networks trained by {}, and how many bytes does each trained parameter "
       "take, on {} ({}), with {} each?",
-      plural(recipes.size(), "recipe", "recipes"), plural(data.size(), "data set", "data sets"),
-      joined(data), seeds);
+      counted(static_cast<std::int64_t>(recipes.size()), "recipe"),
+      counted(static_cast<std::int64_t>(data.size()), "data set"), joined(data), seeds);
 }
 
 }  // namespace tritgrad

@@ -29,7 +29,7 @@ std::string verdict(const RecipeSummary& summary, const Comparison& comparison) 
                         comparison.accuracy_name, comparison.baseline);
   if (!summary.delta_interval) return text;
   text += fmt::format(" (95 % interval {})", describe(*summary.delta_interval));
-  if (!is_below(summary) && !is_above(summary)) text += ", a difference within the noise";
+  if (summary.delta_interval->contains(0.0)) text += ", a difference within the noise";
   return text;
 }
 
@@ -41,9 +41,12 @@ std::string without_baseline(const Comparison& comparison) {
     }
   }
   if (!best) {
-    const RecipeSummary& first = comparison.recipes.front();
-    return fmt::format("{} trains with {} bytes per parameter.", first.recipe,
-                       describe(first).total);
+    for (const RecipeSummary& summary : comparison.recipes) {
+      if (!summary.trained()) continue;
+      return fmt::format("{} trains with {} bytes per parameter.", summary.recipe,
+                         describe(summary).total);
+    }
+    return "Every run diverged.";
   }
   return fmt::format("{} reaches {} % {} with {} bytes per parameter ({}).", best->recipe,
                      describe(*best->accuracy), comparison.accuracy_name, describe(*best).total,

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/compare/page.h"
 #include "tools/markup.h"
 
@@ -29,6 +31,15 @@ std::string line_of(const std::vector<std::string>& cells, bool bold_first) {
   return line + "\n";
 }
 
+std::size_t longest_run(const std::string& text, char wanted) {
+  std::size_t longest = 0, run = 0;
+  for (const char c : text) {
+    run = c == wanted ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
+
 struct MarkdownWriter {
   std::string folder;
   std::string text;
@@ -40,8 +51,9 @@ struct MarkdownWriter {
     const std::string line = escape_markdown(paragraph.text);
     text += (paragraph.lead ? "> " + line : line) + "\n\n";
   }
+  // Another mark than that of facts, so that the two are two lists where they meet.
   void operator()(const Bullets& bullets) {
-    for (const std::string& item : bullets.items) text += "- " + escape_markdown(item) + "\n";
+    for (const std::string& item : bullets.items) text += "* " + escape_markdown(item) + "\n";
     text += "\n";
   }
   void operator()(const Facts& facts) {
@@ -50,11 +62,10 @@ struct MarkdownWriter {
     }
     text += "\n";
   }
-  // Indented, so that nothing in it can end it.
+  // Fenced by more backticks than it holds in a row, so that nothing in it can end it.
   void operator()(const Code& code) {
-    std::string line = code.text;
-    for (char& c : line) c = c == '\n' ? ' ' : c;
-    text += "    " + line + "\n\n";
+    const std::string fence(std::max<std::size_t>(3, longest_run(code.text, '`') + 1), '`');
+    text += fence + "\n" + code.text + "\n" + fence + "\n\n";
   }
   void operator()(const PageTable& table) {
     if (!table.folded.empty()) {

@@ -24,6 +24,7 @@ void add_missing(toml::table& own, const toml::table& common) {
 ComparisonRequest read_comparison(const toml::table& table, const std::string& where,
                                   toml::source_index line, const std::string& cache) {
   ComparisonRequest request;
+  request.where = concat(where, ", the comparison in line ", line);
   CLI::App app;
   add_comparison_options(app, request);
   for (const char* name : {"--threads", "--json", "--quiet", "--cache", "--config"}) {
@@ -34,7 +35,7 @@ ComparisonRequest read_comparison(const toml::table& table, const std::string& w
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    fail(where, ", the comparison in line ", line, ": ", error.what());
+    fail(request.where, ": ", error.what());
   }
   request.common.cache = cache;
   prepare(request, app);

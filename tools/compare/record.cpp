@@ -31,7 +31,6 @@ Json tuning_json(const Tuning& tuning) {
 }
 
 Json summary_json(const RecipeSummary& summary, const Tuning* tuning) {
-  const bool any = summary.diverged < summary.seeds;
   Json json;
   json["recipe"] = summary.recipe;
   json["seeds"] = summary.seeds;
@@ -43,9 +42,9 @@ Json summary_json(const RecipeSummary& summary, const Tuning* tuning) {
       summary.delta_interval
           ? Json({number(summary.delta_interval->low), number(summary.delta_interval->high)})
           : Json(nullptr);
-  json["bytes_per_parameter"] = any ? number(summary.bytes.total()) : Json(nullptr);
+  json["bytes_per_parameter"] = summary.trained() ? number(summary.bytes.total()) : Json(nullptr);
   json["seconds_per_run"] = number(summary.seconds_per_run);
-  json["peak_live_bytes"] = any ? number(summary.peak_live_bytes) : Json(nullptr);
+  json["peak_live_bytes"] = summary.trained() ? number(summary.peak_live_bytes) : Json(nullptr);
   json["tuning"] = tuning != nullptr ? tuning_json(*tuning) : Json(nullptr);
   return json;
 }

@@ -14,6 +14,7 @@ struct ComparisonRequest {
   CommonOptions common;
   ComparisonOptions options;  // `train` is common.train, filled in by prepare()
   std::string command;        // repeats the comparison when typed into a shell
+  std::string where;          // plan and line; empty: the command line
 };
 
 // --data to --tune-epochs, bound to the request, which must outlive `app`.

@@ -6,24 +6,27 @@
 
 namespace tritgrad {
 
-void RunClock::expect(int runs, double work) { shares_.push_back({runs, work}); }
+void RunClock::expect(const ExpectedWork& work) { shares_.push_back({work}); }
 
-void RunClock::finished(std::size_t which, double seconds) {
-  ++shares_.at(which).done;
-  shares_.at(which).seconds += seconds;
+void RunClock::finished(std::size_t which, int epochs, double seconds) {
+  Share& share = shares_.at(which);
+  ++share.runs;
+  share.epochs += epochs;
+  share.seconds += seconds;
 }
 
 std::optional<double> RunClock::seconds_left() const {
   double seconds = 0.0, work = 0.0;
   for (const Share& share : shares_) {
     seconds += share.seconds;
-    work += share.done * share.work;
+    work += share.epochs * share.expected.work;
   }
   if (work <= 0.0) return std::nullopt;
   double left = 0.0;
   for (const Share& share : shares_) {
-    const double each = share.done > 0 ? share.seconds / share.done : share.work * seconds / work;
-    left += each * (share.runs - share.done);
+    const double each =
+        share.epochs > 0 ? share.seconds / share.epochs : share.expected.work * seconds / work;
+    left += each * (share.expected.epochs - share.epochs);
   }
   return left;
 }
@@ -31,8 +34,8 @@ std::optional<double> RunClock::seconds_left() const {
 std::string RunClock::text() const {
   int done = 0, runs = 0;
   for (const Share& share : shares_) {
-    done += share.done;
-    runs += share.runs;
+    done += share.runs;
+    runs += share.expected.runs;
   }
   const std::optional<double> left = seconds_left();
   const std::string count = fmt::format("{}/{}", done, runs);

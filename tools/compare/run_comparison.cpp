@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/augmentation.h"
 #include "engine/diverged.h"
 #include "models/model.h"
+#include "tools/bench/bench_report.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {
@@ -32,6 +34,7 @@ class Runner {
     std::optional<RunResult> run = cache_.find(key);
     if (!run) {
       run = train_now(options, purpose);
+      run->machine = machine_;
       try {
         cache_.store(key, *run);
       } catch (const Error& error) {  // the result is no worse for it
@@ -62,6 +65,7 @@ class Runner {
 
   const Dataset& dataset_;
   const std::string data_hash_;
+  const std::string machine_ = bench_machine();
   const RunCache& cache_;
   const RunProgress& progress_;
 };
@@ -72,6 +76,16 @@ void set_rate(TrainOptions& options, const TuningCandidate& candidate) {
   options.overrides.push_back(fmt::format("weight.lr={}", candidate.lr));
 }
 
+// The run that tries a learning rate where `base` is the run of a seed.
+TrainOptions trial_of(TrainOptions base, const ComparisonOptions& options) {
+  base.seed = 1;
+  if (base.validation <= 0.0) base.validation = kTuningValidation;
+  if (options.tune_epochs > 0) base.epochs = options.tune_epochs;
+  return base;
+}
+
+int trial_count(const ComparisonOptions& options) { return options.tune > 1 ? options.tune : 0; }
+
 Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainOptions& base) {
   const Recipe recipe = load_recipe(base.recipe, base.overrides);
   Tuning tuning;
@@ -80,15 +94,13 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
     TuningCandidate candidate;
     candidate.factor = factor;
     candidate.lr = factor * recipe.group(Role::kWeight).update.lr;
-    TrainOptions trial = base;
+    TrainOptions trial = trial_of(base, options);
     set_rate(trial, candidate);
-    trial.seed = 1;
-    if (trial.validation <= 0.0) trial.validation = kTuningValidation;
-    if (options.tune_epochs > 0) trial.epochs = options.tune_epochs;
     const RunResult run = runner.finish(trial, factor);
     if (run.diverged.empty()) candidate.val_accuracy = run.val_accuracy;
     candidate.seconds = run.seconds;
     candidate.cached = run.cached;
+    candidate.curve = run.curve;
     tuning.candidates.push_back(candidate);
   }
   tuning.chosen = choose_candidate(tuning.candidates);
@@ -98,18 +110,17 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
 }  // namespace
 
 int run_count(const ComparisonOptions& options) {
-  const int trials = options.tune > 1 ? options.tune : 0;
-  return static_cast<int>(options.recipes.size()) * (trials + options.seeds);
+  return static_cast<int>(options.recipes.size()) * (trial_count(options) + options.seeds);
 }
 
-double run_work(const Dataset& dataset, const ComparisonOptions& options) {
+ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& options) {
   const TrainOptions run = with_defaults(options.train, dataset);
   const Recipe recipe = load_recipe(options.recipes.front(), run.overrides);
-  double parameters = 0.0;
-  for (const ParameterSpec& spec : plan_model(run.model, dataset, dataset.classes(), recipe)) {
-    parameters += static_cast<double>(spec.shape.size());
-  }
-  return parameters * static_cast<double>(dataset.rows) * run.epochs * std::max(1, run.folds);
+  const int epochs =
+      trial_count(options) * trial_of(run, options).epochs + options.seeds * run.epochs;
+  return {run_count(options), static_cast<double>(options.recipes.size()) * epochs,
+          products_per_row(run.model, dataset, dataset.classes(), recipe) *
+              static_cast<double>(dataset.rows) * std::max(1, run.folds)};
 }
 
 void check_comparison(const Dataset& dataset, const ComparisonOptions& options) {
@@ -117,13 +128,17 @@ void check_comparison(const Dataset& dataset, const ComparisonOptions& options) 
         "--tune: with --folds every row is tested once, and none is left to choose a learning rate "
         "by; leave --folds out, or tune beforehand");
   check(options.tune_epochs == 0 || options.tune > 1, "--tune-epochs needs --tune 2 or more");
+  const TrainOptions run = with_defaults(options.train, dataset);
+  check_augmentation(parse_augmentation(run.augment), dataset);
+  split_of(dataset, trial_count(options) > 0 ? trial_of(run, options) : run, 0);
   std::vector<std::string> names;
   for (const std::string& recipe : options.recipes) {
     const Recipe loaded = load_recipe(recipe, options.train.overrides);
     check(std::count(names.begin(), names.end(), loaded.name) == 0, "--recipes: '", loaded.name,
           "' is named twice; give each recipe a name of its own");
     names.push_back(loaded.name);
-    plan_model(options.train.model, dataset, dataset.classes(), loaded);
+    plan_model(run.model, dataset, dataset.classes(), loaded);
+    check_micro_batches(run, loaded);
   }
 }
 

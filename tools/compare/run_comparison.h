@@ -8,6 +8,7 @@
 #include "engine/dataset.h"
 #include "tools/compare/record.h"
 #include "tools/compare/run_cache.h"
+#include "tools/compare/run_clock.h"
 #include "tools/train.h"
 
 namespace tritgrad {
@@ -34,11 +35,12 @@ using RunProgress = std::function<void(const FinishedRun&)>;
 // Trials and seeds of all recipes.
 int run_count(const ComparisonOptions& options);
 
-// Work of one run in products of one weight, roughly: what RunClock wants to know.
-double run_work(const Dataset& dataset, const ComparisonOptions& options);
+// What RunClock wants to know; work in products of one weight, roughly.
+ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& options);
 
 // Throws Error for what would end the comparison after it began: recipes that cannot be read, two
-// of one name, models that do not fit, tuning together with folds.
+// of one name, models, augmentation, parts of a split or micro-batches that do not fit, tuning
+// together with folds.
 void check_comparison(const Dataset& dataset, const ComparisonOptions& options);
 
 // With options.tune > 1, every recipe is trained with seed 1 on its training rows without a

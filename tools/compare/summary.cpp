@@ -92,7 +92,7 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
 }
 
 void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary) {
-  if (baseline.bytes.total() > 0) {
+  if (baseline.bytes.total() > 0 && summary.trained()) {
     summary.bytes_ratio = summary.bytes.total() / baseline.bytes.total();
   }
   if (!summary.accuracy || !baseline.accuracy || summary.is_baseline) return;
@@ -167,18 +167,21 @@ SummaryText describe(const RecipeSummary& summary) {
   text.delta = or_missing(summary.delta_points, [](double v) { return signed_fixed(v, 2); });
   text.interval =
       summary.delta_interval ? describe(*summary.delta_interval) : std::string(kMissing);
-  text.weights = fixed(summary.bytes.weights, 2);
-  text.scales = fixed(summary.bytes.scales, 2);
-  text.residual = fixed(summary.bytes.residual, 2);
-  text.moments = fixed(summary.bytes.moments, 2);
-  text.gradients = fixed(summary.bytes.gradients, 2);
-  text.total = fixed(summary.bytes.total(), 2);
+  const auto bytes = [&](double value) {
+    return summary.trained() ? fixed(value, 2) : std::string(kMissing);
+  };
+  text.weights = bytes(summary.bytes.weights);
+  text.scales = bytes(summary.bytes.scales);
+  text.residual = bytes(summary.bytes.residual);
+  text.moments = bytes(summary.bytes.moments);
+  text.gradients = bytes(summary.bytes.gradients);
+  text.total = bytes(summary.bytes.total());
   text.ratio = or_missing(summary.bytes_ratio, [](double v) { return fixed(v, 3); });
   text.seconds_per_run =
       or_missing(summary.seconds_per_run, [](double v) { return significant(v, 3); });
   text.zeros = or_missing(summary.zero_fraction, [](double v) { return percent(v, 1); });
   text.flips = or_missing(summary.flips_per_step, [](double v) { return human_count(v); });
-  text.peak = human_bytes(summary.peak_live_bytes);
+  text.peak = summary.trained() ? human_bytes(summary.peak_live_bytes) : kMissing;
   return text;
 }
 

@@ -39,6 +39,8 @@ struct RecipeSummary {
   std::optional<double> zero_fraction;
   std::optional<double> flips_per_step;  // absent without ternary weights
   double peak_live_bytes = 0;            // the largest over seeds
+
+  bool trained() const { return diverged < seeds; }  // some seed did
 };
 
 // Whether the interval tells the recipe from the baseline, and in which direction.

@@ -19,6 +19,27 @@ std::string difference_text(const RecipeSummary& summary) {
   return summary.delta_interval ? fmt::format("{} ({})", text.delta, text.interval) : text.delta;
 }
 
+// What runs_table() says of a run from its test accuracy on.
+std::vector<std::string> result_cells(const RunResult& run) {
+  std::string test = accuracy_text(run.test_accuracy);
+  if (run.test_accuracy_std) test += " ± " + fixed(100.0 * *run.test_accuracy_std, 2);
+  return {test,
+          accuracy_text(run.val_accuracy),
+          significant(run.train_loss, 3),
+          std::to_string(run.steps),
+          significant(run.seconds, 3),
+          human_bytes(static_cast<double>(run.peak_live_bytes)),
+          fixed(run.bytes_per_parameter.total(), 2),
+          run.weights_sha256};
+}
+
+std::vector<std::string> diverged_cells(const RunResult& run) {
+  // What happened; the advice that follows is for the command line.
+  const std::string what = run.diverged.substr(0, run.diverged.find(';'));
+  return {"diverged: " + what,         kMissing, kMissing, kMissing,
+          significant(run.seconds, 3), kMissing, kMissing, kMissing};
+}
+
 }  // namespace
 
 PageTable overview_table(const std::vector<ComparisonRecord>& records) {
@@ -118,14 +139,12 @@ PageTable runs_table(const ComparisonRecord& record) {
                  "bytes per parameter",
                  "SHA-256 of the weights"};
   for (const RunResult& run : record.runs) {
-    std::string test = accuracy_text(run.test_accuracy);
-    if (run.test_accuracy_std) test += " ± " + fixed(100.0 * *run.test_accuracy_std, 2);
-    table.rows.push_back(
-        {run.recipe, run.compute, fmt::format("{:g}", run.lr), std::to_string(run.seed),
-         run.diverged.empty() ? test : "diverged: " + run.diverged, accuracy_text(run.val_accuracy),
-         significant(run.train_loss, 3), std::to_string(run.steps), significant(run.seconds, 3),
-         human_bytes(static_cast<double>(run.peak_live_bytes)),
-         fixed(run.bytes_per_parameter.total(), 2), run.weights_sha256});
+    std::vector<std::string> row = {run.recipe, run.compute, fmt::format("{:g}", run.lr),
+                                    std::to_string(run.seed)};
+    const std::vector<std::string> result =
+        run.diverged.empty() ? result_cells(run) : diverged_cells(run);
+    row.insert(row.end(), result.begin(), result.end());
+    table.rows.push_back(std::move(row));
   }
   return table;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/run_result.h"
+
 namespace tritgrad {
 
 struct TuningCandidate {
@@ -14,6 +16,7 @@ struct TuningCandidate {
   std::optional<double> val_accuracy;  // fraction; absent: the run diverged
   double seconds = 0;
   bool cached = false;  // of an earlier comparison, as RunResult has it
+  std::vector<EpochPoint> curve = {};
 };
 
 struct Tuning {
