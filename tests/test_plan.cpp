@@ -74,7 +74,8 @@ TEST_CASE("plan: its comparisons run one after the other, and a second time from
   const Result alone = run(single.substr(std::string("tritgrad ").size()) + " --cache " +
                            (folder / "cache").string() + " --json -");
   REQUIRE(alone.exit_code == 0);
-  for (const Json& one : Json::parse(alone.out)["comparisons"][0]["runs"]) {
+  const Json repeated = Json::parse(alone.out);
+  for (const Json& one : repeated["comparisons"][0]["runs"]) {
     CHECK(one["cached"] == true);
   }
 
