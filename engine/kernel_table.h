@@ -12,6 +12,7 @@
 // set. Pointers need no alignment; n may be anything from 0 up.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -68,7 +69,9 @@ struct KernelTable {
   // codes[i] = x[i] * inverse, clipped to +-127 and rounded to nearest, ties to even. Any code for
   // NaN.
   void (*quantize_int8)(std::int8_t* codes, const float* x, float inverse, std::int64_t n);
-  std::int32_t (*sum_int8)(const std::int8_t* x, std::int64_t n);
+  // sums[r] = the sum of row r of x, n numbers of it; rows are ld apart.
+  void (*sum_int8)(std::int32_t* sums, const std::int8_t* x, std::int64_t ld, std::int64_t rows,
+                   std::int64_t n);
   // The sum of a[i] b[i].
   std::int32_t (*dot_int8)(const std::int8_t* a, const std::int8_t* b, std::int64_t n);
   // sums[r] = the sum of (t[i] + 1) x[i] with row r of packed trits t, n of them in blocks of
@@ -246,6 +249,15 @@ struct KernelTable {
   // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i])
   void (*standardize_gradient)(float* dy, const float* z, const float* factor, const float* mean_dy,
                                const float* mean_dy_z, std::int64_t n);
+  // One line of y, `width` pixels of `channels` numbers, from two of x, twice as long: the largest
+  // of 2 x 2 pixels. NaN wins.
+  void (*max_pool)(float* y, const float* above, const float* below, std::int64_t width,
+                   std::int64_t channels);
+  // Adds dy to the first of the four pixels of x that equals y (upper left, upper right, lower
+  // left, lower right); a NaN gets nothing.
+  void (*max_pool_gradient)(float* dabove, float* dbelow, const float* above, const float* below,
+                            const float* y, const float* dy, std::int64_t width,
+                            std::int64_t channels);
 
   // ---- reductions ------------------------------------------------------------------------------
   bool (*all_finite)(const float* x, std::int64_t n);
@@ -256,8 +268,13 @@ struct KernelTable {
   double (*sum_of_squares)(const float* x, std::int64_t n);
 };
 
-// The table in use.
-const KernelTable& kernels();
+// The table in use, null before the first one.
+inline std::atomic<const KernelTable*> kernels_in_use{nullptr};
+const KernelTable& choose_kernels_at_start();
+inline const KernelTable& kernels() {
+  const KernelTable* table = kernels_in_use.load(std::memory_order_acquire);
+  return table != nullptr ? *table : choose_kernels_at_start();
+}
 
 // All tables that this machine can run, from the reference to the best.
 std::span<const KernelTable* const> supported_kernels();

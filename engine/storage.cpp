@@ -124,7 +124,8 @@ void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* 
         if constexpr (requires { format.dot_rows(begin, end, x, sums); }) {
           return format.dot_rows(begin, end, x, sums);
         }
-        const std::int32_t sum_x = kernels().sum_int8(x, shape_.cols());
+        std::int32_t sum_x = 0;
+        kernels().sum_int8(&sum_x, x, shape_.cols(), 1, shape_.cols());
         std::fill_n(sums, end - begin, sum_x);
         for_each_block(begin, end, shape_.cols(), [&](const Block& block) {
           std::array<std::int8_t, kBlock> trits;

@@ -19,33 +19,20 @@ void check_features(const Var& x, const BatchNormParameters& p) {
         "batch_norm: running statistics must be stored in fp32");
 }
 
-const float* decode(Tape& tape, const Parameter& parameter) {
-  const Tensor values = tape.tensor(parameter.shape());
-  parameter.storage().decode_rows(0, parameter.shape().rows(), values.data);
-  return values.data;
+// The first `n` numbers of an array, repeated behind them until there are `times` times as many.
+void repeat(float* numbers, std::int64_t n, std::int64_t times) {
+  for (std::int64_t i = 1; i < times; ++i) std::copy_n(numbers, n, numbers + i * n);
+}
+
+float* decode(Tape& tape, const Parameter& parameter, std::int64_t times) {
+  const Shape shape = parameter.shape();
+  auto* values = tape.allocate<float>(shape.size() * times);
+  parameter.storage().decode_rows(0, shape.rows(), values);
+  repeat(values, shape.size(), times);
+  return values;
 }
 
 using ColumnFloats = std::array<float, kColumnPiece>;
-
-// `kinds` sums down each column [kinds x columns], in double and in scratch. add(sums, row, begin,
-// n) adds a row of columns [begin, begin + n); sums of the next kind lie x.cols() further on. Rows
-// are read in order, so that memory is, and the sums of tiles are joined in order.
-template <typename Add>
-double* sum_columns(Tape& tape, const Tensor& x, std::int64_t kinds, const Add& add) {
-  const std::int64_t n = kinds * x.cols();
-  double* sums = tape.allocate_scratch<double>(tiles_down(x) * n);
-  std::fill_n(sums, tiles_down(x) * n, 0.0);
-  for_each_tile(x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
-                  double* own = sums + top / kTileRows * n + begin;
-                  for (std::int64_t row = top; row < bottom; ++row)
-                    add(own, row, begin, end - begin);
-                });
-  for (std::int64_t tile = 1; tile < tiles_down(x); ++tile) {
-    for (std::int64_t i = 0; i < n; ++i) sums[i] += sums[tile * n + i];
-  }
-  return sums;
-}
 
 void update_running(const BatchNormParameters& p, std::int64_t column, std::int64_t n,
                     double batch_mean, double batch_variance) {
@@ -56,8 +43,9 @@ void update_running(const BatchNormParameters& p, std::int64_t column, std::int6
   variance += kBatchNormMomentum * (static_cast<float>(unbiased) - variance);
 }
 
-// What forward leaves for backward; all arrays have one element per column.
+// What forward leaves for backward; all arrays have one element per column of wide rows.
 struct Columns {
+  Wide wide;
   const float* gain;
   const float* bias;
   float* mean;
@@ -80,9 +68,11 @@ struct Columns {
 };
 
 // y of x with the statistics in `c`.
-void normalize(const Tensor& x, const Tensor& y, const Columns& c) {
-  for_each_tile(x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+void normalize(const Tensor& narrow_x, const Tensor& narrow_y, const Columns& c) {
+  const Tensor x = c.wide(narrow_x), y = c.wide(narrow_y);
+  for_each_tile(c.wide, narrow_x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                    std::int64_t) {
                   ColumnFloats z;
                   for (std::int64_t i = top; i < bottom; ++i) {
                     c.standardize(z.data(), x.row(i), begin, end - begin);
@@ -94,55 +84,69 @@ void normalize(const Tensor& x, const Tensor& y, const Columns& c) {
 // The statistics of the batch, into `c` and, in training, into the running ones.
 void measure(Tape& tape, const Tensor& x, const BatchNormParameters& p, const Columns& c) {
   const double count = static_cast<double>(x.rows());
-  double* means = sum_columns(
-      tape, x, 1, [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
-        kernels().add_to_sums(sums, x.row(row) + begin, n);
+  const std::int64_t features = c.wide.features;
+  const Tensor wide = c.wide(x);
+  const double* sums = sum_columns(
+      tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        kernels().add_to_sums(to, wide.row(row) + begin, n);
       });
-  for (std::int64_t j = 0; j < x.cols(); ++j) means[j] /= count;
+  double* means = tape.allocate_scratch<double>(c.wide.cols());
+  for (std::int64_t j = 0; j < c.wide.cols(); ++j) means[j] = sums[j % features] / count;
   const double* squares = sum_columns(
-      tape, x, 1, [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
-        kernels().add_squares_around(sums, x.row(row) + begin, means + begin, n);
+      tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        kernels().add_squares_around(to, wide.row(row) + begin, means + begin, n);
       });
-  for (std::int64_t j = 0; j < x.cols(); ++j) {
+  for (std::int64_t j = 0; j < features; ++j) {
     const double variance = squares[j] / count;
     c.mean[j] = static_cast<float>(means[j]);
     c.inverse_std[j] =
         static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(kBatchNormEps)));
     if (tape.recording()) update_running(p, j, x.rows(), means[j], variance);
   }
+  repeat(c.mean, features, c.wide.together);
+  repeat(c.inverse_std, features, c.wide.together);
   tape.scratch_reset();
 }
 
 // With z = (x - mean) * inverse_std and dz = gain * dy:
 // dx = inverse_std * (dz - mean(dz) - z * mean(dz * z)), dgain = sum(dy * z), dbias = sum(dy).
 // dy loses what the rectifier held back. dx.grad is null where x wants none.
-void backward(Tape& tape, const Tensor& x, const Tensor& y, const Tensor& dy, const Columns& c,
-              const GradientTarget& dx, const Tensor& dgain, const Tensor& dbias) {
-  const std::int64_t cols = x.cols();
-  const double* sum_dy = sum_columns(
-      tape, x, 2, [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
-        float* dy_row = dy.row(row) + begin;
-        ColumnFloats z;
-        if (c.rectify == Rectify::kYes) kernels().rectify_gradient(dy_row, y.row(row) + begin, n);
-        c.standardize(z.data(), x.row(row), begin, n);
-        kernels().add_to_sums(sums, dy_row, n);
-        kernels().add_products(sums + cols, dy_row, z.data(), n);
-      });
-  const double* sum_dy_z = sum_dy + cols;
-  const double count = static_cast<double>(x.rows());
+void backward(Tape& tape, const Tensor& narrow_x, const Tensor& narrow_y, const Tensor& narrow_dy,
+              const Columns& c, const GradientTarget& dx, const Tensor& dgain,
+              const Tensor& dbias) {
+  const Tensor x = c.wide(narrow_x), y = c.wide(narrow_y), dy = c.wide(narrow_dy);
+  const std::int64_t features = c.wide.features;
+  const std::int64_t cols = c.wide.cols();
+  const double* sum_dy =
+      sum_columns(tape, c.wide, narrow_x, 2,
+                  [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
+                    float* dy_row = dy.row(row) + begin;
+                    ColumnFloats z;
+                    if (c.rectify == Rectify::kYes)
+                      kernels().rectify_gradient(dy_row, y.row(row) + begin, n);
+                    c.standardize(z.data(), x.row(row), begin, n);
+                    kernels().add_to_sums(sums, dy_row, n);
+                    kernels().add_products(sums + cols, dy_row, z.data(), n);
+                  });
+  const double* sum_dy_z = sum_dy + features;
+  const double count = static_cast<double>(narrow_x.rows());
   float* mean_dy = tape.allocate_scratch<float>(cols);
   float* mean_dy_z = tape.allocate_scratch<float>(cols);
   float* factor = tape.allocate_scratch<float>(cols);
   for (std::int64_t j = 0; j < cols; ++j) {
-    dbias.data[j] += static_cast<float>(sum_dy[j]);
-    dgain.data[j] += static_cast<float>(sum_dy_z[j]);
-    mean_dy[j] = static_cast<float>(sum_dy[j] / count);
-    mean_dy_z[j] = static_cast<float>(sum_dy_z[j] / count);
+    mean_dy[j] = static_cast<float>(sum_dy[j % features] / count);
+    mean_dy_z[j] = static_cast<float>(sum_dy_z[j % features] / count);
     factor[j] = c.gain[j] * c.inverse_std[j];
   }
+  for (std::int64_t j = 0; j < features; ++j) {
+    dbias.data[j] += static_cast<float>(sum_dy[j]);
+    dgain.data[j] += static_cast<float>(sum_dy_z[j]);
+  }
   if (!dx.grad) return;
-  for_each_tile(x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+  const Tensor dx_grad = c.wide(dx.grad);
+  for_each_tile(c.wide, narrow_x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                    std::int64_t) {
                   ColumnFloats z;
                   for (std::int64_t i = top; i < bottom; ++i) {
                     float* dy_row = dy.row(i) + begin;
@@ -150,7 +154,7 @@ void backward(Tape& tape, const Tensor& x, const Tensor& y, const Tensor& dy, co
                     kernels().standardize_gradient(dy_row, z.data(), factor + begin,
                                                    mean_dy + begin, mean_dy_z + begin, end - begin);
                     if (!dx.fresh)
-                      kernels().add_scaled(dx.grad.row(i) + begin, dy_row, 1.0f, end - begin);
+                      kernels().add_scaled(dx_grad.row(i) + begin, dy_row, 1.0f, end - begin);
                   }
                 });
 }
@@ -160,12 +164,16 @@ void backward(Tape& tape, const Tensor& x, const Tensor& y, const Tensor& dy, co
 Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify rectify) {
   check_features(x, p);
   const std::int64_t n = x.value.rows();
-  const std::int64_t features = x.value.cols();
   check(n >= 2, "batch_norm: training needs at least 2 rows in a batch, got ", n,
         "; use a larger batch");
 
-  const Columns c{decode(tape, *p.gain), decode(tape, *p.bias), tape.allocate<float>(features),
-                  tape.allocate<float>(features), rectify};
+  const Wide wide(x.value);
+  const Columns c{wide,
+                  decode(tape, *p.gain, wide.together),
+                  decode(tape, *p.bias, wide.together),
+                  tape.allocate<float>(wide.cols()),
+                  tape.allocate<float>(wide.cols()),
+                  rectify};
   const Var y = tape.variable(x.shape());
   measure(tape, x.value, p, c);
   normalize(x.value, y.value, c);
@@ -181,12 +189,15 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify r
 
 Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify rectify) {
   check_features(x, p);
-  const std::int64_t features = x.value.cols();
-  const float* variance = p.running_var->storage().fp32_data();
-  const Columns c{decode(tape, *p.gain), decode(tape, *p.bias),
-                  p.running_mean->storage().fp32_data(), tape.allocate<float>(features), rectify};
-  for (std::int64_t j = 0; j < features; ++j) {
-    c.inverse_std[j] = 1.0f / std::sqrt(variance[j] + kBatchNormEps);
+  const Wide wide(x.value);
+  const Columns c{wide,
+                  decode(tape, *p.gain, wide.together),
+                  decode(tape, *p.bias, wide.together),
+                  decode(tape, *p.running_mean, wide.together),
+                  decode(tape, *p.running_var, wide.together),
+                  rectify};
+  for (std::int64_t j = 0; j < wide.cols(); ++j) {
+    c.inverse_std[j] = 1.0f / std::sqrt(c.inverse_std[j] + kBatchNormEps);
   }
   const Var y = tape.recording() ? tape.variable(x.shape(), false) : Var{x.value};
   normalize(x.value, y.value, c);

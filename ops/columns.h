@@ -3,7 +3,10 @@
 // do not depend on the number of threads.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/parallel.h"
+#include "engine/tape.h"
 #include "engine/tensor.h"
 
 namespace tritgrad {
@@ -27,19 +30,60 @@ void for_each_column_piece(const Tensor& x, Body&& body) {
   parallel_ranges(x.cols(), kColumnPiece, body);
 }
 
-// Rows of a tile: more than a batch of anything but pixels has.
-inline constexpr std::int64_t kTileRows = 4096;
-inline std::int64_t tiles_down(const Tensor& x) { return (x.rows() + kTileRows - 1) / kTileRows; }
+// Narrow rows (of pixels, say, of few channels) are read `together` as wide ones, so that kernels
+// have something to do. Tensors have no gaps; what there is per column has to be repeated.
+struct Wide {
+  std::int64_t features;
+  std::int64_t together = 1;  // a power of two that divides the rows
 
-// body(first_column, last_column, first_row, last_row)
+  explicit Wide(const Tensor& x) : features(x.cols()) {
+    while (x.rows() % (2 * together) == 0 && 2 * cols() <= kColumnPiece) together *= 2;
+  }
+  std::int64_t cols() const { return features * together; }
+  Tensor operator()(const Tensor& x) const { return {x.data, {x.rows() / together, cols()}}; }
+};
+
+// Rows of a tile, before they are widened: more than a batch of anything but pixels has.
+inline constexpr std::int64_t kTileRows = 4096;
+
+// body(first_column, last_column, first_row, last_row, how many tiles lie above) of wide x
 template <typename Body>
-void for_each_tile(const Tensor& x, Body&& body) {
-  const std::int64_t down = tiles_down(x);
-  parallel_for((x.cols() + kColumnPiece - 1) / kColumnPiece * down, [&](std::int64_t tile) {
+void for_each_tile(const Wide& wide, const Tensor& x, Body&& body) {
+  const Tensor all = wide(x);
+  const std::int64_t rows = kTileRows / wide.together;
+  const std::int64_t down = (all.rows() + rows - 1) / rows;
+  parallel_for((all.cols() + kColumnPiece - 1) / kColumnPiece * down, [&](std::int64_t tile) {
     const std::int64_t begin = tile / down * kColumnPiece;
-    const std::int64_t top = tile % down * kTileRows;
-    body(begin, std::min(x.cols(), begin + kColumnPiece), top, std::min(x.rows(), top + kTileRows));
+    const std::int64_t top = tile % down * rows;
+    body(begin, std::min(all.cols(), begin + kColumnPiece), top, std::min(all.rows(), top + rows),
+         tile % down);
   });
+}
+
+// `kinds` sums down each column of x [kinds x features], in double and in scratch. add(sums, row,
+// begin, n) adds columns [begin, begin + n) of a wide row; sums of the next kind lie wide.cols()
+// further on. Rows are read in order, so that memory is, and the sums of tiles are joined in order.
+template <typename Add>
+double* sum_columns(Tape& tape, const Wide& wide, const Tensor& x, std::int64_t kinds,
+                    const Add& add) {
+  const std::int64_t n = kinds * wide.cols();
+  const std::int64_t tiles = (x.rows() + kTileRows - 1) / kTileRows;
+  double* sums = tape.allocate_scratch<double>(tiles * n);
+  std::fill_n(sums, tiles * n, 0.0);
+  for_each_tile(wide, x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                    std::int64_t tile) {
+                  for (std::int64_t row = top; row < bottom; ++row) {
+                    add(sums + tile * n + begin, row, begin, end - begin);
+                  }
+                });
+  double* joined = tape.allocate_scratch<double>(kinds * wide.features);
+  std::fill_n(joined, kinds * wide.features, 0.0);
+  for (std::int64_t part = 0; part < tiles * kinds * wide.together; ++part) {
+    double* to = joined + part / wide.together % kinds * wide.features;
+    for (std::int64_t i = 0; i < wide.features; ++i) to[i] += sums[part * wide.features + i];
+  }
+  return joined;
 }
 
 }  // namespace tritgrad

@@ -5,6 +5,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/columns.h"
 #include "ops/integer_linear.h"
 
 namespace tritgrad {
@@ -83,18 +84,18 @@ void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, flo
 void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y, const Tensor& dy) {
   const LinearOperands& w = gradient.w;
   const Tensor dscale = tape.gradient(*w.scale);
-  constexpr std::int64_t kColumns = 256;
-  parallel_pieces(w.outputs, kColumns, 8 * y.rows(), [&](std::int64_t begin, std::int64_t end) {
-    std::array<double, kColumns> sums{};
-    if (w.groups == 1) {
-      for (std::int64_t r = 0; r < y.rows(); ++r) {
-        kernels().add_products(sums.data(), dy.row(r) + begin, y.row(r) + begin, end - begin);
-      }
-    }
+  const double* sums = nullptr;
+  if (w.groups == 1) {
+    const Wide wide(y);
+    sums = sum_columns(
+        tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+          kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, n);
+        });
+  }
+  parallel_ranges(w.outputs, kColumnPiece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t o = begin; o < end; ++o) {
       if (w.groups == 1 && gradient.scales[o] != 0.0f) {
-        dscale.data[o] += static_cast<float>(sums[static_cast<std::size_t>(o - begin)] /
-                                             double{gradient.scales[o]});
+        dscale.data[o] += static_cast<float>(sums[o] / double{gradient.scales[o]});
       } else {
         scale_gradient_of_row(gradient, o, dscale.row(o));
       }

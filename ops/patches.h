@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/dataset.h"
 #include "engine/kernel_table.h"
@@ -32,24 +33,38 @@ struct Patches {
   }
 };
 
+// Copies what is mostly a few dozen bytes, for which a call of memcpy takes longer than the copy.
+template <typename T>
+void copy_short(const T* from, T* to, std::int64_t n) {
+  constexpr std::int64_t kChunk = 16 / sizeof(T);
+  std::int64_t i = 0;
+  for (; i + kChunk <= n; i += kChunk) std::memcpy(to + i, from + i, 16);
+  for (; i < n; ++i) to[i] = from[i];
+}
+
 // Fills the patches of the pixels of one line. `image` and `patches` begin with those of pixel 0;
 // rows of patches are `ld` long, and what lies behind cols() becomes 0.
 template <typename T>
 void unfold_line(const Patches& p, std::int64_t line, const T* image, T* patches, std::int64_t ld) {
   const std::int64_t c = p.image.channels;
-  for (std::int64_t x = 0; x < p.image.width; ++x) {
-    const auto [first, last, skipped] = p.run(x);
-    T* out = patches + (line * p.image.width + x) * ld;
-    for (std::int64_t i = 0; i < p.size; ++i) {
-      const std::int64_t source = line + i - p.size / 2;
-      const bool inside = source >= 0 && source < p.image.height;
-      const std::int64_t n = inside ? last - first : 0;
-      const std::int64_t before = inside ? skipped : 0;
-      out = std::fill_n(out, before * c, T{});
-      if (inside) out = std::copy_n(image + (source * p.image.width + first) * c, n * c, out);
-      out = std::fill_n(out, (p.size - before - n) * c, T{});
+  const std::int64_t window = p.size * c;  // numbers of a line of it
+  T* const out = patches + line * p.image.width * ld;
+  for (std::int64_t i = 0; i < p.size; ++i) {
+    const std::int64_t source = line + i - p.size / 2;
+    const bool inside = source >= 0 && source < p.image.height;
+    for (std::int64_t x = 0; x < p.image.width; ++x) {
+      T* to = out + x * ld + i * window;
+      const auto [first, last, skipped] = p.run(x);
+      if (!inside || last - first != p.size) std::fill_n(to, window, T{});
+      if (inside) {
+        copy_short(image + (source * p.image.width + first) * c, to + skipped * c,
+                   (last - first) * c);
+      }
     }
-    std::fill_n(out, ld - p.cols(), T{});
+  }
+  if (ld == p.cols()) return;
+  for (std::int64_t x = 0; x < p.image.width; ++x) {
+    std::fill_n(out + x * ld + p.cols(), ld - p.cols(), T{});
   }
 }
 

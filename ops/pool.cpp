@@ -1,6 +1,6 @@
 #include "ops/pool.h"
 
-#include <array>
+#include <algorithm>
 
 #include "engine/kernel_table.h"
 #include "ops/columns.h"
@@ -25,34 +25,13 @@ void for_each_image(std::int64_t n, const ImageShape& image, const Body& body) {
   });
 }
 
-// body(rows of x, row of y) for all 2 x 2 pixels of an image, from the upper left one on.
+// body(first row of x, of y) for all lines of y of an image; the line of x below the first one
+// lies a line further on.
 template <typename Body>
-void for_each_quad(const ImageShape& image, std::int64_t index, const Body& body) {
+void for_each_line(const ImageShape& image, std::int64_t index, const Body& body) {
   const ImageShape out = pooled(image);
   for (std::int64_t line = 0; line < out.height; ++line) {
-    for (std::int64_t column = 0; column < out.width; ++column) {
-      const std::int64_t first = (index * image.height + 2 * line) * image.width + 2 * column;
-      const std::int64_t below = first + image.width;
-      body(std::array{first, first + 1, below, below + 1},
-           (index * out.height + line) * out.width + column);
-    }
-  }
-}
-
-float larger(float a, float b) { return b > a || b != b ? b : a; }
-
-void largest_of(float* __restrict y, const float* __restrict a, const float* __restrict b,
-                const float* __restrict c, const float* __restrict d, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = larger(larger(larger(a[i], b[i]), c[i]), d[i]);
-}
-
-// Gives `rest`, what no pixel has taken yet of dy, to x where it is the largest.
-void take_rest(float* __restrict dx, float* __restrict rest, const float* __restrict x,
-               const float* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float share = x[i] == y[i] ? rest[i] : 0.0f;
-    dx[i] += share;
-    rest[i] = x[i] == y[i] ? 0.0f : rest[i];
+    body((index * image.height + 2 * line) * image.width, (index * out.height + line) * out.width);
   }
 }
 
@@ -65,22 +44,22 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
         " pixels, at least 2 x 2 needed; pool less often");
   const Var y = tape.variable({images * out.height * out.width, out.channels}, x.wants_grad());
   for_each_image(images, image, [&](std::int64_t index) {
-    for_each_quad(image, index, [&](const std::array<std::int64_t, 4>& rows, std::int64_t row) {
-      largest_of(y.value.row(row), x.value.row(rows[0]), x.value.row(rows[1]), x.value.row(rows[2]),
-                 x.value.row(rows[3]), out.channels);
+    for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
+      kernels().max_pool(y.value.row(to), x.value.row(from), x.value.row(from + image.width),
+                         out.width, out.channels);
     });
   });
   if (!x.wants_grad()) return y;
-  tape.record(y, {}, [&tape, x, y, image, images] {
+  tape.record(y, {}, [&tape, x, y, image, out, images] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = tape.target(x);
     for_each_image(images, image, [&](std::int64_t index) {
       if (dx.fresh) std::fill_n(dx.grad.data + index * image.size(), image.size(), 0.0f);
-      for_each_quad(image, index, [&](const std::array<std::int64_t, 4>& rows, std::int64_t row) {
-        for (const std::int64_t from : rows) {
-          take_rest(dx.grad.row(from), dy.row(row), x.value.row(from), y.value.row(row),
-                    image.channels);
-        }
+      for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
+        const std::int64_t below = from + image.width;
+        kernels().max_pool_gradient(dx.grad.row(from), dx.grad.row(below), x.value.row(from),
+                                    x.value.row(below), y.value.row(to), dy.row(to), out.width,
+                                    out.channels);
       });
     });
   });

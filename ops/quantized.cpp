@@ -79,10 +79,13 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
 void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {
   const std::int64_t groups = (x.cols + group_size - 1) / group_size;
   parallel_pieces(x.rows, kRowsSummed, x.cols, [&](std::int64_t begin, std::int64_t end) {
+    if (groups == 1) {
+      return kernels().sum_int8(sums + begin, x.codes + begin * x.ld, x.ld, end - begin, x.cols);
+    }
     for (std::int64_t r = begin; r < end; ++r) {
       for (std::int64_t g = 0; g < groups; ++g) {
-        sums[r * groups + g] = kernels().sum_int8(x.codes + r * x.ld + g * group_size,
-                                                  std::min(group_size, x.cols - g * group_size));
+        kernels().sum_int8(sums + r * groups + g, x.codes + r * x.ld + g * group_size, x.ld, 1,
+                           std::min(group_size, x.cols - g * group_size));
       }
     }
   });

@@ -241,8 +241,15 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
     const bool negative =
         std::any_of(latent.data(), latent.data() + n, [](std::int8_t c) { return c < 0; });
     REQUIRE(table.any_negative(latent.data(), n) == negative);
-    REQUIRE(table.sum_int8(latent.data(), n) ==
-            std::accumulate(latent.data(), latent.data() + n, 0));
+    // Rows that overlap, so that each has sums of its own.
+    const std::int64_t rows = std::min<std::int64_t>(n, 3), length = n - rows + 1;
+    std::array<std::int32_t, 4> sums{7, 7, 7, 7};
+    table.sum_int8(sums.data(), latent.data(), 1, rows, length);
+    for (std::int64_t r = 0; r < 4; ++r) {
+      const std::int8_t* row = latent.data() + r;
+      REQUIRE(sums[static_cast<std::size_t>(r)] ==
+              (r < rows ? std::accumulate(row, row + length, 0) : 7));
+    }
     for (int threshold : {2, 42}) {
       Twins<std::int8_t> trits(n, offset);
       reference_kernels().latent_to_trits(trits.expected.data(), latent.data(), threshold, n);

@@ -1,6 +1,7 @@
 // The loops of layers: every table against the reference, and the reference against its formula.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "tests/kernel_inputs.h"
@@ -102,6 +103,54 @@ TEST_CASE(
     for (double lane : lanes) total += lane;
     REQUIRE(table.sum(x.a.data(), n) == total);
     REQUIRE(reference_kernels().sum(x.a.data(), n) == total);
+  });
+}
+
+TEST_CASE("kernel layers: max pooling takes the largest of four, and its gradient the first") {
+  for_each_case([](const KernelTable& table, std::int64_t channels, std::int64_t offset) {
+    const std::int64_t width = channels % 3 + 1;
+    const std::int64_t n = width * channels;
+    // Few values, so that there are ties.
+    const auto fill = [](std::uint32_t stream) {
+      return [stream](std::int64_t i) {
+        return i % 3 == 0 ? awkward_float(i, stream) : static_cast<float>((i * 7 + stream) % 4);
+      };
+    };
+    Twins<float> above(2 * n, offset, fill(1)), below(2 * n, offset, fill(2));
+    Twins<float> y(n, offset), dy(n, offset, fill(3));
+    Twins<float> dabove(2 * n, offset, fill(4)), dbelow(2 * n, offset, fill(5));
+    Twins<float> before_above(2 * n, offset, fill(4)), before_below(2 * n, offset, fill(5));
+    const auto run = [&](const KernelTable& t, Guarded<float> Twins<float>::*side) {
+      t.max_pool((y.*side).data(), (above.*side).data(), (below.*side).data(), width, channels);
+      t.max_pool_gradient((dabove.*side).data(), (dbelow.*side).data(), (above.*side).data(),
+                          (below.*side).data(), (y.*side).data(), (dy.*side).data(), width,
+                          channels);
+    };
+    run(reference_kernels(), &Twins<float>::expected);
+    run(table, &Twins<float>::actual);
+    for (Twins<float>* twins : {&above, &below, &dabove, &dbelow}) {
+      REQUIRE(same_bits(twins->expected, twins->actual, 2 * n, true));
+    }
+    REQUIRE(same_bits(y.expected, y.actual, n, true));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t left = i / channels * 2 * channels + i % channels;
+      const std::int64_t right = left + channels;
+      const std::array<float, 4> x{above.actual[left], above.actual[right], below.actual[left],
+                                   below.actual[right]};
+      const bool nan = std::any_of(x.begin(), x.end(), [](float v) { return std::isnan(v); });
+      REQUIRE(std::isnan(y.actual[i]) == nan);
+      if (!nan) REQUIRE(y.actual[i] == *std::max_element(x.begin(), x.end()));
+      const auto taker = std::find(x.begin(), x.end(), y.actual[i]) - x.begin();
+      const std::array<float, 4> changed{dabove.actual[left], dabove.actual[right],
+                                         dbelow.actual[left], dbelow.actual[right]};
+      const std::array<float, 4> before{before_above.actual[left], before_above.actual[right],
+                                        before_below.actual[left], before_below.actual[right]};
+      for (std::size_t k = 0; k < 4; ++k) {
+        const float share = static_cast<std::ptrdiff_t>(k) == taker ? dy.actual[i] : 0.0f;
+        const float expected = before[k] + share;
+        REQUIRE((std::isnan(expected) ? std::isnan(changed[k]) : changed[k] == expected));
+      }
+    }
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -42,15 +41,6 @@ std::vector<const KernelTable*> detect() {
   return tables;
 }
 
-std::atomic<const KernelTable*> g_table{nullptr};
-
-// A table set by use_kernels() meanwhile stays.
-const KernelTable& choose_at_start() {
-  const KernelTable* expected = nullptr;
-  const KernelTable& chosen = choose_kernels(supported_kernels(), std::getenv("TRITGRAD_ISA"));
-  return g_table.compare_exchange_strong(expected, &chosen) ? chosen : *expected;
-}
-
 }  // namespace
 
 const KernelTable& choose_kernels(std::span<const KernelTable* const> supported,
@@ -66,9 +56,11 @@ const KernelTable& choose_kernels(std::span<const KernelTable* const> supported,
   return *chosen;
 }
 
-const KernelTable& kernels() {
-  const KernelTable* table = g_table.load(std::memory_order_acquire);
-  return table != nullptr ? *table : choose_at_start();
+// A table set by use_kernels() meanwhile stays.
+const KernelTable& choose_kernels_at_start() {
+  const KernelTable* expected = nullptr;
+  const KernelTable& chosen = choose_kernels(supported_kernels(), std::getenv("TRITGRAD_ISA"));
+  return kernels_in_use.compare_exchange_strong(expected, &chosen) ? chosen : *expected;
 }
 
 std::span<const KernelTable* const> supported_kernels() {
@@ -80,7 +72,7 @@ void use_kernels(const char* name) {
   std::string names;
   for (const KernelTable* table : supported_kernels()) {
     if (std::string_view(table->name) == name) {
-      g_table.store(table, std::memory_order_release);
+      kernels_in_use.store(table, std::memory_order_release);
       return;
     }
     names += names.empty() ? "" : ", ";

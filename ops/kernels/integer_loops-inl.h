@@ -35,10 +35,13 @@ void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x, flo
   }
 }
 
-std::int32_t sum_int8(const std::int8_t* x, std::int64_t n) {
-  std::int32_t sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum;
+void sum_int8(std::int32_t* __restrict sums, const std::int8_t* __restrict x, std::int64_t ld,
+              std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, x += ld) {
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+    sums[r] = sum;
+  }
 }
 
 std::int32_t dot_int8(const std::int8_t* a, const std::int8_t* b, std::int64_t n) {

@@ -56,5 +56,45 @@ void standardize_gradient(float* __restrict dy, const float* __restrict z,
   }
 }
 
+float larger(float a, float b) { return b > a || b != b ? b : a; }
+
+void max_pool(float* __restrict y, const float* __restrict above, const float* __restrict below,
+              std::int64_t width, std::int64_t channels) {
+  for (std::int64_t pixel = 0; pixel < width; ++pixel) {
+    for (std::int64_t i = 0; i < channels; ++i) {
+      y[i] = larger(larger(larger(above[i], above[channels + i]), below[i]), below[channels + i]);
+    }
+    y += channels;
+    above += 2 * channels;
+    below += 2 * channels;
+  }
+}
+
+void max_pool_gradient(float* __restrict dabove, float* __restrict dbelow,
+                       const float* __restrict above, const float* __restrict below,
+                       const float* __restrict y, const float* __restrict dy, std::int64_t width,
+                       std::int64_t channels) {
+  for (std::int64_t pixel = 0; pixel < width; ++pixel) {
+    for (std::int64_t i = 0; i < channels; ++i) {
+      float rest = dy[i];
+      const auto take = [&rest, largest = y[i]](float x) {
+        const float share = x == largest ? rest : 0.0f;
+        rest = x == largest ? 0.0f : rest;
+        return share;
+      };
+      dabove[i] += take(above[i]);
+      dabove[channels + i] += take(above[channels + i]);
+      dbelow[i] += take(below[i]);
+      dbelow[channels + i] += take(below[channels + i]);
+    }
+    y += channels;
+    dy += channels;
+    above += 2 * channels;
+    below += 2 * channels;
+    dabove += 2 * channels;
+    dbelow += 2 * channels;
+  }
+}
+
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET

@@ -177,7 +177,7 @@ void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
   const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + place.kept;
   std::uint16_t* index = index_ + row;
   select_top(a, n, kept, index);
-  std::array<float, kElements> chosen;
+  std::array<float, kElements> chosen{};
   for (std::int64_t j = 0; j < kept; ++j) chosen[static_cast<std::size_t>(j)] = a[index[j]];
   kernels().float_to_bf16(value_ + row, chosen.data(), nullptr, kept);
   for (std::int64_t j = 0; j < kept; ++j) a[index[j]] -= float_of_bf16(value_[row + j]);
