@@ -39,12 +39,14 @@ struct Wide {
   explicit Wide(const Tensor& x) : features(x.cols()) {
     while (x.rows() % (2 * together) == 0 && 2 * cols() <= kColumnPiece) together *= 2;
   }
+  Wide(const Tensor& x, std::int64_t rows) : features(x.cols()), together(rows) {}
   std::int64_t cols() const { return features * together; }
   Tensor operator()(const Tensor& x) const { return {x.data, {x.rows() / together, cols()}}; }
 };
 
 // Rows of a tile, before they are widened: more than a batch of anything but pixels has.
 inline constexpr std::int64_t kTileRows = 4096;
+inline std::int64_t tiles_down(const Tensor& x) { return (x.rows() + kTileRows - 1) / kTileRows; }
 
 // body(first_column, last_column, first_row, last_row, how many tiles lie above) of wide x
 template <typename Body>
@@ -67,7 +69,7 @@ template <typename Add>
 double* sum_columns(Tape& tape, const Wide& wide, const Tensor& x, std::int64_t kinds,
                     const Add& add) {
   const std::int64_t n = kinds * wide.cols();
-  const std::int64_t tiles = (x.rows() + kTileRows - 1) / kTileRows;
+  const std::int64_t tiles = tiles_down(x);
   double* sums = tape.allocate_scratch<double>(tiles * n);
   std::fill_n(sums, tiles * n, 0.0);
   for_each_tile(wide, x,

@@ -6,6 +6,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/columns.h"
 
 namespace tritgrad {
 namespace {
@@ -32,6 +33,31 @@ int offset_for(const QuantizedRows& x) {
         return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;
       });
   return negative > 0.0 ? 128 : 0;
+}
+
+// Codes of columns [begin, end) of rows [top, bottom) of x, which start at a multiple of 4.
+void quantize_tile(const QuantizedRows& q, const Tensor& x, const float* factors,
+                   const float* inverse, std::int64_t begin, std::int64_t end, std::int64_t top,
+                   std::int64_t bottom) {
+  const std::int64_t n = end - begin;
+  std::array<float, kColumnPiece> product;
+  // Four rows at a time, as four neighbours of a column are written at once.
+  for (std::int64_t row = top; row < bottom; row += 4) {
+    std::array<std::int8_t, 4 * kColumnPiece> codes{};
+    for (std::int64_t j = 0; j < std::min<std::int64_t>(4, bottom - row); ++j) {
+      const float* numbers = x.row(row + j) + begin;
+      for (std::int64_t c = 0; c < n; ++c) {
+        product[static_cast<std::size_t>(c)] = numbers[c] * factors[row + j] * inverse[begin + c];
+      }
+      kernels().quantize_int8(codes.data() + j * kColumnPiece, product.data(), 1.0f, n);
+    }
+    for (std::int64_t c = 0; c < n; ++c) {
+      std::int8_t* to = q.codes + (begin + c) * q.ld + row;
+      for (std::int64_t j = 0; j < 4; ++j) {
+        to[j] = codes[static_cast<std::size_t>(j * kColumnPiece + c)];
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -92,39 +118,33 @@ void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sum
 }
 
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
-  constexpr std::int64_t kColumns = 256;
   const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
-  parallel_pieces(
-      q.rows, kColumns, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
-        const std::int64_t n = end - begin;
-        std::array<float, kColumns> largest{}, inverse, product;
-        for (std::int64_t row = 0; row < q.cols; ++row) {
-          kernels().raise_max_abs(largest.data(), x.row(row) + begin, factors[row], n);
-        }
-        for (std::int64_t c = 0; c < n; ++c) {
-          const auto at = static_cast<std::size_t>(c);
-          q.scales[begin + c] = scale_of(largest[at]);
-          inverse[at] = inverse_scale(largest[at]);
-        }
-        // Four rows at a time, as four neighbours of a column are written at once.
-        for (std::int64_t row = 0; row < q.ld; row += 4) {
-          std::array<std::int8_t, 4 * kColumns> codes{};
-          for (std::int64_t j = 0; j < std::min<std::int64_t>(4, q.cols - row); ++j) {
-            const float* numbers = x.row(row + j) + begin;
-            for (std::int64_t c = 0; c < n; ++c) {
-              product[static_cast<std::size_t>(c)] =
-                  numbers[c] * factors[row + j] * inverse[static_cast<std::size_t>(c)];
-            }
-            kernels().quantize_int8(codes.data() + j * kColumns, product.data(), 1.0f, n);
-          }
-          for (std::int64_t c = 0; c < n; ++c) {
-            std::int8_t* to = q.codes + (begin + c) * q.ld + row;
-            for (std::int64_t j = 0; j < 4; ++j) {
-              to[j] = codes[static_cast<std::size_t>(j * kColumns + c)];
-            }
-          }
-        }
-      });
+  const std::int64_t tiles = tiles_down(x);
+  float* largest = tape.allocate_scratch<float>(tiles * x.cols());
+  float* inverse = tape.allocate_scratch<float>(x.cols());
+  std::fill_n(largest, tiles * x.cols(), 0.0f);
+  // Each row has a factor of its own.
+  const Wide narrow(x, 1);
+  for_each_tile(narrow, x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                    std::int64_t tile) {
+                  for (std::int64_t row = top; row < bottom; ++row) {
+                    kernels().raise_max_abs(largest + tile * x.cols() + begin, x.row(row) + begin,
+                                            factors[row], end - begin);
+                  }
+                });
+  for (std::int64_t c = 0; c < x.cols(); ++c) {
+    float most = 0.0f;
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      most = larger(most, largest[tile * x.cols() + c]);
+    }
+    q.scales[c] = scale_of(most);
+    inverse[c] = inverse_scale(most);
+  }
+  for_each_tile(
+      narrow, x,
+      [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+          std::int64_t) { quantize_tile(q, x, factors, inverse, begin, end, top, bottom); });
   return q;
 }
 
