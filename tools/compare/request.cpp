@@ -29,10 +29,12 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
   app.add_option("--seeds", options.seeds, "seeds 1..N for every recipe")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  app.add_option("--tune", options.tune,
-                 "learning rates of the weights (weight.lr; [[group]] tables keep theirs) tried for "
-                 "every recipe with seed 1, on rows held out of the training rows (--val, 0.1 if not given): its own times neighbouring powers of "
-                 "two; 1 = its own alone, 3 = 1/2, 1, 2, 4 = 1/4 to 2")
+  app.add_option(
+         "--tune", options.tune,
+         "learning rates of the weights (weight.lr; [[group]] tables keep theirs) tried for "
+         "every recipe with seed 1, on rows held out of the training rows (--val, 0.1 if not "
+         "given): its own times neighbouring powers of "
+         "two; 1 = its own alone, 3 = 1/2, 1, 2, 4 = 1/4 to 2")
       ->capture_default_str()
       ->check(CLI::Range(1, 15));
   app.add_option("--tune-epochs", options.tune_epochs, "epochs of these trials [those of a run]")
