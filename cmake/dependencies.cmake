@@ -37,6 +37,19 @@ else()
   message(STATUS "Dense products: Eigen")
 endif()
 
+# Several processes, where MPI is installed. Its C interface is all that is used, from C++.
+set(TRITGRAD_WITH_MPI OFF)
+if(TRITGRAD_MPI)
+  enable_language(C)
+  find_package(MPI QUIET COMPONENTS C)
+  set(TRITGRAD_WITH_MPI ${MPI_C_FOUND})
+endif()
+if(TRITGRAD_WITH_MPI)
+  message(STATUS "Ranks: MPI (${MPI_C_LIBRARIES})")
+else()
+  message(STATUS "Ranks: this process alone")
+endif()
+
 # The command line
 find_package(CLI11 2.1 REQUIRED)
 find_package(fmt 9 REQUIRED)

@@ -59,8 +59,11 @@ void Loader::shuffle(std::int64_t epoch) {
 
 Batch Loader::next() {
   if (shuffled_ && order_epoch_ != cursor_.epoch) shuffle(cursor_.epoch);
-  const std::int64_t begin = cursor_.position * batch_size_;
-  const std::int64_t count = std::min(batch_size_, rows_per_epoch_ - begin);
+  const std::int64_t whole =
+      std::min(batch_size_, rows_per_epoch_ - cursor_.position * batch_size_);
+  const auto [share_begin, share_end] = share_(whole);
+  const std::int64_t begin = cursor_.position * batch_size_ + share_begin;
+  const std::int64_t count = share_end - share_begin;
   const std::int64_t features = dataset_->features;
   const RandomKey key{seed_, random_stream("augmentation"),
                       static_cast<std::uint32_t>(cursor_.epoch)};
@@ -80,7 +83,7 @@ Batch Loader::next() {
     }
   });
   if (++cursor_.position == batches_) cursor_ = {cursor_.epoch + 1, 0};
-  return {{x, {count, features}}, {labels, static_cast<std::size_t>(count)}};
+  return {{x, {count, features}}, {labels, static_cast<std::size_t>(count)}, share_begin, whole};
 }
 
 }  // namespace tritgrad

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/augmentation.h"
@@ -25,6 +27,9 @@ enum class RowOrder {
 struct Batch {
   Tensor x;  // [rows x features], valid until the next call of next()
   std::span<const std::int32_t> labels;
+  // These are rows [first, first + rows) of a batch of `whole` rows.
+  std::int64_t first;
+  std::int64_t whole;
 };
 
 class Loader {
@@ -51,6 +56,10 @@ class Loader {
   // Rows given in one epoch: all, or all but one (see above).
   std::int64_t rows_per_epoch() const { return rows_per_epoch_; }
 
+  // From now on batches hold only rows [first, last) = share(whole) of the `whole` ones they have.
+  using Share = std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t whole)>;
+  void restrict_to(Share share) { share_ = std::move(share); }
+
   // The next batch; after the last one of an epoch the next epoch begins. Allocates nothing.
   Batch next();
 
@@ -73,6 +82,7 @@ class Loader {
   Augmentation augmentation_;
   std::int64_t order_epoch_ = -1;
   Cursor cursor_;
+  Share share_ = [](std::int64_t whole) { return std::pair<std::int64_t, std::int64_t>(0, whole); };
   Buffer x_;
   Buffer labels_;
 };

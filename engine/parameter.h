@@ -36,6 +36,9 @@ struct Initial {
   float amount = 0.0f;
 };
 
+// Running statistics move by this much of the distance to what a batch shows.
+inline constexpr float kAverageMomentum = 0.1f;
+
 // Everything that is known about a parameter before any memory is allocated.
 struct ParameterSpec {
   std::string name;
@@ -72,12 +75,19 @@ class Parameter {
   // Uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 
+  // Of a running statistic (fp32): moves it towards what a batch shows [shape]; or, while
+  // `observed` is set, notes that there and leaves the statistic as it is.
+  void move_average(const float* batch);
+  float* observed = nullptr;
+
   // From now on the gradient has memory of its own, fp32 or bf16, and backward accumulates into it.
   void keep_gradient(FormatKind format = FormatKind::kFp32);
   bool gradient_is_kept() const { return kept_gradient_.has_value(); }
   const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
   // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
   void collect_gradient();
+  // Replaces what is kept by `values` [shape].
+  void write_gradient(const float* values);
   void zero_gradient();
   // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;

@@ -34,15 +34,6 @@ float* decode(Tape& tape, const Parameter& parameter, std::int64_t times) {
 
 using ColumnFloats = std::array<float, kColumnPiece>;
 
-void update_running(const BatchNormParameters& p, std::int64_t column, std::int64_t n,
-                    double batch_mean, double batch_variance) {
-  const double unbiased = batch_variance * static_cast<double>(n) / static_cast<double>(n - 1);
-  float& mean = p.running_mean->storage().fp32_data()[column];
-  float& variance = p.running_var->storage().fp32_data()[column];
-  mean += kBatchNormMomentum * (static_cast<float>(batch_mean) - mean);
-  variance += kBatchNormMomentum * (static_cast<float>(unbiased) - variance);
-}
-
 // What forward leaves for backward; all arrays have one element per column of wide rows.
 struct Columns {
   Wide wide;
@@ -96,12 +87,17 @@ void measure(Tape& tape, const Tensor& x, const BatchNormParameters& p, const Co
       tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
         kernels().add_squares_around(to, wide.row(row) + begin, means + begin, n);
       });
+  float* unbiased = tape.allocate_scratch<float>(features);
   for (std::int64_t j = 0; j < features; ++j) {
     const double variance = squares[j] / count;
+    unbiased[j] = static_cast<float>(variance * count / (count - 1.0));
     c.mean[j] = static_cast<float>(means[j]);
     c.inverse_std[j] =
         static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(kBatchNormEps)));
-    if (tape.recording()) update_running(p, j, x.rows(), means[j], variance);
+  }
+  if (tape.recording()) {
+    p.running_mean->move_average(c.mean);
+    p.running_var->move_average(unbiased);
   }
   repeat(c.mean, features, c.wide.together);
   repeat(c.inverse_std, features, c.wide.together);

@@ -13,8 +13,6 @@ struct BatchNormParameters {
 };
 
 inline constexpr float kBatchNormEps = 1e-5f;
-inline constexpr float kBatchNormMomentum =
-    0.1f;  // weight of the new batch in the running statistics
 
 // Training: y = gain * (x - mean) / sqrt(var + eps) + bias with the batch's own mean and biased
 // variance per column; the running statistics are updated. x [n, features] with n >= 2.

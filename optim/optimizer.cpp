@@ -115,10 +115,16 @@ double Optimizer::lr_at(const State& state, std::int64_t step) const {
   return state.group.lr * factor * unit;
 }
 
-double Optimizer::lr(const Parameter& parameter) { return lr_at(find(parameter), steps_done_); }
+double Optimizer::lr(const Parameter& parameter) const {
+  return lr_at(find(parameter), steps_done_);
+}
 
 Optimizer::State& Optimizer::find(const Parameter& parameter) {
-  for (State& state : states_) {
+  return const_cast<State&>(std::as_const(*this).find(parameter));
+}
+
+const Optimizer::State& Optimizer::find(const Parameter& parameter) const {
+  for (const State& state : states_) {
     if (state.parameter == &parameter) return state;
   }
   fail("Optimizer: parameter '", parameter.name(), "' is not one of this optimizer's");
@@ -171,6 +177,10 @@ void Optimizer::apply(State& state) {
   for (Storage& moment : state.moments) moment.refresh();
   parameter.storage().refresh();
   if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;
+}
+
+void Optimizer::freeze_variance(std::int64_t updates) {
+  for (State& state : states_) state.rule->freeze_variance(updates);
 }
 
 void Optimizer::check_gradients() const {

@@ -86,8 +86,15 @@ class Optimizer {
   // updates that no run can have made.
   void resume_at(std::int64_t steps);
   std::int64_t total_steps() const { return total_steps_; }
+  // How a trainable parameter is trained, and its moments, in the order of Rule::moments().
+  const GroupSpec& group(const Parameter& parameter) const { return find(parameter).group; }
+  const Storage& moment(const Parameter& parameter, std::size_t index) const {
+    return find(parameter).moments.at(index);
+  }
+  // Rule::freeze_variance() of all parameters.
+  void freeze_variance(std::int64_t updates);
   // The learning rate that `parameter` would be updated with now.
-  double lr(const Parameter& parameter);
+  double lr(const Parameter& parameter) const;
   // Trits that changed since the last call.
   FlipCounts take_flips();
   // Updates left out because of a gradient that was not finite.
@@ -129,6 +136,7 @@ class Optimizer {
   struct RunScratch;
 
   double lr_at(const State& state, std::int64_t step) const;
+  const State& find(const Parameter& parameter) const;
   State& find(const Parameter& parameter);
   const float* read_gradient(const State& state, const Run& run, float* scratch) const;
   const float* limit_gradient(const State& state, const float* grad, std::int64_t n,

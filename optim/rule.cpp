@@ -37,6 +37,10 @@ void check_microadam(const RuleSpec& spec) {
 
 }  // namespace
 
+void Rule::freeze_variance(std::int64_t /*t*/) {
+  fail("freeze_variance: the rule has no second moment; use adamw");
+}
+
 std::string_view rule_name(RuleKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 
 RuleKind parse_rule(std::string_view name) {

@@ -67,6 +67,10 @@ class Rule {
   // The gain at update t + 1 over the gain at update t as far as t alone decides.
   virtual double gain_ratio(std::int64_t /*t*/) const { return 1.0; }
 
+  // From now on the second moment stays as update `t` left it, and what comes as the gradient is
+  // the new first moment itself (data_parallel.h).
+  virtual void freeze_variance(std::int64_t t);
+
   // Called before the runs of one update.
   virtual void begin(const RuleStep& /*step*/) {}
   // Thread-safe; runs do not overlap.
@@ -100,6 +104,7 @@ struct RuleSpec {
   int bucket = 64;         // microadam: elements that share the bounds of their error codes
   Rounding feedback_rounding = Rounding::kStochastic;  // microadam
   WindowForm window_form = WindowForm::kCorrected;     // microadam
+  bool counted_votes = false;  // sign: the gradient is a mean of signs already (data parallel)
 };
 
 std::string_view rule_name(RuleKind kind);  // "sgd", "sgdw", "adam", ...

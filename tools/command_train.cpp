@@ -6,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/evaluate.h"
 #include "tools/numbers.h"
+#include "tools/parallel_run.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {
@@ -48,6 +49,12 @@ void print_summary(const RunResult& r) {
   fmt::print("  peak live      {} ({} parameters)\n",
              human_bytes(static_cast<double>(r.peak_live_bytes)),
              human_count(static_cast<double>(r.parameters)));
+  if (r.traffic) {
+    fmt::print("  sent           {} a step by each of {} ranks ({} by formula), {:.3f} B/param\n",
+               human_bytes(static_cast<double>(r.traffic->last_step_bytes)), r.traffic->ranks,
+               human_bytes(static_cast<double>(r.traffic->last_step_forecast)),
+               r.traffic->last_step_bytes_per_parameter);
+  }
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }
 
@@ -79,9 +86,11 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
       command.count("--set") == 0 && command.count("--lr") == 0 && command.count("--compute") == 0,
       "--set, --lr and --compute cannot change a resumed run; leave them out");
   train.overrides = saved.overrides;
+  train.parallel = saved.parallel;
 }
 
-void run_train(const CLI::App& command, CommonOptions& options) {
+void run_train(const CLI::App& command, CommonOptions& options,
+               const ParallelOptions& parallel_options) {
   apply(options);
   TrainOptions& train_options = options.train;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
@@ -89,7 +98,9 @@ void run_train(const CLI::App& command, CommonOptions& options) {
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
+  const std::unique_ptr<Communicator> ranks = connect(parallel_options, train_options);
   const RunResult result = train(open_data(options), train_options);
+  if (ranks != nullptr && ranks->rank() > 0) return;
   write_json(options.json, to_json(result));
   if (!train_options.quiet && options.json != "-") print_summary(result);
 }
@@ -117,6 +128,8 @@ void add_train_command(CLI::App& app) {
   TrainOptions& train = options->train;
   add_data_options(*command, *options);
   add_training_options(*command, *options);
+  const auto parallel = std::make_shared<ParallelOptions>();
+  add_parallel_options(*command, *parallel);
   command->add_option("--recipe", train.recipe, "name (see 'tritgrad recipes') or FILE.toml")
       ->capture_default_str();
   command->add_option("--seed", train.seed, "start of weights, order of rows, rounding")
@@ -137,9 +150,10 @@ void add_train_command(CLI::App& app) {
       "  tritgrad train --data mnist --model mlp:512,512 --recipe latent8 --epochs 3 --save "
       "m.safetensors\n"
       "  tritgrad train --data fashion-mnist --model conv:16,M,32,M --recipe latent8 --epochs 3\n"
+      "  mpirun -n 2 tritgrad train --data mnist --recipe votes --dp votes\n"
       "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
       "weight.threshold=31");
-  command->callback([command, options] { run_train(*command, *options); });
+  command->callback([command, options, parallel] { run_train(*command, *options, *parallel); });
 }
 
 void add_eval_command(CLI::App& app) {

@@ -1,16 +1,18 @@
 #include "tools/evaluate.h"
 
+#include <numeric>
+
 #include "engine/loader.h"
 #include "ops/loss.h"
 
 namespace tritgrad {
+namespace {
 
-std::optional<double> evaluate(Model& model, const Dataset& dataset,
-                               const std::vector<std::int32_t>& rows,
-                               const Standardizer& standardizer) {
-  if (rows.empty()) return std::nullopt;
+std::int64_t count_correct_rows(Model& model, const Dataset& dataset,
+                                const std::vector<std::int32_t>& rows,
+                                const Standardizer& standardizer) {
+  if (rows.empty()) return 0;
   constexpr std::int64_t kBatch = 256;
-  const auto count = static_cast<std::int64_t>(rows.size());
   Loader loader(dataset, rows, standardizer, kBatch, 0, RowOrder::kAsGiven);
   Tape tape;
   tape.set_recording(false);
@@ -20,7 +22,27 @@ std::optional<double> evaluate(Model& model, const Dataset& dataset,
     correct += count_correct(model.forward(tape, batch.x, {}).value, batch.labels);
     tape.reset();
   }
-  return static_cast<double>(correct) / static_cast<double>(count);
+  return correct;
+}
+
+}  // namespace
+
+std::optional<double> evaluate(Model& model, const Dataset& dataset,
+                               const std::vector<std::int32_t>& rows,
+                               const Standardizer& standardizer, Communicator* ranks) {
+  if (rows.empty()) return std::nullopt;
+  const auto count = static_cast<double>(rows.size());
+  if (ranks == nullptr) {
+    return static_cast<double>(count_correct_rows(model, dataset, rows, standardizer)) / count;
+  }
+  const auto place = [&](int rank) {
+    return rows.begin() + rank * std::ssize(rows) / ranks->size();
+  };
+  const std::vector<std::int32_t> own(place(ranks->rank()), place(ranks->rank() + 1));
+  const std::vector<std::int64_t> correct =
+      gather_values(*ranks, count_correct_rows(model, dataset, own, standardizer));
+  return static_cast<double>(std::accumulate(correct.begin(), correct.end(), std::int64_t{0})) /
+         count;
 }
 
 }  // namespace tritgrad

@@ -7,13 +7,14 @@
 #include "engine/dataset.h"
 #include "engine/standardizer.h"
 #include "models/model.h"
+#include "optim/parallel/communicator.h"
 
 namespace tritgrad {
 
 // Share of rows whose largest logit is that of the label; nothing for no rows. The model is not
-// changed.
+// changed. With `ranks`, which all have the same model, each of them looks at some of the rows.
 std::optional<double> evaluate(Model& model, const Dataset& dataset,
                                const std::vector<std::int32_t>& rows,
-                               const Standardizer& standardizer);
+                               const Standardizer& standardizer, Communicator* ranks = nullptr);
 
 }  // namespace tritgrad

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "optim/parallel/communicator.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 
@@ -23,9 +24,17 @@ void wait_without_spinning(char** argv) {
   if (!error && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv(self.c_str(), argv);
 }
 
+// Where several ranks run, whose sentence it is.
+void name_rank() {
+  if (tritgrad::launched_ranks() > 1) {
+    std::fprintf(stderr, "rank %d: ", tritgrad::launched_rank());
+  }
+}
+
 // One sentence on standard error, written in a way that cannot fail any further.
 int complain(const char* sentence) {
   std::fputs("tritgrad: ", stderr);
+  name_rank();
   std::fputs(sentence, stderr);
   std::fputs("\n", stderr);
   return 1;
@@ -60,6 +69,8 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     return complain("standard output cannot be written; is the disk full?");
   } catch (const std::exception& error) {
-    return complain(error.what());
+    const int code = complain(error.what());
+    tritgrad::abandon_ranks();
+    return code;
   }
 }

@@ -43,6 +43,7 @@ void visit_run(Visitor& visit, Run& run) {
   visit("peak_live_bytes", run.peak_live_bytes);
   visit("weights_sha256", run.weights_sha256);
   visit("curve", run.curve);
+  if (visit.present("traffic", run.traffic.has_value())) visit("traffic", run.traffic);
   if (visit.present("diverged", !run.diverged.empty())) visit("diverged", run.diverged);
   if (visit.present("machine", !run.machine.empty())) visit("machine", run.machine);
   if (visit.present("cached", run.cached)) visit("cached", run.cached);
@@ -63,6 +64,18 @@ void visit_bytes(Visitor& visit, Bytes& bytes) {
   visit("residual", bytes.residual);
   visit("moments", bytes.moments);
   visit("gradients", bytes.gradients);
+}
+
+template <typename Visitor, typename Numbers>
+void visit_traffic(Visitor& visit, Numbers& traffic) {
+  visit("method", traffic.method);
+  visit("ranks", traffic.ranks);
+  visit("micro_batches", traffic.micro_batches);
+  visit("bytes_per_step", traffic.bytes_per_step);
+  visit("last_step_bytes", traffic.last_step_bytes);
+  visit("last_step_forecast", traffic.last_step_forecast);
+  visit("last_step_bytes_per_parameter", traffic.last_step_bytes_per_parameter);
+  visit("warmup_steps", traffic.warmup_steps);
 }
 
 template <typename Visitor, typename Point>
@@ -99,6 +112,11 @@ struct Writer {
     inner("total", bytes.total());
     json[key] = inner.json;
   }
+  void operator()(const char* key, const std::optional<Traffic>& traffic) {
+    Writer inner;
+    visit_traffic(inner, *traffic);
+    json[key] = inner.json;
+  }
   void operator()(const char* key, const std::vector<EpochPoint>& curve) {
     json[key] = Json::array();
     for (const EpochPoint& point : curve) {
@@ -131,6 +149,10 @@ struct Reader {
   void operator()(const char* key, BytesPerParameter& bytes) {
     Reader inner{at(key)};
     visit_bytes(inner, bytes);
+  }
+  void operator()(const char* key, std::optional<Traffic>& traffic) {
+    Reader inner{at(key)};
+    visit_traffic(inner, traffic.emplace());
   }
   void operator()(const char* key, std::vector<EpochPoint>& curve) {
     check(at(key).is_array(), "run result: '", key, "' is no list of epochs");

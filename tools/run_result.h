@@ -43,6 +43,18 @@ struct TimeSpent {
   }
 };
 
+// What a rank of a data-parallel run sends to the others: gradients, statistics, sums.
+struct Traffic {
+  std::string method;
+  int ranks = 1;
+  std::int64_t micro_batches = 1;
+  double bytes_per_step = 0;  // mean over the run, warm-up included
+  std::int64_t last_step_bytes = 0;
+  std::int64_t last_step_forecast = 0;  // by formula
+  double last_step_bytes_per_parameter = 0;
+  std::int64_t warmup_steps = 0;  // apmsqueeze: steps in full precision; 0 while they last
+};
+
 struct RunResult {
   std::string data;
   std::string model;
@@ -76,13 +88,14 @@ struct RunResult {
   // Why training ended early: the loss, a gradient or a weight was no longer finite. Empty where it
   // did not; then there are no accuracies, bytes and hash.
   std::string diverged;
-  std::string machine;  // that trained it; empty: not noted
-  bool cached = false;  // of an earlier comparison, with the wall time that it took then
+  std::string machine;             // that trained it; empty: not noted
+  std::optional<Traffic> traffic;  // of data-parallel runs
+  bool cached = false;             // of an earlier comparison, with the wall time that it took then
 };
 
 // One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null.
 // `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and `cached`
-// only for runs that are, `machine` only where it is noted.
+// only for runs that are, `machine` only where it is noted, `traffic` only for data-parallel runs.
 std::string to_json(const RunResult& run);
 
 // The run that to_json() wrote: equal in every bit, but that numbers which are not finite come back

@@ -12,6 +12,7 @@
 #include "models/model.h"
 #include "ops/loss.h"
 #include "tools/evaluate.h"
+#include "tools/parallel_run.h"
 #include "tools/run_log.h"
 #include "tools/stall.h"
 #include "tools/training_state.h"
@@ -53,62 +54,103 @@ auto timed(double& seconds, const Body& body) {
   return result;
 }
 
-// A step on `batch` in options.micro_batches parts, whose gradients add up to that of the whole.
-// Parts have two rows at least, where there are as many: batch statistics of one row are void.
-struct StepSums {
-  double loss = 0.0;  // mean over the batch
-  std::int64_t correct = 0;
-  std::int64_t rows = 0;  // 0: the step was skipped
+// What a step works with.
+struct Job {
+  const TrainOptions& options;
+  const Recipe& recipe;
+  Model& model;
+  Optimizer& optimizer;
+  Tape& tape;
+  DataParallel* parallel;  // null: this process alone
+
+  std::int64_t step() const { return optimizer.steps_done() + 1; }
 };
 
-StepSums train_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
-                    const Batch& batch, const TrainOptions& options) {
-  const std::int64_t rows = batch.x.rows();
-  const std::int64_t parts =
-      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches));
-  const bool released = recipe.gradients == GradientPolicy::kReleased;
-  StepSums sums;
-  sums.rows = rows;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t begin = part * rows / parts;
-    const std::int64_t n = (part + 1) * rows / parts - begin;
-    const auto labels =
-        batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
-    const RandomKey key{options.seed, static_cast<std::uint32_t>(part),
-                        static_cast<std::uint32_t>(optimizer.steps_done() + 1)};
-    const Var logits = model.forward(tape, {batch.x.row(begin), {n, batch.x.cols()}},
-                                     {.training = true, .key = key});
-    const Var loss = softmax_cross_entropy(tape, logits, labels);
-    const double loss_value = static_cast<double>(loss.value.data[0]);
-    if (!std::isfinite(loss_value) && recipe.non_finite == NonFinite::kSkip) {
-      tape.reset();
-      optimizer.skip_step();
-      return {};
-    }
-    check_loss(loss_value, optimizer.steps_done() + 1);
-    const double share = static_cast<double>(n) / static_cast<double>(rows);
+// The parts into which a batch of so many rows is cut, and those of them that are this rank's. They
+// have two rows at least, where there are as many: batch statistics of one row are void.
+Parts parts_of(const TrainOptions& options, std::int64_t rows) {
+  const int all = static_cast<int>(
+      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches)));
+  if (options.ranks == nullptr) return {0, all, all};
+  return Parts::of_rank(options.ranks->rank(), options.ranks->size(), all);
+}
+
+// The first row of a part.
+std::int64_t part_begin(int part, const Parts& parts, std::int64_t rows) {
+  return part * rows / parts.all;
+}
+
+// Forward and backward of one part, whose gradients add up to that of the whole batch. Every
+// parameter moves as soon as its gradient is complete, or, with kept gradients, all together when
+// the last part has added to them.
+void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, BatchSums& sums) {
+  const std::int64_t begin = part_begin(part, parts, batch.whole) - batch.first;
+  const std::int64_t n = part_begin(part + 1, parts, batch.whole) - batch.first - begin;
+  const auto labels =
+      batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+  const RandomKey key{job.options.seed, static_cast<std::uint32_t>(part),
+                      static_cast<std::uint32_t>(job.step())};
+  const Var logits = job.model.forward(job.tape, {batch.x.row(begin), {n, batch.x.cols()}},
+                                       {.training = true, .key = key});
+  const Var loss = softmax_cross_entropy(job.tape, logits, labels);
+  const double loss_value = static_cast<double>(loss.value.data[0]);
+  sums.finite = std::isfinite(loss_value);
+  if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());
+  if (sums.finite) {
+    const double share = static_cast<double>(n) / static_cast<double>(batch.whole);
     sums.loss += loss_value * share;
     sums.correct += count_correct(logits.value, labels);
-    // Every parameter moves as soon as its gradient is complete, or, with kept gradients, all
-    // together when the last part has added to them.
-    tape.backward(
-        loss, [&](Parameter& parameter) { released ? optimizer.step(parameter) : void(); },
+    const bool released = job.recipe.gradients == GradientPolicy::kReleased;
+    job.tape.backward(
+        loss,
+        [&](Parameter& parameter) {
+          if (job.parallel != nullptr) {
+            job.parallel->collect(parameter, part);
+          } else if (released) {
+            job.optimizer.step(parameter);
+          }
+        },
         static_cast<float>(share));
-    tape.reset();
   }
-  if (!released) {
-    if (recipe.clip_grad_norm > 0.0) optimizer.clip_grad_norm(recipe.clip_grad_norm);
-    optimizer.step();
+  job.tape.reset();
+}
+
+// A step on the parts of `batch` that are this rank's; the sums are those of all parts.
+BatchSums train_step(const Job& job, const Batch& batch) {
+  const Parts parts = parts_of(job.options, batch.whole);
+  BatchSums sums;
+  if (job.parallel != nullptr) job.parallel->begin(parts);
+  for (int part = parts.begin; part < parts.end && sums.finite; ++part) {
+    if (job.parallel != nullptr) job.parallel->begin_part(part);
+    run_part(job, batch, part, parts, sums);
   }
-  optimizer.advance();
+  if (job.parallel != nullptr) {
+    sums = job.parallel->exchange(sums);
+    if (!sums.finite && job.recipe.non_finite == NonFinite::kRefuse) {
+      throw Diverged(concat("step ", job.step(),
+                            ": a gradient is not finite; nothing was changed; lower the learning "
+                            "rate, or set non_finite = \"skip\" to leave such steps out"));
+    }
+  }
+  if (!sums.finite) {
+    job.optimizer.skip_step();
+    return sums;
+  }
+  if (job.parallel != nullptr || job.recipe.gradients == GradientPolicy::kKept) {
+    if (job.recipe.clip_grad_norm > 0.0) job.optimizer.clip_grad_norm(job.recipe.clip_grad_norm);
+    job.optimizer.step();
+  }
+  if (job.parallel != nullptr) job.parallel->end_step();
+  job.optimizer.advance();
   return sums;
 }
 
-void add_step(EpochSums& sums, const StepSums& step, std::int64_t flips) {
-  sums.loss += step.loss * static_cast<double>(step.rows);
-  sums.correct += step.correct;
-  sums.rows += step.rows;
+void add_step(EpochSums& sums, const BatchSums& step, std::int64_t rows, std::int64_t flips) {
   sums.flips += flips;
+  if (!step.finite) return;
+  sums.loss += step.loss * static_cast<double>(rows);
+  sums.correct += step.correct;
+  sums.rows += rows;
 }
 
 void warn(const std::string& warning, const Recipe& recipe, const TrainOptions& options,
@@ -125,30 +167,39 @@ void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
         options.micro_batches, ": a batch of ", options.batch, " rows has at most ",
         options.batch / 2, " parts of two rows");
   check(
-      options.micro_batches <= 1 || recipe.gradients == GradientPolicy::kKept, "--micro-batches ",
-      options.micro_batches, ": recipe '", recipe.name,
+      options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
+          recipe.gradients == GradientPolicy::kKept,
+      "--micro-batches ", options.micro_batches, ": recipe '", recipe.name,
       "' releases each gradient as soon as it is used, so nothing can be added up; keep them with "
       "--set gradients=kept");
 }
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Recipe recipe = recipe_of(options);
+  check_same_job(dataset, options);
+  const Recipe recipe = joint_recipe(options.parallel, recipe_of(options));
   check_micro_batches(options, recipe);
   const Standardizer standardizer = Standardizer::fit(dataset, split.train);
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
                 RowOrder::kShuffled, parse_augmentation(options.augment));
+  loader.restrict_to([&](std::int64_t rows) {
+    const Parts parts = parts_of(options, rows);
+    return std::pair(part_begin(parts.begin, parts, rows), part_begin(parts.end, parts, rows));
+  });
   const std::int64_t steps_per_epoch = loader.batches_per_epoch();
   const std::int64_t total_steps = options.epochs * steps_per_epoch;
 
   const auto model = make_model(options.model, dataset, dataset.classes(), recipe, options.seed);
   Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
-  TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe);
+  const std::unique_ptr<DataParallel> parallel = make_parallel(options, recipe, *model, optimizer);
+  TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe,
+                      parallel.get());
   if (!options.resume.empty()) state.load(options.resume);
   check_stop(options, optimizer.steps_done());
 
   ledger::reset_peak();
   Tape tape;
+  const Job job{options, recipe, *model, optimizer, tape, parallel.get()};
   RunLog log(options.log, options.seed, state.curve());
   ProgressLine progress(stderr, options.quiet, options.epochs, total_steps, optimizer.steps_done());
   RunResult result = describe_run(dataset, options, recipe, *model);
@@ -159,18 +210,18 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   while (optimizer.steps_done() < total_steps) {
     const Batch batch = timed(time.batches, [&] { return loader.next(); });
     EpochSums& sums = state.sums();
-    const StepSums step = timed(
-        time.steps, [&] { return train_step(*model, optimizer, tape, recipe, batch, options); });
-    add_step(sums, step, optimizer.take_flips().flips);
-    examples += static_cast<std::int64_t>(batch.labels.size());
+    const BatchSums step = timed(time.steps, [&] { return train_step(job, batch); });
+    add_step(sums, step, batch.whole, optimizer.take_flips().flips);
+    examples += batch.whole;
 
     const std::int64_t done = optimizer.steps_done();
     progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
                     sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.rows)),
                     examples);
     if (done % steps_per_epoch == 0) {
-      state.end_epoch(timed(time.evaluation,
-                            [&] { return evaluate(*model, dataset, split.val, standardizer); }));
+      state.end_epoch(timed(time.evaluation, [&] {
+        return evaluate(*model, dataset, split.val, standardizer, options.ranks);
+      }));
       log.write(state.curve().back());
       warn(stall.look(optimizer), recipe, options, progress);
     }
@@ -182,13 +233,15 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   }
   progress.finish();
 
-  result.test_accuracy =
-      timed(time.evaluation, [&] { return evaluate(*model, dataset, split.test, standardizer); });
+  result.test_accuracy = timed(time.evaluation, [&] {
+    return evaluate(*model, dataset, split.test, standardizer, options.ranks);
+  });
   result.seconds = seconds_since(start);
   result.time = time;
   state.describe(result);
   result.movable_fraction = stall.movable(optimizer, model->parameters());
   result.skipped_updates = optimizer.skipped_updates();
+  if (parallel) result.traffic = traffic_of(*parallel, options, result.parameters);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/dataset.h"
 #include "engine/split.h"
 #include "models/recipe.h"
+#include "optim/parallel/data_parallel.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
 
@@ -37,6 +38,9 @@ struct TrainOptions {
   std::string log;              // file for one JSON object per epoch; empty: none
   std::int64_t stop_after = 0;  // stop (and save) after so many steps in all; 0: never
   bool quiet = false;
+
+  ParallelSpec parallel;
+  Communicator* ranks = nullptr;  // of the job; all of them train with the same options
 };
 
 // The options with epochs and batch filled in: 60 epochs of batches of 32 below 10,000 rows, 10

@@ -55,6 +55,39 @@ T field(const Json& json, const std::string& path, const char* key) {
   }
 }
 
+Json to_json(const ParallelSpec& spec, int ranks) {
+  return {{"method", method_name(spec.method)},
+          {"majority", spec.majority},
+          {"warmup", spec.warmup ? Json(*spec.warmup) : Json(nullptr)},
+          {"rms", spec.squeeze == Compression::kSignRms},
+          {"ranks", ranks}};
+}
+
+ParallelSpec parallel_from(const Json& run, const std::string& path) {
+  const auto json = field<Json>(run, path, "parallel");
+  ParallelSpec spec;
+  spec.method = parse_method(field<std::string>(json, path, "method"));
+  spec.majority = field<bool>(json, path, "majority");
+  spec.warmup = std::nullopt;
+  if (!field<Json>(json, path, "warmup").is_null())
+    spec.warmup = field<double>(json, path, "warmup");
+  spec.squeeze = field<bool>(json, path, "rms") ? Compression::kSignRms : Compression::kSign;
+  return spec;
+}
+
+bool same_method(const ParallelSpec& a, const ParallelSpec& b) {
+  return a.method == b.method && a.majority == b.majority && a.warmup == b.warmup &&
+         a.squeeze == b.squeeze;
+}
+
+int ranks_of(const Json& run, const std::string& path) {
+  constexpr int kMostRanks = 1 << 20;
+  const int ranks = field<int>(field<Json>(run, path, "parallel"), path, "ranks");
+  check(ranks >= 1 && ranks <= kMostRanks, "checkpoint '", path, "': metadata field 'ranks' is ",
+        ranks, ", expected 1 to ", kMostRanks);
+  return ranks;
+}
+
 // Nothing where the features were no image, and in checkpoints of before models read images.
 ImageShape image_of(const Json& run, const std::string& path) {
   if (!run.contains("image")) return {};
@@ -112,13 +145,15 @@ std::string data_xxh3(const Dataset& dataset) {
 
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
                              const Standardizer& standardizer, const Dataset& dataset,
-                             const TrainOptions& options, const Recipe& recipe)
+                             const TrainOptions& options, const Recipe& recipe,
+                             DataParallel* parallel)
     : model_(&model),
       optimizer_(&optimizer),
       loader_(&loader),
       dataset_(&dataset),
       options_(options),
       recipe_(recipe),
+      parallel_(parallel),
       means_(standardizer.means()),
       inverse_stds_(standardizer.inverse_stds()) {}
 
@@ -132,7 +167,11 @@ void TrainingState::end_epoch(std::optional<double> val_accuracy) {
 
 std::vector<NamedPlane> TrainingState::planes() {
   std::vector<NamedPlane> planes = parameter_planes(model_->parameters());
-  for (const StatePlane& plane : optimizer_->state()) {
+  std::vector<StatePlane> state = optimizer_->state();
+  if (parallel_ != nullptr) {
+    for (const StatePlane& plane : parallel_->state()) state.push_back(plane);
+  }
+  for (const StatePlane& plane : state) {
     const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
     planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
   }
@@ -152,6 +191,7 @@ Metadata TrainingState::metadata() {
   run["seed"] = options_.seed;
   run["validation"] = options_.validation;
   run["augment"] = options_.augment;
+  if (parallel_ != nullptr) run["parallel"] = to_json(options_.parallel, parallel_->ranks().size());
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
   if (const ImageShape& image = dataset_->image; dataset_->is_image()) {
@@ -174,7 +214,13 @@ Metadata TrainingState::metadata() {
 
 void TrainingState::save(const std::string& path) {
   check_finite(model_->parameters());
-  save_checkpoint(path, metadata(), planes());
+  if (parallel_ != nullptr) {
+    check_agreement(parallel_->ranks(), "set of weights", weights_sha256(model_->parameters()));
+    parallel_->gather_state();
+  }
+  if (parallel_ == nullptr || parallel_->ranks().rank() == 0) {
+    save_checkpoint(path, metadata(), planes());
+  }
 }
 
 void TrainingState::load(const std::string& path) {
@@ -195,10 +241,11 @@ void TrainingState::load(const std::string& path) {
   check(saved.model == options_.model && saved.recipe == options_.recipe &&
             saved.overrides == options_.overrides && saved.batch == options_.batch &&
             saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
-            saved.validation == options_.validation && saved.augment == options_.augment,
+            saved.validation == options_.validation && saved.augment == options_.augment &&
+            same_method(saved.parallel, options_.parallel),
         "checkpoint '", path,
-        "': it was written with another model, recipe, batch, seed, validation share or "
-        "augmentation; resume with the same");
+        "': it was written with another model, recipe, batch, seed, validation share, augmentation "
+        "or way to work in parallel; resume with the same");
   const auto sums = field<std::vector<double>>(run, path, "sums");
   const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
@@ -206,8 +253,11 @@ void TrainingState::load(const std::string& path) {
   std::vector<EpochPoint> curve;
   for (const Json& point : field<Json>(run, path, "curve")) curve.push_back(point_from(point));
 
+  const int saved_ranks = parallel_ == nullptr ? 1 : ranks_of(run, path);
+  if (parallel_ != nullptr) parallel_->allocate_state(saved_ranks);
   load_checkpoint(path, planes());
   optimizer_->resume_at(field<std::int64_t>(run, path, "step"));
+  if (parallel_ != nullptr) parallel_->restore(saved_ranks);
   loader_->seek({cursor[0], cursor[1]});
   sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
            static_cast<std::int64_t>(sums[3])};
@@ -279,6 +329,7 @@ TrainOptions saved_options(const std::string& path) {
   options.validation = field<double>(run, path, "validation");
   // Absent from checkpoints that are older than the option.
   if (run.contains("augment")) options.augment = field<std::string>(run, path, "augment");
+  if (run.contains("parallel")) options.parallel = parallel_from(run, path);
   options.label = field<std::string>(run, path, "label");
   options.header = field<std::string>(run, path, "header");
   return options;

@@ -30,13 +30,16 @@ class TrainingState {
  public:
   TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
                 const Standardizer& standardizer, const Dataset& dataset,
-                const TrainOptions& options, const Recipe& recipe);
+                const TrainOptions& options, const Recipe& recipe,
+                DataParallel* parallel = nullptr);
 
   EpochSums& sums() { return sums_; }
   const std::vector<EpochPoint>& curve() const { return curve_; }
   // Appends the epoch's means to the curve and starts new sums.
   void end_epoch(std::optional<double> val_accuracy);
 
+  // On all ranks of a data-parallel run; the first one writes, once all agree in every weight.
+  //
   // A run that is saved, loaded into fresh objects and continued ends with the same bits as one
   // that was not interrupted.
   void save(const std::string& path);
@@ -55,6 +58,7 @@ class TrainingState {
   const Dataset* dataset_;
   TrainOptions options_;
   Recipe recipe_;
+  DataParallel* parallel_;
   std::vector<float> means_;
   std::vector<float> inverse_stds_;
   EpochSums sums_;

@@ -35,15 +35,22 @@ class Adam : public Rule {
     return bias_correction(spec_.beta1, t) / bias_correction(spec_.beta1, t + 1);
   }
 
+  void freeze_variance(std::int64_t t) override { frozen_at_ = t; }
+
   void begin(const RuleStep& step) override {
+    const bool frozen = frozen_at_ > 0;
     constants_ = {.beta1 = static_cast<float>(spec_.beta1),
                   .beta2 = static_cast<float>(spec_.beta2),
                   .one_minus_beta1 = static_cast<float>(1.0 - spec_.beta1),
                   .one_minus_beta2 = static_cast<float>(1.0 - spec_.beta2),
                   .inverse_bias1 = static_cast<float>(1.0 / bias_correction(spec_.beta1, step.t)),
-                  .inverse_bias2 = static_cast<float>(1.0 / bias_correction(spec_.beta2, step.t)),
+                  .inverse_bias2 = static_cast<float>(
+                      1.0 / bias_correction(spec_.beta2, frozen ? frozen_at_ : step.t)),
                   .eps = static_cast<float>(spec_.eps),
                   .weight_decay = coupled() ? 0.0f : static_cast<float>(spec_.weight_decay)};
+    if (!frozen) return;
+    constants_.beta1 = constants_.one_minus_beta2 = 0.0f;
+    constants_.beta2 = constants_.one_minus_beta1 = 1.0f;
   }
 
   void direct(const RuleBlock& b) const override {
@@ -67,6 +74,7 @@ class Adam : public Rule {
 
   RuleSpec spec_;
   AdamwConstants constants_{};
+  std::int64_t frozen_at_ = 0;  // 0: never
 };
 
 }  // namespace tritgrad

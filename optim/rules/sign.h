@@ -6,9 +6,11 @@
 // vote with the gradient's own sign ascends; some published notes have it so.) The format's
 // accumulator adds votes up, and its stochastic rounding thins them where lr is below one level.
 // The decay is the coupled one: an extra vote towards zero, which makes weights with weak evidence
-// zero.
+// zero. Where ranks or parts of a batch vote (data parallel), their votes come counted: the mean of
+// signs takes the place of sign(g).
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "engine/kernel_table.h"
@@ -18,14 +20,19 @@ namespace tritgrad {
 
 class Sign : public Rule {
  public:
-  explicit Sign(const RuleSpec& spec) : decay_(static_cast<float>(spec.weight_decay)) {}
+  explicit Sign(const RuleSpec& spec)
+      : decay_(static_cast<float>(spec.weight_decay)), counted_(spec.counted_votes) {}
 
   WeightReading weight_reading() const override {
     return decay_ > 0.0f ? WeightReading::kValue : WeightReading::kNone;
   }
 
   void direct(const RuleBlock& b) const override {
-    kernels().sign(b.direction, b.grad, b.n);
+    if (counted_) {
+      std::copy_n(b.grad, b.n, b.direction);
+    } else {
+      kernels().sign(b.direction, b.grad, b.n);
+    }
     if (decay_ == 0.0f) return;
     std::array<float, kRun> pull;
     kernels().sign(pull.data(), b.weight, b.n);
@@ -34,6 +41,7 @@ class Sign : public Rule {
 
  private:
   float decay_;
+  bool counted_;
 };
 
 }  // namespace tritgrad

@@ -1,0 +1,267 @@
+#include "optim/parallel/data_parallel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/check.h"
+#include "engine/kernel_table.h"
+#include "engine/nearest.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr std::array<std::string_view, 4> kMethods = {"none", "allreduce", "apmsqueeze", "votes"};
+
+// The second moment is stable when |v|_1 has changed by less than this over 1 / (1 - beta2)
+// updates (1-bit Adam's idea; the threshold is ours).
+constexpr double kStable = 0.04;
+
+std::unique_ptr<Lane> make_lane(const Communicator& ranks, const ParallelSpec& spec,
+                                Parameter& parameter, const GroupSpec& group,
+                                FormatKind gradients) {
+  if (spec.method == ParallelMethod::kAllreduce) return make_sum_lane(ranks, parameter, gradients);
+  if (parameter.spec().role != Role::kWeight) return make_ordered_lane(ranks, parameter);
+  return group.rule.kind == RuleKind::kSign ? make_vote_lane(ranks, parameter, spec.majority)
+                                            : make_int8_lane(ranks, parameter);
+}
+
+double sum_of(const Storage& storage) {
+  double sum = 0.0;
+  for_each_block(storage.shape(), [&](const Block& block) {
+    std::array<float, kBlock> numbers;
+    storage.decode_master(block, numbers.data());
+    sum += kernels().sum(numbers.data(), block.n);
+  });
+  return sum;
+}
+
+std::span<float> floats_of(const Buffer& buffer) {
+  return {buffer.as<float>(), buffer.size() / sizeof(float)};
+}
+
+}  // namespace
+
+std::string_view method_name(ParallelMethod method) {
+  return kMethods[static_cast<std::size_t>(method)];
+}
+
+ParallelMethod parse_method(std::string_view name) {
+  const auto found = std::find(kMethods.begin(), kMethods.end(), name);
+  if (found != kMethods.end()) return static_cast<ParallelMethod>(found - kMethods.begin());
+  fail("unknown data-parallel method '", name, "'; choose allreduce, apmsqueeze or votes",
+       did_you_mean(name, std::vector<std::string>(kMethods.begin() + 1, kMethods.end())));
+}
+
+GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group) {
+  if (spec.method == ParallelMethod::kVotes && group.rule.kind == RuleKind::kSign) {
+    group.rule.counted_votes = !spec.majority;
+  }
+  return group;
+}
+
+DataParallel::DataParallel(Communicator& ranks, const ParallelSpec& spec, ParameterStore& store,
+                           Optimizer& optimizer, FormatKind gradients)
+    : ranks_(&ranks), spec_(spec), optimizer_(&optimizer) {
+  std::int64_t observed = 0;
+  for (Parameter& parameter : store) {
+    if (!parameter.spec().trainable()) {
+      statistics_.push_back({&parameter, observed});
+      observed += parameter.shape().size();
+      continue;
+    }
+    const GroupSpec& group = optimizer.group(parameter);
+    if (spec.method == ParallelMethod::kApmsqueeze) {
+      check_squeezable(parameter, group);
+      auto lane = std::make_unique<MomentumLane>(ranks, parameter, optimizer, spec.squeeze);
+      momentum_lanes_.push_back(lane.get());
+      lanes_.push_back(std::move(lane));
+    } else {
+      lanes_.push_back(make_lane(ranks, spec, parameter, group, gradients));
+    }
+  }
+  observed_.emplace(ranks, observed);
+}
+
+void DataParallel::begin(const Parts& parts) {
+  observed_->begin(parts.all);
+  for (const auto& lane : lanes_) lane->begin(parts);
+}
+
+void DataParallel::begin_part(int part) {
+  for (const Statistic& statistic : statistics_) {
+    statistic.parameter->observed = observed_->part(part) + statistic.offset;
+  }
+}
+
+void DataParallel::collect(Parameter& parameter, int part) {
+  for (const auto& lane : lanes_) {
+    if (&lane->parameter() == &parameter) return lane->collect(part);
+  }
+}
+
+BatchSums DataParallel::exchange(const BatchSums& own) {
+  for (const Statistic& statistic : statistics_) statistic.parameter->observed = nullptr;
+  const std::int64_t before = ranks_->bytes_sent();
+  BatchSums mine = own;
+  for (const auto& lane : lanes_) mine.finite = mine.finite && lane->is_finite();
+  BatchSums all{.loss = 0.0, .correct = 0, .finite = true};
+  for (const BatchSums& theirs : gather_values(*ranks_, mine)) {
+    all.loss += theirs.loss;
+    all.correct += theirs.correct;
+    all.finite &= theirs.finite;
+  }
+  if (!all.finite) return all;
+
+  std::vector<Reduction*> reductions{&*observed_};
+  for (const auto& lane : lanes_) reductions.push_back(&lane->reduction());
+  reduce(*ranks_, reductions);
+  average_statistics();
+  for (const auto& lane : lanes_) lane->deliver();
+
+  sent_.last = ranks_->bytes_sent() - before;
+  sent_.forecast = forecast(reductions);
+  sent_.total += sent_.last;
+  ++sent_.steps;
+  return all;
+}
+
+// In the order of the parts, as on one rank.
+void DataParallel::average_statistics() {
+  for (int part = 0; part < observed_->count(); ++part) {
+    for (const Statistic& statistic : statistics_) {
+      statistic.parameter->move_average(observed_->part(part) + statistic.offset);
+    }
+  }
+}
+
+std::int64_t DataParallel::forecast(std::span<Reduction* const> reductions) const {
+  const int count = ranks_->size();
+  std::int64_t bytes =
+      (count - 1) * (static_cast<std::int64_t>(sizeof(BatchSums)) + std::ssize(reductions));
+  for (const Reduction* reduction : reductions) {
+    bytes += bytes_sent(*reduction, ranks_->rank(), count);
+  }
+  return bytes;
+}
+
+void DataParallel::end_step() {
+  for (const auto& lane : lanes_) lane->release();
+  if (spec_.method != ParallelMethod::kApmsqueeze || frozen_at_ > 0) return;
+  const std::int64_t done = optimizer_->steps_done() + 1;
+  const bool over = spec_.warmup
+                        ? static_cast<double>(done) >=
+                              *spec_.warmup * static_cast<double>(optimizer_->total_steps())
+                        : variance_is_stable();
+  if (over) freeze(done);
+}
+
+bool DataParallel::variance_is_stable() {
+  double total = 0.0;
+  double beta2 = 0.0;
+  for (MomentumLane* lane : momentum_lanes_) {
+    total += sum_of(optimizer_->moment(lane->parameter(), 1));
+    beta2 = std::max(beta2, optimizer_->group(lane->parameter()).rule.beta2);
+  }
+  variances_.push_back(total);
+  const auto span = static_cast<std::size_t>(std::lround(1.0 / (1.0 - beta2)));
+  if (variances_.size() <= span) return false;
+  const double before = variances_.front();
+  variances_.pop_front();
+  return std::abs(total - before) < kStable * before;
+}
+
+void DataParallel::freeze(std::int64_t updates) {
+  frozen_at_ = updates;
+  for (MomentumLane* lane : momentum_lanes_) lane->freeze();
+  optimizer_->freeze_variance(updates);
+}
+
+void DataParallel::allocate_state(int ranks) {
+  saved_.clear();
+  saved_frozen_at_ = Buffer(sizeof(std::int64_t), Category::kWorkspace);
+  for (const auto& lane : lanes_) {
+    CompressedMean* mean = lane->compressed();
+    if (mean == nullptr) continue;
+    const std::size_t bytes = mean->worker_error().size_bytes();
+    saved_.push_back({mean, lane->parameter().name() + "/dp/",
+                      Buffer(bytes * static_cast<std::size_t>(ranks), Category::kWorkspace),
+                      Buffer(bytes, Category::kWorkspace)});
+  }
+}
+
+void DataParallel::gather_state() {
+  const int count = ranks_->size();
+  const bool first = ranks_->rank() == 0;
+  if (first) allocate_state(count);
+  if (first) *saved_frozen_at_.as<std::int64_t>() = frozen_at_;
+  auto saved = saved_.begin();
+  for (const auto& lane : lanes_) {
+    CompressedMean* mean = lane->compressed();
+    if (mean == nullptr) continue;
+    const auto to_first = [&](std::span<const std::byte> own, const auto& place_of) {
+      std::vector<std::span<const std::byte>> to(static_cast<std::size_t>(count));
+      std::vector<std::span<std::byte>> from(static_cast<std::size_t>(count));
+      to[0] = own;
+      if (first) {
+        for (int r = 0; r < count; ++r) {
+          from[static_cast<std::size_t>(r)] = std::as_writable_bytes(place_of(r));
+        }
+      }
+      ranks_->exchange(to, from);
+    };
+    const auto n = static_cast<std::size_t>(mean->partition().n);
+    to_first(std::as_bytes(mean->worker_error()), [&](int r) {
+      return floats_of(saved->worker).subspan(static_cast<std::size_t>(r) * n, n);
+    });
+    to_first(std::as_bytes(mean->server_error()), [&](int r) {
+      const Partition& partition = mean->partition();
+      return floats_of(saved->server)
+          .subspan(static_cast<std::size_t>(partition.begin(r)),
+                   static_cast<std::size_t>(partition.size(r)));
+    });
+    if (first) ++saved;
+  }
+}
+
+std::vector<StatePlane> DataParallel::state() {
+  std::vector<StatePlane> planes;
+  for (const SavedErrors& errors : saved_) {
+    planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
+    planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
+  }
+  if (!momentum_lanes_.empty() && saved_frozen_at_.size() > 0) {
+    planes.push_back({"dp/frozen_at", Dtype::kI64, saved_frozen_at_.bytes()});
+  }
+  return planes;
+}
+
+void DataParallel::restore(int ranks) {
+  const int here = ranks_->rank();
+  for (const SavedErrors& errors : saved_) {
+    const std::span<float> own = errors.mean->worker_error();
+    const std::span<const float> all = floats_of(errors.worker);
+    if (ranks == ranks_->size()) {
+      const auto begin = all.begin() + here * std::ssize(own);
+      std::copy(begin, begin + std::ssize(own), own.begin());
+    } else {
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        double sum = 0.0;
+        for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
+          sum += double{all[r * own.size() + i]};
+        }
+        own[i] = static_cast<float>(sum / ranks);
+      }
+    }
+    const std::span<float> server = errors.mean->server_error();
+    std::copy_n(floats_of(errors.server).begin() + errors.mean->partition().begin(here),
+                server.size(), server.begin());
+  }
+  saved_.clear();
+  const std::int64_t updates = *saved_frozen_at_.as<std::int64_t>();
+  check(updates >= 0 && updates <= optimizer_->steps_done(), "data parallel: a warm-up of ",
+        updates, " updates in ", optimizer_->steps_done(), " steps; the state is damaged");
+  if (updates > 0) freeze(updates);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,118 @@
+// One optimizer step of many ranks: each works on some parts of the batch, and all make the same
+// update of the same weights, bit for bit.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "optim/optimizer.h"
+#include "optim/parallel/gathered_parts.h"
+#include "optim/parallel/lane.h"
+#include "optim/parallel/momentum_lane.h"
+
+namespace tritgrad {
+
+enum class ParallelMethod {
+  kNone,
+  kAllreduce,   // gradients, summed in the order of the ranks
+  kApmsqueeze,  // Adam's momentum as signs after a warm-up
+  kVotes,       // sign votes as integers; gradients of other weights as int8 with error feedback
+};
+
+struct ParallelSpec {
+  ParallelMethod method = ParallelMethod::kNone;
+  bool majority = false;  // votes: the sign of the sum of votes rather than their mean
+  // apmsqueeze: share of the steps that are warm-up; without it, until the second moment is stable.
+  std::optional<double> warmup = 0.2;
+  Compression squeeze = Compression::kSign;  // apmsqueeze
+};
+
+// "allreduce", "apmsqueeze", "votes"; "none". parse: throws Error for other names.
+std::string_view method_name(ParallelMethod method);
+ParallelMethod parse_method(std::string_view name);
+
+// What becomes of a group of the recipe: votes arrive counted, so the rule `sign` has no sign left
+// to take, and moves by their mean. Throws Error for what the method cannot do.
+GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group);
+
+// What all parts of a batch add up to.
+struct BatchSums {
+  double loss = 0.0;  // mean over the batch
+  std::int64_t correct = 0;
+  bool finite = true;
+};
+
+class DataParallel {
+ public:
+  // `gradients`: the format in which kept gradients are summed, fp32 or bf16. All three must
+  // outlive this.
+  DataParallel(Communicator& ranks, const ParallelSpec& spec, ParameterStore& store,
+               Optimizer& optimizer, FormatKind gradients);
+
+  Communicator& ranks() const { return *ranks_; }
+
+  // The parts of a batch of which this rank works on some; to be called before they begin.
+  void begin(const Parts& parts);
+  // Before part `part` runs: its batch statistics are noted, not yet averaged.
+  void begin_part(int part);
+  // The gradient of a parameter is complete in a part.
+  void collect(Parameter& parameter, int part);
+  // Joins what the ranks have: sums of the batch; if everything is finite, also gradients, which
+  // the parameters then hold for Optimizer::step(), and running statistics.
+  BatchSums exchange(const BatchSums& own);
+  // After the optimizer's step.
+  void end_step();
+
+  // What this rank has sent in the steps of this process: gradients, statistics, sums. `forecast`
+  // is by formula for the last one.
+  struct Sent {
+    std::int64_t total = 0, steps = 0, last = 0, forecast = 0;
+  };
+  const Sent& sent() const { return sent_; }
+  // The last update of the warm-up; 0 while it lasts, and for other methods.
+  std::int64_t frozen_at() const { return frozen_at_; }
+
+  // ---- checkpoints -----------------------------------------------------------------------------
+  // What compression has still to send, of all ranks. gather_state() is called on all of them, and
+  // fills state() on rank 0. After state() was filled from a checkpoint of `ranks` ranks,
+  // restore() makes it this rank's: where the number of ranks differs, chunks are divided anew, and
+  // every rank takes the mean of what the ranks had.
+  void allocate_state(int ranks);
+  void gather_state();
+  std::vector<StatePlane> state();
+  void restore(int ranks);
+
+ private:
+  struct Statistic {
+    Parameter* parameter;
+    std::int64_t offset;  // among the observations of a part
+  };
+  struct SavedErrors {
+    CompressedMean* mean;
+    std::string name;
+    Buffer worker;  // [ranks x n]
+    Buffer server;  // [n]
+  };
+
+  std::int64_t forecast(std::span<Reduction* const> reductions) const;
+  void average_statistics();
+  void freeze(std::int64_t updates);
+  bool variance_is_stable();
+
+  Communicator* ranks_;
+  ParallelSpec spec_;
+  Optimizer* optimizer_;
+  std::deque<std::unique_ptr<Lane>> lanes_;
+  std::vector<MomentumLane*> momentum_lanes_;
+  std::vector<Statistic> statistics_;
+  std::optional<GatheredParts> observed_;
+  Sent sent_;
+  std::int64_t frozen_at_ = 0;
+  std::deque<double> variances_;  // |v|_1 of the last updates, while they are watched
+  std::deque<SavedErrors> saved_;
+  Buffer saved_frozen_at_;  // I64
+};
+
+}  // namespace tritgrad

@@ -1,0 +1,129 @@
+// Lanes of gradients that are sums of floats.
+#include <algorithm>
+#include <array>
+
+#include "engine/kernel_table.h"
+#include "optim/parallel/chunk_sum.h"
+#include "optim/parallel/gathered_parts.h"
+#include "optim/parallel/lane.h"
+
+namespace tritgrad {
+namespace {
+
+class SumLane final : public Lane {
+ public:
+  SumLane(const Communicator& ranks, Parameter& target, FormatKind format)
+      : Lane(target),
+        sum_(ranks, format == FormatKind::kBf16 ? WireFloat::kBf16 : WireFloat::kFp32,
+             target.shape().size()) {
+    target.keep_gradient(format);
+    if (!target.grad) joint_.resize(static_cast<std::size_t>(size()));
+  }
+
+  Reduction& reduction() override {
+    if (joint_.empty()) {
+      sum_.attach(parameter().grad.data);
+    } else {
+      parameter().read_gradient(0, size(), joint_.data());
+      sum_.attach(joint_.data());
+    }
+    return sum_;
+  }
+  void deliver() override {
+    if (!joint_.empty()) parameter().write_gradient(joint_.data());
+  }
+
+ private:
+  ChunkSum sum_;
+  std::vector<float> joint_;  // of gradients kept in bf16
+};
+
+class OrderedLane final : public Lane {
+ public:
+  OrderedLane(const Communicator& ranks, Parameter& target)
+      : Lane(target), shares_(ranks, target.shape().size()) {}
+
+  void begin(const Parts& parts) override { shares_.begin(parts.all); }
+  void collect(int part) override {
+    const float* grad = parameter().read_gradient(0, size(), shares_.part(part));
+    if (grad != shares_.part(part)) std::copy_n(grad, size(), shares_.part(part));
+  }
+  bool is_finite() const override {
+    return kernels().all_finite(shares_.all().data(), std::ssize(shares_.all()));
+  }
+  Reduction& reduction() override { return shares_; }
+  void deliver() override {
+    for (int part = 1; part < shares_.count(); ++part) {
+      kernels().add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
+    }
+    source_ = {[](const void* lane, std::int64_t row_begin, std::int64_t row_end,
+                  std::int64_t col_begin, std::int64_t col_end, float* out) {
+                 static_cast<const OrderedLane*>(lane)->read(row_begin, row_end, col_begin, col_end,
+                                                             out);
+               },
+               this, kernels().all_finite(shares_.part(0), size())};
+    parameter().gradient_source = &source_;
+  }
+
+ private:
+  void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+            std::int64_t col_end, float* out) const {
+    const std::int64_t cols = parameter().shape().cols();
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      out = std::copy_n(shares_.all().data() + row * cols + col_begin, col_end - col_begin, out);
+    }
+  }
+
+  GatheredParts shares_;  // the first part becomes the sum
+  GradientSource source_{};
+};
+
+class Int8Lane final : public Lane {
+ public:
+  Int8Lane(const Communicator& ranks, Parameter& target)
+      : Lane(target),
+        ranks_(ranks.size()),
+        mean_(ranks, Compression::kInt8, target.shape().size()) {
+    target.keep_gradient();
+  }
+
+  // The gradient of the batch is the sum of the shares, so the mean of `ranks` times each.
+  Reduction& reduction() override {
+    float* grad = parameter().grad.data;
+    const auto factor = static_cast<float>(ranks_);
+    for (std::int64_t i = 0; i < size(); ++i) grad[i] *= factor;
+    mean_.attach(grad, nullptr);
+    return mean_;
+  }
+  CompressedMean* compressed() override { return &mean_; }
+
+ private:
+  int ranks_;
+  CompressedMean mean_;
+};
+
+}  // namespace
+
+bool Lane::is_finite() const {
+  std::array<float, kBlock> scratch;
+  for (std::int64_t first = 0; first < size(); first += kBlock) {
+    const std::int64_t n = std::min(kBlock, size() - first);
+    if (!kernels().all_finite(parameter().read_gradient(first, n, scratch.data()), n)) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Lane> make_sum_lane(const Communicator& ranks, Parameter& parameter,
+                                    FormatKind format) {
+  return std::make_unique<SumLane>(ranks, parameter, format);
+}
+
+std::unique_ptr<Lane> make_ordered_lane(const Communicator& ranks, Parameter& parameter) {
+  return std::make_unique<OrderedLane>(ranks, parameter);
+}
+
+std::unique_ptr<Lane> make_int8_lane(const Communicator& ranks, Parameter& parameter) {
+  return std::make_unique<Int8Lane>(ranks, parameter);
+}
+
+}  // namespace tritgrad

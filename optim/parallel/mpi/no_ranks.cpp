@@ -1,0 +1,13 @@
+#include "engine/check.h"
+#include "optim/parallel/mpi/ranks.h"
+
+namespace tritgrad {
+
+std::unique_ptr<Communicator> connect_mpi(double /*timeout*/) {
+  fail("there are ", launched_ranks(),
+       " ranks, but this tritgrad was built without MPI; install libopenmpi-dev and build again");
+}
+
+void abort_mpi() {}
+
+}  // namespace tritgrad

@@ -1,0 +1,15 @@
+// MPI behind one file. ranks.cpp is the only one that knows it, no_ranks.cpp stands in for it in
+// builds without.
+#pragma once
+
+#include <memory>
+
+#include "optim/parallel/communicator.h"
+
+namespace tritgrad {
+
+std::unique_ptr<Communicator> connect_mpi(double timeout);
+// Ends the job if it is connected.
+void abort_mpi();
+
+}  // namespace tritgrad

@@ -1,0 +1,275 @@
+// What ranks send each other: partitions, compression with error feedback, sums in a fixed order.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+#include "engine/random.h"
+#include "optim/parallel/chunk_sum.h"
+#include "optim/parallel/compressed_mean.h"
+#include "optim/parallel/vote_codes.h"
+#include "tests/thread_ranks.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr std::int64_t kLengths[] = {0, 1, 7, 8, 9, 31, 32, 33, 100, 257, 1000};
+constexpr float kEpsilon = std::numeric_limits<float>::epsilon();
+
+// Numbers of a heavy tail: normal ones to the third power.
+std::vector<float> numbers(std::int64_t n, std::uint32_t stream) {
+  std::vector<float> x;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float z = random_normal({3, stream, 0}, static_cast<std::uint64_t>(i));
+    x.push_back(z * z * z);
+  }
+  return x;
+}
+
+double norm1(const std::vector<float>& x) {
+  double sum = 0.0;
+  for (float v : x) sum += std::abs(double{v});
+  return sum;
+}
+
+double squares(const std::vector<float>& x) {
+  double sum = 0.0;
+  for (float v : x) sum += double{v} * double{v};
+  return sum;
+}
+
+float largest(const std::vector<float>& x) {
+  float most = 0.0f;
+  for (float v : x) most = std::max(most, std::abs(v));
+  return most;
+}
+
+void reduce_one(Communicator& ranks, Reduction& reduction) {
+  Reduction* const one = &reduction;
+  reduce(ranks, std::span(&one, 1));
+}
+
+struct Trip {
+  std::vector<float> sent, dropped;
+};
+
+Trip trip(Compression compression, std::vector<float> x, const std::uint8_t* used = nullptr) {
+  const auto n = std::ssize(x);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(compressed_bytes(compression, n)));
+  compress(compression, x.data(), n, used, bytes.data());
+  std::vector<float> sent(x.size());
+  decompress(compression, bytes.data(), n, used, sent.data());
+  return {sent, x};
+}
+
+}  // namespace
+
+TEST_CASE("parallel sums: a partition covers every element once, in whole bytes of bits") {
+  for (const std::int64_t n : kLengths) {
+    for (int ranks = 1; ranks <= 9; ++ranks) {
+      const Partition partition{n, ranks};
+      CHECK(partition.begin(0) == 0);
+      CHECK(partition.begin(ranks) == n);
+      CHECK(partition.chunk() % 8 == 0);
+      for (int r = 0; r < ranks; ++r) {
+        CHECK(partition.size(r) >= 0);
+        CHECK(partition.size(r) <= partition.size(0));
+      }
+    }
+  }
+}
+
+TEST_CASE("parallel sums: compression drops what it says, and contracts as its theory says") {
+  for (const std::int64_t n : kLengths) {
+    if (n == 0) continue;
+    CAPTURE(n);
+    const std::vector<float> x = numbers(n, 1);
+    const double rho = norm1(x) / std::sqrt(static_cast<double>(n) * squares(x));
+    for (const Compression compression :
+         {Compression::kSign, Compression::kSignRms, Compression::kInt8}) {
+      CAPTURE(static_cast<int>(compression));
+      const Trip result = trip(compression, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        // One subtraction, rounded; and where what was sent is larger, its own rounding.
+        const float bound = kEpsilon * (std::abs(x[i]) + std::abs(result.sent[i]));
+        CHECK(std::abs(result.sent[i] + result.dropped[i] - x[i]) <= bound);
+      }
+      // The scale is rounded to fp32, and sums of n products to n times that.
+      const double slack = 8.0 * static_cast<double>(n) * double{kEpsilon} * squares(x);
+      const double dropped = squares(result.dropped);
+      if (compression == Compression::kSign) {
+        CHECK(std::abs(dropped - (1.0 - rho * rho) * squares(x)) <= slack);
+      } else if (compression == Compression::kSignRms) {
+        CHECK(std::abs(dropped - 2.0 * (1.0 - rho) * squares(x)) <= slack);
+      } else {
+        // Half a step of 1/127 of the largest in a group, whose scale bf16 rounds by 1 / 256.
+        const float step = largest(x) / 127.0f * (1.0f + 0x1p-8f);
+        CHECK(largest(result.dropped) <= 0.5f * step * (1.0f + 4.0f * kEpsilon));
+      }
+    }
+  }
+}
+
+TEST_CASE("parallel sums: zero counts as positive; what takes no part stays zero") {
+  const Trip zeros = trip(Compression::kSign, {0.0f, -0.0f, 3.0f});
+  CHECK(zeros.sent == std::vector<float>{1.0f, 1.0f, 1.0f});
+  CHECK(zeros.dropped == std::vector<float>{-1.0f, -1.0f, 2.0f});
+
+  const std::uint8_t used[] = {1, 0, 1, 0, 1};
+  for (const Compression compression : {Compression::kSign, Compression::kSignRms}) {
+    const Trip masked = trip(compression, {4.0f, 0.0f, -4.0f, 0.0f, 4.0f}, used);
+    CHECK(masked.sent == std::vector<float>{4.0f, 0.0f, -4.0f, 0.0f, 4.0f});
+    CHECK(squares(masked.dropped) == 0.0);
+  }
+  const std::uint8_t none[] = {0, 0};
+  CHECK(squares(trip(Compression::kSign, {0.0f, 0.0f}, none).sent) == 0.0);
+}
+
+TEST_CASE(
+    "parallel sums: the compressed mean is the same on all ranks and loses nothing for good") {
+  constexpr int kSteps = 20;
+  for (const Compression compression : {Compression::kSign, Compression::kInt8}) {
+    for (const std::int64_t n : {1, 9, 100, 1000}) {
+      for (int count : {1, 2, 3, 4}) {
+        CAPTURE(count);
+        CAPTURE(n);
+        const auto size = static_cast<std::size_t>(n);
+        std::mutex mutex;
+        std::vector<double> given(size), left(size);
+        std::vector<std::vector<float>> results(static_cast<std::size_t>(count));
+        std::vector<double> received(size);
+        std::int64_t most_bytes = 0, forecast = 0;
+        double magnitude = 0.0;
+        run_ranks(count, [&](Communicator& ranks) {
+          CompressedMean mean(ranks, compression, n);
+          std::vector<double> own_given(size), own_received(size);
+          double own_magnitude = 0.0;
+          std::vector<float> x;
+          for (int step = 0; step < kSteps; ++step) {
+            x = numbers(n, static_cast<std::uint32_t>(100 * step + ranks.rank()));
+            for (std::size_t i = 0; i < size; ++i) own_given[i] += double{x[i]} / count;
+            mean.attach(x.data(), nullptr);
+            reduce_one(ranks, mean);
+            own_magnitude = std::max({own_magnitude, double{largest(x)}});
+            for (std::size_t i = 0; i < size; ++i) own_received[i] += double{x[i]};
+          }
+          const std::scoped_lock lock(mutex);
+          results[static_cast<std::size_t>(ranks.rank())] = x;
+          received = own_received;
+          magnitude = std::max(magnitude, own_magnitude);
+          for (std::size_t i = 0; i < size; ++i) {
+            given[i] += own_given[i];
+            left[i] += double{mean.worker_error()[i]} / count;
+            magnitude = std::max(magnitude, std::abs(double{mean.worker_error()[i]}));
+          }
+          const auto begin = static_cast<std::size_t>(mean.partition().begin(ranks.rank()));
+          for (std::size_t i = 0; i < mean.server_error().size(); ++i) {
+            left[begin + i] += double{mean.server_error()[i]};
+          }
+          most_bytes = std::max(most_bytes, ranks.bytes_sent());
+          if (ranks.rank() == 0) forecast = kSteps * (bytes_sent(mean, 0, count) + (count - 1));
+        });
+        for (const std::vector<float>& x : results) {
+          REQUIRE(std::memcmp(x.data(), results[0].data(), size * sizeof(float)) == 0);
+        }
+        // Each step rounds a few sums of numbers that are at most a few `magnitude`; the largest
+        // sum of a worker has both the error and the new number in it, 30 at most here.
+        const double bound = kSteps * (4.0 + 2.0 * count) * double{kEpsilon} * (magnitude + 60.0);
+        for (std::size_t i = 0; i < size; ++i) {
+          CHECK(std::abs(received[i] + left[i] - given[i]) <= bound);
+        }
+        CHECK(most_bytes == forecast);
+      }
+    }
+  }
+}
+
+TEST_CASE("parallel sums: signs take a sixteenth of what fp16 would, within their scales") {
+  const std::int64_t n = 784 * 512;
+  for (int ranks : {2, 4, 8}) {
+    const double fp16 = 4.0 * static_cast<double>(n) * (ranks - 1) / ranks;
+    run_ranks(ranks, [&](Communicator& all) {
+      CompressedMean mean(all, Compression::kSign, n);
+      std::vector<float> x = numbers(n, static_cast<std::uint32_t>(all.rank()));
+      mean.attach(x.data(), nullptr);
+      reduce_one(all, mean);
+      const double ratio = fp16 / static_cast<double>(all.bytes_sent());
+      if (ratio < 15.9 || ratio > 16.0) throw std::runtime_error("another ratio");
+    });
+  }
+}
+
+TEST_CASE("parallel sums: sums are made in the order of the ranks") {
+  for (const std::int64_t n : kLengths) {
+    for (int count : {1, 2, 4}) {
+      std::vector<float> expected(static_cast<std::size_t>(n));
+      for (int r = 0; r < count; ++r) {
+        const std::vector<float> x = numbers(n, static_cast<std::uint32_t>(r));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          expected[i] = r == 0 ? x[i] : expected[i] + x[i];
+        }
+      }
+      run_ranks(count, [&](Communicator& ranks) {
+        ChunkSum sum(ranks, WireFloat::kFp32, n);
+        std::vector<float> x = numbers(n, static_cast<std::uint32_t>(ranks.rank()));
+        sum.attach(x.data());
+        reduce_one(ranks, sum);
+        if (x != expected) throw std::runtime_error("another sum");
+        if (ranks.bytes_sent() != bytes_sent(sum, ranks.rank(), count) + count - 1) {
+          throw std::runtime_error("another number of bytes");
+        }
+        // bf16 has 8 bits of mantissa: each addend and the sum are off by 2^-9 of their size.
+        std::vector<float> rough = numbers(n, static_cast<std::uint32_t>(ranks.rank()));
+        ChunkSum rough_sum(ranks, WireFloat::kBf16, n);
+        rough_sum.attach(rough.data());
+        reduce_one(ranks, rough_sum);
+        for (std::size_t i = 0; i < rough.size(); ++i) {
+          float size = std::abs(expected[i]);
+          for (int r = 0; r < count; ++r) {
+            size += std::abs(numbers(n, static_cast<std::uint32_t>(r))[i]);
+          }
+          if (std::abs(rough[i] - expected[i]) > size * 0x1p-8f) {
+            throw std::runtime_error("bf16 is too far off");
+          }
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("parallel sums: votes travel in the fewest bits that hold them, and come back") {
+  CHECK(vote_code(1, false) == VoteCode::kSigns);
+  CHECK(vote_code(1, true) == VoteCode::kTrits);
+  CHECK(vote_code(7, true) == VoteCode::kFourBits);
+  CHECK(vote_code(8, false) == VoteCode::kFiveBits);
+  CHECK(vote_code(31, true) == VoteCode::kSixBits);
+  CHECK(vote_code(32, true) == VoteCode::kBytes);
+  CHECK(vote_code(kMostVotes, true) == VoteCode::kBytes);
+  CHECK_THROWS(vote_code(kMostVotes + 1, true));
+  for (const std::int64_t n : kLengths) {
+    for (const int most : {1, 2, 7, 8, 15, 31, 32, 127}) {
+      for (const bool zeros : {false, true}) {
+        if (!zeros && most > 1) continue;
+        const VoteCode code = vote_code(most, zeros);
+        std::vector<std::int8_t> votes, back(static_cast<std::size_t>(n), 99);
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::uint32_t bits = random_bits({5, 5, 5}, static_cast<std::uint64_t>(i));
+          const int range = 2 * most + 1;
+          const int vote = static_cast<int>(bits % static_cast<std::uint32_t>(range)) - most;
+          votes.push_back(static_cast<std::int8_t>(zeros || vote != 0 ? vote : 1));
+        }
+        std::vector<std::byte> bytes(static_cast<std::size_t>(vote_bytes(code, n)) + 1,
+                                     std::byte{0x5A});
+        pack_votes(code, votes.data(), n, bytes.data());
+        CHECK(bytes.back() == std::byte{0x5A});
+        unpack_votes(code, bytes.data(), n, back.data());
+        CHECK(back == votes);
+      }
+    }
+  }
+}
+
+}  // namespace tritgrad::test

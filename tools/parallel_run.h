@@ -1,0 +1,45 @@
+// Data-parallel training as the command line sees it: options, agreement of the ranks, traffic.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "engine/dataset.h"
+#include "models/model.h"
+#include "tools/run_result.h"
+#include "tools/train.h"
+
+namespace tritgrad {
+
+struct ParallelOptions {
+  std::string method = "none";
+  bool majority = false;
+  std::string warmup = "0.2";
+  std::string scale = "mean";
+  double timeout = 60.0;
+};
+
+void add_parallel_options(CLI::App& command, ParallelOptions& options);
+
+// Reads the options into train.parallel, and fills in the micro-batches: one for each rank unless
+// said otherwise. Connects to the other ranks, whose object must outlive train.ranks. Null without
+// --dp. Throws Error for contradictions, and where a launcher started several processes that would
+// all do the same.
+std::unique_ptr<Communicator> connect(const ParallelOptions& options, TrainOptions& train);
+
+// Throws Error unless all ranks have the same program, data and options.
+void check_same_job(const Dataset& dataset, const TrainOptions& options);
+
+// The recipe as the optimizer of a data-parallel run follows it: see joint_group(). Gradients are
+// the lanes' business.
+Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
+
+// Null without ranks.
+std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,
+                                            Model& model, Optimizer& optimizer);
+
+// `gradients`: format in which the recipe keeps them.
+Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options,
+                   std::int64_t parameters);
+
+}  // namespace tritgrad
