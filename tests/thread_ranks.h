@@ -5,6 +5,7 @@
 #include <barrier>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -22,7 +23,7 @@ inline void run_ranks(int count, const std::function<void(Communicator&)>& body)
           barrier(n) {}
     std::vector<std::vector<std::vector<std::byte>>> letters;  // [from][to]
     std::barrier<> barrier;
-    std::atomic<bool> broken = false;
+    std::atomic<int> broken_at = std::numeric_limits<int>::max();  // the first meeting without all
   };
 
   class ThreadRank final : public Communicator {
@@ -30,6 +31,12 @@ inline void run_ranks(int count, const std::function<void(Communicator&)>& body)
     ThreadRank(Board& board, int rank) : board_(&board), rank_(rank) {}
     int rank() const override { return rank_; }
     int size() const override { return static_cast<int>(board_->letters.size()); }
+    void leave() {
+      int before = board_->broken_at;
+      while (meetings_ < before && !board_->broken_at.compare_exchange_weak(before, meetings_)) {
+      }
+      board_->barrier.arrive_and_drop();
+    }
 
    protected:
     void transfer(std::span<const std::span<const std::byte>> to_rank,
@@ -53,10 +60,12 @@ inline void run_ranks(int count, const std::function<void(Communicator&)>& body)
     // Whoever throws leaves the barrier, and the others must not go on with half of the messages.
     void meet() {
       board_->barrier.arrive_and_wait();
-      if (board_->broken) throw std::runtime_error("another rank has failed");
+      if (board_->broken_at <= meetings_) throw std::runtime_error("another rank has failed");
+      ++meetings_;
     }
     Board* board_;
     int rank_;
+    int meetings_ = 0;
   };
 
   Board board(count);
@@ -69,8 +78,7 @@ inline void run_ranks(int count, const std::function<void(Communicator&)>& body)
         body(ranks);
       } catch (...) {
         errors[static_cast<std::size_t>(rank)] = std::current_exception();
-        board.broken = true;
-        board.barrier.arrive_and_drop();
+        ranks.leave();
       }
     });
   }
