@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/kernel_table.h"
+#include "engine/long_blocks.h"
 #include "optim/optimizer.h"
 #include "optim/rules/microadam.h"
 
@@ -12,22 +13,26 @@ namespace {
 
 constexpr std::int64_t kMaxRun = Microadam::kElements;
 
-// Calls body(block, offset in the run) for the run's blocks.
+// Calls body(block, offset in the run) for the run's blocks, of `longest` elements at most.
 template <typename Run, typename Body>
-void for_each_block_of(const Run& run, Body&& body) {
+void for_each_block_of(const Run& run, std::int64_t longest, Body&& body) {
   std::int64_t offset = 0;
   for (std::int64_t row = run.row_begin; row < run.row_end; ++row) {
-    for (std::int64_t col = run.col_begin; col < run.col_end; col += kBlock) {
-      const Block block{row, col, std::min(kBlock, run.col_end - col), run.slot};
+    for (std::int64_t col = run.col_begin; col < run.col_end; col += longest) {
+      const Block block{row, col, std::min(longest, run.col_end - col), run.slot};
       body(block, offset);
       offset += block.n;
     }
   }
 }
 
+std::int64_t longest_block(const Storage& storage) {
+  return takes_long_blocks(storage.spec()) ? kMaxRun : kBlock;
+}
+
 template <typename Run>
 void decode_masters(const Storage& storage, const Run& run, float* out) {
-  for_each_block_of(run, [&](const Block& block, std::int64_t offset) {
+  for_each_block_of(run, longest_block(storage), [&](const Block& block, std::int64_t offset) {
     storage.decode_master(block, out + offset);
   });
 }
@@ -115,12 +120,14 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   const bool eco = state.group.eco != EcoForm::kOff;
   if (eco) block.gain = scratch.gain.data();
   const Rule::WeightReading reading = state.rule->weight_reading();
+  const bool has_master =
+      storage.fp32_data() == nullptr && (reading == Rule::WeightReading::kMaster || eco);
   if (storage.fp32_data() != nullptr) {
     block.weight = storage.fp32_data() + first;
-  } else if (reading == Rule::WeightReading::kMaster || eco) {
+  } else if (has_master) {
     decode_masters(storage, run, scratch.weight.data());
   } else if (reading == Rule::WeightReading::kValue) {
-    for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
       storage.decode_value(b, scratch.weight.data() + offset);
     });
   }
@@ -140,12 +147,20 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   if (float* values = storage.fp32_data(); values != nullptr && !eco) {
     // One call for the run: a call for each block costs a tenth of what memory allows.
     kernels().descend(values + first, block.direction, update.descent.lr, block.n);
+  } else if (eco) {
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      result.flips += descend_with_eco(storage, update, b, scratch.weight.data() + offset,
+                                       block.direction + offset, block.gain + offset,
+                                       block.moments[0] + offset);
+    });
+  } else if (has_master && descends_by_encoding(storage.spec().kind)) {
+    kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
+    for_each_block_of(run, longest_block(storage), [&](const Block& b, std::int64_t offset) {
+      storage.encode(b, scratch.weight.data() + offset, update.descent.key);
+    });
   } else {
-    for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
-      result.flips += eco ? descend_with_eco(storage, update, b, scratch.weight.data() + offset,
-                                             block.direction + offset, block.gain + offset,
-                                             block.moments[0] + offset)
-                          : storage.descend(b, block.direction + offset, update.descent);
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      result.flips += storage.descend(b, block.direction + offset, update.descent);
     });
   }
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
@@ -154,7 +169,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
     // Every plane has noise of its own: shared noise would correlate its rounding errors.
     RandomKey key = update.descent.key;
     key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;
-    for_each_block_of(run, [&](const Block& b, std::int64_t offset) {
+    for_each_block_of(run, longest_block(moment), [&](const Block& b, std::int64_t offset) {
       moment.encode(b, scratch.moments[i].data() + offset, key);
     });
   }
@@ -190,7 +205,7 @@ void Optimizer::watch(const State& state, const Update& update, const Run& run,
                       const float* direction) {
   const Storage& storage = state.parameter->storage();
   const std::int64_t row_bytes = moved_row_bytes(storage.shape());
-  for_each_block_of(run, [&](const Block& block, std::int64_t offset) {
+  for_each_block_of(run, kBlock, [&](const Block& block, std::int64_t offset) {
     std::array<float, kBlock> zone;
     storage.dead_zone(block, zone.data());
     auto* bits = state.moved.as<std::uint8_t>() + block.row * row_bytes;

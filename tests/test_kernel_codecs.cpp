@@ -2,7 +2,10 @@
 // the numbers mean is checked in tests/test_format_split.cpp and tests/test_format_companded.cpp.
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "tests/kernel_inputs.h"
 
@@ -103,6 +106,181 @@ TEST_CASE("kernel codecs: companded numbers equal the reference") {
     compare_groups<std::uint8_t>(table, n, offset, &KernelTable::encode_root,
                                  &KernelTable::decode_root);
   });
+}
+
+// Vector kernels take ordinary numbers a shorter way. What follows is ordinary throughout, but for
+// a single number where that is said.
+
+// Every mantissa around a few bf16 numbers, both signs; the last of `uppers` saturates in part.
+TEST_CASE("kernel codecs: split8 of ordinary numbers equals the reference") {
+  std::vector<float> in;
+  for (const std::uint32_t upper :
+       {0x0001u, 0x007Fu, 0x0080u, 0x3F7Fu, 0x3F80u, 0x4123u, 0x7F7Fu}) {
+    for (const std::uint32_t sign : {0u, 0x80000000u}) {
+      for (std::uint32_t low = 0; low < 0x10000; ++low) {
+        in.push_back(std::bit_cast<float>(sign | upper << 16 | low));
+      }
+    }
+  }
+  const auto n = static_cast<std::int64_t>(in.size());
+  for (const KernelTable* table : supported_kernels().subspan(1)) {
+    Twins<std::uint16_t> value(n, 0);
+    Twins<std::int8_t> correction(n, 0);
+    Twins<float> out(n, 0);
+    reference_kernels().encode_split8(value.expected.data(), correction.expected.data(), in.data(),
+                                      nullptr, n);
+    table->encode_split8(value.actual.data(), correction.actual.data(), in.data(), nullptr, n);
+    CHECK_MESSAGE(same_bits(value.expected, value.actual, n), table->name);
+    CHECK_MESSAGE(same_bits(correction.expected, correction.actual, n), table->name);
+    // Every correction with every sign, beside ordinary values.
+    for (std::int64_t i = 0; i < n; ++i) correction.actual[i] = static_cast<std::int8_t>(i);
+    reference_kernels().decode_split8(out.expected.data(), value.expected.data(),
+                                      correction.actual.data(), n);
+    table->decode_split8(out.actual.data(), value.expected.data(), correction.actual.data(), n);
+    CHECK_MESSAGE(same_bits(out.expected, out.actual, n), table->name);
+  }
+}
+
+TEST_CASE("kernel codecs: one odd number among ordinary ones, in every place") {
+  constexpr std::int64_t n = 2112;
+  constexpr float kOdd[] = {0.0f,
+                            -0.0f,
+                            -2.0f,
+                            1e-44f,
+                            3.4e38f,
+                            std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()};
+  for (const KernelTable* table : supported_kernels().subspan(1)) {
+    for (std::int64_t place = 0; place < n; place += 7) {
+      std::vector<float> in(n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        in[static_cast<std::size_t>(i)] =
+            1.0f + random_uniform(kKey, static_cast<std::uint64_t>(i));
+      }
+      in[static_cast<std::size_t>(place)] = kOdd[place % std::ssize(kOdd)];
+      Twins<std::uint16_t> words(n, 0);
+      Twins<std::int8_t> codes(n, 0);
+      Twins<std::uint8_t> roots(n, 0);
+      Twins<float> out(n, 0);
+      const auto compare = [&](auto& bytes, std::int64_t count, auto encode, auto decode) {
+        encode(reference_kernels(), words.expected.data(), bytes.expected.data());
+        encode(*table, words.actual.data(), bytes.actual.data());
+        REQUIRE_MESSAGE(same_bits(words.expected, words.actual, count), table->name, " ", place);
+        REQUIRE_MESSAGE(same_bits(bytes.expected, bytes.actual, n), table->name, " ", place);
+        decode(reference_kernels(), out.expected.data());
+        decode(*table, out.actual.data());
+        REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n, true), table->name, " ", place);
+      };
+      compare(
+          codes, n,
+          [&](const KernelTable& t, std::uint16_t* value, std::int8_t* code) {
+            t.encode_split8(value, code, in.data(), nullptr, n);
+          },
+          [&](const KernelTable& t, float* to) {
+            t.decode_split8(to, words.expected.data(), codes.expected.data(), n);
+          });
+      compare(
+          codes, n / kCompandedGroup,
+          [&](const KernelTable& t, std::uint16_t* scale, std::int8_t* code) {
+            t.encode_companded(code, scale, in.data(), nullptr, nullptr, n);
+          },
+          [&](const KernelTable& t, float* to) {
+            t.decode_companded(to, codes.expected.data(), words.expected.data(), n);
+          });
+      compare(
+          roots, n / kCompandedGroup,
+          [&](const KernelTable& t, std::uint16_t* scale, std::uint8_t* code) {
+            t.encode_root(code, scale, in.data(), nullptr, nullptr, n);
+          },
+          [&](const KernelTable& t, float* to) {
+            t.decode_root(to, roots.expected.data(), words.expected.data(), n);
+          });
+    }
+  }
+}
+
+// Groups under one largest number, full of the 2 * kReach + 1 numbers around every place where the
+// code changes. Each number is in both halves of a group, as kernels treat vectors in turns.
+//
+// With the scale 1 that proves all codes equal: the code is a function of the share alone, which
+// then is the number itself. Kernels know the code, before it is rounded, to a few units in its
+// last place, and it moves by half a unit or more for each of the share; further away than kReach
+// no share can be rounded the other way.
+template <typename Curve>
+std::vector<float> around_every_edge(float largest, int codes, const Curve& share_of) {
+  constexpr int kReach = 128;
+  constexpr std::int64_t half = kCompandedGroup / 2;
+  const std::uint32_t top = std::bit_cast<std::uint32_t>(largest);
+  const auto scale = std::bit_cast<float>((top + 0x7FFFu + (top >> 16 & 1u)) & 0xFFFF0000u);
+  std::vector<float> numbers;
+  for (int code = 0; code < codes; ++code) {
+    const float edge = scale * static_cast<float>(share_of(code + 0.5));
+    const auto bits = static_cast<int>(std::bit_cast<std::uint32_t>(edge));
+    for (int step = -kReach; step <= kReach; ++step) {
+      numbers.push_back(std::bit_cast<float>(bits + step));
+    }
+  }
+  std::vector<float> in;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    // The first of either half is the group's largest.
+    if (in.size() % half == 0) in.push_back(largest);
+    in.push_back(numbers[i]);
+    if (in.size() % half != 0 && i + 1 < numbers.size()) continue;
+    const std::size_t begin = (in.size() - 1) / half * half;
+    in.resize(begin + half, largest);
+    in.insert(in.end(), in.begin() + static_cast<std::ptrdiff_t>(begin), in.end());
+  }
+  return in;
+}
+
+template <typename Code, typename Encode>
+void compare_codes(const std::vector<float>& in, Encode encode) {
+  const auto n = static_cast<std::int64_t>(in.size());
+  for (const KernelTable* table : supported_kernels().subspan(1)) {
+    Twins<Code> codes(n, 0);
+    Twins<std::uint16_t> scales(n / kCompandedGroup, 0);
+    (reference_kernels().*encode)(codes.expected.data(), scales.expected.data(), in.data(), nullptr,
+                                  nullptr, n);
+    (table->*encode)(codes.actual.data(), scales.actual.data(), in.data(), nullptr, nullptr, n);
+    CHECK_MESSAGE(same_bits(codes.expected, codes.actual, n), table->name);
+    CHECK_MESSAGE(same_bits(scales.expected, scales.actual, n / kCompandedGroup), table->name);
+  }
+}
+
+TEST_CASE("kernel codecs: companded codes change at the same numbers as in the reference") {
+  // Exact scales, scales rounded down by nearly all and by half, rounded up, large and small ones.
+  for (const float largest : {1.0f, 1.0078124f, 1.00390625f, 1.0039063f, 1.7f, 3.1e37f, 5e-29f}) {
+    const auto softsign = [](double code) { return code / (254.0 - code); };
+    std::vector<float> in = around_every_edge(largest, 127, softsign);
+    compare_codes<std::int8_t>(in, &KernelTable::encode_companded);
+    for (std::size_t i = 0; i < in.size(); i += 3) in[i] = -in[i];
+    compare_codes<std::int8_t>(in, &KernelTable::encode_companded);
+    const auto root = [](double code) { return code * code / 65025.0; };
+    compare_codes<std::uint8_t>(around_every_edge(largest, 255, root), &KernelTable::encode_root);
+  }
+}
+
+TEST_CASE(
+    "kernel codecs: companded numbers are decoded as in the reference, whatever their place") {
+  constexpr std::int64_t n = 256 * kCompandedGroup;
+  Guarded<std::uint8_t> codes(n, 0);
+  Guarded<std::uint16_t> scales(256, 0);
+  for (std::int64_t g = 0; g < 256; ++g) {
+    scales[g] = static_cast<std::uint16_t>(0x3F80 + g);
+    for (std::int64_t i = 0; i < kCompandedGroup; ++i) {
+      codes[g * kCompandedGroup + i] = static_cast<std::uint8_t>(g + i);
+    }
+  }
+  const auto* signed_codes = reinterpret_cast<const std::int8_t*>(codes.data());
+  for (const KernelTable* table : supported_kernels().subspan(1)) {
+    Twins<float> out(n, 0);
+    reference_kernels().decode_companded(out.expected.data(), signed_codes, scales.data(), n);
+    table->decode_companded(out.actual.data(), signed_codes, scales.data(), n);
+    CHECK_MESSAGE(same_bits(out.expected, out.actual, n), table->name);
+    reference_kernels().decode_root(out.expected.data(), codes.data(), scales.data(), n);
+    table->decode_root(out.actual.data(), codes.data(), scales.data(), n);
+    CHECK_MESSAGE(same_bits(out.expected, out.actual, n), table->name);
+  }
 }
 
 }  // namespace

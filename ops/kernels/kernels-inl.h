@@ -8,7 +8,7 @@
 #pragma once
 
 #include "ops/kernels/codecs-inl.h"
-#include "ops/kernels/companded_loops-inl.h"
+#include "ops/kernels/companded-inl.h"
 #include "ops/kernels/dot_trits-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
@@ -19,7 +19,7 @@
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
-#include "ops/kernels/split_loops-inl.h"
+#include "ops/kernels/split-inl.h"
 
 #define TRITGRAD_QUOTE(text) #text
 #define TRITGRAD_NAME(target) TRITGRAD_QUOTE(target)
@@ -48,14 +48,14 @@ const KernelTable kKernels = {
     .latent_to_float = latent_to_float,
     .bf16_to_float = bf16_to_float,
     .float_to_bf16 = float_to_bf16,
-    .encode_split8 = encode_split8,
-    .decode_split8 = decode_split8,
+    .encode_split8 = wide::encode_split8,
+    .decode_split8 = wide::decode_split8,
     .encode_split16 = encode_split16,
     .decode_split16 = decode_split16,
-    .encode_companded = encode_companded,
-    .decode_companded = decode_companded,
-    .encode_root = encode_root,
-    .decode_root = decode_root,
+    .encode_companded = wide::encode_companded,
+    .decode_companded = wide::decode_companded,
+    .encode_root = wide::encode_root,
+    .decode_root = wide::decode_root,
     .pack_codes = pack_codes,
     .unpack_codes = unpack_codes,
     .encode_groups = encode_groups,

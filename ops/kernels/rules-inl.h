@@ -47,6 +47,7 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   const F32 eps(constants.eps), weight_decay(constants.weight_decay);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    read_ahead(grad + i, kLanes<F32>);
     const F32 g = read<F32>(grad + i);
     const F32 mean = beta1 * read<F32>(m + i) + one_minus_beta1 * g;
     const F32 square = beta2 * read<F32>(v + i) + (one_minus_beta2 * g) * g;

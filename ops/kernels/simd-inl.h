@@ -49,6 +49,17 @@ Batch<T> one_if(const xsimd::batch_bool<T, Arch>& mask) {
   return xsimd::select(mask, Batch<T>(T{1}), Batch<T>(T{0}));
 }
 
+// Asks for the memory of n numbers that a pass over a tensor will read next, behind those that an
+// optimizer takes through decoding, arithmetic and encoding before it comes back for more: so long
+// a pause stops the processor's own prefetching.
+constexpr std::int64_t kAhead = 1280;
+template <typename T>
+inline void read_ahead(const T* next, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += 64 / static_cast<std::int64_t>(sizeof(T))) {
+    _mm_prefetch(reinterpret_cast<const char*>(next + kAhead + i), _MM_HINT_T1);
+  }
+}
+
 #ifdef __AVX512F__
 
 I16 read_i16(const std::int8_t* p) {
