@@ -40,6 +40,10 @@ set(pc_onednn "")
 if(TRITGRAD_WITH_ONEDNN)
   set(pc_onednn " -ldnnl")
 endif()
+set(pc_mpi "")
+if(TRITGRAD_WITH_MPI)
+  string(REPLACE ";" " " pc_mpi " ${MPI_C_LIBRARIES}")
+endif()
 # Relative to the .pc file, so that the tree may be installed or moved anywhere.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY
            "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pc_include_folder)

@@ -52,6 +52,9 @@ function check_system_include(target) {
   } else if (target ~ /dnnl/) {
     if (file != "ops/kernels/dense_product.cpp")
       complain("<" target "> is for ops/kernels/dense_product.cpp only; use ops/dense_product.h")
+  } else if (target == "mpi.h") {
+    if (file != "optim/parallel/mpi/ranks.cpp")
+      complain("<mpi.h> is for optim/parallel/mpi/ranks.cpp only; use optim/parallel/communicator.h")
   } else if (target == "omp.h") {
     if (file != "engine/parallel.cpp")
       complain("<omp.h> is for engine/parallel.cpp only; use engine/parallel.h")

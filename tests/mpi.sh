@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Real ranks: the same votes on 1, 2 and 4 of them, and what becomes of a job with a rank that dies,
+# stops or has another seed.
+# Usage: mpi.sh TRITGRAD. Exits with 77, and one line, where there is no MPI.
+set -euo pipefail
+
+tritgrad=$1
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+
+command -v mpirun >/dev/null || {
+  echo "skipped: mpirun is not installed (openmpi-bin)"
+  exit 77
+}
+if ! mpirun --version 2>/dev/null | grep -q "Open MPI"; then
+  echo "skipped: mpirun is not Open MPI's"
+  exit 77
+fi
+# Containers and continuous integration often run as root.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+# ranks N ARGUMENT...: a job of N ranks, for at most a minute.
+ranks() {
+  local count=$1
+  shift
+  timeout 60 mpirun -n "$count" --oversubscribe --bind-to none "$tritgrad" train "$@" --threads 1
+}
+
+digits=(--data digits --model mlp:32,32 --epochs 2 --micro-batches 4)
+for count in 1 2 4; do
+  ranks $count "${digits[@]}" --recipe votes --dp votes --json - >"$work/votes$count.json" \
+    2>"$work/log" || fail "votes on $count ranks: $(cat "$work/log")"
+  grep -o '"weights_sha256":"[0-9a-f]*"' "$work/votes$count.json" >>"$work/hashes"
+done
+(($(wc -l <"$work/hashes") == 3)) || fail "there are not three results"
+(($(sort -u "$work/hashes" | wc -l) == 1)) || fail "votes differ: $(cat "$work/hashes")"
+
+ranks 2 "${digits[@]}" --recipe fp32 --dp apmsqueeze --json "$work/squeezed.json" --quiet \
+  >"$work/out" 2>"$work/log" || fail "apmsqueeze: $(cat "$work/log")"
+grep -q '"method":"apmsqueeze","ranks":2' "$work/squeezed.json" || fail "no traffic in the result"
+
+# Another seed on the second rank.
+if timeout 60 mpirun --oversubscribe --bind-to none \
+  -n 1 "$tritgrad" train "${digits[@]}" --recipe votes --dp votes --seed 1 --quiet : \
+  -n 1 "$tritgrad" train "${digits[@]}" --recipe votes --dp votes --seed 2 --quiet \
+  >"$work/out" 2>&1; then
+  fail "ranks with different seeds trained"
+fi
+grep -q "rank 1 has another seed" "$work/out" || fail "the seed is not named: $(cat "$work/out")"
+
+# Several ranks that were not told how to work together.
+if ranks 2 --data digits >"$work/out" 2>&1; then fail "two ranks trained the same"; fi
+grep -q "choose how they work together: --dp" "$work/out" || fail "no advice: $(cat "$work/out")"
+
+# job SIGNAL: a long job, one rank of which gets a signal in its midst. Sets `seconds` from the
+# signal to the end, and leaves what was said in $work/out.
+job() {
+  local signal=$1
+  timeout 90 mpirun -n 2 --oversubscribe --bind-to none "$tritgrad" train --data digits \
+    --recipe votes --dp votes --epochs 1000000 --threads 1 --quiet --dp-timeout 3 \
+    --save "$work/job.safetensors" >"$work/out" 2>&1 &
+  local job=$! victim="" tries
+  for tries in {1..300}; do
+    [[ -s $work/job.safetensors ]] && break
+    sleep 0.1
+  done
+  [[ -s $work/job.safetensors ]] || fail "the job did not begin: $(cat "$work/out")"
+  # The second rank of the job is the youngest of its processes.
+  victim=$(pgrep -n -f -- "--save $work/job.safetensors")
+  local start=$SECONDS
+  kill -"$signal" "$victim"
+  if wait "$job"; then fail "a job with a rank that got $signal ended well"; fi
+  seconds=$((SECONDS - start))
+  kill -KILL "$victim" 2>/dev/null || true
+  rm "$work/job.safetensors"
+}
+
+job KILL
+((seconds <= 10)) || fail "the job went on for $seconds s without the rank that was killed"
+grep -qE "process rank [01] .* exited on signal 9" "$work/out" ||
+  fail "the rank that died is not named: $(cat "$work/out")"
+
+job STOP
+((seconds <= 10)) || fail "a rank that stopped was noticed after $seconds s, 3 s were allowed"
+grep -qE "has waited 3 s for rank [01]" "$work/out" ||
+  fail "the rank that stopped is not named: $(cat "$work/out")"
+echo "votes on 1, 2 and 4 ranks agree; dead, stopped and different ranks are noticed"
