@@ -8,7 +8,9 @@
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
+#include "tools/parallel_run.h"
 #include "tools/table.h"
+#include "tools/traffic.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {
@@ -21,6 +23,8 @@ struct InspectOptions {
   std::vector<std::string> overrides;
   bool live = false;
   std::string json;
+  std::string method = "none";
+  int ranks = 2;
 };
 
 std::vector<std::string> byte_cells(const Footprint& bytes) {
@@ -146,6 +150,28 @@ std::string to_json(const std::string& model, const Recipe& recipe, const ModelF
   return json.dump(2);
 }
 
+// What a rank sends for a step when several train the model.
+std::string explain_traffic(const InspectOptions& options, const ModelFootprint& f) {
+  ParallelSpec spec;
+  spec.method = parse_method(options.method);
+  if (spec.method == ParallelMethod::kNone) return "";
+  const Recipe recipe = joint_recipe(spec, load_recipe(options.recipe, options.overrides));
+  const TrafficForecast traffic =
+      forecast_traffic(options.model, 0, 0, recipe, spec, options.ranks, options.ranks);
+  const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
+  std::string text = fmt::format(
+      "--dp {} on {} ranks: each sends {} a step ({:.4f} B/param): gradients {}, statistics {}, "
+      "sums "
+      "{}; error feedback takes {} beside the state.\n",
+      options.method, options.ranks, bytes(traffic.total()), f.per_parameter(traffic.total()),
+      bytes(traffic.gradients), bytes(traffic.statistics), bytes(traffic.sums),
+      bytes(traffic.state));
+  if (traffic.warmup > 0) {
+    text += fmt::format("during the warm-up gradients take {}.\n", bytes(traffic.warmup));
+  }
+  return text;
+}
+
 void print(const std::string& model, const Recipe& recipe, const ModelFootprint& forecast,
            const ModelFootprint* live, const std::string& json) {
   if (json != "-") {
@@ -184,12 +210,14 @@ void run_inspect(InspectOptions& options) {
   const Recipe recipe = load_recipe(options.recipe, options.overrides);
   const ModelFootprint forecast =
       forecast_footprint(plan_model(options.model, 0, 0, recipe), recipe);
-  if (!options.live) {
+  const std::string traffic = explain_traffic(options, forecast);
+  if (options.live) {
+    const ModelFootprint live = allocate_and_count(options.model, 0, 0, recipe);
+    print(options.model, recipe, forecast, &live, options.json);
+  } else {
     print(options.model, recipe, forecast, nullptr, options.json);
-    return;
   }
-  const ModelFootprint live = allocate_and_count(options.model, 0, 0, recipe);
-  print(options.model, recipe, forecast, &live, options.json);
+  if (options.json != "-") fmt::print("{}", traffic);
 }
 
 }  // namespace
@@ -206,6 +234,12 @@ void add_inspect_command(CLI::App& app) {
   command->add_option("--set", options->overrides, "KEY=VALUE: override the recipe");
   command->add_flag("--live", options->live,
                     "with --model: also allocate the model and count its bytes");
+  command->add_option(
+      "--dp", options->method,
+      "with --model: also what a data-parallel step sends (see 'tritgrad traffic')");
+  command->add_option("--ranks", options->ranks, "of --dp")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->footer(
       "Examples:\n"

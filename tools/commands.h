@@ -13,5 +13,6 @@ void add_recipes_command(CLI::App& app);
 void add_data_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_traffic_command(CLI::App& app);
 
 }  // namespace tritgrad

@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
   tritgrad::add_data_command(app);
   tritgrad::add_reproduce_command(app);
   tritgrad::add_bench_command(app);
+  tritgrad::add_traffic_command(app);
 
   try {
     const int code = tritgrad::run_command_line(app, argc, argv);

@@ -5,6 +5,7 @@
 #include "engine/check.h"
 #include "engine/parse_number.h"
 #include "models/recipe.h"
+#include "optim/parallel/forecast.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {
@@ -123,9 +124,19 @@ std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const R
                                         optimizer, recipe.gradient_format);
 }
 
-Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options,
-                   std::int64_t parameters) {
+Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, const Recipe& recipe,
+                   const ParameterStore& store) {
   const DataParallel::Sent& sent = parallel.sent();
+  std::vector<ParameterSpec> plan;
+  for (const Parameter& parameter : store) plan.push_back(parameter.spec());
+  const TrafficForecast forecast = forecast_traffic(
+      plan,
+      [&](const ParameterSpec& parameter) {
+        return recipe.group(parameter.name, parameter.role).update;
+      },
+      options.parallel, options.ranks->size(), sent.parts, recipe.gradient_format);
+  const bool warming_up =
+      options.parallel.method == ParallelMethod::kApmsqueeze && parallel.frozen_at() == 0;
   Traffic traffic;
   traffic.method = method_name(options.parallel.method);
   traffic.ranks = options.ranks->size();
@@ -133,9 +144,11 @@ Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options,
   traffic.bytes_per_step =
       static_cast<double>(sent.total) / static_cast<double>(std::max<std::int64_t>(1, sent.steps));
   traffic.last_step_bytes = sent.last;
-  traffic.last_step_forecast = sent.forecast;
+  traffic.last_step_forecast =
+      forecast.total() + (warming_up ? forecast.warmup - forecast.gradients : 0);
+  traffic.error_feedback_bytes = forecast.state;
   traffic.last_step_bytes_per_parameter =
-      static_cast<double>(sent.last) / static_cast<double>(parameters);
+      static_cast<double>(sent.last) / static_cast<double>(store.parameter_count());
   traffic.warmup_steps = parallel.frozen_at();
   return traffic;
 }

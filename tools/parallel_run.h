@@ -38,8 +38,7 @@ Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
 std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,
                                             Model& model, Optimizer& optimizer);
 
-// `gradients`: format in which the recipe keeps them.
-Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options,
-                   std::int64_t parameters);
+Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, const Recipe& recipe,
+                   const ParameterStore& store);
 
 }  // namespace tritgrad

@@ -74,6 +74,7 @@ void visit_traffic(Visitor& visit, Numbers& traffic) {
   visit("bytes_per_step", traffic.bytes_per_step);
   visit("last_step_bytes", traffic.last_step_bytes);
   visit("last_step_forecast", traffic.last_step_forecast);
+  visit("error_feedback_bytes", traffic.error_feedback_bytes);
   visit("last_step_bytes_per_parameter", traffic.last_step_bytes_per_parameter);
   visit("warmup_steps", traffic.warmup_steps);
 }

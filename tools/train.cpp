@@ -241,7 +241,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   state.describe(result);
   result.movable_fraction = stall.movable(optimizer, model->parameters());
   result.skipped_updates = optimizer.skipped_updates();
-  if (parallel) result.traffic = traffic_of(*parallel, options, result.parameters);
+  if (parallel) result.traffic = traffic_of(*parallel, options, recipe, model->parameters());
   return result;
 }
 

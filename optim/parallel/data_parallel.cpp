@@ -17,15 +17,6 @@ constexpr std::array<std::string_view, 4> kMethods = {"none", "allreduce", "apms
 // updates (1-bit Adam's idea; the threshold is ours).
 constexpr double kStable = 0.04;
 
-std::unique_ptr<Lane> make_lane(const Communicator& ranks, const ParallelSpec& spec,
-                                Parameter& parameter, const GroupSpec& group,
-                                FormatKind gradients) {
-  if (spec.method == ParallelMethod::kAllreduce) return make_sum_lane(ranks, parameter, gradients);
-  if (parameter.spec().role != Role::kWeight) return make_ordered_lane(ranks, parameter);
-  return group.rule.kind == RuleKind::kSign ? make_vote_lane(ranks, parameter, spec.majority)
-                                            : make_int8_lane(ranks, parameter);
-}
-
 double sum_of(const Storage& storage) {
   double sum = 0.0;
   for_each_block(storage.shape(), [&](const Block& block) {
@@ -53,6 +44,18 @@ ParallelMethod parse_method(std::string_view name) {
        did_you_mean(name, std::vector<std::string>(kMethods.begin() + 1, kMethods.end())));
 }
 
+LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group) {
+  switch (spec.method) {
+    case ParallelMethod::kApmsqueeze:
+      return LaneKind::kMomentum;
+    case ParallelMethod::kVotes:
+      if (parameter.role != Role::kWeight) return LaneKind::kOrdered;
+      return group.rule.kind == RuleKind::kSign ? LaneKind::kVotes : LaneKind::kInt8;
+    default:
+      return LaneKind::kSum;
+  }
+}
+
 GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group) {
   if (spec.method == ParallelMethod::kVotes && group.rule.kind == RuleKind::kSign) {
     group.rule.counted_votes = !spec.majority;
@@ -70,17 +73,29 @@ DataParallel::DataParallel(Communicator& ranks, const ParallelSpec& spec, Parame
       observed += parameter.shape().size();
       continue;
     }
-    const GroupSpec& group = optimizer.group(parameter);
-    if (spec.method == ParallelMethod::kApmsqueeze) {
-      check_squeezable(parameter, group);
-      auto lane = std::make_unique<MomentumLane>(ranks, parameter, optimizer, spec.squeeze);
-      momentum_lanes_.push_back(lane.get());
-      lanes_.push_back(std::move(lane));
-    } else {
-      lanes_.push_back(make_lane(ranks, spec, parameter, group, gradients));
-    }
+    lanes_.push_back(make_lane(parameter, gradients));
   }
   observed_.emplace(ranks, observed);
+}
+
+std::unique_ptr<Lane> DataParallel::make_lane(Parameter& parameter, FormatKind gradients) {
+  const GroupSpec& group = optimizer_->group(parameter);
+  switch (lane_of(spec_, parameter.spec(), group)) {
+    case LaneKind::kSum:
+      return make_sum_lane(*ranks_, parameter, gradients);
+    case LaneKind::kOrdered:
+      return make_ordered_lane(*ranks_, parameter);
+    case LaneKind::kVotes:
+      return make_vote_lane(*ranks_, parameter, spec_.majority);
+    case LaneKind::kInt8:
+      return make_int8_lane(*ranks_, parameter);
+    case LaneKind::kMomentum:
+      break;
+  }
+  check_squeezable(parameter, group);
+  auto lane = std::make_unique<MomentumLane>(*ranks_, parameter, *optimizer_, spec_.squeeze);
+  momentum_lanes_.push_back(lane.get());
+  return lane;
 }
 
 void DataParallel::begin(const Parts& parts) {
@@ -120,7 +135,7 @@ BatchSums DataParallel::exchange(const BatchSums& own) {
   for (const auto& lane : lanes_) lane->deliver();
 
   sent_.last = ranks_->bytes_sent() - before;
-  sent_.forecast = forecast(reductions);
+  sent_.parts = observed_->count();
   sent_.total += sent_.last;
   ++sent_.steps;
   return all;
@@ -133,16 +148,6 @@ void DataParallel::average_statistics() {
       statistic.parameter->move_average(observed_->part(part) + statistic.offset);
     }
   }
-}
-
-std::int64_t DataParallel::forecast(std::span<Reduction* const> reductions) const {
-  const int count = ranks_->size();
-  std::int64_t bytes =
-      (count - 1) * (static_cast<std::int64_t>(sizeof(BatchSums)) + std::ssize(reductions));
-  for (const Reduction* reduction : reductions) {
-    bytes += bytes_sent(*reduction, ranks_->rank(), count);
-  }
-  return bytes;
 }
 
 void DataParallel::end_step() {

@@ -37,6 +37,10 @@ ParallelMethod parse_method(std::string_view name);
 // to take, and moves by their mean. Throws Error for what the method cannot do.
 GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group);
 
+// How the gradient of a parameter travels (lane.h, momentum_lane.h).
+enum class LaneKind { kSum, kOrdered, kVotes, kInt8, kMomentum };
+LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group);
+
 // What all parts of a batch add up to.
 struct BatchSums {
   double loss = 0.0;  // mean over the batch
@@ -65,10 +69,11 @@ class DataParallel {
   // After the optimizer's step.
   void end_step();
 
-  // What this rank has sent in the steps of this process: gradients, statistics, sums. `forecast`
-  // is by formula for the last one.
+  // What this rank has sent in the steps of this process: gradients, statistics, sums. `last` is
+  // the last one, which had so many parts.
   struct Sent {
-    std::int64_t total = 0, steps = 0, last = 0, forecast = 0;
+    std::int64_t total = 0, steps = 0, last = 0;
+    int parts = 1;
   };
   const Sent& sent() const { return sent_; }
   // The last update of the warm-up; 0 while it lasts, and for other methods.
@@ -96,7 +101,7 @@ class DataParallel {
     Buffer server;  // [n]
   };
 
-  std::int64_t forecast(std::span<Reduction* const> reductions) const;
+  std::unique_ptr<Lane> make_lane(Parameter& parameter, FormatKind gradients);
   void average_statistics();
   void freeze(std::int64_t updates);
   bool variance_is_stable();

@@ -1,0 +1,88 @@
+#include "optim/parallel/forecast.h"
+
+#include "optim/parallel/partition.h"
+#include "optim/parallel/vote_codes.h"
+
+namespace tritgrad {
+namespace {
+
+// A step as rank 0 sees it.
+struct Step {
+  int ranks;
+  int parts;
+
+  int others() const { return ranks - 1; }
+  int own_parts() const { return Parts::of_rank(0, ranks, parts).count(); }
+  // share(n) to every owner of a chunk of n elements, result(n) to everybody.
+  template <typename Share, typename Result>
+  std::int64_t reduced(std::int64_t n, const Share& share, const Result& result) const {
+    const Partition partition{n, ranks};
+    std::int64_t bytes = others() * result(partition.size(0));
+    for (int r = 1; r < ranks; ++r) bytes += share(partition.size(r));
+    return bytes;
+  }
+  std::int64_t summed(std::int64_t n, std::int64_t bytes_each) const {
+    const auto bytes = [&](std::int64_t count) { return count * bytes_each; };
+    return reduced(n, bytes, bytes);
+  }
+  std::int64_t compressed(std::int64_t n, Compression compression) const {
+    const auto bytes = [&](std::int64_t count) { return compressed_bytes(compression, count); };
+    return reduced(n, bytes, bytes);
+  }
+  std::int64_t gathered(std::int64_t n) const {
+    return others() * own_parts() * n * static_cast<std::int64_t>(sizeof(float));
+  }
+  std::int64_t voted(std::int64_t n, bool majority) const {
+    const VoteCode share = vote_code(std::max(1, own_parts()), false);
+    const VoteCode result = vote_code(majority ? 1 : parts, true);
+    return reduced(
+        n, [&](std::int64_t count) { return vote_bytes(share, count); },
+        [&](std::int64_t count) { return vote_bytes(result, count); });
+  }
+};
+
+std::int64_t error_bytes(std::int64_t n, int ranks) {
+  return (n + Partition{n, ranks}.size(0)) * static_cast<std::int64_t>(sizeof(float));
+}
+
+}  // namespace
+
+TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
+                                 const Optimizer::GroupOf& group_of, const ParallelSpec& spec,
+                                 int ranks, int parts, FormatKind gradients) {
+  const Step step{ranks, parts};
+  TrafficForecast forecast;
+  std::int64_t reductions = 1;  // the statistics
+  for (const ParameterSpec& parameter : plan) {
+    const std::int64_t n = parameter.shape.size();
+    if (!parameter.trainable()) {
+      forecast.statistics += step.gathered(n);
+      continue;
+    }
+    ++reductions;
+    switch (lane_of(spec, parameter, group_of(parameter))) {
+      case LaneKind::kSum:
+        forecast.gradients += step.summed(n, gradients == FormatKind::kBf16 ? 2 : 4);
+        break;
+      case LaneKind::kOrdered:
+        forecast.gradients += step.gathered(n);
+        break;
+      case LaneKind::kVotes:
+        forecast.gradients += step.voted(n, spec.majority);
+        break;
+      case LaneKind::kInt8:
+        forecast.gradients += step.compressed(n, Compression::kInt8);
+        forecast.state += error_bytes(n, ranks);
+        break;
+      case LaneKind::kMomentum:
+        forecast.gradients += step.compressed(n, spec.squeeze);
+        forecast.warmup += step.summed(n, 4);
+        forecast.state += error_bytes(n, ranks);
+        break;
+    }
+  }
+  forecast.sums = step.others() * (static_cast<std::int64_t>(sizeof(BatchSums)) + reductions);
+  return forecast;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,30 @@
+// What a rank sends for one step, by formula: nothing is allocated, nothing runs.
+//
+// With d elements, N ranks, P parts and f = (N - 1) / N:
+//   sums of floats         2 f d b, b = 4 (fp32) or 2 (bf16)
+//   gathered parts         (N - 1) 4 d P / N
+//   votes                  f d (s + r), s and r bytes of a share's and of a sum's code
+//   int8, signs            2 f (1.0625 d), 2 f (d / 8 + 4 N)
+// up to what chunks of whole bytes and scales add, which is counted here to the byte.
+#pragma once
+
+#include "optim/parallel/data_parallel.h"
+
+namespace tritgrad {
+
+struct TrafficForecast {
+  std::int64_t gradients = 0;   // or votes, or momentum; of rank 0, which sends most
+  std::int64_t statistics = 0;  // of batch norm
+  std::int64_t sums = 0;        // losses, counts, notes
+  std::int64_t warmup = 0;      // apmsqueeze: in place of `gradients` while it lasts
+  std::int64_t state = 0;       // bytes of error feedback that a rank keeps
+
+  std::int64_t total() const { return gradients + statistics + sums; }
+};
+
+// `parts`: micro-batches of all ranks. Votes: as if nobody abstained.
+TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
+                                 const Optimizer::GroupOf& group_of, const ParallelSpec& spec,
+                                 int ranks, int parts, FormatKind gradients);
+
+}  // namespace tritgrad

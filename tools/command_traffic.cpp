@@ -1,0 +1,134 @@
+// tritgrad traffic: what data-parallel training sends.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/atomic_file.h"
+#include "engine/read_file.h"
+#include "tools/command_line.h"
+#include "tools/commands.h"
+#include "tools/numbers.h"
+#include "tools/table.h"
+#include "tools/traffic.h"
+
+namespace tritgrad {
+namespace {
+
+struct TrafficOptions {
+  std::string model = "mlp:784-512-512-10";
+  int ranks = 4;
+  int parts = 0;  // 0: one for each rank
+  std::vector<std::string> measured;
+  std::string report;
+  std::string json;
+};
+
+std::vector<RunResult> read_results(const std::vector<std::string>& paths) {
+  std::vector<RunResult> runs;
+  for (const std::string& path : paths) {
+    try {
+      runs.push_back(run_from_json(read_file(path)));
+    } catch (const Error& error) {
+      fail("--measured '", path, "': ", error.what());
+    }
+    check(runs.back().traffic.has_value(), "--measured '", path,
+          "': it is not the result of a data-parallel run; make it by mpirun ... tritgrad train "
+          "--dp METHOD --json FILE");
+  }
+  return runs;
+}
+
+void run_traffic(const TrafficOptions& options) {
+  check_writable("--json", options.json);
+  check_writable("--report", options.report);
+  const std::vector<RunResult> measured = read_results(options.measured);
+  const int parts = options.parts == 0 ? options.ranks : options.parts;
+  check(parts % options.ranks == 0, "--micro-batches ", parts, ": ", options.ranks,
+        " ranks cannot share them evenly; give a multiple of ", options.ranks);
+  Table table({{"method"},
+               {"recipe"},
+               {"gradients", Align::kRight, "bytes a step"},
+               {"statistics", Align::kRight, "bytes a step"},
+               {"sums", Align::kRight, "bytes a step"},
+               {"total", Align::kRight, "bytes a step"},
+               {"B/param", Align::kRight},
+               {"fp16 / this", Align::kRight},
+               {"error feedback", Align::kRight}});
+  nlohmann::ordered_json json = {{"model", options.model},
+                                 {"ranks", options.ranks},
+                                 {"micro_batches", parts},
+                                 {"methods", nlohmann::ordered_json::array()}};
+  for (const TrafficWay& way : traffic_ways()) {
+    if (way.spec.method == ParallelMethod::kVotes && parts > kMostVotes) continue;
+    const TrafficForecast forecast =
+        forecast_traffic(options.model, 0, 0, way.recipe, way.spec, options.ranks, parts);
+    std::int64_t parameters = 0;
+    for (const ParameterSpec& parameter : plan_model(options.model, 0, 0, way.recipe)) {
+      if (parameter.counted()) parameters += parameter.shape.size();
+    }
+    const auto count = static_cast<double>(parameters);
+    const auto total = static_cast<double>(forecast.total());
+    const double ratio = total > 0.0 ? fp16_bytes(count, options.ranks) / total : 0.0;
+    const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
+    table.add_row({way.name, way.recipe.name, bytes(forecast.gradients), bytes(forecast.statistics),
+                   bytes(forecast.sums), bytes(forecast.total()),
+                   fmt::format("{:.3f}", total / count), fmt::format("{:.1f}", ratio),
+                   bytes(forecast.state)});
+    json["methods"].push_back({{"name", way.name},
+                               {"method", method_name(way.spec.method)},
+                               {"recipe", way.recipe.name},
+                               {"gradient_bytes", forecast.gradients},
+                               {"warmup_gradient_bytes", forecast.warmup},
+                               {"statistics_bytes", forecast.statistics},
+                               {"sums_bytes", forecast.sums},
+                               {"bytes_per_step", forecast.total()},
+                               {"bytes_per_parameter", total / count},
+                               {"fp16_ratio", ratio},
+                               {"error_feedback_bytes", forecast.state}});
+  }
+  if (options.json != "-") {
+    fmt::print("{} on {} ranks, {} micro-batches: what a rank sends for a step\n\n{}",
+               options.model, options.ranks, parts, table.render());
+    fmt::print("\nfp16 / this: gradients in fp16, all-reduced by a ring, over the total.\n");
+  }
+  write_json(options.json, json.dump(2));
+  if (options.report.empty()) return;
+  std::string command = "tritgrad traffic --model " + options.model;
+  for (const std::string& path : options.measured) command += " --measured " + path;
+  const std::string page =
+      render_page({command + " --report " + options.report, options.model, measured});
+  replace_file(options.report, std::as_bytes(std::span(page)));
+}
+
+}  // namespace
+
+void add_traffic_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "traffic", "what data-parallel training sends: forecasts, and a page for large jobs");
+  auto options = std::make_shared<TrafficOptions>();
+  command->add_option("--model", options->model, "complete, such as mlp:784-512-512-10")
+      ->capture_default_str();
+  command->add_option("--ranks", options->ranks, "processes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--micro-batches", options->parts,
+                   "parts of a batch, a multiple of the ranks [one for each]")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--measured", options->measured,
+                   "results of 'train --dp METHOD --json FILE', set beside the formulas")
+      ->take_all();
+  command->add_option("--report", options->report,
+                      "write a page to FILE.html: formulas, measurements, 8 to 1024 ranks and 1e9 "
+                      "to 1e12 parameters on 1, 10 and 100 Gbit/s");
+  command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad traffic --model mlp:784-512-512-10 --ranks 4\n"
+      "  mpirun -n 2 tritgrad train --data digits --recipe votes --dp votes --json two.json\n"
+      "  tritgrad traffic --measured two.json --report traffic.html");
+  command->callback([options] { run_traffic(*options); });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,37 @@
+#include "tools/traffic.h"
+
+#include "tools/parallel_run.h"
+
+namespace tritgrad {
+
+TrafficForecast forecast_traffic(const std::string& model, const ModelInput& input,
+                                 std::int64_t outputs, const Recipe& recipe,
+                                 const ParallelSpec& spec, int ranks, int parts) {
+  return forecast_traffic(
+      plan_model(model, input, outputs, recipe),
+      [&](const ParameterSpec& parameter) {
+        return recipe.group(parameter.name, parameter.role).update;
+      },
+      spec, ranks, parts, recipe.gradient_format);
+}
+
+std::vector<TrafficWay> traffic_ways() {
+  std::vector<TrafficWay> ways;
+  const auto add = [&](const char* name, const char* recipe, ParallelMethod method,
+                       const std::vector<std::string>& overrides = {}) -> TrafficWay& {
+    ParallelSpec spec;
+    spec.method = method;
+    return ways.emplace_back(name, joint_recipe(spec, load_recipe(recipe, overrides)), spec);
+  };
+  add("allreduce, fp32", "fp32", ParallelMethod::kAllreduce);
+  add("allreduce, bf16", "fp32", ParallelMethod::kAllreduce, {"gradient_format=bf16"});
+  add("votes: int8 gradients of latent8", "latent8", ParallelMethod::kVotes);
+  add("votes: mean", "votes", ParallelMethod::kVotes);
+  add("votes: majority", "votes", ParallelMethod::kVotes).spec.majority = true;
+  add("apmsqueeze", "fp32", ParallelMethod::kApmsqueeze);
+  return ways;
+}
+
+double fp16_bytes(double parameters, int ranks) { return 4.0 * parameters * (ranks - 1) / ranks; }
+
+}  // namespace tritgrad
