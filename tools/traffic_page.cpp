@@ -22,9 +22,11 @@ std::string element(const char* tag, const std::string& text) {
 }
 
 std::string row(const char* tag, const std::vector<std::string>& cells) {
-  std::string html = "<tr>";
-  for (const std::string& text : cells) {
-    html += fmt::format("<{0}>{1}</{0}>", tag, escape_markup(text));
+  std::string html =
+      fmt::format("<tr><th scope=\"{}\">{}</th>", tag == std::string("th") ? "col" : "row",
+                  escape_markup(cells.front()));
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    html += fmt::format("<{0}>{1}</{0}>", tag, escape_markup(cells[i]));
   }
   return html + "</tr>\n";
 }
@@ -60,18 +62,19 @@ std::string formulas() {
               "Bytes that one rank sends for one step, with d elements, N ranks, P parts "
               "(micro-batches) of the batch and f = (N - 1) / N. Up to what chunks of whole bytes "
               "and scales add, which the tables below count to the byte.");
-  html +=
-      table({"what", "bytes"},
-            row("td", {"sums of floats (allreduce; apmsqueeze's warm-up)", "2 f d b, b = 4 or 2"}) +
-                row("td", {"votes of weights",
-                           "f d (s + r), s = 1/8 for one vote a rank (1/5 where some "
-                           "abstain), r = 1/2 for sums up to 7, 5/8 up to 15, 3/4 up "
-                           "to 31, 1 up to 127; 1/5 for majorities"}) +
-                row("td", {"int8 gradients", "2 f d (1 + 2 / 32)"}) +
-                row("td", {"momentum as signs", "2 f d / 8 + 8 (N - 1) for each tensor"}) +
-                row("td", {"votes: scales, biases, norms, part by part", "4 d (N - 1) P / N"}) +
-                row("td", {"running statistics of batch norm, part by part", "4 d (N - 1) P / N"}) +
-                row("td", {"usual: a ring of fp16 gradients", "4 f d"}));
+  html += "<ul>\n";
+  for (const char* formula :
+       {"sums of floats (allreduce; apmsqueeze's warm-up): 2 f d b, b = 4 or 2",
+        "votes of weights: f d (s + r), s = 1/8 for one vote a rank (1/5 where some abstain), r = "
+        "1/2 for sums up to 7, 5/8 up to 15, 3/4 up to 31, 1 up to 127; 1/5 for majorities",
+        "int8 gradients: 2 f d (1 + 2 / 32)",
+        "momentum as signs: 2 f d / 8 + 8 (N - 1) for each tensor",
+        "scales, biases and norms beside votes, and running statistics of batch norm, part by "
+        "part: 4 d (N - 1) P / N",
+        "for comparison, gradients in fp16 all-reduced by a ring: 4 f d"}) {
+    html += element("li", formula);
+  }
+  html += "</ul>\n";
   html +=
       element("p",
               "With a share w of the steps as warm-up, apmsqueeze sends w times the fp32 sum and "
@@ -140,7 +143,7 @@ std::string figure(double size) {
     }
     chart.series.push_back(series);
   }
-  return "<figure>\n" + render_svg(chart) + "</figure>\n";
+  return "<figure>\n" + element("h3", chart.title) + render_svg(chart) + "</figure>\n";
 }
 
 std::string extrapolation() {
@@ -180,9 +183,9 @@ std::string render_page(const TrafficPage& page) {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<title>What a step sends</title>\n" +
-         report_style() + "</head>\n<body>\n<h1>What a step sends</h1>\n<p>Made by <code>" +
+         report_style() + "</head>\n<body>\n<main>\n<h1>What a step sends</h1>\n<p>Made by <code>" +
          escape_markup(page.command) + "</code>.</p>\n" + formulas() + comparison(page.model) +
-         measurements(page.measured) + extrapolation() + "</body>\n</html>\n";
+         measurements(page.measured) + extrapolation() + "</main>\n</body>\n</html>\n";
 }
 
 }  // namespace tritgrad

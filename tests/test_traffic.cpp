@@ -1,0 +1,90 @@
+// Forecasts of what data-parallel training sends, and the page made of them.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/markup_balance.h"
+#include "tests/program.h"
+#include "tools/traffic.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr const char* kModel = "mlp:784-512-512-10:norm=none";
+
+double sent(const TrafficWay& way, int ranks, int parts) {
+  return static_cast<double>(
+      forecast_traffic(kModel, 0, 0, way.recipe, way.spec, ranks, parts).gradients);
+}
+
+}  // namespace
+
+TEST_CASE("traffic: forecasts follow the formulas, up to what scales and whole bytes add") {
+  const double weights = 784 * 512 + 512 * 512 + 512 * 10;
+  const double biases = 512 + 512 + 10;
+  const double scales = biases;  // one for each row
+  for (const int ranks : {2, 4, 8, 16}) {
+    const double f = (ranks - 1.0) / ranks;
+    const auto expect = [&](const TrafficWay& way) -> double {
+      if (way.name == "allreduce, fp32") return 8.0 * f * (weights + biases);
+      if (way.name == "allreduce, bf16") return 4.0 * f * (weights + biases);
+      if (way.name == "apmsqueeze") return 0.25 * f * (weights + biases);
+      const double ordered = 4.0 * (ranks - 1) * (biases + scales);
+      if (way.name == "votes: majority") return f * weights * (1.0 / 8 + 1.0 / 5) + ordered;
+      if (way.name == "votes: mean") {
+        const double result = ranks <= 7 ? 4.0 : ranks <= 15 ? 5.0 : 6.0;
+        return f * weights * (1.0 / 8 + result / 8) + ordered;
+      }
+      return 2.0625 * f * weights + 0.0625 * f * weights + ordered;  // int8: codes and scales
+    };
+    for (const TrafficWay& way : traffic_ways()) {
+      CAPTURE(way.name);
+      CAPTURE(ranks);
+      // 6 tensors at most are cut into chunks of whole bytes of bits, each with a scale: less than
+      // 8 elements of up to 4 bytes and 4 bytes of scale for each rank, twice.
+      CHECK(std::abs(sent(way, ranks, ranks) - expect(way)) <= 6 * 2 * 36.0 * ranks);
+    }
+  }
+  for (const TrafficWay& way : traffic_ways()) CHECK(sent(way, 1, 1) == 0.0);
+}
+
+TEST_CASE("traffic: the command forecasts, reads measurements, and writes its page") {
+  const Result table = run(std::string("traffic --model ") + kModel + " --ranks 4 --json -");
+  REQUIRE(table.exit_code == 0);
+  const nlohmann::json json = nlohmann::json::parse(table.out);
+  CHECK(json["ranks"] == 4);
+  REQUIRE(json["methods"].size() == traffic_ways().size());
+  for (const nlohmann::json& method : json["methods"]) {
+    CHECK(method["bytes_per_step"].get<std::int64_t>() > 0);
+  }
+
+  const TempDir folder;
+  const std::string result = folder / "run.json", page = folder / "page.html";
+  REQUIRE(run("train --data iris --recipe votes --dp votes --micro-batches 2 --epochs 1 --json '" +
+              result + "'")
+              .exit_code == 0);
+  const Result written =
+      run("traffic --measured '" + result + "' --report '" + page + "' --model " + kModel);
+  REQUIRE(written.exit_code == 0);
+  const std::string html = read_text(page);
+  CHECK(markup_error(html) == "");
+  CHECK(contains(html, "1e+12 parameters, 10 Gbit/s"));
+  CHECK(contains(html, "<td>votes</td>"));
+}
+
+TEST_CASE("traffic: mistakes are one sentence") {
+  const TempDir folder;
+  const std::string result = folder / "run.json";
+  REQUIRE(run("train --data iris --epochs 1 --json '" + result + "'").exit_code == 0);
+  check_refused("traffic --measured '" + result + "'", "is not the result of a data-parallel run");
+  check_refused("traffic --measured '" + folder.write("x", "{}") + "'", "is missing");
+  check_refused("traffic --measured /nowhere.json", "/nowhere.json");
+  check_refused("traffic --ranks 4 --micro-batches 6", "give a multiple of 4");
+  check_refused("traffic --model mlp:12", "model");
+  check_refused("train --data iris --dp vote", "did you mean votes");
+  check_refused("train --data iris --dp allreduce --dp-majority", "needs --dp votes");
+  check_refused("train --data iris --dp apmsqueeze --dp-warmup 2", "--dp-warmup");
+  check_refused("train --data iris --dp apmsqueeze --dp-scale max", "--dp-scale");
+  check_refused("train --data iris --dp votes --micro-batches 200 --batch 500", "at most 127");
+}
+
+}  // namespace tritgrad::test
