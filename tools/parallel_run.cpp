@@ -71,7 +71,8 @@ std::unique_ptr<Communicator> connect(const ParallelOptions& options, TrainOptio
   train.ranks = ranks.get();
   if (train.micro_batches <= 1) train.micro_batches = ranks->size();
   check(train.micro_batches % ranks->size() == 0, "--micro-batches ", train.micro_batches, ": ",
-        ranks->size(), " ranks cannot share them evenly; give a multiple of ", ranks->size());
+        ranks->size(), " ranks cannot share them evenly; give a multiple of ", ranks->size(),
+        ", or start a number of ranks that divides them");
   check(train.parallel.method != ParallelMethod::kVotes || train.micro_batches <= 127,
         "--micro-batches ", train.micro_batches, ": sums of votes have 8 bits, at most 127 parts");
   if (ranks->rank() > 0) {

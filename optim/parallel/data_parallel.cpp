@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "engine/check.h"
 #include "engine/kernel_table.h"
@@ -13,8 +14,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kMethods = {"none", "allreduce", "apmsqueeze", "votes"};
 
-// The second moment is stable when |v|_1 has changed by less than this over 1 / (1 - beta2)
-// updates (1-bit Adam's idea; the threshold is ours).
+// The second moment is stable when |v|_1 has changed by less than this since 1 / (1 - beta2)
+// updates ago (1-bit Adam's idea; the threshold is ours). It is looked at as often.
 constexpr double kStable = 0.04;
 
 double sum_of(const Storage& storage) {
@@ -162,18 +163,18 @@ void DataParallel::end_step() {
 }
 
 bool DataParallel::variance_is_stable() {
-  double total = 0.0;
   double beta2 = 0.0;
-  for (MomentumLane* lane : momentum_lanes_) {
-    total += sum_of(optimizer_->moment(lane->parameter(), 1));
+  for (const MomentumLane* lane : momentum_lanes_) {
     beta2 = std::max(beta2, optimizer_->group(lane->parameter()).rule.beta2);
   }
-  variances_.push_back(total);
-  const auto span = static_cast<std::size_t>(std::lround(1.0 / (1.0 - beta2)));
-  if (variances_.size() <= span) return false;
-  const double before = variances_.front();
-  variances_.pop_front();
-  return std::abs(total - before) < kStable * before;
+  const std::int64_t span = std::lround(1.0 / (1.0 - beta2));
+  if ((optimizer_->steps_done() + 1) % span != 0) return false;
+  double total = 0.0;
+  for (const MomentumLane* lane : momentum_lanes_) {
+    total += sum_of(optimizer_->moment(lane->parameter(), 1));
+  }
+  const double before = std::exchange(variance_before_, total);
+  return before > 0.0 && std::abs(total - before) < kStable * before;
 }
 
 void DataParallel::freeze(std::int64_t updates) {
@@ -184,7 +185,7 @@ void DataParallel::freeze(std::int64_t updates) {
 
 void DataParallel::allocate_state(int ranks) {
   saved_.clear();
-  saved_frozen_at_ = Buffer(sizeof(std::int64_t), Category::kWorkspace);
+  saved_warmup_ = Buffer(sizeof(Warmup), Category::kWorkspace);
   for (const auto& lane : lanes_) {
     CompressedMean* mean = lane->compressed();
     if (mean == nullptr) continue;
@@ -199,7 +200,7 @@ void DataParallel::gather_state() {
   const int count = ranks_->size();
   const bool first = ranks_->rank() == 0;
   if (first) allocate_state(count);
-  if (first) *saved_frozen_at_.as<std::int64_t>() = frozen_at_;
+  if (first) *saved_warmup_.as<Warmup>() = {static_cast<double>(frozen_at_), variance_before_};
   auto saved = saved_.begin();
   for (const auto& lane : lanes_) {
     CompressedMean* mean = lane->compressed();
@@ -235,8 +236,8 @@ std::vector<StatePlane> DataParallel::state() {
     planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
     planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
   }
-  if (!momentum_lanes_.empty() && saved_frozen_at_.size() > 0) {
-    planes.push_back({"dp/frozen_at", Dtype::kI64, saved_frozen_at_.bytes()});
+  if (!momentum_lanes_.empty() && saved_warmup_.size() > 0) {
+    planes.push_back({"dp/warmup", Dtype::kF64, saved_warmup_.bytes()});
   }
   return planes;
 }
@@ -263,10 +264,13 @@ void DataParallel::restore(int ranks) {
                 server.size(), server.begin());
   }
   saved_.clear();
-  const std::int64_t updates = *saved_frozen_at_.as<std::int64_t>();
-  check(updates >= 0 && updates <= optimizer_->steps_done(), "data parallel: a warm-up of ",
-        updates, " updates in ", optimizer_->steps_done(), " steps; the state is damaged");
-  if (updates > 0) freeze(updates);
+  const Warmup warmup = *saved_warmup_.as<Warmup>();
+  check(
+      warmup.frozen_at >= 0.0 && warmup.frozen_at <= static_cast<double>(optimizer_->steps_done()),
+      "data parallel: a warm-up of ", warmup.frozen_at, " updates in ", optimizer_->steps_done(),
+      " steps; the state is damaged");
+  variance_before_ = warmup.variance_before;
+  if (warmup.frozen_at > 0.0) freeze(static_cast<std::int64_t>(warmup.frozen_at));
 }
 
 }  // namespace tritgrad

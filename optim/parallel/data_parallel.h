@@ -100,6 +100,9 @@ class DataParallel {
     Buffer worker;  // [ranks x n]
     Buffer server;  // [n]
   };
+  struct Warmup {
+    double frozen_at, variance_before;
+  };
 
   std::unique_ptr<Lane> make_lane(Parameter& parameter, FormatKind gradients);
   void average_statistics();
@@ -115,9 +118,9 @@ class DataParallel {
   std::optional<GatheredParts> observed_;
   Sent sent_;
   std::int64_t frozen_at_ = 0;
-  std::deque<double> variances_;  // |v|_1 of the last updates, while they are watched
+  double variance_before_ = 0.0;  // |v|_1 when it was looked at last; 0: never
   std::deque<SavedErrors> saved_;
-  Buffer saved_frozen_at_;  // I64
+  Buffer saved_warmup_;
 };
 
 }  // namespace tritgrad
