@@ -80,7 +80,7 @@ TEST_CASE("traffic: mistakes are one sentence") {
   check_refused("traffic --measured /nowhere.json", "/nowhere.json");
   check_refused("traffic --ranks 4 --micro-batches 6", "give a multiple of 4");
   check_refused("traffic --model mlp:12", "model");
-  check_refused("train --data iris --dp vote", "did you mean votes");
+  check_refused("train --data iris --dp vote", "did you mean 'votes'");
   check_refused("train --data iris --dp allreduce --dp-majority", "needs --dp votes");
   check_refused("train --data iris --dp apmsqueeze --dp-warmup 2", "--dp-warmup");
   check_refused("train --data iris --dp apmsqueeze --dp-scale max", "--dp-scale");

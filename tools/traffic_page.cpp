@@ -180,8 +180,8 @@ std::string extrapolation() {
 }  // namespace
 
 std::string render_page(const TrafficPage& page) {
-  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
          "<title>What a step sends</title>\n" +
          report_style() + "</head>\n<body>\n<main>\n<h1>What a step sends</h1>\n<p>Made by <code>" +
          escape_markup(page.command) + "</code>.</p>\n" + formulas() + comparison(page.model) +

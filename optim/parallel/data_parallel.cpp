@@ -41,7 +41,7 @@ std::string_view method_name(ParallelMethod method) {
 ParallelMethod parse_method(std::string_view name) {
   const auto found = std::find(kMethods.begin(), kMethods.end(), name);
   if (found != kMethods.end()) return static_cast<ParallelMethod>(found - kMethods.begin());
-  fail("unknown data-parallel method '", name, "'; choose allreduce, apmsqueeze or votes",
+  fail("unknown data-parallel method '", name, "'",
        did_you_mean(name, std::vector<std::string>(kMethods.begin() + 1, kMethods.end())));
 }
 
