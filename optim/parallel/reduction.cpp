@@ -15,13 +15,14 @@ Message message(std::span<Reduction* const> reductions, const Size& size) {
   return Message(static_cast<std::size_t>(bytes));
 }
 
-// Calls body(reduction, place) for the places of all of them in a message.
+// Calls body(reduction, place) for the places in a message of all that have anything in it.
 template <typename Size, typename Body>
 void for_each_place(std::span<Reduction* const> reductions, std::byte* place, const Size& size,
                     const Body& body) {
   for (Reduction* reduction : reductions) {
-    body(*reduction, place);
-    place += size(*reduction);
+    const std::int64_t bytes = size(*reduction);
+    if (bytes > 0) body(*reduction, place);
+    place += bytes;
   }
 }
 
