@@ -156,6 +156,11 @@ void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* o
   });
 }
 
+bool rounds_updates(FormatKind kind) {
+  using enum FormatKind;
+  return kind != kFp32 && kind != kSplit32 && kind != kScale16 && kind != kTernaryMaster;
+}
+
 std::int64_t count_zeros(const Storage& storage) {
   if (!storage.spec().is_ternary()) return 0;
   const Shape& shape = storage.shape();

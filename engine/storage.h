@@ -110,6 +110,10 @@ class Storage {
   Variant format_;
 };
 
+// Whether updates are rounded as FormatSpec::rounding says; else the master is as fine as fp32, and
+// rounds to nearest.
+bool rounds_updates(FormatKind kind);
+
 // Number of zero values; 0 for formats that are not ternary.
 std::int64_t count_zeros(const Storage& storage);
 

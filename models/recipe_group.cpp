@@ -151,12 +151,6 @@ void check_group(const std::string& where, Role role, const Recipe::Group& group
   }
 }
 
-bool rounds(const FormatSpec& format) {
-  using enum FormatKind;
-  return format.kind != kFp32 && format.kind != kSplit32 && format.kind != kScale16 &&
-         format.kind != kTernaryMaster;
-}
-
 bool rule_reads(const std::string& key, const RuleSpec& rule) {
   using enum RuleKind;
   const bool sgd = rule.kind == kSgd || rule.kind == kSgdw;
@@ -194,7 +188,7 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
         "feedback_bits", "bucket", "feedback_rounding", "window_form"}) {
     if (key == name) return rule_reads(key, update.rule);
   }
-  if (key == "rounding") return rounds(format);
+  if (key == "rounding") return rounds_updates(format.kind);
   if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
   if (key == "hysteresis") {
     return format.wants_scale() && format.kind != FormatKind::kTrits &&

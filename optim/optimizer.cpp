@@ -13,7 +13,7 @@ namespace tritgrad {
 namespace {
 
 constexpr std::int64_t kElementsPerUnit = 32768;
-constexpr std::int64_t kWatchedSteps = 256;
+constexpr std::int64_t kWatchedSteps = 256;  // of a run, at most
 
 // Expected root mean square of what `initial` draws.
 double initial_size(const Initial& initial) {
@@ -63,11 +63,8 @@ bool gradient_is_finite(const Parameter& parameter) {
                         "or set non_finite = \"skip\" to leave such updates out"));
 }
 
-// Where rounding to nearest alone decides whether an update moves the weight.
-bool wants_watch(const Parameter& parameter, const GroupSpec& group) {
-  const FormatSpec& format = parameter.spec().format;
-  return parameter.spec().role == Role::kWeight && !format.has_residual() &&
-         format.rounding == Rounding::kNearest && group.eco == EcoForm::kOff;
+bool step_is_watched(std::int64_t step, std::int64_t total_steps) {
+  return step % std::max<std::int64_t>(1, (total_steps + kWatchedSteps - 1) / kWatchedSteps) == 0;
 }
 
 }  // namespace
@@ -98,9 +95,8 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
       planes.push_back({spec, buffer.bytes()});
     }
     state.rule->attach(shape, planes);
-    if (wants_watch(parameter, group)) {
-      state.moved = Buffer(static_cast<std::size_t>(shape.rows() * moved_row_bytes(shape)),
-                           Category::kWorkspace);
+    if (ReachWatch::is_wanted(parameter.spec(), group.eco)) {
+      state.watch = ReachWatch(parameter.spec().format, shape);
     }
     if (has_memory(*state.rule, shape)) {
       state.updates = Buffer(sizeof(std::int64_t), Category::kMoments);
@@ -148,8 +144,7 @@ void Optimizer::apply(State& state) {
        {seed_, parameter.stream(), static_cast<std::uint32_t>(steps_done_ + 1)}},
       eco_step(state.group.eco, *state.rule, decoupled_decay(state.group.rule), rate,
                lr_at(state, steps_done_ + 1), t),
-      state.moved.size() > 0 &&
-          steps_done_ % std::max<std::int64_t>(1, total_steps_ / kWatchedSteps) == 0};
+      rate > 0.0 && state.watch.is_open() && step_is_watched(steps_done_, total_steps_)};
   if (update.eco.skip) return;
   state.rule->begin({t, update.descent.key});
 
@@ -168,12 +163,12 @@ void Optimizer::apply(State& state) {
     in_tiles ? step_tiles(state, update, begin, end, result, slot)
              : step_rows(state, update, begin, end, result, slot);
   });
-  float peak = 0.0f;
+  ReachWatch::Seen seen;
   for (const UnitResult& result : results) {
     flips_ += result.flips;
-    peak = std::max(peak, result.peak);
+    seen += result.seen;
   }
-  state.peak = std::max(state.peak, rate * static_cast<double>(peak));
+  if (update.watch) state.watch.end_step(seen, rate);
   for (Storage& moment : state.moments) moment.refresh();
   parameter.storage().refresh();
   if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;

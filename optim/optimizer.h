@@ -12,6 +12,7 @@
 
 #include "engine/parameter.h"
 #include "optim/eco.h"
+#include "optim/reach.h"
 #include "optim/rule.h"
 #include "optim/runs.h"
 #include "optim/schedule.h"
@@ -44,14 +45,6 @@ struct StatePlane {
   std::string name;  // "PARAMETER/m/value"
   Dtype dtype;
   std::span<std::byte> bytes;
-};
-
-// Whether the updates of a parameter get past rounding to nearest. Only asked where nothing else
-// carries them: no chance, no residual, no ECO.
-struct Reach {
-  const Parameter* parameter;
-  double update;   // the largest |lr * direction| in the watched steps
-  double movable;  // share of elements that some watched update was large enough to move
 };
 
 class Optimizer {
@@ -99,7 +92,7 @@ class Optimizer {
   FlipCounts take_flips();
   // Updates left out because of a gradient that was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the parameters that round to nearest alone; at most 256 steps of a run are watched.
+  // Of the matrices that round to nearest alone; at most 256 steps of a run are watched.
   std::vector<Reach> reach() const;
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
@@ -118,9 +111,8 @@ class Optimizer {
     std::vector<Storage> moments;
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    Buffer updates;     // I64: updates so far, t of the rule; empty for rules without memory
-    Buffer moved;       // one bit per element, rows on bytes: some watched update would move it
-    double peak = 0.0;  // largest |lr * direction| in watched steps
+    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
+    ReachWatch watch;
   };
   // One update of one parameter, while it is under way.
   struct Update {
@@ -130,7 +122,7 @@ class Optimizer {
   };
   struct UnitResult {
     FlipCounts flips;
-    float peak;  // largest |direction|
+    ReachWatch::Seen seen;
   };
   struct Run;
   struct RunScratch;
@@ -145,14 +137,10 @@ class Optimizer {
                  UnitResult& result, std::int64_t slot);
   void step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
                   UnitResult& result, std::int64_t slot);
-  // Bytes of a row of State::moved.
-  static std::int64_t moved_row_bytes(const Shape& shape) { return (shape.cols() + 7) / 8; }
   void check_gradients() const;
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,
                 RunScratch& scratch, UnitResult& result);
-  static void watch(const State& state, const Update& update, const Run& run,
-                    const float* direction);
   static FlipCounts descend_with_eco(Storage& storage, const Update& update, const Block& block,
                                      float* weight, const float* direction, const float* gain,
                                      float* momentum);

@@ -141,8 +141,9 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   state.rule->direct(block);
 
   if (update.watch) {
-    result.peak = std::max(result.peak, kernels().max_abs(block.direction, block.n));
-    watch(state, update, run, block.direction);
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      state.watch.look(storage, b, block.direction + offset, update.descent.lr, result.seen);
+    });
   }
   if (float* values = storage.fp32_data(); values != nullptr && !eco) {
     // One call for the run: a call for each block costs a tenth of what memory allows.
@@ -198,24 +199,6 @@ FlipCounts Optimizer::descend_with_eco(Storage& storage, const Update& update, c
     counts.flips += weight[i] != after[i];
   }
   return counts;
-}
-
-// A unit owns whole rows, and so whole bytes of `moved`.
-void Optimizer::watch(const State& state, const Update& update, const Run& run,
-                      const float* direction) {
-  const Storage& storage = state.parameter->storage();
-  const std::int64_t row_bytes = moved_row_bytes(storage.shape());
-  for_each_block_of(run, kBlock, [&](const Block& block, std::int64_t offset) {
-    std::array<float, kBlock> zone;
-    storage.dead_zone(block, zone.data());
-    auto* bits = state.moved.as<std::uint8_t>() + block.row * row_bytes;
-    for (std::int64_t i = 0; i < block.n; ++i) {
-      const float size = std::abs(update.descent.lr * direction[offset + i]);
-      const bool moves = size > zone[static_cast<std::size_t>(i)];
-      const std::int64_t col = block.col + i;
-      bits[col / 8] = static_cast<std::uint8_t>(bits[col / 8] | (moves ? 1 : 0) << col % 8);
-    }
-  });
 }
 
 }  // namespace tritgrad

@@ -1,6 +1,4 @@
 // What an optimizer tells of itself, and how it is restored.
-#include <bit>
-
 #include "optim/optimizer.h"
 
 namespace tritgrad {
@@ -8,13 +6,7 @@ namespace tritgrad {
 std::vector<Reach> Optimizer::reach() const {
   std::vector<Reach> reaches;
   for (const State& state : states_) {
-    if (state.moved.size() == 0) continue;
-    std::int64_t movable = 0;
-    for (std::byte bits : state.moved.bytes()) {
-      movable += std::popcount(std::to_integer<unsigned>(bits));
-    }
-    const double size = static_cast<double>(state.parameter->shape().size());
-    reaches.push_back({state.parameter, state.peak, static_cast<double>(movable) / size});
+    if (const auto reach = state.watch.reach(*state.parameter)) reaches.push_back(*reach);
   }
   return reaches;
 }

@@ -1,5 +1,6 @@
-// Who is warned that rounding to nearest loses all updates, and who is not.
+// Who is warned that rounding to nearest loses the updates, and who is not.
 #include "engine/open_dataset.h"
+#include "models/recipe.h"
 #include "tests/single.h"
 #include "tools/stall.h"
 #include "tools/train.h"
@@ -12,13 +13,18 @@ struct Verdict {
   double movable;
 };
 
-Verdict judge(const FormatSpec& format_spec, const GroupSpec& group, bool resumed = false) {
-  constexpr std::uint32_t kSteps = 40;
+constexpr std::uint32_t kSteps = 40;
+
+std::vector<float> uniform_gradient(std::uint32_t step) { return numbers(200, step); }
+
+template <typename Gradient = std::vector<float> (*)(std::uint32_t)>
+Verdict judge(const FormatSpec& format_spec, const GroupSpec& group, bool resumed = false,
+              Gradient gradient = uniform_gradient) {
   Single single({4, 50}, format_spec, group, kSteps);
   StallWatch stall(resumed);
   Verdict verdict;
   for (std::uint32_t t = 0; t < kSteps; ++t) {
-    single.step(numbers(200, t));
+    single.step(gradient(t));
     if (t == kSteps / 8) CHECK(stall.look(*single.optimizer).empty());  // too early to say
     if (t == kSteps / 2) verdict.first = stall.look(*single.optimizer);
   }
@@ -54,13 +60,106 @@ TEST_CASE("stall: the share is that of the elements that some update could move"
   CHECK(judge(format(FormatKind::kTrits, Rounding::kNearest), sgd(5.0)).movable == 1.0);
 }
 
-TEST_CASE("stall: chance, residuals and ECO carry every update; a resumed run is not judged") {
+TEST_CASE("stall: a residual that rounds to nearest loses updates as well") {
+  using enum FormatKind;
+  for (FormatKind kind : {kBf16, kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kTrits, kInt8,
+                          kInt4, kFp8, kSplit24}) {
+    CAPTURE(std::string(format_name(kind)));
+    const Verdict lost = judge(format(kind, Rounding::kNearest), sgd(1e-10));
+    CHECK(lost.first.find("loses all updates of 'w': the largest so far, 1e-10, moves none") !=
+          std::string::npos);
+    CHECK(lost.first.find("weight.rounding=stochastic") != std::string::npos);
+    CHECK(lost.movable == 0.0);
+    const Verdict kept = judge(format(kind, Rounding::kNearest), sgd(5.0));
+    CHECK(kept.first.empty());
+    CHECK(kept.second.empty());
+    CHECK(kept.movable == 1.0);
+  }
+  // Half a level of latent8 is .5 / 85 = .0059; gradients are below 1.
+  CHECK(judge(format(kLatent8, Rounding::kNearest), sgd(0.0058)).movable == 0.0);
+  CHECK(judge(format(kLatent8, Rounding::kNearest), sgd(0.0120)).movable > 0.9);
+}
+
+TEST_CASE("stall: what is as fine as fp32 is told of where nothing moves, and takes no memory") {
+  using enum FormatKind;
+  for (FormatKind kind : {kFp32, kTernaryMaster, kSplit32}) {
+    CAPTURE(std::string(format_name(kind)));
+    for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {  // not theirs to choose
+      const Verdict lost = judge(format(kind, rounding), sgd(1e-12));
+      CHECK(lost.first.find("raise the learning rate") != std::string::npos);
+      CHECK(lost.first.find("stochastic") == std::string::npos);
+      CHECK(lost.movable < kStalledShare);
+    }
+    const Verdict kept = judge(format(kind), sgd(1e-3));
+    CHECK(kept.first.empty());
+    CHECK(kept.movable == 1.0);
+  }
+  const auto workspace = [](FormatKind kind) {
+    const std::int64_t before = ledger::live(Category::kWorkspace);
+    const Single single({4, 50}, format(kind, Rounding::kNearest), sgd(1.0));
+    return ledger::live(Category::kWorkspace) - before;
+  };
+  CHECK(workspace(kFp32) == 0);
+  CHECK(workspace(kSplit24) == 2 * 4 * 7);  // two bits an element, rows on bytes
+}
+
+TEST_CASE("stall: the dense 8-bit recipes are told of with a rate too small, not with their own") {
+  for (const char* name : {"flash-adamw", "flash-lion", "flash-sgd"}) {
+    CAPTURE(name);
+    const auto verdict = [&](const std::vector<std::string>& overrides) {
+      const Recipe recipe = load_recipe(name, overrides);
+      const Recipe::Group& weight = recipe.group(Role::kWeight);
+      return judge(weight.format, weight.update);
+    };
+    const Verdict lost = verdict({"weight.lr=1e-10"});
+    CHECK(lost.first.find("format split24") != std::string::npos);
+    CHECK(lost.first.find("a format with a residual") == std::string::npos);  // it has one
+    CHECK(lost.movable == 0.0);
+    const Verdict own = verdict({});
+    CHECK(own.first.empty());
+    CHECK(own.second.empty());
+    CHECK(own.movable == 1.0);
+  }
+}
+
+TEST_CASE("stall: elements without updates have lost none") {
+  const FormatSpec trits = format(FormatKind::kTrits, Rounding::kNearest);
+  const auto half = [](std::uint32_t) {
+    std::vector<float> grad(200, 0.0f);
+    std::fill_n(grad.begin(), 100, 1.0f);
+    return grad;
+  };
+  CHECK(judge(trits, sgd(1.0), false, half).movable == 1.0);
+  CHECK(judge(trits, sgd(0.4), false, half).movable == 0.0);
+  const auto none = [](std::uint32_t) { return std::vector<float>(200, 0.0f); };
+  for (const Verdict& verdict : {judge(trits, sgd(1.0), false, none), judge(trits, sgd(0.0)),
+                                 judge(format(FormatKind::kFp32), sgd(0.0))}) {
+    CHECK(verdict.first.empty());
+    CHECK(verdict.movable == 1.0);
+  }
+}
+
+TEST_CASE("stall: one weight in two hundred that moves does not train a matrix") {
+  const auto one = [](std::uint32_t) {
+    std::vector<float> grad(200, 0.4f);
+    grad[7] = 1.0f;
+    return grad;
+  };
+  const Verdict verdict =
+      judge(format(FormatKind::kTrits, Rounding::kNearest), sgd(1.0), false, one);
+  CHECK(verdict.first.find("loses nearly all updates of 'w': the largest so far, 1, moves 0.5 %") !=
+        std::string::npos);
+  CHECK(verdict.movable == doctest::Approx(1.0 / 200.0));
+}
+
+TEST_CASE("stall: chance and ECO carry every update; a resumed run is not judged") {
   GroupSpec eco = sgd(1e-3);
   eco.rule.momentum = eco.rule.dampening = 0.9;
   eco.eco = EcoForm::kPublished;
   const std::vector<Verdict> verdicts = {
       judge(format(FormatKind::kTrits, Rounding::kStochastic), sgd(1e-3)),
-      judge(format(FormatKind::kLatent8, Rounding::kNearest), sgd(1e-3)),
+      judge(format(FormatKind::kLatent8, Rounding::kStochastic), sgd(1e-9)),
+      judge(format(FormatKind::kSplit24, Rounding::kStochastic), sgd(1e-9)),
       judge(format(FormatKind::kTrits, Rounding::kNearest), eco)};
   for (const Verdict& verdict : verdicts) {
     CHECK(verdict.first.empty());
@@ -84,6 +183,11 @@ TEST_CASE("stall: a run reports it") {
   CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() == 0.0);
   options.recipe = "eco";
   CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() == 1.0);
+  options.recipe = "flash-adamw";
+  options.overrides = {"weight.lr=1e-10"};
+  CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() == 0.0);
+  options.overrides = {};
+  CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() > 0.99);
 }
 
 }  // namespace tritgrad::test

@@ -4,18 +4,35 @@
 
 namespace tritgrad {
 
+namespace {
+
+std::string remedy(const FormatSpec& format) {
+  if (!rounds_updates(format.kind)) return "raise the learning rate";
+  return std::string("raise the learning rate") +
+         (format.has_residual() ? " or set weight.rounding=stochastic"
+                                : ", set weight.rounding=stochastic, or use a format with a "
+                                  "residual");
+}
+
+std::string warning_of(const Reach& reach) {
+  const ParameterSpec& spec = reach.parameter->spec();
+  const bool none = reach.movable == 0.0;
+  return fmt::format(
+      "rounding to nearest loses {} updates of '{}': the largest so far, {:.2g}, moves {} of its "
+      "weights (format {}); {}",
+      none ? "all" : "nearly all", spec.name, reach.update,
+      none ? std::string("none") : fmt::format("{:.2g} %", 100.0 * reach.movable),
+      format_name(spec.format.kind), remedy(spec.format));
+}
+
+}  // namespace
+
 std::string StallWatch::look(const Optimizer& optimizer) {
   if (resumed_ || warned_ || 4 * optimizer.steps_done() < optimizer.total_steps()) return "";
   for (const Reach& reach : optimizer.reach()) {
-    if (reach.movable > 0.0) continue;
+    if (reach.movable >= kStalledShare) continue;
     warned_ = true;
-    const ParameterSpec& spec = reach.parameter->spec();
-    return fmt::format(
-        "rounding to nearest loses all updates of '{}': the largest so far, {:.2g}, moves none of "
-        "its "
-        "weights (format {}); raise the learning rate, set weight.rounding=stochastic, or use a "
-        "format with a residual",
-        spec.name, reach.update, format_name(spec.format.kind));
+    return warning_of(reach);
   }
   return "";
 }

@@ -14,12 +14,12 @@ class StallWatch {
  public:
   explicit StallWatch(bool resumed) : resumed_(resumed) {}
 
-  // Returns a warning, once for a run, if a quarter of its steps are done and no watched update was
-  // large enough to move any element of some matrix.
+  // Returns a warning, once for a run, if a quarter of its steps are done and the watched updates
+  // were large enough to move next to none of the elements of some matrix (kStalledShare).
   std::string look(const Optimizer& optimizer);
 
-  // Share of the weights that some watched update was large enough to move; 1 where chance, a
-  // residual or ECO carries all updates.
+  // Of the weights that had updates, the share that some watched one was large enough to move; 1
+  // where chance or ECO carries all updates.
   std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
 
  private:

@@ -89,6 +89,9 @@ OptimizerPass::OptimizerPass(const PassSpec& spec)
   const std::int64_t persistent = w.storage().bytes() + Optimizer::state_bytes(w.spec(), group_);
   bytes_per_parameter_ = 4.0 + 2.0 * static_cast<double>(persistent) / parameters();
   run();
+  // On to a step like nearly all others: the first one also looks whether its updates are lost
+  // (optim/reach.h). advance() would clear the gradient.
+  optimizer_.resume_at(1);
 }
 
 void PassCase::measure() {
