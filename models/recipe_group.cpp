@@ -1,6 +1,7 @@
 #include "models/recipe_group.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tritgrad {
 namespace {
@@ -40,7 +41,9 @@ RuleSpec read_rule(TableReader& table) {
   rule.eps = table.get("eps", rule.eps);
   rule.density = table.get("density", rule.density);
   rule.window = table.whole_number("window", rule.window, 1, 255);
-  rule.feedback_bits = table.whole_number("feedback_bits", rule.feedback_bits, 0, 8);
+  using Int = std::numeric_limits<int>;  // the rule knows which numbers of bits there are
+  rule.feedback_bits =
+      table.whole_number("feedback_bits", rule.feedback_bits, Int::min(), Int::max());
   rule.bucket = table.whole_number("bucket", rule.bucket, 2, 4096);
   rule.feedback_rounding =
       table.choice("feedback_rounding", kParseRounding, rule.feedback_rounding);

@@ -30,7 +30,7 @@ void check_microadam(const RuleSpec& spec) {
         " is outside 1..255");
   check(spec.feedback_bits == 0 || (spec.feedback_bits >= 2 && spec.feedback_bits <= 8),
         "microadam: feedback_bits = ", spec.feedback_bits,
-        " is outside 2..8 (or 0 for no error feedback)");
+        " is neither 0 (no error feedback) nor 2 to 8");
   check(spec.bucket >= 2 && spec.bucket <= Microadam::kElements,
         "microadam: bucket = ", spec.bucket, " is outside 2..", Microadam::kElements);
 }

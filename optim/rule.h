@@ -100,7 +100,7 @@ struct RuleSpec {
   double eps = 1e-8;       // adam, adamw, microadam
   double density = 0.01;   // microadam: share of the gradient that enters the window, in (0, 1]
   int window = 10;         // microadam: gradients remembered, 1..255
-  int feedback_bits = 4;   // microadam: bits of error feedback, 2..8; 0 = none
+  int feedback_bits = 4;   // microadam: bits of error feedback: 0 (none) or 2 to 8
   int bucket = 64;         // microadam: elements that share the bounds of their error codes
   Rounding feedback_rounding = Rounding::kStochastic;  // microadam
   WindowForm window_form = WindowForm::kCorrected;     // microadam

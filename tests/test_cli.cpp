@@ -134,6 +134,8 @@ TEST_CASE("cli: compare prints a table and writes one self-contained page") {
 TEST_CASE("cli: recipes, data and help") {
   CHECK(run("recipes").out.find("latent8") != std::string::npos);
   CHECK(run("recipes list").out == run("recipes").out);
+  // Weights, moments, both; then the gradient kept in bf16, and all three.
+  CHECK(contains(run("recipes").out, "3.01     2.13   5.14      2.00   7.14"));
   const Result shown = run("recipes show votes --set weight.lr=0.5");
   CHECK(shown.out.find("lr = 0.5") != std::string::npos);
   CHECK(run("data").out.find("wdbc") != std::string::npos);

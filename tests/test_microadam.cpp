@@ -2,6 +2,7 @@
 #include <bit>
 #include <set>
 
+#include "models/recipe.h"
 #include "optim/rules/feedback_codes.h"
 #include "tests/single.h"
 
@@ -242,10 +243,15 @@ TEST_CASE("microadam: settings outside their ranges are refused by name") {
   CHECK(refusal([](RuleSpec& s) { s.density = 1.5; }).find("density = 1.5") != std::string::npos);
   CHECK(refusal([](RuleSpec& s) { s.density = NAN; }).find("density") != std::string::npos);
   CHECK(refusal([](RuleSpec& s) { s.window = 0; }).find("window = 0") != std::string::npos);
-  CHECK(refusal([](RuleSpec& s) { s.feedback_bits = 1; }).find("outside 2..8") !=
-        std::string::npos);
-  CHECK(refusal([](RuleSpec& s) { s.feedback_bits = 9; }).find("outside 2..8") !=
-        std::string::npos);
+  for (int bits : {-1, 1, 9}) {
+    const std::string sentence = "microadam: feedback_bits = " + std::to_string(bits) +
+                                 " is neither 0 (no error feedback) nor 2 to 8";
+    CHECK(refusal([&](RuleSpec& s) { s.feedback_bits = bits; }) == sentence);
+    // The same from a recipe.
+    const std::string set = "weight.feedback_bits=" + std::to_string(bits);
+    CHECK_THROWS_WITH_AS(load_recipe("microadam", {set}),
+                         ("recipe 'microadam', [weight]: " + sentence).c_str(), Error);
+  }
   CHECK(refusal([](RuleSpec& s) { s.bucket = 1; }).find("bucket = 1") != std::string::npos);
   CHECK(refusal([](RuleSpec& s) { s.beta1 = 1.0; }).find("beta1 = 1") != std::string::npos);
   CHECK(refusal([](RuleSpec& s) { s.beta2 = -0.1; }).find("beta2") != std::string::npos);

@@ -17,17 +17,13 @@ ModelFootprint measure(const Recipe& recipe) {
   return live_footprint(*model, optimizer, recipe);
 }
 
-std::string gradient_text(const ModelFootprint& live) {
-  if (live.total.gradients == 0) return "released";
-  return fmt::format("+{:.2f}", live.per_parameter(live.total.gradients));
-}
-
 void list_recipes() {
   Table table({{"recipe"},
                {"weights", Align::kRight, "B/param"},
                {"moments", Align::kRight, "B/param"},
                {"both", Align::kRight, "B/param"},
                {"gradient", Align::kRight, "B/param"},
+               {"total", Align::kRight, "B/param"},
                {"what, when, and where it comes from"}});
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
@@ -38,13 +34,15 @@ void list_recipes() {
     };
     table.add_row({name, per_parameter(bytes.total() - bytes.moments - bytes.gradients),
                    per_parameter(bytes.moments), per_parameter(bytes.total() - bytes.gradients),
-                   gradient_text(live), recipe.summary});
-    table.add_row({"", "", "", "", "", "  " + recipe.source});
+                   bytes.gradients == 0 ? "released" : per_parameter(bytes.gradients),
+                   per_parameter(bytes.total()), recipe.summary});
+    table.add_row({"", "", "", "", "", "", "  " + recipe.source});
   }
   fmt::print(
       "{}\nCounted on {}, norms and biases with their moments included. weights: with scales and\n"
       "residual. moments: what the update rule keeps. gradient: kept beside both, or released as "
-      "soon\nas it is used. 'tritgrad recipes show NAME' prints one.\n",
+      "soon\nas it is used; where it is kept, --set gradients=released leaves what 'both' says.\n"
+      "'tritgrad recipes show NAME' prints one.\n",
       table.render(), kMeasuredModel);
 }
 
