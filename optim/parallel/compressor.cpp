@@ -132,7 +132,11 @@ void compress(Compression compression, float* x, std::int64_t n, const std::uint
   }
   for_each_piece(n, [&](const Piece& piece) {
     float* numbers = x + piece.first;
-    signs ? write_signs(out, piece, numbers) : write_groups(out, piece, numbers);
+    if (signs) {
+      write_signs(out, piece, numbers);
+    } else {
+      write_groups(out, piece, numbers);
+    }
     std::array<float, kBlock> sent;
     read_piece(compression, out, piece, used, sent.data());
     kernels().add_scaled(numbers, sent.data(), -1.0f, piece.n);
