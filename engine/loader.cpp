@@ -33,10 +33,25 @@ Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardi
   const bool lone_row = shuffled_ && batch_size_ > 1 && count % batch_size_ == 1;
   rows_per_epoch_ = lone_row ? count - 1 : count;
   batches_ = (rows_per_epoch_ + batch_size_ - 1) / batch_size_;
-  const auto batch_rows = static_cast<std::size_t>(batch_size_);
-  x_ = Buffer(batch_rows * static_cast<std::size_t>(dataset.features) * sizeof(float),
-              Category::kData);
-  labels_ = Buffer(batch_rows * sizeof(std::int32_t), Category::kData);
+  allocate();
+}
+
+void Loader::restrict_to(Share share) {
+  share_ = std::move(share);
+  allocate();
+}
+
+// The last batch may be smaller, and yet the share of it larger: it may have fewer parts.
+void Loader::allocate() {
+  std::int64_t most = 0;
+  for (const std::int64_t whole : {batch_size_, rows_per_epoch_ - (batches_ - 1) * batch_size_}) {
+    const auto [first, last] = share_(whole);
+    most = std::max(most, last - first);
+  }
+  const auto rows = static_cast<std::size_t>(most);
+  x_ = Buffer();
+  x_ = Buffer(rows * static_cast<std::size_t>(dataset_->features) * sizeof(float), Category::kData);
+  labels_ = Buffer(rows * sizeof(std::int32_t), Category::kData);
 }
 
 void Loader::seek(Cursor cursor) {

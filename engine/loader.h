@@ -56,9 +56,10 @@ class Loader {
   // Rows given in one epoch: all, or all but one (see above).
   std::int64_t rows_per_epoch() const { return rows_per_epoch_; }
 
-  // From now on batches hold only rows [first, last) = share(whole) of the `whole` ones they have.
+  // From now on batches hold only rows [first, last) = share(whole) of the `whole` ones they have,
+  // and have no memory for others.
   using Share = std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t whole)>;
-  void restrict_to(Share share) { share_ = std::move(share); }
+  void restrict_to(Share share);
 
   // The next batch; after the last one of an epoch the next epoch begins. Allocates nothing.
   Batch next();
@@ -68,6 +69,7 @@ class Loader {
   void seek(Cursor cursor);
 
  private:
+  void allocate();
   void shuffle(std::int64_t epoch);
 
   const Dataset* dataset_;

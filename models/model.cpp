@@ -75,12 +75,7 @@ std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& inp
 
 Optimizer make_optimizer(Model& model, const Recipe& recipe, std::int64_t total_steps,
                          std::uint64_t seed) {
-  return Optimizer(
-      model.parameters(),
-      [&](const ParameterSpec& parameter) {
-        return recipe.group(parameter.name, parameter.role).update;
-      },
-      total_steps, seed, recipe.non_finite);
+  return Optimizer(model.parameters(), recipe.updates(), total_steps, seed, recipe.non_finite);
 }
 
 }  // namespace tritgrad

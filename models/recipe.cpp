@@ -235,6 +235,12 @@ const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const 
   return *found;
 }
 
+Optimizer::GroupOf Recipe::updates() const {
+  return [this](const ParameterSpec& parameter) {
+    return group(parameter.name, parameter.role).update;
+  };
+}
+
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == name;

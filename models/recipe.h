@@ -45,6 +45,8 @@ struct Recipe {
 
   const Group& group(Role role) const { return groups.at(static_cast<std::size_t>(role)); }
   const Group& group(std::string_view parameter, Role role) const;
+  // How each parameter is trained; the recipe must outlive what is returned.
+  Optimizer::GroupOf updates() const;
 };
 
 // Whether `name` is `pattern`, in which '*' stands for any characters.

@@ -8,6 +8,7 @@
 #include "engine/diverged.h"
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "optim/finite_gradient.h"
 
 namespace tritgrad {
 namespace {
@@ -36,25 +37,6 @@ double squared_norm(const Parameter& parameter) {
         }
         return sum;
       });
-}
-
-// Read from the end, so that the update, which reads from the start, finds a part in the cache.
-bool gradient_is_finite(const Parameter& parameter) {
-  if (parameter.gradient_source != nullptr) return parameter.gradient_source->finite;
-  const std::int64_t size = parameter.shape().size();
-  const double bad =
-      parallel_sum(size, kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-        const std::int64_t stop = size - begin;
-        const std::int64_t most = parameter.grad ? end - begin : kRun;
-        std::array<float, kRun> scratch;
-        bool finite = true;
-        for (std::int64_t first = size - end; first < stop; first += most) {
-          const std::int64_t n = std::min(most, stop - first);
-          finite &= kernels().all_finite(parameter.read_gradient(first, n, scratch.data()), n);
-        }
-        return finite ? 0.0 : 1.0;
-      });
-  return bad == 0.0;
 }
 
 [[noreturn]] void refuse_gradient(const Parameter& parameter, std::int64_t step) {

@@ -170,6 +170,19 @@ TEST_CASE("loader: batch memory is counted as data, once") {
   CHECK(ledger::live(Category::kData) - before == 10 * (4 + 4));
 }
 
+TEST_CASE("loader: a share has memory for its own rows, those of a smaller last batch included") {
+  const Dataset data = numbered(14);
+  const std::int64_t before = ledger::live(Category::kData);
+  Loader loader(data, range(0, 14), kIdentity, 8, 0, RowOrder::kAsGiven);
+  // A quarter of a whole batch, but half of the last one, which has 6 rows.
+  loader.restrict_to([](std::int64_t whole) {
+    return std::pair<std::int64_t, std::int64_t>(whole == 8 ? 6 : 3, whole);
+  });
+  CHECK(ledger::live(Category::kData) - before == 3 * (4 + 4));
+  CHECK(epoch(loader) == std::vector<float>{6, 7, 11, 12, 13});
+  CHECK(ledger::live(Category::kData) - before == 3 * (4 + 4));
+}
+
 TEST_CASE("loader: bad arguments are refused with their values") {
   const Dataset data = numbered(10);
   const auto refused = [&](Rows rows, std::int64_t batch) {

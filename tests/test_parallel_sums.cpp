@@ -10,6 +10,7 @@
 #include "engine/random.h"
 #include "optim/parallel/chunk_sum.h"
 #include "optim/parallel/compressed_mean.h"
+#include "optim/parallel/flag_bits.h"
 #include "optim/parallel/vote_codes.h"
 #include "tests/thread_ranks.h"
 
@@ -49,7 +50,7 @@ float largest(const std::vector<float>& x) {
 
 void reduce_one(Communicator& ranks, Reduction& reduction) {
   Reduction* const one = &reduction;
-  reduce(ranks, std::span(&one, 1));
+  Reducer(ranks).reduce(std::span(&one, 1));
 }
 
 struct Trip {
@@ -237,6 +238,24 @@ TEST_CASE("parallel sums: sums are made in the order of the ranks") {
         }
       });
     }
+  }
+}
+
+TEST_CASE("parallel sums: flags become bits, the lowest first, and come back") {
+  for (const std::int64_t n : kLengths) {
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<std::uint8_t> flags, expected((size + 7) / 8, 0), back(size + 1, 0x5A);
+    for (std::size_t i = 0; i < size; ++i) {
+      flags.push_back(random_bits({6, 6, 6}, i) & 1);
+      expected[i / 8] |= static_cast<std::uint8_t>(flags[i] << i % 8);
+    }
+    expected.push_back(0x5A);  // behind the end
+    std::vector<std::uint8_t> bits(expected.size(), 0x5A);
+    pack_flags(flags.data(), n, bits.data());
+    CHECK(bits == expected);
+    unpack_flags(bits.data(), n, back.data());
+    flags.push_back(0x5A);
+    CHECK(back == flags);
   }
 }
 

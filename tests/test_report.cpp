@@ -14,6 +14,7 @@
 #include "tools/compare/summary.h"
 #include "tools/compare/terminal_table.h"
 #include "tools/markup.h"
+#include "tools/page_file.h"
 
 namespace tritgrad::test {
 namespace {
@@ -121,14 +122,14 @@ TEST_CASE("report: written to a file, or refused with its name") {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / "tritgrad_test_report.html";
   const Report report = report_of(two_recipes());
-  write_report(path.string(), report);
+  write_page(path.string(), make_page(report));
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   CHECK(text == render_html(make_page(report)));
   file.close();
   std::filesystem::remove(path);
   try {
-    write_report("/nonexistent-folder/report.html", report);
+    write_page("/nonexistent-folder/report.html", make_page(report));
     FAIL("a report was written into a folder that does not exist");
   } catch (const Error& error) {
     CHECK(contains(error.what(), "/nonexistent-folder/report.html"));
@@ -144,7 +145,7 @@ TEST_CASE("report: Markdown has every table and picture of the page, and the fil
   ComparisonRecord other = record_of(two_recipes());
   other.data = "my table.csv";
   const Report report{"tritgrad compare --plan p.toml", "a machine", {record, other}};
-  write_report(folder / "RESULTS.md", report);
+  write_page(folder / "RESULTS.md", make_page(report));
   const std::string text = read_text(folder / "RESULTS.md");
   int tables = 0, pictures = 0;
   for (const PageBlock& block : make_page(report).blocks) {

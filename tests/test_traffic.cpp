@@ -4,6 +4,7 @@
 
 #include "tests/markup_balance.h"
 #include "tests/program.h"
+#include "tools/markup.h"
 #include "tools/traffic.h"
 
 namespace tritgrad::test {
@@ -13,7 +14,7 @@ constexpr const char* kModel = "mlp:784-512-512-10:norm=none";
 
 double sent(const TrafficWay& way, int ranks, int parts) {
   return static_cast<double>(
-      forecast_traffic(kModel, 0, 0, way.recipe, way.spec, ranks, parts).gradients);
+      forecast_traffic(kModel, way.recipe, way.spec, ranks, parts).gradients);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ TEST_CASE("traffic: the command forecasts, reads measurements, and writes its pa
   }
 
   const TempDir folder;
-  const std::string result = folder / "run.json", page = folder / "page.html";
+  const std::string result = folder / "a run.json", page = folder / "page.html";
   REQUIRE(run("train --data iris --recipe votes --dp votes --micro-batches 2 --epochs 1 --json '" +
               result + "'")
               .exit_code == 0);
@@ -68,7 +69,15 @@ TEST_CASE("traffic: the command forecasts, reads measurements, and writes its pa
   const std::string html = read_text(page);
   CHECK(markup_error(html) == "");
   CHECK(contains(html, "1e+12 parameters, 10 Gbit/s"));
-  CHECK(contains(html, "<td>votes</td>"));
+  CHECK(contains(html, "<th scope=\"row\">votes</th>"));
+  // The command is one that a shell understands.
+  CHECK(contains(html, escape_markup("--measured '" + result + "' --report " + page)));
+
+  const std::string markdown = folder / "page.md";
+  REQUIRE(run("traffic --measured '" + result + "' --report '" + markdown + "'").exit_code == 0);
+  CHECK(contains(read_text(markdown), "| votes | votes | "));
+  CHECK(contains(read_text(markdown), "page/parameters-1e12.svg"));
+  CHECK(markup_error(read_text(folder / "page/parameters-1e12.svg")) == "");
 }
 
 TEST_CASE("traffic: mistakes are one sentence") {
@@ -78,6 +87,7 @@ TEST_CASE("traffic: mistakes are one sentence") {
   check_refused("traffic --measured '" + result + "'", "is not the result of a data-parallel run");
   check_refused("traffic --measured '" + folder.write("x", "{}") + "'", "is missing");
   check_refused("traffic --measured /nowhere.json", "/nowhere.json");
+  check_refused("traffic --report page.txt", "NAME.html or NAME.md expected");
   check_refused("traffic --ranks 4 --micro-batches 6", "give a multiple of 4");
   check_refused("traffic --model mlp:12", "model");
   check_refused("train --data iris --dp vote", "did you mean 'votes'");

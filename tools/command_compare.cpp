@@ -11,6 +11,8 @@
 #include "tools/compare/run_clock.h"
 #include "tools/compare/terminal_table.h"
 #include "tools/numbers.h"
+#include "tools/page_file.h"
+#include "tools/repeat_command.h"
 
 namespace tritgrad {
 namespace {
@@ -106,7 +108,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   }
   write_json(common.json, to_json(records, bench_machine()));
   if (command.report.empty()) return;
-  write_report(command.report, {repeat_command(app), bench_machine(), records});
+  write_page(command.report, make_page({repeat_command(app), bench_machine(), records}));
   if (talk) fmt::print("report: {}\n", command.report);
 }
 

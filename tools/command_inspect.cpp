@@ -157,7 +157,7 @@ std::string explain_traffic(const InspectOptions& options, const ModelFootprint&
   if (spec.method == ParallelMethod::kNone) return "";
   const Recipe recipe = joint_recipe(spec, load_recipe(options.recipe, options.overrides));
   const TrafficForecast traffic =
-      forecast_traffic(options.model, 0, 0, recipe, spec, options.ranks, options.ranks);
+      forecast_traffic(options.model, recipe, spec, options.ranks, options.ranks);
   const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
   std::string text = fmt::format(
       "--dp {} on {} ranks: each sends {} a step ({:.4f} B/param): gradients {}, statistics {}, "

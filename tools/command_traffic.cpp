@@ -3,11 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/atomic_file.h"
 #include "engine/read_file.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
+#include "tools/page_file.h"
+#include "tools/repeat_command.h"
 #include "tools/table.h"
 #include "tools/traffic.h"
 
@@ -38,9 +39,9 @@ std::vector<RunResult> read_results(const std::vector<std::string>& paths) {
   return runs;
 }
 
-void run_traffic(const TrafficOptions& options) {
+void run_traffic(const CLI::App& app, const TrafficOptions& options) {
   check_writable("--json", options.json);
-  check_writable("--report", options.report);
+  check_report_path(options.report);
   const std::vector<RunResult> measured = read_results(options.measured);
   const int parts = options.parts == 0 ? options.ranks : options.parts;
   check(parts % options.ranks == 0, "--micro-batches ", parts, ": ", options.ranks,
@@ -58,15 +59,11 @@ void run_traffic(const TrafficOptions& options) {
                                  {"ranks", options.ranks},
                                  {"micro_batches", parts},
                                  {"methods", nlohmann::ordered_json::array()}};
+  const double count = parameters_of(options.model);
   for (const TrafficWay& way : traffic_ways()) {
     if (way.spec.method == ParallelMethod::kVotes && parts > kMostVotes) continue;
     const TrafficForecast forecast =
-        forecast_traffic(options.model, 0, 0, way.recipe, way.spec, options.ranks, parts);
-    std::int64_t parameters = 0;
-    for (const ParameterSpec& parameter : plan_model(options.model, 0, 0, way.recipe)) {
-      if (parameter.counted()) parameters += parameter.shape.size();
-    }
-    const auto count = static_cast<double>(parameters);
+        forecast_traffic(options.model, way.recipe, way.spec, options.ranks, parts);
     const auto total = static_cast<double>(forecast.total());
     const double ratio = total > 0.0 ? fp16_bytes(count, options.ranks) / total : 0.0;
     const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
@@ -93,11 +90,7 @@ void run_traffic(const TrafficOptions& options) {
   }
   write_json(options.json, json.dump(2));
   if (options.report.empty()) return;
-  std::string command = "tritgrad traffic --model " + options.model;
-  for (const std::string& path : options.measured) command += " --measured " + path;
-  const std::string page =
-      render_page({command + " --report " + options.report, options.model, measured});
-  replace_file(options.report, std::as_bytes(std::span(page)));
+  write_page(options.report, make_page({repeat_command(app), options.model, measured}));
 }
 
 }  // namespace
@@ -120,15 +113,16 @@ void add_traffic_command(CLI::App& app) {
                    "results of 'train --dp METHOD --json FILE', set beside the formulas")
       ->take_all();
   command->add_option("--report", options->report,
-                      "write a page to FILE.html: formulas, measurements, 8 to 1024 ranks and 1e9 "
-                      "to 1e12 parameters on 1, 10 and 100 Gbit/s");
+                      "write a page to FILE.html, or to FILE.md with pictures in the folder FILE: "
+                      "formulas, measurements, 8 to 1024 ranks and 1e9 to 1e12 parameters on 1, 10 "
+                      "and 100 Gbit/s");
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->footer(
       "Examples:\n"
       "  tritgrad traffic --model mlp:784-512-512-10 --ranks 4\n"
       "  mpirun -n 2 tritgrad train --data digits --recipe votes --dp votes --json two.json\n"
       "  tritgrad traffic --measured two.json --report traffic.html");
-  command->callback([options] { run_traffic(*options); });
+  command->callback([command, options] { run_traffic(*command, *options); });
 }
 
 }  // namespace tritgrad

@@ -130,12 +130,9 @@ Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, co
   const DataParallel::Sent& sent = parallel.sent();
   std::vector<ParameterSpec> plan;
   for (const Parameter& parameter : store) plan.push_back(parameter.spec());
-  const TrafficForecast forecast = forecast_traffic(
-      plan,
-      [&](const ParameterSpec& parameter) {
-        return recipe.group(parameter.name, parameter.role).update;
-      },
-      options.parallel, options.ranks->size(), sent.parts, recipe.gradient_format);
+  const TrafficForecast forecast =
+      forecast_traffic(plan, recipe.updates(), options.parallel, options.ranks->size(), sent.parts,
+                       recipe.gradient_format);
   const bool warming_up =
       options.parallel.method == ParallelMethod::kApmsqueeze && parallel.frozen_at() == 0;
   Traffic traffic;

@@ -1,18 +1,20 @@
 #include "tools/traffic.h"
 
+#include "models/footprint.h"
 #include "tools/parallel_run.h"
 
 namespace tritgrad {
 
-TrafficForecast forecast_traffic(const std::string& model, const ModelInput& input,
-                                 std::int64_t outputs, const Recipe& recipe,
+TrafficForecast forecast_traffic(const std::string& model, const Recipe& recipe,
                                  const ParallelSpec& spec, int ranks, int parts) {
-  return forecast_traffic(
-      plan_model(model, input, outputs, recipe),
-      [&](const ParameterSpec& parameter) {
-        return recipe.group(parameter.name, parameter.role).update;
-      },
-      spec, ranks, parts, recipe.gradient_format);
+  return forecast_traffic(plan_model(model, 0, 0, recipe), recipe.updates(), spec, ranks, parts,
+                          recipe.gradient_format);
+}
+
+double parameters_of(const std::string& model) {
+  const Recipe recipe = load_recipe("fp32");
+  return static_cast<double>(
+      forecast_footprint(plan_model(model, 0, 0, recipe), recipe).parameters);
 }
 
 std::vector<TrafficWay> traffic_ways() {

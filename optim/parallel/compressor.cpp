@@ -1,61 +1,109 @@
 #include "optim/parallel/compressor.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
+#include "engine/format.h"
 #include "engine/kernel_table.h"
+#include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {
 namespace {
 
 constexpr int kTopCode = 127;
+constexpr std::int64_t kGroupsPerBlock = kBlock / kCompandedGroup;
+static_assert(kBlock % kCompandedGroup == 0 && kBlock % 8 == 0, "blocks begin at whole bytes");
 
-bool is_used(const std::uint8_t* used, std::int64_t i) { return used == nullptr || used[i] != 0; }
+// Messages are written and read block by block, so that what is between numbers and codes fits on
+// the stack: numbers [first, first + n) of `all`.
+struct Piece {
+  std::int64_t first, n, all;
+};
+
+template <typename Body>
+void for_each_piece(std::int64_t all, const Body& body) {
+  for (std::int64_t first = 0; first < all; first += kBlock) {
+    body(Piece{first, std::min(kBlock, all - first), all});
+  }
+}
 
 std::int64_t groups_of(std::int64_t n) { return (n + kCompandedGroup - 1) / kCompandedGroup; }
 
+// Of the numbers that take part; the others are 0 and add nothing.
 float scale_of(Compression compression, const float* x, std::int64_t n, const std::uint8_t* used) {
+  const bool mean_magnitude = compression == Compression::kSign;
+  std::int64_t count = used == nullptr ? n : 0;
   double sum = 0.0;
-  std::int64_t count = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    if (!is_used(used, i)) continue;
     const double value = double{x[i]};
-    sum += compression == Compression::kSign ? std::abs(value) : value * value;
-    ++count;
+    sum += mean_magnitude ? std::abs(value) : value * value;
+    if (used != nullptr) count += used[i];
   }
   if (count == 0) return 0.0f;
   const double mean = sum / static_cast<double>(count);
-  return static_cast<float>(compression == Compression::kSign ? mean : std::sqrt(mean));
+  return static_cast<float>(mean_magnitude ? mean : std::sqrt(mean));
 }
 
-// scale | bits, the lowest first, 1 = negative
-void compress_signs(Compression compression, float* x, std::int64_t n, const std::uint8_t* used,
-                    std::byte* out) {
-  const float scale = scale_of(compression, x, n, used);
-  std::memcpy(out, &scale, sizeof(scale));
-  std::byte* bits = out + sizeof(scale);
-  for (std::int64_t first = 0; first < n; first += 8) {
-    unsigned byte = 0;
-    for (std::int64_t i = first; i < std::min(n, first + 8); ++i) {
-      if (!is_used(used, i)) continue;
-      const bool negative = x[i] < 0.0f;
-      byte |= (negative ? 1u : 0u) << (i - first);
-      x[i] -= negative ? -scale : scale;
-    }
-    bits[first / 8] = static_cast<std::byte>(byte);
+// ---- signs: scale | bits, the lowest first, 1 = negative ---------------------------------------
+
+void write_signs(std::byte* message, const Piece& piece, const float* x) {
+  std::array<std::uint8_t, kBlock> negative;
+  for (std::int64_t i = 0; i < piece.n; ++i) {
+    negative[static_cast<std::size_t>(i)] = x[i] < 0.0f ? 1 : 0;
   }
+  auto* bits = reinterpret_cast<std::uint8_t*>(message + sizeof(float));
+  pack_flags(negative.data(), piece.n, bits + piece.first / 8);
 }
 
-void decompress_signs(const std::byte* in, std::int64_t n, const std::uint8_t* used, float* out) {
+void read_signs(const std::byte* message, const Piece& piece, const std::uint8_t* used,
+                float* out) {
   float scale;
-  std::memcpy(&scale, in, sizeof(scale));
-  const std::byte* bits = in + sizeof(scale);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const bool negative = (std::to_integer<unsigned>(bits[i / 8]) >> (i % 8) & 1u) != 0;
-    out[i] = is_used(used, i) ? (negative ? -scale : scale) : 0.0f;
+  std::memcpy(&scale, message, sizeof(scale));
+  std::array<std::uint8_t, kBlock> negative;
+  const auto* bits = reinterpret_cast<const std::uint8_t*>(message + sizeof(float));
+  unpack_flags(bits + piece.first / 8, piece.n, negative.data());
+  for (std::int64_t i = 0; i < piece.n; ++i) {
+    out[i] = negative[static_cast<std::size_t>(i)] != 0 ? -scale : scale;
   }
+  if (used == nullptr) return;
+  for (std::int64_t i = 0; i < piece.n; ++i) out[i] = used[piece.first + i] != 0 ? out[i] : 0.0f;
+}
+
+// ---- int8: scales | codes ----------------------------------------------------------------------
+
+// Messages begin at any byte; scales want even ones.
+using GroupScales = std::array<std::uint16_t, kGroupsPerBlock>;
+
+std::int64_t scales_at(const Piece& piece) {
+  return groups_of(piece.first) * static_cast<std::int64_t>(sizeof(std::uint16_t));
+}
+std::int64_t codes_at(const Piece& piece) {
+  return groups_of(piece.all) * static_cast<std::int64_t>(sizeof(std::uint16_t)) + piece.first;
+}
+std::size_t scale_bytes(const Piece& piece) {
+  return static_cast<std::size_t>(groups_of(piece.n)) * sizeof(std::uint16_t);
+}
+
+void write_groups(std::byte* message, const Piece& piece, const float* x) {
+  GroupScales scales;
+  auto* codes = reinterpret_cast<std::int8_t*>(message + codes_at(piece));
+  kernels().encode_groups(codes, scales.data(), x, kTopCode, nullptr, piece.n);
+  std::memcpy(message + scales_at(piece), scales.data(), scale_bytes(piece));
+}
+
+void read_groups(const std::byte* message, const Piece& piece, float* out) {
+  GroupScales scales;
+  std::memcpy(scales.data(), message + scales_at(piece), scale_bytes(piece));
+  const auto* codes = reinterpret_cast<const std::int8_t*>(message + codes_at(piece));
+  kernels().decode_groups(out, codes, scales.data(), kTopCode, piece.n);
+}
+
+void read_piece(Compression compression, const std::byte* message, const Piece& piece,
+                const std::uint8_t* used, float* out) {
+  if (compression == Compression::kInt8) return read_groups(message, piece, out);
+  read_signs(message, piece, used, out);
 }
 
 }  // namespace
@@ -68,31 +116,31 @@ std::int64_t compressed_bytes(Compression compression, std::int64_t n) {
   return static_cast<std::int64_t>(sizeof(float)) + (n + 7) / 8;
 }
 
-// int8: scales | codes
 void decompress(Compression compression, const std::byte* in, std::int64_t n,
                 const std::uint8_t* used, float* out) {
-  if (n == 0) return;
-  if (compression != Compression::kInt8) return decompress_signs(in, n, used, out);
-  // Messages begin at any byte; scales want even ones.
-  std::vector<std::uint16_t> scales(static_cast<std::size_t>(groups_of(n)));
-  const std::size_t bytes = scales.size() * sizeof(std::uint16_t);
-  std::memcpy(scales.data(), in, bytes);
-  kernels().decode_groups(out, reinterpret_cast<const std::int8_t*>(in + bytes), scales.data(),
-                          kTopCode, n);
+  for_each_piece(
+      n, [&](const Piece& piece) { read_piece(compression, in, piece, used, out + piece.first); });
 }
 
 void compress(Compression compression, float* x, std::int64_t n, const std::uint8_t* used,
               std::byte* out) {
   if (n == 0) return;
-  if (compression != Compression::kInt8) return compress_signs(compression, x, n, used, out);
-  std::vector<std::uint16_t> scales(static_cast<std::size_t>(groups_of(n)));
-  const std::size_t bytes = scales.size() * sizeof(std::uint16_t);
-  auto* codes = reinterpret_cast<std::int8_t*>(out + bytes);
-  kernels().encode_groups(codes, scales.data(), x, kTopCode, nullptr, n);
-  std::memcpy(out, scales.data(), bytes);
-  std::vector<float> decoded(static_cast<std::size_t>(n));
-  kernels().decode_groups(decoded.data(), codes, scales.data(), kTopCode, n);
-  kernels().add_scaled(x, decoded.data(), -1.0f, n);
+  const bool signs = compression != Compression::kInt8;
+  if (signs) {
+    const float scale = scale_of(compression, x, n, used);
+    std::memcpy(out, &scale, sizeof(scale));
+  }
+  for_each_piece(n, [&](const Piece& piece) {
+    float* numbers = x + piece.first;
+    if (signs) {
+      write_signs(out, piece, numbers);
+    } else {
+      write_groups(out, piece, numbers);
+    }
+    std::array<float, kBlock> sent;
+    read_piece(compression, out, piece, used, sent.data());
+    kernels().add_scaled(numbers, sent.data(), -1.0f, piece.n);
+  });
 }
 
 }  // namespace tritgrad

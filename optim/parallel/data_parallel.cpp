@@ -66,7 +66,7 @@ GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group) {
 
 DataParallel::DataParallel(Communicator& ranks, const ParallelSpec& spec, ParameterStore& store,
                            Optimizer& optimizer, FormatKind gradients)
-    : ranks_(&ranks), spec_(spec), optimizer_(&optimizer) {
+    : ranks_(&ranks), reducer_(ranks), spec_(spec), optimizer_(&optimizer) {
   std::int64_t observed = 0;
   for (Parameter& parameter : store) {
     if (!parameter.spec().trainable()) {
@@ -131,7 +131,7 @@ BatchSums DataParallel::exchange(const BatchSums& own) {
 
   std::vector<Reduction*> reductions{&*observed_};
   for (const auto& lane : lanes_) reductions.push_back(&lane->reduction());
-  reduce(*ranks_, reductions);
+  reducer_.reduce(reductions);
   average_statistics();
   for (const auto& lane : lanes_) lane->deliver();
 

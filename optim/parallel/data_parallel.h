@@ -110,6 +110,7 @@ class DataParallel {
   bool variance_is_stable();
 
   Communicator* ranks_;
+  Reducer reducer_;
   ParallelSpec spec_;
   Optimizer* optimizer_;
   std::deque<std::unique_ptr<Lane>> lanes_;

@@ -1,8 +1,8 @@
 // Lanes of gradients that are sums of floats.
 #include <algorithm>
-#include <array>
 
 #include "engine/kernel_table.h"
+#include "optim/finite_gradient.h"
 #include "optim/parallel/chunk_sum.h"
 #include "optim/parallel/gathered_parts.h"
 #include "optim/parallel/lane.h"
@@ -104,14 +104,7 @@ class Int8Lane final : public Lane {
 
 }  // namespace
 
-bool Lane::is_finite() const {
-  std::array<float, kBlock> scratch;
-  for (std::int64_t first = 0; first < size(); first += kBlock) {
-    const std::int64_t n = std::min(kBlock, size() - first);
-    if (!kernels().all_finite(parameter().read_gradient(first, n, scratch.data()), n)) return false;
-  }
-  return true;
-}
+bool Lane::is_finite() const { return gradient_is_finite(parameter()); }
 
 std::unique_ptr<Lane> make_sum_lane(const Communicator& ranks, Parameter& parameter,
                                     FormatKind format) {

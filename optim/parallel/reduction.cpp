@@ -1,18 +1,16 @@
 #include "optim/parallel/reduction.h"
 
-#include <numeric>
-
 namespace tritgrad {
 namespace {
 
 using Message = std::vector<std::byte>;
 
-// A message with room for size(reduction) bytes of each.
+// Room for size(reduction) bytes of each.
 template <typename Size>
-Message message(std::span<Reduction* const> reductions, const Size& size) {
+void make_room(Message& message, std::span<Reduction* const> reductions, const Size& size) {
   std::int64_t bytes = 0;
   for (const Reduction* reduction : reductions) bytes += size(*reduction);
-  return Message(static_cast<std::size_t>(bytes));
+  message.resize(static_cast<std::size_t>(bytes));
 }
 
 // Calls body(reduction, place) for the places in a message of all that have anything in it.
@@ -31,55 +29,67 @@ std::vector<std::span<Byte>> views(std::vector<Message>& messages) {
   return {messages.begin(), messages.end()};
 }
 
-void exchange_notes(Communicator& ranks, std::span<Reduction* const> reductions) {
-  Message own;
+}  // namespace
+
+Reducer::Reducer(Communicator& ranks)
+    : ranks_(&ranks),
+      sent_(static_cast<std::size_t>(ranks.size())),
+      received_(static_cast<std::size_t>(ranks.size())) {}
+
+void Reducer::reduce(std::span<Reduction* const> reductions) {
+  exchange_notes(reductions);
+  exchange_shares(reductions);
+  gather_results(reductions);
+}
+
+void Reducer::exchange_notes(std::span<Reduction* const> reductions) {
+  own_.clear();
   for (const Reduction* reduction : reductions) {
-    own.push_back(static_cast<std::byte>(reduction->note()));
+    own_.push_back(static_cast<std::byte>(reduction->note()));
   }
-  std::vector<Message> all(static_cast<std::size_t>(ranks.size()), Message(own.size()));
-  ranks.all_gather(own, views<std::byte>(all));
-  for (int r = 0; r < ranks.size(); ++r) {
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      reductions[i]->read_note(r,
-                               std::to_integer<std::uint8_t>(all[static_cast<std::size_t>(r)][i]));
+  for (Message& message : received_) message.resize(own_.size());
+  ranks_->all_gather(own_, views<std::byte>(received_));
+  for (int r = 0; r < ranks_->size(); ++r) {
+    const std::byte* notes = received_[static_cast<std::size_t>(r)].data();
+    for (Reduction* reduction : reductions) {
+      reduction->read_note(r, std::to_integer<std::uint8_t>(*notes++));
     }
   }
 }
 
-}  // namespace
-
-void reduce(Communicator& ranks, std::span<Reduction* const> reductions) {
-  const int here = ranks.rank();
-  exchange_notes(ranks, reductions);
-
-  std::vector<Message> sent, received;
-  for (int r = 0; r < ranks.size(); ++r) {
+void Reducer::exchange_shares(std::span<Reduction* const> reductions) {
+  const int here = ranks_->rank();
+  const auto from = [here](int rank) {
+    return [rank, here](const Reduction& one) { return one.share_bytes(rank, here); };
+  };
+  for (int r = 0; r < ranks_->size(); ++r) {
+    Message& message = sent_[static_cast<std::size_t>(r)];
     const auto to = [&](const Reduction& one) { return one.share_bytes(here, r); };
-    sent.push_back(message(reductions, to));
-    for_each_place(reductions, sent.back().data(), to,
+    make_room(message, reductions, to);
+    for_each_place(reductions, message.data(), to,
                    [&](Reduction& one, std::byte* place) { one.write_share(r, place); });
-    received.push_back(
-        message(reductions, [&](const Reduction& one) { return one.share_bytes(r, here); }));
+    make_room(received_[static_cast<std::size_t>(r)], reductions, from(r));
   }
-  ranks.exchange(views<const std::byte>(sent), views<std::byte>(received));
-  for (int r = 0; r < ranks.size(); ++r) {
-    for_each_place(
-        reductions, received[static_cast<std::size_t>(r)].data(),
-        [&](const Reduction& one) { return one.share_bytes(r, here); },
-        [&](Reduction& one, const std::byte* place) { one.read_share(r, place); });
+  ranks_->exchange(views<const std::byte>(sent_), views<std::byte>(received_));
+  for (int r = 0; r < ranks_->size(); ++r) {
+    for_each_place(reductions, received_[static_cast<std::size_t>(r)].data(), from(r),
+                   [&](Reduction& one, const std::byte* place) { one.read_share(r, place); });
   }
+}
 
+void Reducer::gather_results(std::span<Reduction* const> reductions) {
   const auto of = [](int owner) {
     return [owner](const Reduction& one) { return one.result_bytes(owner); };
   };
-  Message own = message(reductions, of(here));
-  for_each_place(reductions, own.data(), of(here),
+  make_room(own_, reductions, of(ranks_->rank()));
+  for_each_place(reductions, own_.data(), of(ranks_->rank()),
                  [](Reduction& one, std::byte* place) { one.write_result(place); });
-  received.clear();
-  for (int r = 0; r < ranks.size(); ++r) received.push_back(message(reductions, of(r)));
-  ranks.all_gather(own, views<std::byte>(received));
-  for (int r = 0; r < ranks.size(); ++r) {
-    for_each_place(reductions, received[static_cast<std::size_t>(r)].data(), of(r),
+  for (int r = 0; r < ranks_->size(); ++r) {
+    make_room(received_[static_cast<std::size_t>(r)], reductions, of(r));
+  }
+  ranks_->all_gather(own_, views<std::byte>(received_));
+  for (int r = 0; r < ranks_->size(); ++r) {
+    for_each_place(reductions, received_[static_cast<std::size_t>(r)].data(), of(r),
                    [&](Reduction& one, const std::byte* place) { one.read_result(r, place); });
   }
 }

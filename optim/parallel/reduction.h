@@ -28,8 +28,24 @@ class Reduction {
   virtual void read_result(int owner, const std::byte* in) = 0;
 };
 
-// Carries out all of them.
-void reduce(Communicator& ranks, std::span<Reduction* const> reductions);
+// Carries out reductions; keeps the memory of their messages from step to step.
+class Reducer {
+ public:
+  explicit Reducer(Communicator& ranks);
+
+  // All of them, in two exchanges and one of notes.
+  void reduce(std::span<Reduction* const> reductions);
+
+ private:
+  using Message = std::vector<std::byte>;
+  void exchange_notes(std::span<Reduction* const> reductions);
+  void exchange_shares(std::span<Reduction* const> reductions);
+  void gather_results(std::span<Reduction* const> reductions);
+
+  Communicator* ranks_;
+  Message own_;
+  std::vector<Message> sent_, received_;  // by rank
+};
 
 // Bytes that `rank` of `count` sends for it, but for the notes.
 std::int64_t bytes_sent(const Reduction& reduction, int rank, int count);

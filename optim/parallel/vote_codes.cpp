@@ -1,9 +1,12 @@
 #include "optim/parallel/vote_codes.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engine/check.h"
+#include "engine/format.h"
 #include "engine/kernel_table.h"
+#include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {
 namespace {
@@ -53,9 +56,13 @@ void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::by
     std::copy_n(votes, n, reinterpret_cast<std::int8_t*>(out));
     return;
   }
-  std::fill_n(bytes, vote_bytes(code, n), std::uint8_t{0});
-  for (std::int64_t i = 0; i < n; ++i) {
-    bytes[i / 8] = static_cast<std::uint8_t>(bytes[i / 8] | (votes[i] > 0 ? 1 : 0) << i % 8);
+  std::array<std::uint8_t, kBlock> flags;
+  for (std::int64_t first = 0; first < n; first += kBlock) {
+    const std::int64_t size = std::min(kBlock, n - first);
+    for (std::int64_t i = 0; i < size; ++i) {
+      flags[static_cast<std::size_t>(i)] = votes[first + i] > 0 ? 1 : 0;
+    }
+    pack_flags(flags.data(), size, bytes + first / 8);
   }
 }
 
@@ -69,8 +76,13 @@ void unpack_votes(VoteCode code, const std::byte* in, std::int64_t n, std::int8_
     std::copy_n(reinterpret_cast<const std::int8_t*>(in), n, votes);
     return;
   }
-  for (std::int64_t i = 0; i < n; ++i) {
-    votes[i] = static_cast<std::int8_t>((bytes[i / 8] >> i % 8 & 1) != 0 ? 1 : -1);
+  std::array<std::uint8_t, kBlock> flags;
+  for (std::int64_t first = 0; first < n; first += kBlock) {
+    const std::int64_t size = std::min(kBlock, n - first);
+    unpack_flags(bytes + first / 8, size, flags.data());
+    for (std::int64_t i = 0; i < size; ++i) {
+      votes[first + i] = static_cast<std::int8_t>(2 * flags[static_cast<std::size_t>(i)] - 1);
+    }
   }
 }
 

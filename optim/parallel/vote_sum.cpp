@@ -1,6 +1,7 @@
 #include "optim/parallel/vote_sum.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tritgrad {
 
@@ -18,8 +19,7 @@ void VoteSum::begin(int parts) {
 }
 
 std::uint8_t VoteSum::note() const {
-  const std::int8_t* end = votes() + partition_.n;
-  return std::find(votes(), const_cast<std::int8_t*>(end), std::int8_t{0}) != end ? 1 : 0;
+  return std::memchr(votes(), 0, static_cast<std::size_t>(partition_.n)) != nullptr ? 1 : 0;
 }
 
 VoteCode VoteSum::share_code(int rank) const {

@@ -177,10 +177,15 @@ void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
   const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + place.kept;
   std::uint16_t* index = index_ + row;
   select_top(a, n, kept, index);
-  std::array<float, kElements> chosen{};
-  for (std::int64_t j = 0; j < kept; ++j) chosen[static_cast<std::size_t>(j)] = a[index[j]];
-  kernels().float_to_bf16(value_ + row, chosen.data(), nullptr, kept);
-  for (std::int64_t j = 0; j < kept; ++j) a[index[j]] -= float_of_bf16(value_[row + j]);
+  for (std::int64_t first = 0; first < kept; first += kBlock) {
+    const std::int64_t size = std::min(kBlock, kept - first);
+    const std::uint16_t* from = index + first;
+    std::uint16_t* to = value_ + row + first;
+    std::array<float, kBlock> chosen;
+    for (std::int64_t j = 0; j < size; ++j) chosen[static_cast<std::size_t>(j)] = a[from[j]];
+    kernels().float_to_bf16(to, chosen.data(), nullptr, size);
+    for (std::int64_t j = 0; j < size; ++j) a[from[j]] -= float_of_bf16(to[j]);
+  }
 }
 
 void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1, float* z2) const {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "tools/compare/page.h"
 #include "tools/compare/record.h"
+#include "tools/page.h"
 
 namespace tritgrad {
 

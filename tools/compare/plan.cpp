@@ -25,7 +25,7 @@ ComparisonRequest read_comparison(const toml::table& table, const std::string& w
                                   toml::source_index line, const std::string& cache) {
   ComparisonRequest request;
   request.where = concat(where, ", the comparison in line ", line);
-  CLI::App app;
+  CLI::App app("", "compare");
   add_comparison_options(app, request);
   for (const char* name : {"--threads", "--json", "--quiet", "--cache", "--config"}) {
     app.remove_option(app.get_option(name));

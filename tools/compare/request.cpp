@@ -1,21 +1,9 @@
 #include "tools/compare/request.h"
 
 #include "models/recipe.h"
+#include "tools/repeat_command.h"
 
 namespace tritgrad {
-namespace {
-
-// As a shell wants it.
-std::string shell_quoted(const std::string& value) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@";
-  if (!value.empty() && value.find_first_not_of(kPlain) == std::string::npos) return value;
-  std::string text = "'";
-  for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-}  // namespace
 
 void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
   add_data_options(app, request.common);
@@ -47,24 +35,6 @@ void prepare(ComparisonRequest& request, const CLI::App& app) {
   request.command = repeat_command(app);
   std::vector<std::string>& recipes = request.options.recipes;
   if (recipes == std::vector<std::string>{"all"}) recipes = recipe_names();
-}
-
-std::string repeat_command(const CLI::App& app) {
-  std::string text = "tritgrad compare";
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string name = " --" + option->get_lnames().front();
-    if (option->get_items_expected_max() == 0) {
-      text += name;
-    } else if (option->get_delimiter() != '\0') {
-      std::string list;
-      for (const std::string& value : option->results()) list += (list.empty() ? "" : ",") + value;
-      text += name + " " + shell_quoted(list);
-    } else {
-      for (const std::string& value : option->results()) text += name + " " + shell_quoted(value);
-    }
-  }
-  return text;
 }
 
 }  // namespace tritgrad

@@ -20,7 +20,7 @@ struct ComparisonRequest {
 // --data to --tune-epochs, bound to the request, which must outlive `app`.
 void add_comparison_options(CLI::App& app, ComparisonRequest& request);
 
-// To be called once after the options were read.
+// To be called once after the options were read into `app`, which is named compare.
 void prepare(ComparisonRequest& request, const CLI::App& app);
 
 // The comparisons of FILE.toml: its [[comparison]] tables, each with option names as keys, in their
@@ -28,8 +28,5 @@ void prepare(ComparisonRequest& request, const CLI::App& app);
 // that concern the whole program (threads, json, quiet, cache, config) are refused; `cache` is that
 // of the command line. Throws Error with file and line.
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache);
-
-// The command that was read into `app`, as a shell wants it.
-std::string repeat_command(const CLI::App& app);
 
 }  // namespace tritgrad

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "tools/compare/page.h"
 #include "tools/compare/record.h"
 #include "tools/compare/summary.h"
+#include "tools/page.h"
 
 namespace tritgrad {
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "tools/compare/page.h"
 #include "tools/markup.h"
+#include "tools/page.h"
 #include "tools/report_style.h"
 
 namespace tritgrad {

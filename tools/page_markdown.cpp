@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tools/compare/page.h"
 #include "tools/markup.h"
+#include "tools/page.h"
 
 namespace tritgrad {
 namespace {
