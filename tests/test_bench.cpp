@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/kernel_table.h"
+#include "models/recipe.h"
 #include "tests/program.h"
 #include "tools/bench/bench_suite.h"
 #include "tools/bench/kernel_cases.h"
@@ -132,6 +133,23 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
   check_refused("bench --threads 0", "--threads");
   check_refused("bench --json /nonexistent/b.json", "no folder '/nonexistent'");
   check_refused("bench --round 1", "--rounds");
+}
+
+TEST_CASE("bench: every rule, and every format that recipes keep weights in, has a pass") {
+  const auto has = [](const auto& wanted) {
+    const std::span<const PassSpec> specs = pass_specs();
+    return std::any_of(specs.begin(), specs.end(), wanted);
+  };
+  for (int i = 0; i <= static_cast<int>(RuleKind::kMicroadam); ++i) {
+    const auto rule = static_cast<RuleKind>(i);
+    CAPTURE(std::string(rule_name(rule)));
+    CHECK(has([&](const PassSpec& spec) { return spec.rule == rule; }));
+  }
+  for (const std::string& name : recipe_names()) {
+    CAPTURE(name);
+    const FormatKind weight = load_recipe(name).group(Role::kWeight).format.kind;
+    CHECK(has([&](const PassSpec& spec) { return spec.weight == weight; }));
+  }
 }
 
 TEST_CASE("bench: names are unique, so that two results can be compared") {

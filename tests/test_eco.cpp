@@ -250,6 +250,48 @@ TEST_CASE("eco: a rate of zero does nothing at all, also when it rises from zero
   }
 }
 
+TEST_CASE("eco: after steps with a rate of zero, training goes as if they had not been") {
+  // Zero for 81 of 100 steps, then rising to 1: 1 - 1e30 is -1e30 in double, so that the
+  // schedule is 0 exactly until the decay, of its distance from `final`, begins.
+  constexpr int kSteps = 100, kZero = 81;
+  for (RuleKind kind : {RuleKind::kSgdw, RuleKind::kAdamw}) {
+    for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
+      for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
+        CAPTURE(std::string(rule_name(kind)));
+        CAPTURE(static_cast<int>(form));
+        CAPTURE(static_cast<int>(rounding));
+        GroupSpec group = eco_group(form, 1e-30);
+        group.rule.kind = kind;
+        group.rule.weight_decay = kDecay;
+        group.schedule.kind = Schedule::Kind::kWarmupStableDecay;
+        group.schedule.final = 1e30;
+        group.m = format(FormatKind::kInt8);
+        const FormatSpec trits = format(FormatKind::kTrits, rounding);
+        Single waiting({40}, trits, group, kSteps);
+        const std::vector<std::byte> weights = all_bytes(waiting.w().storage());
+        const std::vector<std::byte> state = waiting.state();
+        for (int t = 0; t < kZero; ++t) {
+          REQUIRE(waiting.optimizer->lr(waiting.w()) == 0.0);
+          waiting.step(numbers(40, static_cast<std::uint32_t>(t)));
+        }
+        CHECK(all_bytes(waiting.w().storage()) == weights);
+        CHECK(waiting.state() == state);
+
+        Single begun({40}, trits, group, kSteps);  // at the first rate that is not zero
+        begun.optimizer->resume_at(kZero);
+        for (int t = kZero; t < kSteps; ++t) {
+          CHECK(waiting.optimizer->lr(waiting.w()) > 0.0);
+          waiting.step(numbers(40, static_cast<std::uint32_t>(t)));
+          begun.step(numbers(40, static_cast<std::uint32_t>(t)));
+          CHECK(all_bytes(waiting.w().storage()) == all_bytes(begun.w().storage()));
+          CHECK(waiting.state() == begun.state());
+        }
+        CHECK(waiting.state() != state);
+      }
+    }
+  }
+}
+
 TEST_CASE("eco: Adam's first steps use the bias correction of the next step") {
   RuleSpec spec;
   const std::unique_ptr<Rule> adam = make_rule(spec);

@@ -2,6 +2,7 @@
 // clipped.
 #include "engine/open_dataset.h"
 #include "models/model.h"
+#include "ops/linear.h"
 #include "ops/loss.h"
 #include "tests/single.h"
 #include "tests/support_files.h"
@@ -82,12 +83,93 @@ TEST_CASE("gradients: bf16 keeps the nearest number, and one rounding more for e
   }
 }
 
-TEST_CASE("gradients: kept and released gradients end with the same bits") {
-  for (const char* recipe : {"votes", "latent8", "eco", "microadam-ternary", "signsgd"}) {
+TEST_CASE("gradients: kept and released gradients end with the same bits, for every recipe") {
+  for (const std::string& recipe : recipe_names()) {
     CAPTURE(recipe);
-    CHECK(run(on_iris(recipe, {"gradients=kept"})).weights_sha256 ==
+    // Released ones are fp32 always.
+    CHECK(run(on_iris(recipe, {"gradients=kept", "gradient_format=fp32"})).weights_sha256 ==
           run(on_iris(recipe, {"gradients=released"})).weights_sha256);
   }
+}
+
+// y = x, at which the gradient of `parameter` gets a number that is none.
+Var spoil(Tape& tape, const Var& x, Parameter& parameter) {
+  const Var y = tape.variable(x.shape());
+  std::copy(x.value.values().begin(), x.value.values().end(), y.value.data);
+  tape.record(y, {&parameter}, [&tape, &parameter, x, y] {
+    tape.gradient(parameter).data[1] = std::nanf("");
+    const Tensor dx = tape.grad_to(x), dy = tape.grad_of(y);
+    for (std::int64_t i = 0; i < dx.size(); ++i) dx.data[i] += dy.data[i];
+  });
+  return y;
+}
+
+// Three layers with released gradients, two steps, in the second of which the gradient of the
+// middle one may be spoilt.
+struct Released {
+  explicit Released(NonFinite policy) {
+    for (const char* name : {"first", "middle", "last"}) {
+      store.add({name, Role::kWeight, {6, 6}, {}, {Initial::Kind::kUniform, 1.0f}}, 1);
+    }
+    optimizer = std::make_unique<Optimizer>(
+        store, [](const ParameterSpec&) { return GroupSpec{}; }, 10, 1, policy);
+    step(false);
+  }
+
+  // Returns what the refusal said.
+  std::string step(bool spoilt) {
+    tape.reset();
+    Var x = tape.variable({4, 6});
+    const std::vector<float> values = numbers(24, 3);
+    std::copy(values.begin(), values.end(), x.value.data);
+    for (Parameter& w : store) {
+      if (spoilt && w.name() == "middle") x = spoil(tape, x, w);
+      x = linear(tape, x, w);
+    }
+    try {
+      tape.backward(asymmetric_scalar(tape, x), [&](Parameter& w) { optimizer->step(w); });
+    } catch (const Error& error) {
+      return error.what();
+    }
+    optimizer->advance();
+    return {};
+  }
+
+  // Weights, moments and number of updates of one layer.
+  std::vector<std::byte> layer(const std::string& name) {
+    std::vector<std::byte> bytes = all_bytes(store.find(name).storage());
+    for (const StatePlane& plane : optimizer->state()) {
+      if (!plane.name.starts_with(name + "/")) continue;
+      bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
+    }
+    return bytes;
+  }
+
+  ParameterStore store;
+  Tape tape;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+TEST_CASE("gradients: a released one that is not finite is named, and what lies above has moved") {
+  Released before(NonFinite::kRefuse), healthy(NonFinite::kRefuse), refused(NonFinite::kRefuse);
+  CHECK(healthy.step(false).empty());
+  CHECK(refused.step(true) ==
+        "step 2: the gradient of 'middle' is not finite; the parameter was not changed; lower the "
+        "learning rate, or set non_finite = \"skip\" to leave such updates out");
+  CHECK(refused.layer("last") == healthy.layer("last"));
+  CHECK(refused.layer("last") != before.layer("last"));
+  CHECK(refused.layer("middle") == before.layer("middle"));
+  CHECK(refused.layer("first") == before.layer("first"));
+  CHECK(refused.optimizer->steps_done() == 1);
+
+  // Skipped, it alone stays as it was: gradients of the others are those of the healthy step.
+  Released skipped(NonFinite::kSkip);
+  CHECK(skipped.step(true).empty());
+  CHECK(skipped.optimizer->skipped_updates() == 1);
+  CHECK(skipped.layer("last") == healthy.layer("last"));
+  CHECK(skipped.layer("middle") == before.layer("middle"));
+  CHECK(skipped.layer("first") == healthy.layer("first"));
+  CHECK(skipped.layer("first") != before.layer("first"));
 }
 
 TEST_CASE("gradients: micro-batches train like the whole batch, and need kept gradients") {

@@ -21,9 +21,6 @@
 namespace tritgrad::test {
 namespace {
 
-const std::vector<std::string> kRecipes = {"fp32",    "master", "votes",       "latent8",
-                                           "latent4", "eco",    "flash-adamw", "microadam-ternary"};
-
 TrainOptions quick(const std::string& recipe) {
   TrainOptions options;
   options.data = "iris";
@@ -43,7 +40,7 @@ std::string temp_path(const std::string& name) {
 
 TEST_CASE("training: every recipe learns iris") {
   const Dataset iris = open_dataset("iris", {});
-  for (const std::string& recipe : kRecipes) {
+  for (const std::string& recipe : recipe_names()) {
     CAPTURE(recipe);
     TrainOptions options = quick(recipe);
     options.model = "mlp:64,64";
@@ -95,7 +92,7 @@ TEST_CASE("training: formats, rules and policies of a recipe can be exchanged on
 
 TEST_CASE("training: the same run twice, and with 1, 2, 3 and 7 threads, ends with the same bits") {
   const Dataset iris = open_dataset("iris", {});
-  for (const std::string& recipe : kRecipes) {
+  for (const std::string& recipe : recipe_names()) {
     CAPTURE(recipe);
     // Wide enough for every op to have more than one unit of work.
     TrainOptions options = quick(recipe);
@@ -117,7 +114,7 @@ TEST_CASE("training: the same run twice, and with 1, 2, 3 and 7 threads, ends wi
 TEST_CASE("training: save, load, continue equals continue, for every recipe and in mid-epoch") {
   const Dataset iris = open_dataset("iris", {});
   const std::string path = temp_path("resume.safetensors");
-  for (const std::string& recipe : kRecipes) {
+  for (const std::string& recipe : recipe_names()) {
     for (std::int64_t stop : {1, 11, 16}) {  // 8 steps an epoch: first step, mid-epoch, epoch's end
       CAPTURE(recipe);
       CAPTURE(stop);
@@ -251,7 +248,7 @@ TEST_CASE(
 
 TEST_CASE("training: a huge learning rate is an error or saturates; no weight becomes NaN") {
   const Dataset iris = open_dataset("iris", {});
-  for (const std::string& recipe : kRecipes) {
+  for (const std::string& recipe : recipe_names()) {
     for (const char* lr : {"1e5", "0"}) {
       CAPTURE(recipe);
       CAPTURE(lr);
@@ -307,7 +304,7 @@ TEST_CASE("training: a warm step touches the heap no more") {
     for (int i = 0; i < 10; ++i) step();  // across the end of an epoch
     return g_heap_calls - before;
   };
-  for (const std::string& name : kRecipes) {
+  for (const std::string& name : recipe_names()) {
     for (int threads : kThreadCounts) {
       CAPTURE(name);
       CAPTURE(threads);

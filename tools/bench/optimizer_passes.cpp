@@ -10,6 +10,7 @@ namespace {
 
 constexpr PassSpec kPasses[] = {
     {"sgd/fp32", RuleKind::kSgd, FormatKind::kFp32},
+    {"sgdw/fp32", RuleKind::kSgdw, FormatKind::kFp32},
     {"adamw/fp32", RuleKind::kAdamw, FormatKind::kFp32},
     {"adam/fp32", RuleKind::kAdam, FormatKind::kFp32},
     {"lion/fp32", RuleKind::kLion, FormatKind::kFp32},
@@ -21,11 +22,14 @@ constexpr PassSpec kPasses[] = {
      FormatKind::kCompanded8},
     {"flash-sgd (split24, companded8)", RuleKind::kSgdw, FormatKind::kSplit24,
      FormatKind::kCompanded8},
+    {"adamw/split32", RuleKind::kAdamw, FormatKind::kSplit32},
     {"adamw/ternary_master", RuleKind::kAdamw, FormatKind::kTernaryMaster},
     {"votes (sign/ternary)", RuleKind::kSign, FormatKind::kTernary},
     {"latent8 (normalized)", RuleKind::kNormalized, FormatKind::kLatent8, FormatKind::kFp32,
      FormatKind::kScalar},
     {"latent6 (normalized)", RuleKind::kNormalized, FormatKind::kLatent6, FormatKind::kFp32,
+     FormatKind::kScalar},
+    {"latent5 (normalized)", RuleKind::kNormalized, FormatKind::kLatent5, FormatKind::kFp32,
      FormatKind::kScalar},
     {"latent4 (normalized)", RuleKind::kNormalized, FormatKind::kLatent4, FormatKind::kFp32,
      FormatKind::kScalar},
