@@ -290,7 +290,8 @@ TEST_CASE("cli: reproduce writes its page last, and refuses before it works") {
   CHECK(result.err.empty());  // no progress in a pipe
   CHECK(result.out.starts_with(out + "/index.html"));
   CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
-  for (const char* name : {"index.html", "figure3.csv", "figure8.csv", "numbers.csv"}) {
+  for (const char* name : {"index.html", "figure3.csv", "figure8.csv", "numbers.csv",
+                           "figure3-1.svg", "figure9-6.svg"}) {
     CAPTURE(name);
     CHECK(fs::file_size(fs::path(out) / name) > 0);
   }

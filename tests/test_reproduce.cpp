@@ -126,8 +126,9 @@ TEST_CASE("reproduce: the other CSV files") {
                                        "figure7.csv", "figure8.csv", "figure9.csv", "period.csv",
                                        "numbers.csv"});
   const auto costs = cells_of(cost_csv(small_study().costs));
-  CHECK(costs[0] ==
-        std::vector<std::string>{"parameters", "rule", "bytes_per_parameter", "seconds_per_step"});
+  CHECK(costs[0] == std::vector<std::string>{"parameters", "rule", "bytes_per_parameter",
+                                             "seconds_per_step", "lower_quartile",
+                                             "upper_quartile"});
   CHECK(costs.size() == 1 + 2 * 2);
   CHECK(cells_of(period_csv(small_study())).size() == 1 + 10);
   CHECK(cells_of(numbers_csv(small_study())).size() ==
@@ -151,7 +152,9 @@ TEST_CASE("reproduce: bytes of state are formula and ledger alike") {
     CAPTURE(point.rule);
     CHECK(point.state_bytes == point.ledger_bytes);
     CHECK(point.seconds_per_step > 0.0);
-    CHECK(point.repetitions == 7);
+    CHECK(point.samples == 7);
+    CHECK(point.lower_quartile <= point.seconds_per_step);
+    CHECK(point.upper_quartile >= point.seconds_per_step);
   }
   CHECK(small_study().costs[0].bytes_per_parameter() ==
         doctest::Approx(8.0).epsilon(0.01));  // and a counter
@@ -169,6 +172,13 @@ TEST_CASE("reproduce: the page is well formed, complete and loads nothing") {
   std::size_t panels = 2 + 2 + 2;  // density, period, cost
   for (const StudyFigure& figure : study_figures()) panels += figure.panels.size();
   CHECK(charts == panels);
+  const auto pictures = study_pictures(small_study());
+  CHECK(pictures.size() == panels);
+  std::set<std::string> names;
+  for (const auto& [name, svg] : pictures) {
+    CHECK(contains(html, svg));
+    CHECK(names.insert(name).second);
+  }
   CHECK(contains(html, "tritgrad reproduce &lt;x&gt;"));
 }
 
@@ -207,6 +217,15 @@ TEST_CASE("reproduce: sentences follow their numbers") {
   CHECK(end_phrase({"a", {0.02}}, {"b", {0.02}}) ==
         "a at 0.0200, 1.0 times that: about the same, higher in 0 of 1 seed");
   CHECK(loss_text(1e-9) == "less than 6e-08");
+  // Losses below what fp32 resolves have no ratio.
+  const Sample tiny{"a", {kResolvedLoss, kResolvedLoss, kResolvedLoss}};
+  CHECK(end_phrase(tiny, reference) ==
+        "a at less than 6e-08, less than 0.001 times that: better in 3 of 3 seeds");
+  CHECK(end_phrase(tiny, {"b", {1e-5, 1e-5, 1e-5}}) ==
+        "a at less than 6e-08, less than 0.0060 times that: better in 3 of 3 seeds");
+  CHECK(end_phrase({"c", {6e-6, 6e-6, 6e-6}}, tiny) ==
+        "c at 6.0e-06, more than 101 times that: worse in 3 of 3 seeds");
+  CHECK(end_phrase(tiny, tiny) == "a at less than 6e-08: about the same, higher in 0 of 3 seeds");
 
   StudyResults results = made_up(0.25);
   const StudyFigure& figure = results.figures[0];
@@ -295,13 +314,15 @@ TEST_CASE("reproduce: rises and tremor") {
 }
 
 TEST_CASE("reproduce: costs in words") {
-  std::vector<CostPoint> costs = {{1000, "Adam", 8000, 8000, 1e-3, 7},
-                                  {1000, "MicroAdam", 1000, 1000, 3e-3, 7}};
+  std::vector<CostPoint> costs = {{1000, "Adam", 8000, 8000, 1e-3, 0.5e-3, 2e-3, 7},
+                                  {1000, "MicroAdam", 1000, 1000, 3e-3, 2.5e-3, 4e-3, 7}};
   CHECK(
       cost_claims(costs)[0] ==
       "1.0 k parameters: Adam holds 8.00 bytes of state per parameter, MicroAdam 1.00, 8.00 times "
-      "less; a step takes 3.00 ms against 1.00 ms, 3.00 times as long. The bytes are those that "
-      "the ledger counted.");
+      "less; a step takes 3.00 ms (2.50 to 4.00) against 1.00 ms (0.500 to 2.00), 3.00 times as "
+      "long. The bytes are those that the ledger counted.");
+  costs[1].lower_quartile = 2e-3;
+  CHECK(contains(cost_claims(costs)[0], "(0.500 to 2.00), which does not tell them apart."));
   costs[1].ledger_bytes = 999;
   CHECK(contains(cost_claims(costs)[0], "The ledger counted 8000 and 999 bytes instead."));
 }

@@ -12,6 +12,7 @@
 #include "ops/dense_product.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
+#include "tools/reproduce/study_charts.h"
 #include "tools/reproduce/study_csv.h"
 #include "tools/reproduce/study_page.h"
 
@@ -73,8 +74,10 @@ void run_reproduce(const ReproduceOptions& options) {
   StudyResults results = run_study(study_figures(), options.training);
   results.costs = measure_costs(powers_of_ten(options.largest), 9);
   // The page comes last: where it is, the files that it speaks of are.
-  const auto files = study_csv_files(results);
-  for (const auto& [name, text] : files) write_text(fs::path(out) / name, text);
+  const auto tables = study_csv_files(results), pictures = study_pictures(results);
+  for (const auto* files : {&tables, &pictures}) {
+    for (const auto& [name, text] : *files) write_text(fs::path(out) / name, text);
+  }
   const fs::path page = fs::path(out) / "index.html";
   const int threads = thread_count();
   write_text(
@@ -87,8 +90,8 @@ void run_reproduce(const ReproduceOptions& options) {
                                         threads, threads == 1 ? "" : "s")},
                 results));
   if (!options.training.quiet) {
-    fmt::print("{} and {} CSV files beside it; {} of training\n", page.string(), files.size(),
-               duration(results.seconds));
+    fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n", page.string(),
+               tables.size(), pictures.size(), duration(results.seconds));
   }
 }
 
@@ -102,7 +105,7 @@ void add_reproduce_command(CLI::App& app) {
   command->add_option("STUDY", options->study, "microadam: MicroAdam on Iris and Breast Cancer")
       ->required();
   command->add_option("--out", options->out,
-                      "folder for index.html and CSV files [reproduce-STUDY]");
+                      "folder for index.html, pictures and CSV files [reproduce-STUDY]");
   command->add_option("--epochs", options->training.epochs, "passes over the training rows")
       ->capture_default_str()
       ->check(CLI::Range(2, 100000));
@@ -121,9 +124,9 @@ void add_reproduce_command(CLI::App& app) {
       "Examples:\n"
       "  tritgrad reproduce microadam --out microadam\n"
       "  tritgrad reproduce microadam --out quick --epochs 100 --seeds 1\n"
-      "The page is index.html; figure3.csv to figure9.csv, period.csv and numbers.csv hold what "
-      "it\n"
-      "draws and says.");
+      "The page is index.html; figure3-1.svg and so on are its pictures, figure3.csv to "
+      "figure9.csv,\n"
+      "period.csv and numbers.csv what it draws and says.");
   command->callback([options] { run_reproduce(*options); });
 }
 

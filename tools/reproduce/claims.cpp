@@ -27,11 +27,19 @@ std::string of_seeds(int count, std::size_t seeds) {
   return fmt::format("in {} of {} seed{}", count, seeds, seeds == 1 ? "" : "s");
 }
 
-// "2.5 times", and no more digits than mean anything.
-std::string times_text(double ratio) {
-  if (ratio > 1000.0) return "more than 1000 times";
-  if (ratio < 0.001) return "less than 0.001 times";
-  return significant(ratio, 2) + " times";
+// ", 2.5 times that", with no more digits than mean anything. What is not resolved is at most
+// kResolvedLoss, and a ratio with it a bound.
+std::string times_that(double ours, double theirs) {
+  const bool ours_is_bound = ours <= kResolvedLoss, theirs_is_bound = theirs <= kResolvedLoss;
+  if (ours_is_bound && theirs_is_bound) return "";
+  const double ratio = ours / theirs;
+  if (ratio > 1000.0) return ", more than 1000 times that";
+  if (ratio < 0.001) return ", less than 0.001 times that";
+  return fmt::format(", {}{} times that",
+                     ours_is_bound     ? "less than "
+                     : theirs_is_bound ? "more than "
+                                       : "",
+                     significant(ratio, 2));
 }
 
 // Tensors so small that two densities keep the same number of elements.
@@ -73,6 +81,29 @@ std::string repeating_forms(const StudyResults& results) {
       "With the same batches in every epoch the loss repeats itself with the period of "
       "the window in: {}; not in: {}.",
       repeating.empty() ? "none" : repeating, others.empty() ? "none" : others);
+}
+
+std::string milliseconds(const CostPoint& point) {
+  return fmt::format("{} ms ({} to {})", significant(1e3 * point.seconds_per_step, 3),
+                     significant(1e3 * point.lower_quartile, 3),
+                     significant(1e3 * point.upper_quartile, 3));
+}
+
+std::string time_clause(const CostPoint& micro, const CostPoint& adam) {
+  const bool apart =
+      micro.lower_quartile > adam.upper_quartile || micro.upper_quartile < adam.lower_quartile;
+  return fmt::format(
+      "a step takes {} against {}, {}.", milliseconds(micro), milliseconds(adam),
+      apart ? significant(micro.seconds_per_step / adam.seconds_per_step, 3) + " times as long"
+            : std::string("which does not tell them apart"));
+}
+
+std::string ledger_sentence(const CostPoint& micro, const CostPoint& adam) {
+  const bool counted =
+      adam.state_bytes == adam.ledger_bytes && micro.state_bytes == micro.ledger_bytes;
+  return counted ? "The bytes are those that the ledger counted."
+                 : fmt::format("The ledger counted {} and {} bytes instead.", adam.ledger_bytes,
+                               micro.ledger_bytes);
 }
 
 }  // namespace
@@ -126,7 +157,7 @@ std::string end_phrase(const Sample& sample, const Sample& reference) {
   if (!std::isfinite(ours)) return sample.name + " does not stay finite";
   std::string text = fmt::format("{} at {}", sample.name, loss_text(ours));
   if (!std::isfinite(theirs) || theirs <= 0.0) return text;
-  text += fmt::format(", {} that: ", times_text(ours / theirs));
+  text += times_that(ours, theirs) + ": ";
   const int seeds = static_cast<int>(sample.values.size());
   switch (compare_samples(sample, reference)) {
     case Verdict::kHigher:
@@ -162,10 +193,9 @@ std::string onset_sentence(const StudyPanel& panel, const StudyResults& results)
   for (const StudyLine& line : panel.lines) {
     const Sample sample = end_sample(line, results);
     if (compare_samples(sample, reference) != Verdict::kHigher) continue;
-    return text + fmt::format("{} is the first density that is worse in every seed, {} that of {}.",
-                              sample.name,
-                              times_text(median(sample.values) / median(reference.values)),
-                              reference.name);
+    return text +
+           fmt::format("{} is the first density that is worse in every seed{} of {}.", sample.name,
+                       times_that(median(sample.values), median(reference.values)), reference.name);
   }
   return text + "no density is worse in every seed.";
 }
@@ -215,20 +245,12 @@ std::vector<std::string> cost_claims(const std::vector<CostPoint>& costs) {
   for (std::size_t i = 0; i + 1 < costs.size(); i += 2) {
     const CostPoint& adam = costs[i];
     const CostPoint& micro = costs[i + 1];
-    const bool counted =
-        adam.state_bytes == adam.ledger_bytes && micro.state_bytes == micro.ledger_bytes;
     claims.push_back(fmt::format(
-        "{} parameters: {} holds {} bytes of state per parameter, {} {}, {} times less; a step "
-        "takes "
-        "{} ms against {} ms, {} times as long. {}",
+        "{} parameters: {} holds {} bytes of state per parameter, {} {}, {} times less; {} {}",
         human_count(static_cast<double>(adam.parameters)), adam.rule,
         fixed(adam.bytes_per_parameter(), 2), micro.rule, fixed(micro.bytes_per_parameter(), 2),
         significant(adam.bytes_per_parameter() / micro.bytes_per_parameter(), 3),
-        significant(1e3 * micro.seconds_per_step, 3), significant(1e3 * adam.seconds_per_step, 3),
-        significant(micro.seconds_per_step / adam.seconds_per_step, 3),
-        counted ? "The bytes are those that the ledger counted."
-                : fmt::format("The ledger counted {} and {} bytes instead.", adam.ledger_bytes,
-                              micro.ledger_bytes)));
+        time_clause(micro, adam), ledger_sentence(micro, adam)));
   }
   return claims;
 }

@@ -41,20 +41,28 @@ class Contender {
     point_.state_bytes = Optimizer::state_bytes(spec, group);
   }
 
-  void step(const Tensor& gradient, bool timed) {
+  // Seconds that it took.
+  double step(const Tensor& gradient) {
     parameter_->grad = gradient;
     const Clock::time_point start = Clock::now();
     optimizer_->step(*parameter_);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     optimizer_->advance();
     parameter_->grad = {};
-    if (timed) seconds_.push_back(seconds);
+    return seconds;
   }
+
+  void add_sample(double seconds_per_step) { samples_.push_back(seconds_per_step); }
 
   CostPoint result() const {
     CostPoint point = point_;
-    point.seconds_per_step = median(seconds_);
-    point.repetitions = static_cast<int>(seconds_.size());
+    std::vector<double> sorted = samples_;
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t quarter = sorted.size() / 4;
+    point.seconds_per_step = median(sorted);
+    point.lower_quartile = sorted[quarter];
+    point.upper_quartile = sorted[sorted.size() - 1 - quarter];
+    point.samples = static_cast<int>(sorted.size());
     return point;
   }
 
@@ -64,7 +72,7 @@ class Contender {
   Parameter* parameter_ = nullptr;
   std::unique_ptr<Optimizer> optimizer_;
   CostPoint point_;
-  std::vector<double> seconds_;
+  std::vector<double> samples_;
 };
 
 // Uniform numbers on [-1, 1).
@@ -86,8 +94,10 @@ void rotate_copy(const Tensor& from, std::uint32_t step, const Tensor& to) {
 
 }  // namespace
 
-std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int repetitions) {
-  constexpr std::uint32_t kWarmUp = 10;  // rows of the window
+std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int samples) {
+  constexpr int kWarmUp = 10;  // rows of the window
+  // A step of few parameters is shorter than what disturbs it.
+  constexpr std::int64_t kParametersPerSample = std::int64_t{1} << 20;
   std::vector<CostPoint> points;
   for (const std::int64_t size : sizes) {
     auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
@@ -99,13 +109,22 @@ std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int
     Buffer numbers(bytes, Category::kWorkspace), memory(bytes, Category::kGradients);
     const Tensor source{numbers.as<float>(), shape}, gradient{memory.as<float>(), shape};
     fill(source);
-    const auto steps = kWarmUp + static_cast<std::uint32_t>(repetitions);
-    for (std::uint32_t step = 0; step < steps; ++step) {
-      for (Contender* contender : {&adam, &micro}) {
+    std::uint32_t gradients = 0;
+    const auto run = [&](Contender& contender, std::int64_t steps) {
+      double seconds = 0.0;
+      for (std::int64_t i = 0; i < steps; ++i) {
         // Filled anew for each: a rule may use the gradient's memory as it likes.
-        rotate_copy(source, step, gradient);
-        contender->step(gradient, step >= kWarmUp);
+        rotate_copy(source, gradients + static_cast<std::uint32_t>(i), gradient);
+        seconds += contender.step(gradient);
       }
+      return seconds / static_cast<double>(steps);
+    };
+    for (Contender* contender : {&adam, &micro}) run(*contender, kWarmUp);
+    gradients += kWarmUp;
+    const std::int64_t steps = std::max<std::int64_t>(1, kParametersPerSample / size);
+    for (int sample = 0; sample < samples; ++sample) {
+      for (Contender* contender : {&adam, &micro}) contender->add_sample(run(*contender, steps));
+      gradients += static_cast<std::uint32_t>(steps);
     }
     points.push_back(adam.result());
     points.push_back(micro.result());

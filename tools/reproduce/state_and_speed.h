@@ -14,8 +14,9 @@ struct CostPoint {
   std::string rule;               // "Adam", "MicroAdam"
   std::int64_t state_bytes = 0;   // by formula, Optimizer::state_bytes
   std::int64_t ledger_bytes = 0;  // by the ledger: what making the optimizer booked as moments
-  double seconds_per_step = 0.0;  // median
-  int repetitions = 0;
+  double seconds_per_step = 0.0;  // median of the samples
+  double lower_quartile = 0.0, upper_quartile = 0.0;
+  int samples = 0;
 
   double bytes_per_parameter() const {
     return static_cast<double>(state_bytes) / static_cast<double>(parameters);
@@ -23,7 +24,8 @@ struct CostPoint {
 };
 
 // One matrix of each size, as square as can be; both rules take the same gradients in turn, first
-// until MicroAdam's window is full, then `repetitions` times against the clock.
-std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int repetitions);
+// until MicroAdam's window is full, then `samples` times against the clock. A sample of a small
+// matrix is the mean of many steps.
+std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int samples);
 
 }  // namespace tritgrad

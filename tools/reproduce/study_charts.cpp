@@ -190,17 +190,46 @@ std::vector<StudyChart> cost_charts(const std::vector<CostPoint>& costs) {
         series = chart->series.end() - 1;
       }
       series->x.push_back(1e-6 * static_cast<double>(point.parameters));
-      series->y.push_back(chart == &bytes ? point.bytes_per_parameter()
-                                          : 1e3 * point.seconds_per_step);
+      if (chart == &bytes) {
+        series->y.push_back(point.bytes_per_parameter());
+        continue;
+      }
+      series->y.push_back(1e3 * point.seconds_per_step);
+      series->lower.push_back(1e3 * point.lower_quartile);
+      series->upper.push_back(1e3 * point.upper_quartile);
     }
   }
-  const int repetitions = costs.empty() ? 0 : costs.front().repetitions;
-  return {{bytes.title, "Optimizer state only; weights and gradients are the same for both.",
-           render_svg(bytes)},
-          {time.title,
-           fmt::format("One update of one matrix; median of {} steps, both rules in turn.",
-                       repetitions),
-           render_svg(time)}};
+  const int samples = costs.empty() ? 0 : costs.front().samples;
+  return {
+      {bytes.title, "Optimizer state only; weights and gradients are the same for both.",
+       render_svg(bytes)},
+      {time.title,
+       fmt::format("One update of one matrix; median and quartiles of {} samples, both rules in "
+                   "turn. A sample is a step, of small matrices the mean of many.",
+                   samples),
+       render_svg(time)}};
+}
+
+std::vector<std::pair<std::string, std::string>> study_pictures(const StudyResults& results) {
+  std::vector<std::pair<std::string, std::string>> files;
+  const auto add = [&](int figure, const std::vector<StudyChart>& charts) {
+    const std::string prefix = fmt::format("figure{}-", figure);
+    std::int64_t number = std::count_if(files.begin(), files.end(), [&](const auto& file) {
+      return file.first.starts_with(prefix);
+    });
+    for (const StudyChart& chart : charts) {
+      files.emplace_back(fmt::format("{}{}.svg", prefix, ++number), chart.svg);
+    }
+  };
+  for (const StudyFigure& figure : results.figures) {
+    if (figure.number < 8) add(figure.number, figure_charts(figure, results));
+    if (figure.number == 5) add(figure.number, density_charts(figure, results));
+    if (figure.number < 8) continue;
+    add(figure.number, tremor_charts(figure, results));
+    add(figure.number, period_charts(results));
+  }
+  add(8, cost_charts(results.costs));
+  return files;
 }
 
 }  // namespace tritgrad

@@ -1,7 +1,8 @@
-// The pictures of a study, as inline SVG.
+// The pictures of a study, as SVG.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/reproduce/study_run.h"
@@ -25,5 +26,8 @@ std::vector<StudyLine> period_lines();
 std::vector<StudyChart> period_charts(const StudyResults& results);
 // Bytes per parameter and milliseconds per step by number of parameters.
 std::vector<StudyChart> cost_charts(const std::vector<CostPoint>& costs);
+
+// All of them as files, name and contents: figure3-1.svg and so on, in the order of the page.
+std::vector<std::pair<std::string, std::string>> study_pictures(const StudyResults& results);
 
 }  // namespace tritgrad

@@ -55,10 +55,12 @@ std::string period_csv(const StudyResults& results) {
 }
 
 std::string cost_csv(const std::vector<CostPoint>& costs) {
-  std::string text = "parameters,rule,bytes_per_parameter,seconds_per_step\n";
+  std::string text =
+      "parameters,rule,bytes_per_parameter,seconds_per_step,lower_quartile,upper_quartile\n";
   for (const CostPoint& point : costs) {
-    text += fmt::format("{},{},{},{}\n", point.parameters, point.rule,
-                        cell(point.bytes_per_parameter()), cell(point.seconds_per_step));
+    text += fmt::format("{},{},{},{},{},{}\n", point.parameters, point.rule,
+                        cell(point.bytes_per_parameter()), cell(point.seconds_per_step),
+                        cell(point.lower_quartile), cell(point.upper_quartile));
   }
   return text;
 }

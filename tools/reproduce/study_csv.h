@@ -13,7 +13,8 @@ namespace tritgrad {
 std::string figure_csv(const StudyFigure& figure, const StudyResults& results);
 // Columns: step modulo ten, then for some variants the relative difference of consecutive updates.
 std::string period_csv(const StudyResults& results);
-// Columns: parameters, rule, bytes_per_parameter, seconds_per_step.
+// Columns: parameters, rule, bytes_per_parameter, seconds_per_step, lower_quartile, upper_quartile
+// (of the seconds).
 std::string cost_csv(const std::vector<CostPoint>& costs);
 // One line for each variant and seed with every number that the page rests on.
 std::string numbers_csv(const StudyResults& results);
