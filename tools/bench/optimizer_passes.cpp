@@ -17,11 +17,14 @@ constexpr PassSpec kPasses[] = {
     {"sign/fp32", RuleKind::kSign, FormatKind::kFp32},
     {"microadam/bf16", RuleKind::kMicroadam, FormatKind::kBf16},
     {"flash-adamw (split24, companded8, root8)", RuleKind::kAdamw, FormatKind::kSplit24,
-     FormatKind::kCompanded8, FormatKind::kRoot8},
+     FormatKind::kCompanded8, FormatKind::kRoot8, EcoForm::kOff, Rounding::kNearest,
+     FormatKind::kBf16},
     {"flash-lion (split24, companded8)", RuleKind::kLion, FormatKind::kSplit24,
-     FormatKind::kCompanded8},
+     FormatKind::kCompanded8, FormatKind::kFp32, EcoForm::kOff, Rounding::kNearest,
+     FormatKind::kBf16},
     {"flash-sgd (split24, companded8)", RuleKind::kSgdw, FormatKind::kSplit24,
-     FormatKind::kCompanded8},
+     FormatKind::kCompanded8, FormatKind::kFp32, EcoForm::kOff, Rounding::kNearest,
+     FormatKind::kBf16},
     {"adamw/split32", RuleKind::kAdamw, FormatKind::kSplit32},
     {"adamw/ternary_master", RuleKind::kAdamw, FormatKind::kTernaryMaster},
     {"votes (sign/ternary)", RuleKind::kSign, FormatKind::kTernary},
@@ -69,14 +72,18 @@ ParameterSpec matrix_of(const PassSpec& spec) {
 ParameterStore make_store(const PassSpec& spec) {
   ParameterStore store;
   Parameter& w = store.add(matrix_of(spec), 1);
-  store.keep_gradients();
+  store.keep_gradients(spec.gradient);
   // The same row of normal numbers again and again: drawing a fresh one for every element would
   // take longer than all that is measured.
-  std::array<float, OptimizerPass::kSide> row;
-  for (std::size_t i = 0; i < row.size(); ++i) row[i] = 1e-3f * random_normal({2, 0, 0}, i);
-  for (std::int64_t r = 0; r < OptimizerPass::kSide; ++r) {
-    std::copy(row.begin(), row.end(), w.grad.row(r));
+  std::vector<float> numbers(static_cast<std::size_t>(w.shape().size()));
+  const auto row = numbers.begin() + OptimizerPass::kSide;
+  for (auto i = numbers.begin(); i != row; ++i) {
+    *i = 1e-3f * random_normal({2, 0, 0}, static_cast<std::uint64_t>(i - numbers.begin()));
   }
+  for (auto to = row; to != numbers.end(); to += OptimizerPass::kSide) {
+    std::copy(numbers.begin(), row, to);
+  }
+  w.write_gradient(numbers.data());
   return store;
 }
 
@@ -91,7 +98,8 @@ OptimizerPass::OptimizerPass(const PassSpec& spec)
           store_, [&](const ParameterSpec&) { return group_; }, 1000000, 1) {
   const Parameter& w = *store_.begin();
   const std::int64_t persistent = w.storage().bytes() + Optimizer::state_bytes(w.spec(), group_);
-  bytes_per_parameter_ = 4.0 + 2.0 * static_cast<double>(persistent) / parameters();
+  const double gradient = spec.gradient == FormatKind::kBf16 ? 2.0 : 4.0;
+  bytes_per_parameter_ = gradient + 2.0 * static_cast<double>(persistent) / parameters();
   run();
   // On to a step like nearly all others: the first one also looks whether its updates are lost
   // (optim/reach.h). advance() would clear the gradient.

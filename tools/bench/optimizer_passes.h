@@ -17,6 +17,7 @@ struct PassSpec {
   FormatKind v = FormatKind::kFp32;
   EcoForm eco = EcoForm::kOff;
   Rounding moments = Rounding::kNearest;
+  FormatKind gradient = FormatKind::kFp32;  // as the recipes keep it
 };
 
 std::span<const PassSpec> pass_specs();
@@ -30,7 +31,7 @@ class OptimizerPass {
 
   static constexpr std::int64_t kSide = 4096;
   static constexpr double parameters() { return static_cast<double>(kSide * kSide); }
-  // What a step must move at least: the fp32 gradient read once, weights and moments read and
+  // What a step must move at least: the gradient read once, weights and moments read and
   // written once.
   double bytes_per_parameter() const { return bytes_per_parameter_; }
 
