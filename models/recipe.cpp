@@ -3,11 +3,11 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 #include "models/builtin_recipes.h"
 #include "models/recipe_group.h"
+#include "models/recipe_tables.h"
 
 namespace tritgrad {
 namespace {
@@ -15,7 +15,9 @@ namespace {
 Table plain(const toml::table& table) {
   Table values;
   for (const auto& [key, node] : table) {
-    TableValue& value = values[std::string(key.str())];
+    TableEntry& entry = values[std::string(key.str())];
+    entry.line = line_of(key);
+    TableValue& value = entry.value;
     if (const auto text = node.value_exact<std::string>()) value = *text;
     if (const auto whole = node.value_exact<std::int64_t>()) value = *whole;
     if (const auto number = node.value_exact<double>()) value = *number;
@@ -29,101 +31,72 @@ Table plain(const toml::table& table) {
 toml::table role_table(const toml::table& recipe, Role role) {
   toml::table merged;
   const auto add = [&](std::string_view name) {
-    if (const toml::table* table = recipe[name].as_table()) {
-      for (const auto& [key, node] : *table) merged.insert_or_assign(key, node);
-    }
+    if (const toml::table* table = recipe[name].as_table()) merge_into(merged, *table);
   };
   if (role != Role::kWeight) add("continuous");
   add(role_name(role));
   return merged;
 }
 
-void merge_into(toml::table& base, const toml::table& top) {
-  for (const auto& [key, node] : top) {
-    toml::table* below = base[key].as_table();
-    const toml::table* above = node.as_table();
-    if (below != nullptr && above != nullptr) {
-      merge_into(*below, *above);
-    } else {
-      base.insert_or_assign(key, node);
-    }
+bool has_effect(std::string_view section, const std::string& key, const Recipe& recipe) {
+  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
+    const bool named = section == role_name(role);
+    const bool continuous = section == "continuous" && role != Role::kWeight;
+    if ((named || continuous) && has_effect(key, recipe.group(role))) return true;
   }
+  return false;
 }
 
-// An override that nothing reads is a mistake of whoever gave it.
-void refuse_without_effect(const toml::table& override_table, const Recipe& recipe) {
-  check(!override_table.contains("gradient_format") || recipe.gradients == GradientPolicy::kKept,
-        "recipe '", recipe.name,
-        "': gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
-  for (const auto& [section, node] : override_table) {
-    const toml::table* keys = node.as_table();
-    if (keys == nullptr) continue;
-    for (const auto& [key, value] : *keys) {
-      bool effect = false;
-      for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
-        const bool named = section.str() == role_name(role);
-        const bool continuous = section.str() == "continuous" && role != Role::kWeight;
-        if (named || continuous) effect |= has_effect(std::string(key.str()), recipe.group(role));
+// A key that nothing reads is a mistake of whoever wrote it. `own`: tables of the recipe, all of
+// which one hand has written.
+void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
+  const auto refuse = [&](const toml::key& key, const std::string& table) {
+    fail(recipe.where, line_text(line_of(key)), ": ", table, key.str(),
+         " has no effect with this format and rule; leave it out");
+  };
+  for (const auto& [section, node] : own) {
+    check(section.str() != "gradient_format" || recipe.gradients == GradientPolicy::kKept,
+          recipe.where, line_text(line_of(section)),
+          ": gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+    if (const toml::table* keys = node.as_table()) {
+      for (const auto& [key, value] : *keys) {
+        if (has_effect(section.str(), std::string(key.str()), recipe)) continue;
+        refuse(key, concat(section.str(), "."));
       }
-      check(effect, "recipe '", recipe.name, "': ", section.str(), ".", key.str(),
-            " has no effect with this format and rule; leave it out");
+    }
+    if (section.str() != "group") continue;
+    for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
+      const Recipe::NamedGroup& named = recipe.named_groups[i];
+      for (const auto& [key, value] : *node.as_array()->get_as<toml::table>(i)) {
+        if (has_effect(std::string(key.str()), named.group)) continue;
+        refuse(key, "[[group]] match = \"" + named.match + "\": ");
+      }
     }
   }
 }
 
-toml::table parse_toml(const std::string& text, const std::string& where) {
-  try {
-    return toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    fail(where, ", line ", error.source().begin.line, ": not valid TOML: ", error.description());
-  }
-}
-
-std::string read_text_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  check(in.good(), "recipe file '", path, "' cannot be read; check the path and its permissions");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-toml::table base_table(const std::string& name_or_file) {
-  for (const BuiltinRecipe& builtin : builtin_recipes()) {
-    if (builtin.name == name_or_file) {
-      return parse_toml(std::string(builtin.toml), "built-in recipe '" + name_or_file + "'");
+// Weights of a group would be dense and trained by AdamW, the defaults, where [weight] says
+// something else.
+void check_groups_complete(const toml::table& table, const Recipe& recipe) {
+  for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
+    const Recipe::NamedGroup& named = recipe.named_groups[i];
+    const toml::table& own = *table["group"].as_array()->get_as<toml::table>(i);
+    for (const char* key : {"format", "rule"}) {
+      check(named.role != Role::kWeight || own.contains(key), recipe.where,
+            line_text(line_of(own.find("match")->first)), ": [[group]] match = \"", named.match,
+            "\": '", key,
+            "' is missing; a group of weights takes nothing from [weight] and needs a format and a "
+            "rule of its own");
     }
   }
-  check(name_or_file.ends_with(".toml"), "unknown recipe '", name_or_file, "'",
-        did_you_mean(name_or_file, recipe_names()), ", or the path of a .toml file");
-  toml::table top = parse_toml(read_text_file(name_or_file), "recipe file '" + name_or_file + "'");
-  const auto base = top["base"].value<std::string>();
-  if (!base) return top;
-  top.erase("base");
-  check(!base->ends_with(".toml"), "recipe file '", name_or_file,
-        "': base must name a built-in recipe, got '", *base, "'");
-  toml::table merged = base_table(*base);
-  merge_into(merged, top);
-  return merged;
 }
 
-// "weight.lr=0.1" is TOML already; "weight.schedule=cosine" wants its quotes.
-toml::table parse_override(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  check(equals != std::string::npos && equals > 0, "override '", text,
-        "' is not of the form key=value, for example weight.lr=0.1");
-  try {
-    return toml::parse(text);
-  } catch (const toml::parse_error&) {
-    return parse_toml(text.substr(0, equals) + "=\"" + text.substr(equals + 1) + "\"",
-                      "override '" + text + "'");
-  }
-}
-
-void check_gradients(const std::string& where, const Recipe& recipe) {
+void check_gradients(const TableReader& top, const Recipe& recipe) {
   const bool kept = recipe.gradients == GradientPolicy::kKept;
-  check(recipe.clip_grad_norm >= 0.0, where, ": clip_grad_norm = ", recipe.clip_grad_norm,
+  const std::string place = top.at("clip_grad_norm");
+  check(recipe.clip_grad_norm >= 0.0, place, ": clip_grad_norm = ", recipe.clip_grad_norm,
         " must be at least 0");
-  check(recipe.clip_grad_norm == 0.0 || kept, where,
+  check(recipe.clip_grad_norm == 0.0 || kept, place,
         ": clip_grad_norm needs all gradients at once; set gradients = \"kept\"");
 }
 
@@ -144,7 +117,7 @@ void read_top(TableReader& top, Recipe& recipe) {
   recipe.non_finite = top.choice(
       "non_finite", one_of<NonFinite>({{"refuse", NonFinite::kRefuse}, {"skip", NonFinite::kSkip}}),
       recipe.non_finite);
-  check_gradients(top.where(), recipe);
+  check_gradients(top, recipe);
   // A recipe for kept gradients may be run with released ones.
   if (recipe.gradients == GradientPolicy::kReleased) recipe.gradient_format = FormatKind::kFp32;
 }
@@ -171,7 +144,7 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
                                  Role::kWeight);
     }
     if (named.role != Role::kWeight) merged = role_table(table, Role::kStatistic);
-    for (const auto& [key, value] : *own) merged.insert_or_assign(key, value);
+    merge_into(merged, *own);
     TableReader reader(plain(merged), concat(where, ", [[group]] match = \"", named.match, "\""));
     reader.allow("match");
     reader.allow("role");
@@ -191,15 +164,16 @@ bool has_trits(const Recipe& recipe) {
 
 Recipe recipe_from(const toml::table& table, const std::string& where) {
   Recipe recipe;
+  recipe.where = where;
   TableReader top(plain(table), where);
   read_top(top, recipe);
   for (const char* name : {"weight", "continuous", "scale", "bias", "norm"}) {
     top.allow(name);
-    check(table.get(name) == nullptr || table.get(name)->is_table(), where, ": '", name,
-          "' must be a table");
+    check(table.get(name) == nullptr || table.get(name)->is_table(), top.at(name), ": '", name,
+          "' must be a table, written [", name, "]");
   }
   top.allow("group");
-  check(table.get("group") == nullptr || table.get("group")->is_array(), where,
+  check(table.get("group") == nullptr || table.get("group")->is_array(), top.at("group"),
         ": 'group' must be tables, written [[group]]");
 
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
@@ -213,7 +187,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
   recipe.compute =
       top.choice("compute", one_of<Compute>({{"fp32", Compute::kFp32}, {"int8", Compute::kInt8}}),
                  ternary ? Compute::kInt8 : Compute::kFp32);
-  check(ternary || recipe.compute == Compute::kFp32, where,
+  check(ternary || recipe.compute == Compute::kFp32, top.at("compute"),
         ": compute = \"int8\" is for weights of bare trits, and no weight of this recipe has any; "
         "leave it out");
   top.refuse_unknown_keys();
@@ -252,12 +226,15 @@ bool matches(std::string_view pattern, std::string_view name) {
 }
 
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
-  toml::table table = base_table(name_or_file);
-  toml::table all_overrides;
-  for (const std::string& text : overrides) merge_into(all_overrides, parse_override(text));
-  merge_into(table, all_overrides);
-  Recipe recipe = recipe_from(table, "recipe '" + name_or_file + "'");
-  refuse_without_effect(all_overrides, recipe);
+  const RecipeTables tables = read_recipe_tables(name_or_file, overrides);
+  if (!tables.own.empty()) {
+    refuse_without_effect(tables.own, recipe_from(tables.written, tables.where));
+  }
+  toml::table table = tables.written;
+  merge_into(table, tables.overrides);
+  Recipe recipe = recipe_from(table, tables.where);
+  refuse_without_effect(tables.overrides, recipe);
+  check_groups_complete(table, recipe);
   return recipe;
 }
 
