@@ -3,14 +3,127 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
-#include "models/builtin_recipes.h"
+#include "engine/nearest.h"
 #include "models/recipe_group.h"
-#include "models/recipe_tables.h"
 
 namespace tritgrad {
 namespace {
+
+// The line of the file that the key comes from; 0 for built-in recipes and overrides.
+int line_of(const toml::key& key) {
+  return key.source().path == nullptr ? 0 : static_cast<int>(key.source().begin.line);
+}
+
+// ", line 3", or nothing where no line is known.
+std::string line_text(int line) { return line == 0 ? "" : ", line " + std::to_string(line); }
+
+// Keys remember their line if they come from a file, `path`.
+toml::table parse_toml(const std::string& text, const std::string& where,
+                       std::string_view path = {}) {
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    fail(where, ", line ", error.source().begin.line, ": not valid TOML: ", error.description());
+  }
+}
+
+// Keys of `above` take the place of those below; tables are merged.
+void merge_into(toml::table& below, const toml::table& above) {
+  for (const auto& [key, node] : above) {
+    toml::table* lower = below[key].as_table();
+    const toml::table* upper = node.as_table();
+    if (lower != nullptr && upper != nullptr) {
+      merge_into(*lower, *upper);
+    } else {
+      below.erase(key);  // with the line of the key
+      below.insert_or_assign(key, node);
+    }
+  }
+}
+
+// A recipe before it is read.
+struct RecipeTables {
+  std::string where;      // "recipe 'NAME'", begins messages
+  toml::table written;    // the built-in recipe, or the file on top of its base
+  toml::table own;        // what the file itself says; empty for a built-in recipe
+  toml::table overrides;  // one on top of the other
+};
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  check(in.good(), "recipe file '", path, "' cannot be read; check the path and its permissions");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// " (did you mean 'votes'?)", or nothing when no built-in recipe has a name like it.
+std::string suggestion(const std::string& name) {
+  const std::string close = nearest(name, recipe_names());
+  return close.empty() ? "" : " (did you mean '" + close + "'?)";
+}
+
+bool is_builtin(const std::string& name) { return !builtin_recipe_text(name).empty(); }
+
+toml::table builtin_table(const std::string& name) {
+  return parse_toml(builtin_recipe_text(name), "built-in recipe '" + name + "'");
+}
+
+// The name in base = "votes"; empty for a complete recipe, which has none.
+std::string base_of(const toml::table& file, const std::string& where) {
+  const toml::node* base = file.get("base");
+  if (base == nullptr) {
+    check(file.contains("name"), where,
+          ": it has neither 'base' nor 'name'; begin it with base = \"votes\" to change a built-in "
+          "recipe, or give a complete recipe its name");
+    return "";
+  }
+  const std::string place = where + line_text(static_cast<int>(base->source().begin.line));
+  const auto name = base->value_exact<std::string>();
+  check(name.has_value(), place,
+        ": 'base' must be the name of a built-in recipe in quotes, for example base = \"votes\"");
+  check(!name->ends_with(".toml"), place, ": base must name a built-in recipe, got '", *name, "'");
+  check(is_builtin(*name), place, ": base = '", *name,
+        "' is none of the recipes that 'tritgrad recipes' lists", suggestion(*name));
+  return *name;
+}
+
+// "weight.lr=0.1" is TOML already; "weight.schedule=cosine" wants its quotes.
+toml::table parse_override(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  check(equals != std::string::npos && equals > 0, "override '", text,
+        "' is not of the form key=value, for example weight.lr=0.1");
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error&) {
+    return parse_toml(text.substr(0, equals) + "=\"" + text.substr(equals + 1) + "\"",
+                      "override '" + text + "'");
+  }
+}
+
+RecipeTables read_recipe_tables(const std::string& name_or_file,
+                                const std::vector<std::string>& overrides) {
+  RecipeTables tables;
+  tables.where = "recipe '" + name_or_file + "'";
+  if (is_builtin(name_or_file)) {
+    tables.written = builtin_table(name_or_file);
+  } else {
+    check(name_or_file.ends_with(".toml"), "unknown recipe '", name_or_file,
+          "'; give one that 'tritgrad recipes' lists", suggestion(name_or_file),
+          " or the path of a .toml file");
+    const std::string where = "recipe file '" + name_or_file + "'";
+    tables.own = parse_toml(read_text_file(name_or_file), where, name_or_file);
+    const std::string base = base_of(tables.own, where);
+    tables.own.erase("base");
+    if (!base.empty()) tables.written = builtin_table(base);
+    merge_into(tables.written, tables.own);
+  }
+  for (const std::string& text : overrides) merge_into(tables.overrides, parse_override(text));
+  return tables;
+}
 
 Table plain(const toml::table& table) {
   Table values;
@@ -201,30 +314,6 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
 
 }  // namespace
 
-const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
-  const Group* found = &group(role);
-  for (const NamedGroup& named : named_groups) {
-    if (named.role == role && matches(named.match, parameter)) found = &named.group;
-  }
-  return *found;
-}
-
-Optimizer::GroupOf Recipe::updates() const {
-  return [this](const ParameterSpec& parameter) {
-    return group(parameter.name, parameter.role).update;
-  };
-}
-
-bool matches(std::string_view pattern, std::string_view name) {
-  const std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == name;
-  if (!name.starts_with(pattern.substr(0, star))) return false;
-  for (std::size_t end = star; end <= name.size(); ++end) {
-    if (matches(pattern.substr(star + 1), name.substr(end))) return true;
-  }
-  return false;
-}
-
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
   const RecipeTables tables = read_recipe_tables(name_or_file, overrides);
   if (!tables.own.empty()) {
@@ -240,19 +329,6 @@ Recipe load_recipe(const std::string& name_or_file, const std::vector<std::strin
 
 Recipe parse_recipe(const std::string& toml, const std::string& where) {
   return recipe_from(parse_toml(toml, where), where);
-}
-
-std::string builtin_recipe_text(std::string_view name) {
-  for (const BuiltinRecipe& builtin : builtin_recipes()) {
-    if (builtin.name == name) return std::string(builtin.toml);
-  }
-  return "";
-}
-
-std::vector<std::string> recipe_names() {
-  std::vector<std::string> names;
-  for (const BuiltinRecipe& builtin : builtin_recipes()) names.emplace_back(builtin.name);
-  return names;
 }
 
 }  // namespace tritgrad
