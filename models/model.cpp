@@ -39,7 +39,7 @@ std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput&
     const bool used = std::any_of(plan.begin(), plan.end(), [&](const ParameterSpec& parameter) {
       return parameter.role == named.role && matches(named.match, parameter.name);
     });
-    check(used, "recipe '", recipe.name, "': [[group]] match = \"", named.match,
+    check(used, recipe.where, ": [[group]] match = \"", named.match,
           "\" fits no parameter of model '", spec, "' with role ", role_name(named.role),
           "; names are like layers.0.weight and head.weight");
   }

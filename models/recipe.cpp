@@ -6,78 +6,51 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/builtin_recipes.h"
+#include "engine/nearest.h"
 #include "models/recipe_group.h"
 
 namespace tritgrad {
 namespace {
 
-Table plain(const toml::table& table) {
-  Table values;
-  for (const auto& [key, node] : table) {
-    TableValue& value = values[std::string(key.str())];
-    if (const auto text = node.value_exact<std::string>()) value = *text;
-    if (const auto whole = node.value_exact<std::int64_t>()) value = *whole;
-    if (const auto number = node.value_exact<double>()) value = *number;
-    if (const auto flag = node.value_exact<bool>()) value = *flag;
-  }
-  return values;
+// The line of the file that the key comes from; 0 for built-in recipes and overrides.
+int line_of(const toml::key& key) {
+  return key.source().path == nullptr ? 0 : static_cast<int>(key.source().begin.line);
 }
 
-// The table of a role: [continuous] first, then the role's own on top (weights stand alone;
-// kStatistic has no table of its own).
-toml::table role_table(const toml::table& recipe, Role role) {
-  toml::table merged;
-  const auto add = [&](std::string_view name) {
-    if (const toml::table* table = recipe[name].as_table()) {
-      for (const auto& [key, node] : *table) merged.insert_or_assign(key, node);
-    }
-  };
-  if (role != Role::kWeight) add("continuous");
-  add(role_name(role));
-  return merged;
-}
+// ", line 3", or nothing where no line is known.
+std::string line_text(int line) { return line == 0 ? "" : ", line " + std::to_string(line); }
 
-void merge_into(toml::table& base, const toml::table& top) {
-  for (const auto& [key, node] : top) {
-    toml::table* below = base[key].as_table();
-    const toml::table* above = node.as_table();
-    if (below != nullptr && above != nullptr) {
-      merge_into(*below, *above);
-    } else {
-      base.insert_or_assign(key, node);
-    }
-  }
-}
-
-// An override that nothing reads is a mistake of whoever gave it.
-void refuse_without_effect(const toml::table& override_table, const Recipe& recipe) {
-  check(!override_table.contains("gradient_format") || recipe.gradients == GradientPolicy::kKept,
-        "recipe '", recipe.name,
-        "': gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
-  for (const auto& [section, node] : override_table) {
-    const toml::table* keys = node.as_table();
-    if (keys == nullptr) continue;
-    for (const auto& [key, value] : *keys) {
-      bool effect = false;
-      for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
-        const bool named = section.str() == role_name(role);
-        const bool continuous = section.str() == "continuous" && role != Role::kWeight;
-        if (named || continuous) effect |= has_effect(std::string(key.str()), recipe.group(role));
-      }
-      check(effect, "recipe '", recipe.name, "': ", section.str(), ".", key.str(),
-            " has no effect with this format and rule; leave it out");
-    }
-  }
-}
-
-toml::table parse_toml(const std::string& text, const std::string& where) {
+// Keys remember their line if they come from a file, `path`.
+toml::table parse_toml(const std::string& text, const std::string& where,
+                       std::string_view path = {}) {
   try {
-    return toml::parse(text);
+    return toml::parse(text, path);
   } catch (const toml::parse_error& error) {
     fail(where, ", line ", error.source().begin.line, ": not valid TOML: ", error.description());
   }
 }
+
+// Keys of `above` take the place of those below; tables are merged.
+void merge_into(toml::table& below, const toml::table& above) {
+  for (const auto& [key, node] : above) {
+    toml::table* lower = below[key].as_table();
+    const toml::table* upper = node.as_table();
+    if (lower != nullptr && upper != nullptr) {
+      merge_into(*lower, *upper);
+    } else {
+      below.erase(key);  // with the line of the key
+      below.insert_or_assign(key, node);
+    }
+  }
+}
+
+// A recipe before it is read.
+struct RecipeTables {
+  std::string where;      // "recipe 'NAME'", begins messages
+  toml::table written;    // the built-in recipe, or the file on top of its base
+  toml::table own;        // what the file itself says; empty for a built-in recipe
+  toml::table overrides;  // one on top of the other
+};
 
 std::string read_text_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -87,23 +60,35 @@ std::string read_text_file(const std::string& path) {
   return text.str();
 }
 
-toml::table base_table(const std::string& name_or_file) {
-  for (const BuiltinRecipe& builtin : builtin_recipes()) {
-    if (builtin.name == name_or_file) {
-      return parse_toml(std::string(builtin.toml), "built-in recipe '" + name_or_file + "'");
-    }
+// " (did you mean 'votes'?)", or nothing when no built-in recipe has a name like it.
+std::string suggestion(const std::string& name) {
+  const std::string close = nearest(name, recipe_names());
+  return close.empty() ? "" : " (did you mean '" + close + "'?)";
+}
+
+bool is_builtin(const std::string& name) { return !builtin_recipe_text(name).empty(); }
+
+toml::table builtin_table(const std::string& name) {
+  return parse_toml(builtin_recipe_text(name), "built-in recipe '" + name + "'");
+}
+
+// The name in base = "votes"; empty for a complete recipe, which has none.
+std::string base_of(const toml::table& file, const std::string& where) {
+  const toml::node* base = file.get("base");
+  if (base == nullptr) {
+    check(file.contains("name"), where,
+          ": it has neither 'base' nor 'name'; begin it with base = \"votes\" to change a built-in "
+          "recipe, or give a complete recipe its name");
+    return "";
   }
-  check(name_or_file.ends_with(".toml"), "unknown recipe '", name_or_file, "'",
-        did_you_mean(name_or_file, recipe_names()), ", or the path of a .toml file");
-  toml::table top = parse_toml(read_text_file(name_or_file), "recipe file '" + name_or_file + "'");
-  const auto base = top["base"].value<std::string>();
-  if (!base) return top;
-  top.erase("base");
-  check(!base->ends_with(".toml"), "recipe file '", name_or_file,
-        "': base must name a built-in recipe, got '", *base, "'");
-  toml::table merged = base_table(*base);
-  merge_into(merged, top);
-  return merged;
+  const std::string place = where + line_text(static_cast<int>(base->source().begin.line));
+  const auto name = base->value_exact<std::string>();
+  check(name.has_value(), place,
+        ": 'base' must be the name of a built-in recipe in quotes, for example base = \"votes\"");
+  check(!name->ends_with(".toml"), place, ": base must name a built-in recipe, got '", *name, "'");
+  check(is_builtin(*name), place, ": base = '", *name,
+        "' is none of the recipes that 'tritgrad recipes' lists", suggestion(*name));
+  return *name;
 }
 
 // "weight.lr=0.1" is TOML already; "weight.schedule=cosine" wants its quotes.
@@ -119,11 +104,112 @@ toml::table parse_override(const std::string& text) {
   }
 }
 
-void check_gradients(const std::string& where, const Recipe& recipe) {
+RecipeTables read_recipe_tables(const std::string& name_or_file,
+                                const std::vector<std::string>& overrides) {
+  RecipeTables tables;
+  tables.where = "recipe '" + name_or_file + "'";
+  if (is_builtin(name_or_file)) {
+    tables.written = builtin_table(name_or_file);
+  } else {
+    check(name_or_file.ends_with(".toml"), "unknown recipe '", name_or_file,
+          "'; give one that 'tritgrad recipes' lists", suggestion(name_or_file),
+          " or the path of a .toml file");
+    const std::string where = "recipe file '" + name_or_file + "'";
+    tables.own = parse_toml(read_text_file(name_or_file), where, name_or_file);
+    const std::string base = base_of(tables.own, where);
+    tables.own.erase("base");
+    if (!base.empty()) tables.written = builtin_table(base);
+    merge_into(tables.written, tables.own);
+  }
+  for (const std::string& text : overrides) merge_into(tables.overrides, parse_override(text));
+  return tables;
+}
+
+Table plain(const toml::table& table) {
+  Table values;
+  for (const auto& [key, node] : table) {
+    TableEntry& entry = values[std::string(key.str())];
+    entry.line = line_of(key);
+    TableValue& value = entry.value;
+    if (const auto text = node.value_exact<std::string>()) value = *text;
+    if (const auto whole = node.value_exact<std::int64_t>()) value = *whole;
+    if (const auto number = node.value_exact<double>()) value = *number;
+    if (const auto flag = node.value_exact<bool>()) value = *flag;
+  }
+  return values;
+}
+
+// The table of a role: [continuous] first, then the role's own on top (weights stand alone;
+// kStatistic has no table of its own).
+toml::table role_table(const toml::table& recipe, Role role) {
+  toml::table merged;
+  const auto add = [&](std::string_view name) {
+    if (const toml::table* table = recipe[name].as_table()) merge_into(merged, *table);
+  };
+  if (role != Role::kWeight) add("continuous");
+  add(role_name(role));
+  return merged;
+}
+
+bool has_effect(std::string_view section, const std::string& key, const Recipe& recipe) {
+  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
+    const bool named = section == role_name(role);
+    const bool continuous = section == "continuous" && role != Role::kWeight;
+    if ((named || continuous) && has_effect(key, recipe.group(role))) return true;
+  }
+  return false;
+}
+
+// A key that nothing reads is a mistake of whoever wrote it. `own`: tables of the recipe, all of
+// which one hand has written.
+void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
+  const auto refuse = [&](const toml::key& key, const std::string& table) {
+    fail(recipe.where, line_text(line_of(key)), ": ", table, key.str(),
+         " has no effect with this format and rule; leave it out");
+  };
+  for (const auto& [section, node] : own) {
+    check(section.str() != "gradient_format" || recipe.gradients == GradientPolicy::kKept,
+          recipe.where, line_text(line_of(section)),
+          ": gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+    if (const toml::table* keys = node.as_table()) {
+      for (const auto& [key, value] : *keys) {
+        if (has_effect(section.str(), std::string(key.str()), recipe)) continue;
+        refuse(key, concat(section.str(), "."));
+      }
+    }
+    if (section.str() != "group") continue;
+    for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
+      const Recipe::NamedGroup& named = recipe.named_groups[i];
+      for (const auto& [key, value] : *node.as_array()->get_as<toml::table>(i)) {
+        if (has_effect(std::string(key.str()), named.group)) continue;
+        refuse(key, "[[group]] match = \"" + named.match + "\": ");
+      }
+    }
+  }
+}
+
+// Weights of a group would be dense and trained by AdamW, the defaults, where [weight] says
+// something else.
+void check_groups_complete(const toml::table& table, const Recipe& recipe) {
+  for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
+    const Recipe::NamedGroup& named = recipe.named_groups[i];
+    const toml::table& own = *table["group"].as_array()->get_as<toml::table>(i);
+    for (const char* key : {"format", "rule"}) {
+      check(named.role != Role::kWeight || own.contains(key), recipe.where,
+            line_text(line_of(own.find("match")->first)), ": [[group]] match = \"", named.match,
+            "\": '", key,
+            "' is missing; a group of weights takes nothing from [weight] and needs a format and a "
+            "rule of its own");
+    }
+  }
+}
+
+void check_gradients(const TableReader& top, const Recipe& recipe) {
   const bool kept = recipe.gradients == GradientPolicy::kKept;
-  check(recipe.clip_grad_norm >= 0.0, where, ": clip_grad_norm = ", recipe.clip_grad_norm,
+  const std::string place = top.at("clip_grad_norm");
+  check(recipe.clip_grad_norm >= 0.0, place, ": clip_grad_norm = ", recipe.clip_grad_norm,
         " must be at least 0");
-  check(recipe.clip_grad_norm == 0.0 || kept, where,
+  check(recipe.clip_grad_norm == 0.0 || kept, place,
         ": clip_grad_norm needs all gradients at once; set gradients = \"kept\"");
 }
 
@@ -144,7 +230,7 @@ void read_top(TableReader& top, Recipe& recipe) {
   recipe.non_finite = top.choice(
       "non_finite", one_of<NonFinite>({{"refuse", NonFinite::kRefuse}, {"skip", NonFinite::kSkip}}),
       recipe.non_finite);
-  check_gradients(top.where(), recipe);
+  check_gradients(top, recipe);
   // A recipe for kept gradients may be run with released ones.
   if (recipe.gradients == GradientPolicy::kReleased) recipe.gradient_format = FormatKind::kFp32;
 }
@@ -171,7 +257,7 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
                                  Role::kWeight);
     }
     if (named.role != Role::kWeight) merged = role_table(table, Role::kStatistic);
-    for (const auto& [key, value] : *own) merged.insert_or_assign(key, value);
+    merge_into(merged, *own);
     TableReader reader(plain(merged), concat(where, ", [[group]] match = \"", named.match, "\""));
     reader.allow("match");
     reader.allow("role");
@@ -191,15 +277,16 @@ bool has_trits(const Recipe& recipe) {
 
 Recipe recipe_from(const toml::table& table, const std::string& where) {
   Recipe recipe;
+  recipe.where = where;
   TableReader top(plain(table), where);
   read_top(top, recipe);
   for (const char* name : {"weight", "continuous", "scale", "bias", "norm"}) {
     top.allow(name);
-    check(table.get(name) == nullptr || table.get(name)->is_table(), where, ": '", name,
-          "' must be a table");
+    check(table.get(name) == nullptr || table.get(name)->is_table(), top.at(name), ": '", name,
+          "' must be a table, written [", name, "]");
   }
   top.allow("group");
-  check(table.get("group") == nullptr || table.get("group")->is_array(), where,
+  check(table.get("group") == nullptr || table.get("group")->is_array(), top.at("group"),
         ": 'group' must be tables, written [[group]]");
 
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
@@ -213,7 +300,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
   recipe.compute =
       top.choice("compute", one_of<Compute>({{"fp32", Compute::kFp32}, {"int8", Compute::kInt8}}),
                  ternary ? Compute::kInt8 : Compute::kFp32);
-  check(ternary || recipe.compute == Compute::kFp32, where,
+  check(ternary || recipe.compute == Compute::kFp32, top.at("compute"),
         ": compute = \"int8\" is for weights of bare trits, and no weight of this recipe has any; "
         "leave it out");
   top.refuse_unknown_keys();
@@ -227,55 +314,21 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
 
 }  // namespace
 
-const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
-  const Group* found = &group(role);
-  for (const NamedGroup& named : named_groups) {
-    if (named.role == role && matches(named.match, parameter)) found = &named.group;
-  }
-  return *found;
-}
-
-Optimizer::GroupOf Recipe::updates() const {
-  return [this](const ParameterSpec& parameter) {
-    return group(parameter.name, parameter.role).update;
-  };
-}
-
-bool matches(std::string_view pattern, std::string_view name) {
-  const std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == name;
-  if (!name.starts_with(pattern.substr(0, star))) return false;
-  for (std::size_t end = star; end <= name.size(); ++end) {
-    if (matches(pattern.substr(star + 1), name.substr(end))) return true;
-  }
-  return false;
-}
-
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
-  toml::table table = base_table(name_or_file);
-  toml::table all_overrides;
-  for (const std::string& text : overrides) merge_into(all_overrides, parse_override(text));
-  merge_into(table, all_overrides);
-  Recipe recipe = recipe_from(table, "recipe '" + name_or_file + "'");
-  refuse_without_effect(all_overrides, recipe);
+  const RecipeTables tables = read_recipe_tables(name_or_file, overrides);
+  if (!tables.own.empty()) {
+    refuse_without_effect(tables.own, recipe_from(tables.written, tables.where));
+  }
+  toml::table table = tables.written;
+  merge_into(table, tables.overrides);
+  Recipe recipe = recipe_from(table, tables.where);
+  refuse_without_effect(tables.overrides, recipe);
+  check_groups_complete(table, recipe);
   return recipe;
 }
 
 Recipe parse_recipe(const std::string& toml, const std::string& where) {
   return recipe_from(parse_toml(toml, where), where);
-}
-
-std::string builtin_recipe_text(std::string_view name) {
-  for (const BuiltinRecipe& builtin : builtin_recipes()) {
-    if (builtin.name == name) return std::string(builtin.toml);
-  }
-  return "";
-}
-
-std::vector<std::string> recipe_names() {
-  std::vector<std::string> names;
-  for (const BuiltinRecipe& builtin : builtin_recipes()) names.emplace_back(builtin.name);
-  return names;
 }
 
 }  // namespace tritgrad

@@ -31,6 +31,7 @@ struct Recipe {
     Group group;
   };
 
+  std::string where;  // begins messages about it: "recipe 'my.toml'"
   std::string name;
   std::string summary;               // one line: what it is and when to use it
   std::string source;                // where the method comes from

@@ -1,7 +1,6 @@
 #include "models/recipe_group.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace tritgrad {
 namespace {
@@ -9,10 +8,41 @@ namespace {
 const auto kParseRounding =
     one_of<Rounding>({{"nearest", Rounding::kNearest}, {"stochastic", Rounding::kStochastic}});
 
+using Formats = std::vector<FormatKind>;
+
+const Formats kMomentumFormats = {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kCompanded8,
+                                  FormatKind::kInt8, FormatKind::kInt4};
+const Formats kMeanSquareFormats = {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kRoot8,
+                                    FormatKind::kScalar, FormatKind::kFactored};
+
+Formats parameter_formats(Role role) {
+  using enum FormatKind;
+  if (role == Role::kWeight) {
+    return {kFp32,    kBf16,    kSplit24, kSplit32, kFp8,     kInt8,  kInt4,
+            kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kTrits, kTernaryMaster};
+  }
+  if (role == Role::kScale) return {kScale16, kFp32, kBf16, kSplit24, kSplit32};
+  return {kFp32, kBf16, kSplit24, kSplit32};
+}
+
+// Understands all formats: the wrong ones are refused with the reason. Suggests only `accepted`.
+auto format_parser(const Formats& accepted) {
+  return [&accepted](const std::string& text) {
+    std::vector<std::string> names;
+    for (FormatKind kind : accepted) names.emplace_back(format_name(kind));
+    try {
+      return parse_format(text);
+    } catch (const Error&) {
+      fail("unknown format '", text, "'", did_you_mean(text, names));
+    }
+  };
+}
+
 FormatSpec read_format(TableReader& table, Role role) {
   FormatSpec spec;
   if (role == Role::kScale) spec.kind = FormatKind::kScale16;
-  spec.kind = table.choice("format", parse_format, spec.kind);
+  const Formats accepted = parameter_formats(role);
+  spec.kind = table.choice("format", format_parser(accepted), spec.kind);
   spec.rounding = table.choice("rounding", kParseRounding, spec.rounding);
   spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 0, 126);
   spec.flips.on_flip = table.choice(
@@ -40,11 +70,9 @@ RuleSpec read_rule(TableReader& table) {
   rule.beta2 = table.get("beta2", rule.kind == RuleKind::kLion ? 0.99 : rule.beta2);
   rule.eps = table.get("eps", rule.eps);
   rule.density = table.get("density", rule.density);
-  rule.window = table.whole_number("window", rule.window, 1, 255);
-  using Int = std::numeric_limits<int>;  // the rule knows which numbers of bits there are
-  rule.feedback_bits =
-      table.whole_number("feedback_bits", rule.feedback_bits, Int::min(), Int::max());
-  rule.bucket = table.whole_number("bucket", rule.bucket, 2, 4096);
+  rule.window = table.whole_number("window", rule.window, check_whole_setting);
+  rule.feedback_bits = table.whole_number("feedback_bits", rule.feedback_bits, check_whole_setting);
+  rule.bucket = table.whole_number("bucket", rule.bucket, check_whole_setting);
   rule.feedback_rounding =
       table.choice("feedback_rounding", kParseRounding, rule.feedback_rounding);
   rule.window_form = table.choice("window_form",
@@ -66,8 +94,8 @@ GroupSpec read_update(TableReader& table) {
   update.schedule.final = table.get("final", update.schedule.final);
   // The normalised gradient is meant to have one scalar of state.
   if (update.rule.kind == RuleKind::kNormalized) update.v.kind = FormatKind::kScalar;
-  update.m.kind = table.choice("m", parse_format, update.m.kind);
-  update.v.kind = table.choice("v", parse_format, update.v.kind);
+  update.m.kind = table.choice("m", format_parser(kMomentumFormats), update.m.kind);
+  update.v.kind = table.choice("v", format_parser(kMeanSquareFormats), update.v.kind);
   update.m.rounding = update.v.rounding =
       table.choice("moment_rounding", kParseRounding, Rounding::kStochastic);
   update.eco = table.choice("eco",
@@ -80,32 +108,27 @@ GroupSpec read_update(TableReader& table) {
   return update;
 }
 
-void check_one_of(const std::string& where, const char* key, FormatKind kind,
-                  const std::vector<FormatKind>& accepted, const char* why) {
+void check_one_of(const TableReader& table, const char* key, FormatKind kind,
+                  const Formats& accepted, const char* why) {
   if (std::find(accepted.begin(), accepted.end(), kind) != accepted.end()) return;
   std::string names;
   for (FormatKind each : accepted) {
     names += names.empty() ? "" : ", ";
     names += format_name(each);
   }
-  fail(where, ": ", key, " = '", format_name(kind), "' ", why, "; use one of ", names);
+  fail(table.at(key), ": ", key, " = '", format_name(kind), "' ", why, "; use one of ", names);
 }
 
-void check_format(const std::string& where, Role role, FormatKind kind) {
-  using enum FormatKind;
-  if (role == Role::kWeight) {
-    check(kind != kScale16, where,
-          ": format 'scale16' holds positive numbers only and is for scales");
-    check_one_of(where, "format", kind,
-                 {kFp32, kBf16, kSplit24, kSplit32, kFp8, kInt8, kInt4, kTernary, kLatent8,
-                  kLatent6, kLatent5, kLatent4, kTrits, kTernaryMaster},
-                 "is for moments");
-  } else if (role == Role::kScale) {
-    check_one_of(where, "format", kind, {kScale16, kFp32, kBf16, kSplit24, kSplit32},
-                 "is for weights only");
-  } else {
-    check_one_of(where, "format", kind, {kFp32, kBf16, kSplit24, kSplit32}, "is for weights only");
-  }
+void check_formats(const TableReader& table, Role role, const Recipe::Group& group) {
+  const FormatKind kind = group.format.kind;
+  check(role != Role::kWeight || kind != FormatKind::kScale16, table.at("format"),
+        ": format 'scale16' holds positive numbers only and is for scales");
+  check_one_of(table, "format", kind, parameter_formats(role),
+               role == Role::kWeight ? "is for moments" : "is for weights only");
+  check_one_of(table, "m", group.update.m.kind, kMomentumFormats,
+               "cannot hold a momentum, which has a sign");
+  check_one_of(table, "v", group.update.v.kind, kMeanSquareFormats,
+               "cannot hold a mean of squares, whose small values must not become 0");
 }
 
 // Half the levels of a trit: a push of more would go past the next flip.
@@ -124,33 +147,34 @@ int highest_hysteresis(const FormatSpec& format) {
   }
 }
 
-void check_group(const std::string& where, Role role, const Recipe::Group& group) {
-  const GroupSpec& update = group.update;
-  check(update.lr >= 0.0 && update.lr < 1e6, where, ": lr = ", update.lr, " is outside [0, 1e6)");
-  check(update.clip_value >= 0.0 && update.clip_value < 1e30, where,
-        ": clip_value = ", update.clip_value, " is outside [0, 1e30)");
-  for (double share : {update.schedule.warmup, update.schedule.decay, update.schedule.final}) {
-    check(share >= 0.0 && share <= 1.0, where,
-          ": warmup, decay and final are shares in [0, 1], got ", share);
+void check_schedule(const TableReader& table, const Schedule& schedule) {
+  const std::pair<const char*, double> shares[] = {
+      {"warmup", schedule.warmup}, {"decay", schedule.decay}, {"final", schedule.final}};
+  for (const auto& [key, share] : shares) {
+    check(share >= 0.0 && share <= 1.0, table.at(key), ": ", key, " = ", share,
+          " is outside [0, 1]; it is a share of ",
+          std::string_view(key) == "final" ? "lr" : "all steps");
   }
-  check_format(where, role, group.format.kind);
-  using enum FormatKind;
-  check_one_of(where, "m", update.m.kind, {kFp32, kBf16, kCompanded8, kInt8, kInt4},
-               "cannot hold a momentum, which has a sign");
-  check_one_of(where, "v", update.v.kind, {kFp32, kBf16, kRoot8, kScalar, kFactored},
-               "cannot hold a mean of squares, whose small values must not become 0");
+}
+
+void check_group(const TableReader& table, Role role, const Recipe::Group& group) {
+  const GroupSpec& update = group.update;
+  check(update.lr >= 0.0 && update.lr < 1e6, table.at("lr"), ": lr = ", update.lr,
+        " is outside [0, 1e6)");
+  check(update.clip_value >= 0.0 && update.clip_value < 1e30, table.at("clip_value"),
+        ": clip_value = ", update.clip_value, " is outside [0, 1e30)");
+  check_schedule(table, update.schedule);
+  check_formats(table, role, group);
   const FlipPolicy& flips = group.format.flips;
-  check(flips.threshold >= 0 && flips.threshold <= 126, where, ": threshold = ", flips.threshold,
-        " is outside 0..126");
   const int highest = highest_hysteresis(group.format);
-  check(flips.hysteresis >= 0 && flips.hysteresis <= highest, where,
+  check(flips.hysteresis >= 0 && flips.hysteresis <= highest, table.at("hysteresis"),
         ": hysteresis = ", flips.hysteresis, " is outside 0..", highest, " of format '",
         format_name(group.format.kind), "'");
   try {
     make_rule(update.rule);
     if (update.eco != EcoForm::kOff) check_eco(update.rule, group.format);
   } catch (const Error& error) {
-    fail(where, ": ", error.what());
+    fail(table.where(), ": ", error.what());
   }
 }
 
@@ -178,7 +202,7 @@ bool has_moment(bool nonnegative, const RuleSpec& rule) {
 
 Recipe::Group read_group(TableReader& table, Role role) {
   Recipe::Group group{read_format(table, role), read_update(table)};
-  check_group(table.where(), role, group);
+  check_group(table, role, group);
   return group;
 }
 

@@ -17,7 +17,11 @@ namespace tritgrad {
 
 // A value as the file has it; monostate stands for what no key accepts (arrays, tables, dates).
 using TableValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
-using Table = std::map<std::string, TableValue>;
+struct TableEntry {
+  TableValue value;
+  int line = 0;  // of the file that holds it; 0: not known
+};
+using Table = std::map<std::string, TableEntry>;
 
 // The parser of a closed set of names, for TableReader::choice.
 template <typename T>
@@ -39,6 +43,12 @@ class TableReader {
       : table_(std::move(table)), where_(std::move(where)) {}
 
   const std::string& where() const { return where_; }
+  // `where`, with the line of the key if it is known.
+  std::string at(const std::string& key) const {
+    const auto found = table_.find(key);
+    const bool known = found != table_.end() && found->second.line > 0;
+    return known ? concat(where_, ", line ", found->second.line) : where_;
+  }
 
   // T: bool, double (whole numbers will do) or std::string.
   template <typename T>
@@ -52,14 +62,26 @@ class TableReader {
     wrong_type(key, type_name<T>());
   }
 
-  int whole_number(const char* key, int fallback, int lowest, int highest) {
+  // `check_range` throws an Error for numbers that will not do, among them all that no int holds.
+  template <typename Check>
+  int whole_number(const char* key, int fallback, const Check& check_range) {
     const TableValue* value = find(key);
     if (value == nullptr) return fallback;
     const auto* whole = std::get_if<std::int64_t>(value);
     if (whole == nullptr) wrong_type(key, "a whole number");
-    check(*whole >= lowest && *whole <= highest, where_, ": ", key, " = ", *whole, " is outside ",
-          lowest, "..", highest);
+    try {
+      check_range(key, *whole);
+    } catch (const Error& error) {
+      fail(at(key), ": ", error.what());
+    }
     return static_cast<int>(*whole);
+  }
+
+  int whole_number(const char* key, int fallback, int lowest, int highest) {
+    return whole_number(key, fallback, [&](const char* name, std::int64_t value) {
+      check(value >= lowest && value <= highest, name, " = ", value, " is outside ", lowest, "..",
+            highest);
+    });
   }
 
   // A string that one of the parse_* functions understands; group = 32 and group = "32" are the
@@ -73,16 +95,19 @@ class TableReader {
     try {
       return parse(text);
     } catch (const Error& error) {
-      fail(where_, ": '", key, "': ", error.what());
+      fail(at(key), ": '", key, "': ", error.what());
     }
   }
 
   void allow(const char* key) { known_.insert(key); }
 
   void refuse_unknown_keys() const {
-    for (const auto& [name, value] : table_) {
-      check(known_.contains(name), where_, ": unknown key '", name, "'",
-            did_you_mean(name, std::vector<std::string>(known_.begin(), known_.end())));
+    const std::vector<std::string> known(known_.begin(), known_.end());
+    for (const auto& [name, entry] : table_) {
+      if (known_.contains(name)) continue;
+      std::string hint = did_you_mean(name, known);
+      if (hint.empty()) hint = "; known: " + list_of(known);
+      fail(at(name), ": unknown key '", name, "'", hint);
     }
   }
 
@@ -97,10 +122,25 @@ class TableReader {
   const TableValue* find(const char* key) {
     known_.insert(key);
     const auto found = table_.find(key);
-    return found == table_.end() ? nullptr : &found->second;
+    return found == table_.end() ? nullptr : &found->second.value;
   }
   [[noreturn]] void wrong_type(const char* key, const char* expected) const {
-    fail(where_, ": '", key, "' has the wrong type; expected ", expected);
+    fail(at(key), ": '", key, "' has the wrong type; expected ", expected, ", got ",
+         written(table_.at(key).value));
+  }
+
+  static std::string written(const TableValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) return '"' + *text + '"';
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return concat(*whole);
+    if (const auto* number = std::get_if<double>(&value)) return concat(*number);
+    return "a list, a table or a date";
+  }
+
+  static std::string list_of(const std::vector<std::string>& names) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list;
   }
 
   Table table_;

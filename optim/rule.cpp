@@ -23,16 +23,21 @@ void check_range(const char* name, double value, double low, double high, bool h
         high_included ? "]" : ")");
 }
 
+void check_eps(double eps) {
+  check(eps > 0.0 && std::isfinite(eps), "rule: eps = ", eps,
+        " must be positive and finite; it keeps 0 / 0 away, 1e-8 by default");
+  const auto used = static_cast<float>(eps);
+  check(used > 0.0f && std::isfinite(used), "rule: eps = ", eps, " becomes ",
+        used > 0.0f ? "infinite" : "0",
+        " in fp32, in which rules compute; give one from 1e-38 to 1e38");
+}
+
 void check_microadam(const RuleSpec& spec) {
   check(spec.density > 0.0 && spec.density <= 1.0, "microadam: density = ", spec.density,
         " is outside (0, 1]; it is the share of the gradient that is kept, 0.01 by default");
-  check(spec.window >= 1 && spec.window <= 255, "microadam: window = ", spec.window,
-        " is outside 1..255");
-  check(spec.feedback_bits == 0 || (spec.feedback_bits >= 2 && spec.feedback_bits <= 8),
-        "microadam: feedback_bits = ", spec.feedback_bits,
-        " is neither 0 (no error feedback) nor 2 to 8");
-  check(spec.bucket >= 2 && spec.bucket <= Microadam::kElements,
-        "microadam: bucket = ", spec.bucket, " is outside 2..", Microadam::kElements);
+  check_whole_setting("window", spec.window);
+  check_whole_setting("feedback_bits", spec.feedback_bits);
+  check_whole_setting("bucket", spec.bucket);
 }
 
 }  // namespace
@@ -51,14 +56,25 @@ RuleKind parse_rule(std::string_view name) {
        did_you_mean(name, std::vector<std::string>(std::begin(kNames), std::end(kNames))));
 }
 
+void check_whole_setting(std::string_view key, std::int64_t value) {
+  if (key == "feedback_bits") {
+    check(value == 0 || (value >= 2 && value <= 8), "microadam: feedback_bits = ", value,
+          " is neither 0 (no error feedback) nor 2 to 8");
+    return;
+  }
+  const std::int64_t lowest = key == "bucket" ? 2 : 1;
+  const std::int64_t highest = key == "bucket" ? Microadam::kElements : 255;
+  check(value >= lowest && value <= highest, "microadam: ", key, " = ", value, " is outside ",
+        lowest, "..", highest);
+}
+
 std::unique_ptr<Rule> make_rule(const RuleSpec& spec) {
   check_range("beta1", spec.beta1, 0.0, 1.0, false);
   check_range("beta2", spec.beta2, 0.0, 1.0, false);
   check_range("momentum", spec.momentum, 0.0, 1.0, false);
   check_range("dampening", spec.dampening, 0.0, 1.0, true);
   check_range("weight_decay", spec.weight_decay, 0.0, 1.0, spec.kind != RuleKind::kSign);
-  check(static_cast<float>(spec.eps) > 0.0f && std::isfinite(spec.eps), "rule: eps = ", spec.eps,
-        " must be positive and finite; it keeps 0 / 0 away, 1e-8 by default");
+  check_eps(spec.eps);
   check(!spec.nesterov || (spec.momentum > 0.0 && spec.dampening == 0.0),
         "rule: nesterov needs momentum > 0 and dampening = 0");
   switch (spec.kind) {

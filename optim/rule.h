@@ -110,6 +110,8 @@ struct RuleSpec {
 std::string_view rule_name(RuleKind kind);  // "sgd", "sgdw", "adam", ...
 // Throws Error for an unknown name, with the nearest known one.
 RuleKind parse_rule(std::string_view name);
+// Throws Error for a window, feedback_bits or bucket outside its range, also for what no int holds.
+void check_whole_setting(std::string_view key, std::int64_t value);
 // Throws Error for hyper-parameters outside their ranges.
 std::unique_ptr<Rule> make_rule(const RuleSpec& spec);
 

@@ -107,6 +107,15 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   check_refused("train --resume " + file + " --lr 0.1", "leave them out");
 }
 
+TEST_CASE("cli: eval names the recipe as train does") {
+  const Folder folder;
+  folder.write("mixture.toml", "base = \"votes\"\nname = \"mine\"\n");
+  const std::string file = folder / "m.safetensors";
+  const Result trained = run(kQuick + "--recipe " + (folder / "mixture.toml") + " --save " + file);
+  CHECK(trained.out.starts_with("mine on iris"));
+  CHECK(contains(run("eval " + file).out, ": mine on iris"));
+}
+
 TEST_CASE("cli: inspect at a size nobody can allocate") {
   const Result result = run("inspect --model mlp:8192-65536-65536-32768 --recipe latent8 --json -");
   REQUIRE(result.exit_code == 0);
@@ -176,6 +185,8 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
   check_refused("train --data wbdc", "wdbc");
   check_refused("train --recipe vote", "votes");
   check_refused("compare --recipes master,latent", "latent8");
+  check_refused("compare --recipes all,nope", "--recipes: 'all' stands alone");
+  check_refused("train --lr abc", "--lr: 'abc' is no number");
   check_refused("train --data iris --model mpl:8", "mlp:");
   check_refused("train --set weight.lrr=1", "lr");
   check_refused("train --epochs 0", "epochs");

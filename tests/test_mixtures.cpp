@@ -95,7 +95,7 @@ TEST_CASE("mixtures: tables that fit nothing or contradict themselves are refuse
                  load_recipe(recipe_file(folder, "base = \"votes\"\nname = \"x\"\n" + text)));
     });
   };
-  CHECK(contains(message("[[group]]\nmatch = \"haed.*\"\n"),
+  CHECK(contains(message("[[group]]\nmatch = \"haed.*\"\nformat = \"fp32\"\nrule = \"adamw\"\n"),
                  "match = \"haed.*\" fits no parameter of model 'mlp:8-16-3' with role weight"));
   CHECK(contains(message("[[group]]\nformat = \"fp32\"\n"), "'match' is missing"));
   CHECK(

@@ -15,6 +15,7 @@
 #include "engine/nearest.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
+#include "engine/parse_number.h"
 #include "tools/config_file.h"
 #include "tools/fetch.h"
 
@@ -157,6 +158,8 @@ void apply(CommonOptions& options) {
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);
   check_writable("--log", options.train.log);
+  check(options.lr.empty() || parse_number(options.lr), "--lr: '", options.lr,
+        "' is no number; give one such as 0.01");
   if (!options.lr.empty()) options.train.overrides.push_back("weight.lr=" + options.lr);
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }

@@ -113,7 +113,7 @@ void run_eval(const std::string& path, CommonOptions& options, bool data_given) 
   const Dataset dataset = open_data(options);
   const Evaluation evaluation = evaluate_checkpoint(path, dataset, saved);
   if (options.json != "-") {
-    fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({} rows)\n", path, saved.recipe,
+    fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({} rows)\n", path, evaluation.recipe,
                saved.data, evaluation.steps, 100.0 * evaluation.accuracy, evaluation.rows);
   }
   write_json(options.json, to_json(evaluation));

@@ -82,7 +82,7 @@ struct SavedModel {
 SavedModel saved_model(const std::string& path);
 
 struct Evaluation {
-  std::string checkpoint, data;
+  std::string checkpoint, data, recipe;
   double accuracy;
   std::int64_t rows, steps;
 };

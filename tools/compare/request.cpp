@@ -1,5 +1,8 @@
 #include "tools/compare/request.h"
 
+#include <algorithm>
+
+#include "engine/check.h"
 #include "models/recipe.h"
 #include "tools/repeat_command.h"
 
@@ -34,7 +37,10 @@ void prepare(ComparisonRequest& request, const CLI::App& app) {
   request.options.train = request.common.train;
   request.command = repeat_command(app);
   std::vector<std::string>& recipes = request.options.recipes;
-  if (recipes == std::vector<std::string>{"all"}) recipes = recipe_names();
+  if (std::find(recipes.begin(), recipes.end(), "all") == recipes.end()) return;
+  check(recipes.size() == 1,
+        "--recipes: 'all' stands alone; leave the other names out, or name every recipe");
+  recipes = recipe_names();
 }
 
 }  // namespace tritgrad

@@ -1,0 +1,44 @@
+// Which table of a recipe a parameter follows, and which recipes are built in.
+#include "models/builtin_recipes.h"
+#include "models/recipe.h"
+
+namespace tritgrad {
+
+const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
+  const Group* found = &group(role);
+  for (const NamedGroup& named : named_groups) {
+    if (named.role == role && matches(named.match, parameter)) found = &named.group;
+  }
+  return *found;
+}
+
+Optimizer::GroupOf Recipe::updates() const {
+  return [this](const ParameterSpec& parameter) {
+    return group(parameter.name, parameter.role).update;
+  };
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  for (std::size_t end = star; end <= name.size(); ++end) {
+    if (matches(pattern.substr(star + 1), name.substr(end))) return true;
+  }
+  return false;
+}
+
+std::string builtin_recipe_text(std::string_view name) {
+  for (const BuiltinRecipe& builtin : builtin_recipes()) {
+    if (builtin.name == name) return std::string(builtin.toml);
+  }
+  return "";
+}
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> names;
+  for (const BuiltinRecipe& builtin : builtin_recipes()) names.emplace_back(builtin.name);
+  return names;
+}
+
+}  // namespace tritgrad
