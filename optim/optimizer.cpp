@@ -77,8 +77,8 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
       planes.push_back({spec, buffer.bytes()});
     }
     state.rule->attach(shape, planes);
-    if (ReachWatch::is_wanted(parameter.spec(), group.eco)) {
-      state.watch = ReachWatch(parameter.spec().format, shape);
+    if (group.lr > 0.0 && ReachWatch::is_wanted(parameter.spec(), group.eco)) {
+      state.watch = ReachWatch(shape);
     }
     if (has_memory(*state.rule, shape)) {
       state.updates = Buffer(sizeof(std::int64_t), Category::kMoments);

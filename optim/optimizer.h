@@ -92,7 +92,8 @@ class Optimizer {
   FlipCounts take_flips();
   // Updates left out because of a gradient that was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the matrices that round to nearest alone; at most 256 steps of a run are watched.
+  // Of the matrices that round to nearest alone, by at most 256 steps of a run, and of all with the
+  // learning rate 0, of which nothing can move.
   std::vector<Reach> reach() const;
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.

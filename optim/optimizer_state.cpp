@@ -6,7 +6,11 @@ namespace tritgrad {
 std::vector<Reach> Optimizer::reach() const {
   std::vector<Reach> reaches;
   for (const State& state : states_) {
-    if (const auto reach = state.watch.reach(*state.parameter)) reaches.push_back(*reach);
+    if (state.group.lr == 0.0 && state.parameter->spec().role == Role::kWeight) {
+      reaches.push_back({state.parameter, 0.0, 0.0});
+    } else if (const auto reach = state.watch.reach(*state.parameter)) {
+      reaches.push_back(*reach);
+    }
   }
   return reaches;
 }

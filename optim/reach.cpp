@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "engine/kernel_table.h"
 
@@ -20,16 +21,23 @@ std::int64_t count_bits(const Buffer& buffer) {
 
 ReachWatch::Seen& ReachWatch::Seen::operator+=(const Seen& other) {
   peak = std::max(peak, other.peak);
-  updated += other.updated;
-  moved += other.moved;
   return *this;
 }
 
-ReachWatch::ReachWatch(const FormatSpec& format, const Shape& shape)
-    : wanted_(true), elements_(shape.size()) {
-  if (!rounds_updates(format.kind)) return;
-  row_bytes_ = (shape.cols() + 7) / 8;
-  const auto bytes = static_cast<std::size_t>(shape.rows() * row_bytes_);
+ReachWatch::ReachWatch(const Shape& shape) : wanted_(true) {
+  const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
+  blocks_per_row_ = (cols + kBlock - 1) / kBlock;
+  block_bytes_ = (std::min(cols, kBlock) + 7) / 8;
+  const std::int64_t blocks = shape.rows() * blocks_per_row_;
+  const std::int64_t most = kMaxBytes / 2 / block_bytes_;
+  stride_ = std::max<std::int64_t>(1, (blocks + most - 1) / most);
+  // With a common divisor, the same columns would come in every row.
+  while (std::gcd(stride_, blocks_per_row_) > 1) ++stride_;
+  std::int64_t watched = 0;
+  for (std::int64_t index = 0; index < blocks; index += stride_, ++watched) {
+    elements_ += std::min(kBlock, cols - index % blocks_per_row_ * kBlock);
+  }
+  const auto bytes = static_cast<std::size_t>(watched * block_bytes_);
   updated_ = Buffer(bytes, Category::kWorkspace);
   moved_ = Buffer(bytes, Category::kWorkspace);
 }
@@ -40,26 +48,15 @@ bool ReachWatch::is_wanted(const ParameterSpec& spec, EcoForm eco) {
   return spec.role == Role::kWeight && !by_chance && eco == EcoForm::kOff;
 }
 
-void ReachWatch::look(const Storage& storage, const Block& block, const float* direction, float lr,
-                      Seen& seen) {
-  seen.peak = std::max(seen.peak, kernels().max_abs(direction, block.n));
-  if (moved_.size() > 0) return look_at_elements(storage, block, direction, lr);
-  std::array<float, kBlock> zone;
-  storage.dead_zone(block, zone.data());
-  for (std::int64_t i = 0; i < block.n; ++i) {
-    if (direction[i] == 0.0f) continue;
-    ++seen.updated;
-    seen.moved += std::abs(lr * direction[i]) > zone[static_cast<std::size_t>(i)];
-  }
-}
-
 // Elements that have moved are passed by, eight at a time: in a run that trains, the first steps
 // leave little to look at.
-void ReachWatch::look_at_elements(const Storage& storage, const Block& block,
-                                  const float* direction, float lr) {
-  const std::int64_t first = block.row * row_bytes_ + block.col / 8;
-  std::uint8_t* updated = updated_.as<std::uint8_t>() + first;
-  std::uint8_t* moved = moved_.as<std::uint8_t>() + first;
+void ReachWatch::look(const Storage& storage, const Block& block, const float* direction, float lr,
+                      Seen& seen) {
+  const std::int64_t index = block.row * blocks_per_row_ + block.col / kBlock;
+  if (index % stride_ != 0) return;
+  seen.peak = std::max(seen.peak, kernels().max_abs(direction, block.n));
+  std::uint8_t* updated = updated_.as<std::uint8_t>() + index / stride_ * block_bytes_;
+  std::uint8_t* moved = moved_.as<std::uint8_t>() + index / stride_ * block_bytes_;
   std::array<float, kBlock> zone;
   bool zone_is_known = false;
   for (std::int64_t begin = 0; begin < block.n; begin += 8) {
@@ -78,18 +75,13 @@ void ReachWatch::look_at_elements(const Storage& storage, const Block& block,
 
 void ReachWatch::end_step(const Seen& seen, double lr) {
   peak_ = std::max(peak_, lr * static_cast<double>(seen.peak));
-  if (moved_.size() > 0) {
-    settled_ = count_bits(moved_) == elements_;
-  } else if (seen.updated > 0) {
-    const double share = static_cast<double>(seen.moved) / static_cast<double>(seen.updated);
-    best_step_ = std::max(best_step_.value_or(0.0), share);
-    settled_ = *best_step_ >= kStalledShare;
-  }
+  if (count_bits(moved_) < elements_) return;
+  updated_ = Buffer();
+  moved_ = Buffer();
 }
 
 double ReachWatch::movable() const {
-  if (settled_) return 1.0;
-  if (moved_.size() == 0) return best_step_.value_or(1.0);
+  if (!is_open()) return 1.0;
   const std::int64_t updated = count_bits(updated_);
   return updated == 0 ? 1.0
                       : static_cast<double>(count_bits(moved_)) / static_cast<double>(updated);

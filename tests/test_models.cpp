@@ -4,6 +4,7 @@
 
 #include "models/footprint.h"
 #include "models/mlp.h"
+#include "ops/loss.h"
 #include "tests/support.h"
 
 namespace tritgrad::test {
@@ -135,6 +136,41 @@ TEST_CASE("models: the forecast equals live bytes, for every recipe, group and n
         CHECK(forecast.parameters == live_model->parameters().parameter_count());
       }
     }
+  }
+}
+
+TEST_CASE("models: a step leaves nothing behind but what is declared and a constant a matrix") {
+  // A bit for each weight, kept on the side, would be 131072 bytes.
+  const std::string spec = "mlp:1024-1024-2:norm=none";
+  const std::vector<float> x = numbers(1024, 3);
+  const std::vector<std::int32_t> labels = {1};
+  for (const std::string& name : recipe_names()) {
+    CAPTURE(name);
+    const Recipe recipe = load_recipe(name);
+    const bool released = recipe.gradients == GradientPolicy::kReleased;
+    const std::vector<ParameterSpec> plan = plan_model(spec, 0, 0, recipe);
+    const std::int64_t declared = forecast_footprint(plan, recipe).total.total();
+    const std::int64_t before = ledger::live_total();
+    const auto model = make_model(spec, 0, 0, recipe, 1);
+    Optimizer optimizer = make_optimizer(*model, recipe, 10, 1);
+    {
+      Tape tape;
+      const Tensor row{const_cast<float*>(x.data()), {1, 1024}};
+      const Var loss =
+          softmax_cross_entropy(tape, model->forward(tape, row, {.training = true}), labels);
+      tape.backward(loss, [&](Parameter& p) {
+        if (released) optimizer.step(p);
+      });
+      if (!released) optimizer.step();
+      optimizer.advance();
+    }
+    const std::int64_t held = ledger::live_total() - before;
+    // What is watched of a matrix, and sums of every moment that is stored as one number.
+    const auto matrices = std::count_if(
+        plan.begin(), plan.end(), [](const ParameterSpec& p) { return p.role == Role::kWeight; });
+    const std::int64_t sums = kSlots * static_cast<std::int64_t>(sizeof(double));
+    CHECK(held >= declared);
+    CHECK(held <= declared + matrices * ReachWatch::kMaxBytes + std::ssize(plan) * sums);
   }
 }
 

@@ -28,8 +28,9 @@ void print_summary(const RunResult& r) {
                r.flips_per_step);
   }
   if (r.movable_fraction && *r.movable_fraction < 0.9995) {  // below what prints as all of them
-    fmt::print("  movable        {:.1f} % of the weights; rounding lost the updates of the rest\n",
-               100.0 * *r.movable_fraction);
+    fmt::print(
+        "  movable        {:.1f} % of the weights; no update was large enough to move the rest\n",
+        100.0 * *r.movable_fraction);
   }
   if (r.skipped_updates > 0) {
     fmt::print("  skipped        {} updates, their gradients were not finite\n", r.skipped_updates);

@@ -78,8 +78,9 @@ struct RunResult {
   int folds = 0;                        // 0: one fixed test set
   std::optional<double> zero_fraction;  // absent: no ternary weights
   double flips_per_step = 0;            // weights whose trit changed, per optimizer step
-  // Share of the weights that some watched update could move; below 1 where rounding to nearest
-  // loses updates. Absent for resumed runs.
+  // Share of the weights that some watched update could move, from a sample of large matrices;
+  // below 1 where rounding to nearest loses updates or the learning rate is 0. Absent for resumed
+  // runs.
   std::optional<double> movable_fraction;
   std::int64_t skipped_updates = 0;  // left out because a gradient was not finite
   BytesPerParameter bytes_per_parameter;

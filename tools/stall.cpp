@@ -14,7 +14,7 @@ std::string remedy(const FormatSpec& format) {
                                   "residual");
 }
 
-std::string warning_of(const Reach& reach) {
+std::string warning_of_rounding(const Reach& reach) {
   const ParameterSpec& spec = reach.parameter->spec();
   const bool none = reach.movable == 0.0;
   return fmt::format(
@@ -25,16 +25,37 @@ std::string warning_of(const Reach& reach) {
       format_name(spec.format.kind), remedy(spec.format));
 }
 
+// Of the matrices whose learning rate is 0; empty if there are none.
+std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterStore& store) {
+  const std::string* first = nullptr;
+  int resting = 0, matrices = 0;
+  for (const Parameter& parameter : store) {
+    if (parameter.spec().role != Role::kWeight) continue;
+    ++matrices;
+    if (optimizer.group(parameter).lr != 0.0) continue;
+    if (resting++ == 0) first = &parameter.name();
+  }
+  if (resting == 0) return "";
+  if (resting == matrices) return "the learning rate of the weights is 0: none of them moves";
+  const std::string others = resting > 1 ? fmt::format(" and of {} more", resting - 1) : "";
+  return fmt::format("the learning rate of '{}'{} is 0: no weight there moves", *first, others);
+}
+
 }  // namespace
 
-std::string StallWatch::look(const Optimizer& optimizer) {
+std::string StallWatch::look(const Optimizer& optimizer, const ParameterStore& store) {
   if (resumed_ || warned_ || 4 * optimizer.steps_done() < optimizer.total_steps()) return "";
+  std::string warning;
   for (const Reach& reach : optimizer.reach()) {
-    if (reach.movable >= kStalledShare) continue;
-    warned_ = true;
-    return warning_of(reach);
+    const bool rests = optimizer.group(*reach.parameter).lr == 0.0;
+    if (rests || reach.movable >= kStalledShare) continue;
+    warning = warning_of_rounding(reach);
+    break;
   }
-  return "";
+  // A rate of 0 may be meant; what rounding loses is not.
+  if (warning.empty()) warning = warning_of_zero_rates(optimizer, store);
+  warned_ = !warning.empty();
+  return warning;
 }
 
 std::optional<double> StallWatch::movable(const Optimizer& optimizer,

@@ -223,7 +223,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
         return evaluate(*model, dataset, split.val, standardizer, options.ranks);
       }));
       log.write(state.curve().back());
-      warn(stall.look(optimizer), recipe, options, progress);
+      warn(stall.look(optimizer, model->parameters()), recipe, options, progress);
     }
     const bool stop = options.stop_after > 0 && done >= options.stop_after;
     const bool due = options.save_every > 0 && done % options.save_every == 0;
