@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "engine/buffer.h"
 #include "optim/parallel/compressor.h"
+#include "optim/parallel/floats_of.h"
 #include "optim/parallel/partition.h"
 #include "optim/parallel/reduction.h"
 
@@ -37,9 +37,6 @@ class CompressedMean final : public Reduction {
   void read_result(int owner, const std::byte* in) override;
 
  private:
-  static std::span<float> floats_of(const Buffer& buffer) {
-    return {buffer.as<float>(), buffer.size() / sizeof(float)};
-  }
   std::int64_t bytes(int owner) const {
     return compressed_bytes(compression_, partition_.size(owner));
   }

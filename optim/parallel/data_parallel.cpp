@@ -28,10 +28,6 @@ double sum_of(const Storage& storage) {
   return sum;
 }
 
-std::span<float> floats_of(const Buffer& buffer) {
-  return {buffer.as<float>(), buffer.size() / sizeof(float)};
-}
-
 }  // namespace
 
 std::string_view method_name(ParallelMethod method) {
@@ -159,7 +155,9 @@ void DataParallel::end_step() {
                         ? static_cast<double>(done) >=
                               *spec_.warmup * static_cast<double>(optimizer_->total_steps())
                         : variance_is_stable();
-  if (over) freeze(done);
+  if (!over) return;
+  freeze(done);
+  for (MomentumLane* lane : momentum_lanes_) lane->begin_momentum();
 }
 
 bool DataParallel::variance_is_stable() {
@@ -235,6 +233,11 @@ std::vector<StatePlane> DataParallel::state() {
   for (const SavedErrors& errors : saved_) {
     planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
     planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
+  }
+  for (const MomentumLane* lane : momentum_lanes_) {
+    if (lane->momentum().empty()) continue;
+    planes.push_back({lane->parameter().name() + "/dp/momentum", Dtype::kF32,
+                      std::as_writable_bytes(lane->momentum())});
   }
   if (!momentum_lanes_.empty() && saved_warmup_.size() > 0) {
     planes.push_back({"dp/warmup", Dtype::kF64, saved_warmup_.bytes()});

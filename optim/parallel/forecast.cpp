@@ -45,6 +45,11 @@ std::int64_t error_bytes(std::int64_t n, int ranks) {
   return (n + Partition{n, ranks}.size(0)) * static_cast<std::int64_t>(sizeof(float));
 }
 
+// Which coordinates take part, and, under ECO, their momentum without errors.
+std::int64_t momentum_bytes(std::int64_t n, EcoForm eco) {
+  return n + (eco == EcoForm::kOff ? 0 : n * static_cast<std::int64_t>(sizeof(float)));
+}
+
 }  // namespace
 
 TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
@@ -77,7 +82,7 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
       case LaneKind::kMomentum:
         forecast.gradients += step.compressed(n, spec.squeeze);
         forecast.warmup += step.summed(n, 4);
-        forecast.state += error_bytes(n, ranks);
+        forecast.state += error_bytes(n, ranks) + momentum_bytes(n, group_of(parameter).eco);
         break;
     }
   }
