@@ -7,8 +7,6 @@
 // Every chunk has a scale of its own. 2 (ranks - 1) / ranks of the compressed vector leave a rank.
 #pragma once
 
-#include <vector>
-
 #include "optim/parallel/compressor.h"
 #include "optim/parallel/floats_of.h"
 #include "optim/parallel/partition.h"
@@ -48,7 +46,7 @@ class CompressedMean final : public Reduction {
   Partition partition_;
   int rank_;
   Buffer worker_error_, server_error_;
-  std::vector<float> decoded_;
+  Buffer decoded_;  // a share of the own chunk
   float* x_ = nullptr;
   const std::uint8_t* used_ = nullptr;
 };

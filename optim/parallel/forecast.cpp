@@ -58,10 +58,11 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
   const Step step{ranks, parts};
   TrafficForecast forecast;
   std::int64_t reductions = 1;  // the statistics
+  std::int64_t statistics = 0;
   for (const ParameterSpec& parameter : plan) {
     const std::int64_t n = parameter.shape.size();
     if (!parameter.trainable()) {
-      forecast.statistics += step.gathered(n);
+      statistics += n;
       continue;
     }
     ++reductions;
@@ -86,7 +87,9 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
         break;
     }
   }
-  forecast.sums = step.others() * (static_cast<std::int64_t>(sizeof(BatchSums)) + reductions);
+  forecast.sums = step.others() * (static_cast<std::int64_t>(sizeof(SentSums)) + reductions);
+  forecast.statistics =
+      statistics_are_exact(spec, ranks) ? step.gathered(statistics) : step.summed(statistics, 4);
   return forecast;
 }
 
