@@ -115,7 +115,6 @@ TEST_CASE("parallel quadratic: APMSqueeze reaches Adam's loss within 2 %") {
     CAPTURE(count);
     const double adam = solve({.method = ParallelMethod::kAllreduce}, count);
     const double squeezed = solve({.method = ParallelMethod::kApmsqueeze}, count);
-    MESSAGE(adam, " ", squeezed, " ", at_start);
     CHECK(adam < 0.1 * at_start);
     CHECK(squeezed <= 1.02 * adam);
   }

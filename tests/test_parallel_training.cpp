@@ -169,7 +169,8 @@ TEST_CASE("parallel training: APMSqueeze keeps ECO's errors out of what it compr
   options.micro_batches = 2;
   const double adam = train_on(2, options).front().train_loss;
   options.parallel.method = ParallelMethod::kApmsqueeze;
-  // FACTOR
+  // Signs cost 1.34 times the loss here, as frozen moments do elsewhere (below); with the errors
+  // among what is compressed it was 7.5 times.
   CHECK(train_on(2, options).front().train_loss <= 2.0 * adam);
 }
 
