@@ -11,6 +11,7 @@
 #include "optim/parallel/chunk_sum.h"
 #include "optim/parallel/compressed_mean.h"
 #include "optim/parallel/flag_bits.h"
+#include "optim/parallel/joint_statistics.h"
 #include "optim/parallel/vote_codes.h"
 #include "tests/thread_ranks.h"
 
@@ -237,6 +238,55 @@ TEST_CASE("parallel sums: sums are made in the order of the ranks") {
           }
         }
       });
+    }
+  }
+}
+
+TEST_CASE("parallel sums: running statistics move as by one part after the other") {
+  constexpr std::int64_t kSize = 100;
+  constexpr int kParts = 6;
+  const auto shown = [](int part) { return numbers(kSize, static_cast<std::uint32_t>(part)); };
+  ParameterStore alone;
+  Parameter& expected = alone.add({"mean", Role::kStatistic, Shape{kSize}, {}, {}}, 1);
+  for (int part = 0; part < kParts; ++part) expected.move_average(shown(part).data());
+  for (const bool exact : {true, false}) {
+    for (const int count : {1, 2, 3, 4, 8}) {
+      CAPTURE(count);
+      std::vector<std::vector<float>> results(static_cast<std::size_t>(count));
+      run_ranks(count, [&](Communicator& ranks) {
+        ParameterStore store;
+        Parameter& average = store.add({"mean", Role::kStatistic, Shape{kSize}, {}, {}}, 1);
+        JointStatistics statistics(ranks, store, exact);
+        const Parts parts = Parts::of_rank(ranks.rank(), count, kParts);
+        statistics.begin(parts);
+        for (int part = parts.begin; part < parts.end; ++part) {
+          statistics.begin_part(part);
+          average.move_average(shown(part).data());
+        }
+        statistics.end_parts();
+        reduce_one(ranks, statistics.reduction());
+        statistics.deliver();
+        const float* values = average.storage().fp32_data();
+        results[static_cast<std::size_t>(ranks.rank())].assign(values, values + kSize);
+        // Both ways a chunk of the sum, and a note, to every other rank, whatever their number.
+        const Partition partition{kSize, count};
+        const std::int64_t own = partition.size(ranks.rank());
+        const std::int64_t sent = 4 * (kSize - own + (count - 1) * own) + count - 1;
+        if (!exact && ranks.bytes_sent() != sent) throw std::runtime_error("other bytes");
+      });
+      for (const std::vector<float>& result : results) {
+        CHECK(result == results.front());
+        for (std::int64_t i = 0; i < kSize; ++i) {
+          // Of P + N sums each rounds what is at most the largest part, a few times.
+          float most = 0.0f;
+          for (int part = 0; part < kParts; ++part) {
+            most = std::max(most, std::abs(shown(part)[static_cast<std::size_t>(i)]));
+          }
+          const float bound = exact ? 0.0f : 4.0f * kEpsilon * (kParts + 8) * most;
+          const float off = result[static_cast<std::size_t>(i)] - expected.storage().fp32_data()[i];
+          CHECK(std::abs(off) <= bound);
+        }
+      }
     }
   }
 }

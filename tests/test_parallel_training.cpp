@@ -1,12 +1,9 @@
 // Whole data-parallel runs; the ranks are threads.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <mutex>
+#include <functional>
 
-#include "engine/checkpoint.h"
 #include "engine/open_dataset.h"
-#include "engine/random.h"
 #include "tests/support_files.h"
 #include "tests/thread_ranks.h"
 #include "tools/parallel_run.h"
@@ -131,9 +128,10 @@ TEST_CASE("parallel training: all-reduce on one rank is ordinary training in par
 TEST_CASE("parallel training: after its warm-up APMSqueeze sends a fourteenth of fp16 or less") {
   const TempDir folder;
   TrainOptions options = job("fp32", ParallelMethod::kApmsqueeze);
-  // Without batch norm, whose statistics travel too: it is the gradient that is compared.
-  options.model = "mlp:512,512:norm=none";
-  options.stop_after = 30;
+  // 1.13 million parameters, of which signs take 15.9 times less than fp16; the statistics of two
+  // batch norms, 4 x 1024 floats both ways, leave 14.3.
+  options.model = "mlp:1024,1024";
+  options.stop_after = 20;
   options.save = (folder / "run.safetensors").string();
   for (const int count : {2, 4}) {
     const RunResult result = train_on(count, options).front();
@@ -164,6 +162,18 @@ TEST_CASE("parallel training: APMSqueeze reaches Adam's loss within 2 %") {
   }
 }
 
+TEST_CASE("parallel training: APMSqueeze keeps ECO's errors out of what it compresses") {
+  TrainOptions options = job("eco-adam", ParallelMethod::kAllreduce);
+  options.model = "mlp:64,64";
+  options.epochs = 60;
+  options.micro_batches = 2;
+  const double adam = train_on(2, options).front().train_loss;
+  options.parallel.method = ParallelMethod::kApmsqueeze;
+  // Signs cost 1.34 times the loss here, as frozen moments do elsewhere (below); with the errors
+  // among what is compressed it was 7.5 times.
+  CHECK(train_on(2, options).front().train_loss <= 2.0 * adam);
+}
+
 TEST_CASE("parallel training: a resumed run equals an uninterrupted one") {
   const TempDir folder;
   struct Case {
@@ -171,8 +181,8 @@ TEST_CASE("parallel training: a resumed run equals an uninterrupted one") {
     ParallelMethod method;
   };
   for (const Case& one :
-       {Case{"fp32", ParallelMethod::kApmsqueeze}, Case{"latent8", ParallelMethod::kVotes},
-        Case{"votes", ParallelMethod::kVotes}}) {
+       {Case{"fp32", ParallelMethod::kApmsqueeze}, Case{"eco-adam", ParallelMethod::kApmsqueeze},
+        Case{"latent8", ParallelMethod::kVotes}, Case{"votes", ParallelMethod::kVotes}}) {
     CAPTURE(one.recipe);
     TrainOptions options = job(one.recipe, one.method);
     if (one.method == ParallelMethod::kApmsqueeze) lengthen(options);
@@ -236,101 +246,6 @@ TEST_CASE("parallel training: what a method cannot do is refused with a reason")
                  "only --dp allreduce"));
   CHECK(contains(refusal("fp32", ParallelMethod::kApmsqueeze, {"weight.clip_value=1"}),
                  "clip_value"));
-}
-
-namespace {
-
-// One matrix of 8 x 8 that Adam moves towards a target, by gradients with noise of each rank's own.
-struct Quadratic {
-  ParameterStore store;
-  Parameter& w;
-  Optimizer optimizer;
-
-  static constexpr std::int64_t kSteps = 400;
-
-  explicit Quadratic(NonFinite non_finite = NonFinite::kRefuse)
-      : w(store.add({"w", Role::kWeight, Shape{8, 8}, {}, {}}, 1)),
-        optimizer(
-            store,
-            [](const ParameterSpec&) {
-              GroupSpec group;
-              group.lr = 0.02;
-              group.schedule.kind = Schedule::Kind::kCosine;
-              return group;
-            },
-            kSteps, 1, non_finite) {}
-
-  static float target(std::int64_t i) { return static_cast<float>(i % 7) / 3.0f - 1.0f; }
-  float* values() { return w.storage().fp32_data(); }
-  // dL/dw of this rank's share, L = sum curvature (w - target)^2 / 2 with noise in the gradient.
-  void fill_gradient(const Communicator& ranks, std::int64_t step) {
-    const RandomKey key{9, static_cast<std::uint32_t>(ranks.rank()),
-                        static_cast<std::uint32_t>(step)};
-    for (std::int64_t i = 0; i < 64; ++i) {
-      const float curvature = 1.0f + static_cast<float>(i % 5);
-      const float noise = 0.1f * random_normal(key, static_cast<std::uint64_t>(i));
-      w.grad.data[i] =
-          (curvature * (values()[i] - target(i)) + noise) / static_cast<float>(ranks.size());
-    }
-  }
-  double loss() {
-    double sum = 0.0;
-    for (std::int64_t i = 0; i < 64; ++i) {
-      sum += (1.0 + static_cast<double>(i % 5)) *
-             std::pow(double{values()[i]} - double{target(i)}, 2) / 2.0;
-    }
-    return sum;
-  }
-};
-
-double solve(const ParallelSpec& spec, int count) {
-  double loss = 0.0;
-  run_ranks(count, [&](Communicator& ranks) {
-    Quadratic problem;
-    DataParallel parallel(ranks, spec, problem.store, problem.optimizer, FormatKind::kFp32);
-    for (std::int64_t step = 0; step < Quadratic::kSteps; ++step) {
-      parallel.begin(Parts::of_rank(ranks.rank(), count, count));
-      problem.fill_gradient(ranks, step);
-      parallel.exchange({});
-      problem.optimizer.step();
-      parallel.end_step();
-      problem.optimizer.advance();
-    }
-    if (ranks.rank() == 0) loss = problem.loss();
-  });
-  return loss;
-}
-
-}  // namespace
-
-TEST_CASE("parallel training: on a quadratic APMSqueeze ends where Adam does") {
-  Quadratic start;
-  const double at_start = start.loss();
-  for (const int count : {1, 2, 4}) {
-    const double adam = solve({.method = ParallelMethod::kAllreduce}, count);
-    const double squeezed = solve({.method = ParallelMethod::kApmsqueeze}, count);
-    CHECK(adam < 0.01 * at_start);
-    CHECK(squeezed - adam < 0.02 * at_start);
-    CHECK(squeezed < 0.02 * at_start);
-  }
-}
-
-TEST_CASE(
-    "parallel training: what is not finite on one rank stops the step on all, and is not sent") {
-  run_ranks(2, [&](Communicator& ranks) {
-    Quadratic problem;
-    DataParallel parallel(ranks, {.method = ParallelMethod::kApmsqueeze}, problem.store,
-                          problem.optimizer, FormatKind::kFp32);
-    parallel.begin(Parts::of_rank(ranks.rank(), 2, 2));
-    problem.fill_gradient(ranks, 0);
-    if (ranks.rank() == 1) problem.w.grad.data[5] = std::nanf("");
-    const std::int64_t before = ranks.bytes_sent();
-    const BatchSums sums = parallel.exchange({});
-    if (sums.finite) throw std::runtime_error("the step was not stopped");
-    if (ranks.bytes_sent() - before != sizeof(BatchSums)) {
-      throw std::runtime_error("more than the sums was sent");
-    }
-  });
 }
 
 }  // namespace tritgrad::test

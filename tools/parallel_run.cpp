@@ -147,7 +147,7 @@ Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, co
   traffic.error_feedback_bytes = forecast.state;
   traffic.last_step_bytes_per_parameter =
       static_cast<double>(sent.last) / static_cast<double>(store.parameter_count());
-  traffic.warmup_steps = parallel.frozen_at();
+  traffic.warmup_steps = parallel.warmup_steps();
   return traffic;
 }
 

@@ -53,7 +53,7 @@ struct Traffic {
   std::int64_t last_step_forecast = 0;    // by formula, as if no vote abstained
   std::int64_t error_feedback_bytes = 0;  // that a rank keeps
   double last_step_bytes_per_parameter = 0;
-  std::int64_t warmup_steps = 0;  // apmsqueeze: steps in full precision; 0 while they last
+  std::int64_t warmup_steps = 0;  // apmsqueeze: steps in full precision so far
 };
 
 struct RunResult {

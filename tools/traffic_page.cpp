@@ -37,13 +37,14 @@ void add_formulas(Page& page) {
       "(micro-batches) of the batch and f = (N - 1) / N. Up to what chunks of whole bytes "
       "and scales add, which the tables below count to the byte."});
   page.blocks.push_back(Bullets{
-      {"sums of floats (allreduce; apmsqueeze's warm-up): 2 f d b, b = 4 or 2",
+      {"sums of floats (allreduce; apmsqueeze's warm-up; running statistics of batch norm with "
+       "both): 2 f d b, b = 4 or 2",
        "votes of weights: f d (s + r), s = 1/8 for one vote a rank (1/5 where some abstain), r = "
        "1/2 for sums up to 7, 5/8 up to 15, 3/4 up to 31, 1 up to 127; 1/5 for majorities",
        "int8 gradients: 2 f d (1 + 2 / 32)",
        "momentum as signs: 2 f d / 8 + 8 (N - 1) for each tensor",
-       "scales, biases and norms beside votes, and running statistics of batch norm, part by "
-       "part: 4 d (N - 1) P / N",
+       "scales, biases, norms and running statistics of batch norm beside votes, part by part: "
+       "4 d (N - 1) P / N",
        "for comparison, gradients in fp16 all-reduced by a ring: 4 f d"}});
   page.blocks.push_back(
       Paragraph{"With a share w of the steps as warm-up, apmsqueeze sends w times the fp32 sum and "

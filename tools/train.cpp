@@ -231,6 +231,12 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
       state.save(options.save);
     if (stop) break;
   }
+  if (parallel && parallel->never_compressed()) {
+    warn(concat("the second moment never settled, so all ", total_steps,
+                " steps were warm-up and nothing was compressed; give the warm-up a share of the "
+                "steps (--dp-warmup 0.2)"),
+         recipe, options, progress);
+  }
   progress.finish();
 
   result.test_accuracy = timed(time.evaluation, [&] {

@@ -221,6 +221,7 @@ void TrainingState::save(const std::string& path) {
   if (parallel_ == nullptr || parallel_->ranks().rank() == 0) {
     save_checkpoint(path, metadata(), planes());
   }
+  if (parallel_ != nullptr) parallel_->forget_state();
 }
 
 void TrainingState::load(const std::string& path) {

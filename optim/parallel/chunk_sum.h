@@ -1,8 +1,7 @@
 // The sum over all ranks of vectors of floats, added in the order of the ranks.
 #pragma once
 
-#include <vector>
-
+#include "engine/buffer.h"
 #include "optim/parallel/partition.h"
 #include "optim/parallel/reduction.h"
 
@@ -36,8 +35,8 @@ class ChunkSum final : public Reduction {
   Partition partition_;
   int rank_;
   float* x_ = nullptr;
-  std::vector<float> addend_;
-  std::vector<std::uint16_t> halves_;  // messages begin at any byte, kernels want even ones
+  Buffer addend_;
+  Buffer halves_;  // messages begin at any byte, kernels want even ones
 };
 
 }  // namespace tritgrad

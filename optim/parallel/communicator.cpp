@@ -55,8 +55,8 @@ void Communicator::exchange(std::span<const std::span<const std::byte>> to_rank,
 
 void Communicator::all_gather(std::span<const std::byte> own,
                               std::span<const std::span<std::byte>> all) {
-  const std::vector<std::span<const std::byte>> same(static_cast<std::size_t>(size()), own);
-  exchange(same, all);
+  same_.assign(static_cast<std::size_t>(size()), own);
+  exchange(same_, all);
 }
 
 void check_agreement(Communicator& ranks, std::string_view what, const std::string& value) {

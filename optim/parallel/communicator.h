@@ -39,6 +39,7 @@ class Communicator {
 
  private:
   std::int64_t bytes_sent_ = 0;
+  std::vector<std::span<const std::byte>> same_;  // of all_gather()
 };
 
 // What every rank gives, in the order of the ranks.

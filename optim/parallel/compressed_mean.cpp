@@ -11,7 +11,7 @@ CompressedMean::CompressedMean(const Communicator& ranks, Compression compressio
       worker_error_(static_cast<std::size_t>(n) * sizeof(float), Category::kResiduals),
       server_error_(static_cast<std::size_t>(partition_.size(rank_)) * sizeof(float),
                     Category::kResiduals),
-      decoded_(static_cast<std::size_t>(partition_.size(rank_))) {}
+      decoded_(server_error_.size(), Category::kWorkspace) {}
 
 void CompressedMean::attach(float* x, const std::uint8_t* used) {
   x_ = x;
@@ -26,8 +26,8 @@ void CompressedMean::write_share(int to, std::byte* out) {
 
 void CompressedMean::read_share(int /*from*/, const std::byte* in) {
   const std::int64_t own = partition_.size(rank_);
-  decompress(compression_, in, own, used(rank_), decoded_.data());
-  kernels().add_scaled(server_error_.as<float>(), decoded_.data(),
+  decompress(compression_, in, own, used(rank_), decoded_.as<float>());
+  kernels().add_scaled(server_error_.as<float>(), decoded_.as<float>(),
                        1.0f / static_cast<float>(partition_.ranks), own);
 }
 

@@ -7,10 +7,8 @@
 // Every chunk has a scale of its own. 2 (ranks - 1) / ranks of the compressed vector leave a rank.
 #pragma once
 
-#include <vector>
-
-#include "engine/buffer.h"
 #include "optim/parallel/compressor.h"
+#include "optim/parallel/floats_of.h"
 #include "optim/parallel/partition.h"
 #include "optim/parallel/reduction.h"
 
@@ -37,9 +35,6 @@ class CompressedMean final : public Reduction {
   void read_result(int owner, const std::byte* in) override;
 
  private:
-  static std::span<float> floats_of(const Buffer& buffer) {
-    return {buffer.as<float>(), buffer.size() / sizeof(float)};
-  }
   std::int64_t bytes(int owner) const {
     return compressed_bytes(compression_, partition_.size(owner));
   }
@@ -51,7 +46,7 @@ class CompressedMean final : public Reduction {
   Partition partition_;
   int rank_;
   Buffer worker_error_, server_error_;
-  std::vector<float> decoded_;
+  Buffer decoded_;  // a share of the own chunk
   float* x_ = nullptr;
   const std::uint8_t* used_ = nullptr;
 };

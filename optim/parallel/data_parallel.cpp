@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "engine/check.h"
@@ -14,8 +15,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kMethods = {"none", "allreduce", "apmsqueeze", "votes"};
 
-// The second moment is stable when |v|_1 has changed by less than this since 1 / (1 - beta2)
-// updates ago (1-bit Adam's idea; the threshold is ours). It is looked at as often.
+// The second moment is stable when |v|_1, its bias corrected, has changed by less than this since
+// 1 / (1 - beta2) updates ago (1-bit Adam's idea; the threshold is ours). It is looked at as often.
 constexpr double kStable = 0.04;
 
 double sum_of(const Storage& storage) {
@@ -26,10 +27,6 @@ double sum_of(const Storage& storage) {
     sum += kernels().sum(numbers.data(), block.n);
   });
   return sum;
-}
-
-std::span<float> floats_of(const Buffer& buffer) {
-  return {buffer.as<float>(), buffer.size() / sizeof(float)};
 }
 
 }  // namespace
@@ -64,19 +61,24 @@ GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group) {
   return group;
 }
 
+bool statistics_are_exact(const ParallelSpec& spec, int ranks) {
+  return ranks == 1 || spec.method == ParallelMethod::kVotes;
+}
+
 DataParallel::DataParallel(Communicator& ranks, const ParallelSpec& spec, ParameterStore& store,
                            Optimizer& optimizer, FormatKind gradients)
-    : ranks_(&ranks), reducer_(ranks), spec_(spec), optimizer_(&optimizer) {
-  std::int64_t observed = 0;
+    : ranks_(&ranks),
+      reducer_(ranks),
+      spec_(spec),
+      optimizer_(&optimizer),
+      statistics_(ranks, store, statistics_are_exact(spec, ranks.size())),
+      sums_(static_cast<std::size_t>(ranks.size())) {
   for (Parameter& parameter : store) {
-    if (!parameter.spec().trainable()) {
-      statistics_.push_back({&parameter, observed});
-      observed += parameter.shape().size();
-      continue;
-    }
-    lanes_.push_back(make_lane(parameter, gradients));
+    if (parameter.spec().trainable()) lanes_.push_back(make_lane(parameter, gradients));
   }
-  observed_.emplace(ranks, observed);
+  for (SentSums& sums : sums_) {
+    sum_places_.push_back(std::as_writable_bytes(std::span(&sums, 1)));
+  }
 }
 
 std::unique_ptr<Lane> DataParallel::make_lane(Parameter& parameter, FormatKind gradients) {
@@ -100,15 +102,12 @@ std::unique_ptr<Lane> DataParallel::make_lane(Parameter& parameter, FormatKind g
 }
 
 void DataParallel::begin(const Parts& parts) {
-  observed_->begin(parts.all);
+  parts_ = parts.all;
+  statistics_.begin(parts);
   for (const auto& lane : lanes_) lane->begin(parts);
 }
 
-void DataParallel::begin_part(int part) {
-  for (const Statistic& statistic : statistics_) {
-    statistic.parameter->observed = observed_->part(part) + statistic.offset;
-  }
-}
+void DataParallel::begin_part(int part) { statistics_.begin_part(part); }
 
 void DataParallel::collect(Parameter& parameter, int part) {
   for (const auto& lane : lanes_) {
@@ -117,38 +116,36 @@ void DataParallel::collect(Parameter& parameter, int part) {
 }
 
 BatchSums DataParallel::exchange(const BatchSums& own) {
-  for (const Statistic& statistic : statistics_) statistic.parameter->observed = nullptr;
+  statistics_.end_parts();
   const std::int64_t before = ranks_->bytes_sent();
-  BatchSums mine = own;
-  for (const auto& lane : lanes_) mine.finite = mine.finite && lane->is_finite();
-  BatchSums all{.loss = 0.0, .correct = 0, .finite = true};
-  for (const BatchSums& theirs : gather_values(*ranks_, mine)) {
-    all.loss += theirs.loss;
-    all.correct += theirs.correct;
-    all.finite &= theirs.finite;
-  }
+  const BatchSums all = add_up(own);
   if (!all.finite) return all;
 
-  std::vector<Reduction*> reductions{&*observed_};
-  for (const auto& lane : lanes_) reductions.push_back(&lane->reduction());
-  reducer_.reduce(reductions);
-  average_statistics();
+  reductions_.assign(1, &statistics_.reduction());
+  for (const auto& lane : lanes_) reductions_.push_back(&lane->reduction());
+  reducer_.reduce(reductions_);
+  statistics_.deliver();
   for (const auto& lane : lanes_) lane->deliver();
 
   sent_.last = ranks_->bytes_sent() - before;
-  sent_.parts = observed_->count();
+  sent_.parts = parts_;
   sent_.total += sent_.last;
   ++sent_.steps;
   return all;
 }
 
-// In the order of the parts, as on one rank.
-void DataParallel::average_statistics() {
-  for (int part = 0; part < observed_->count(); ++part) {
-    for (const Statistic& statistic : statistics_) {
-      statistic.parameter->move_average(observed_->part(part) + statistic.offset);
-    }
+BatchSums DataParallel::add_up(const BatchSums& own) {
+  bool finite = own.finite;
+  for (const auto& lane : lanes_) finite = finite && lane->is_finite();
+  const SentSums mine{finite ? own.loss : std::numeric_limits<double>::quiet_NaN(), own.correct};
+  ranks_->all_gather(std::as_bytes(std::span(&mine, 1)), sum_places_);
+  BatchSums all;
+  for (const SentSums& theirs : sums_) {
+    all.loss += theirs.loss;
+    all.correct += theirs.correct;
+    all.finite = all.finite && std::isfinite(theirs.loss);
   }
+  return all;
 }
 
 void DataParallel::end_step() {
@@ -159,7 +156,9 @@ void DataParallel::end_step() {
                         ? static_cast<double>(done) >=
                               *spec_.warmup * static_cast<double>(optimizer_->total_steps())
                         : variance_is_stable();
-  if (over) freeze(done);
+  if (!over) return;
+  freeze(done);
+  for (MomentumLane* lane : momentum_lanes_) lane->begin_momentum();
 }
 
 bool DataParallel::variance_is_stable() {
@@ -168,13 +167,26 @@ bool DataParallel::variance_is_stable() {
     beta2 = std::max(beta2, optimizer_->group(lane->parameter()).rule.beta2);
   }
   const std::int64_t span = std::lround(1.0 / (1.0 - beta2));
-  if ((optimizer_->steps_done() + 1) % span != 0) return false;
+  const std::int64_t done = optimizer_->steps_done() + 1;
+  if (done % span != 0) return false;
   double total = 0.0;
   for (const MomentumLane* lane : momentum_lanes_) {
-    total += sum_of(optimizer_->moment(lane->parameter(), 1));
+    const double own_beta2 = optimizer_->group(lane->parameter()).rule.beta2;
+    total += sum_of(optimizer_->moment(lane->parameter(), 1)) /
+             (1.0 - std::pow(own_beta2, static_cast<double>(done)));
   }
   const double before = std::exchange(variance_before_, total);
   return before > 0.0 && std::abs(total - before) < kStable * before;
+}
+
+std::int64_t DataParallel::warmup_steps() const {
+  if (spec_.method != ParallelMethod::kApmsqueeze) return 0;
+  return frozen_at_ > 0 ? frozen_at_ : optimizer_->steps_done();
+}
+
+bool DataParallel::never_compressed() const {
+  return spec_.method == ParallelMethod::kApmsqueeze && frozen_at_ == 0 &&
+         optimizer_->steps_done() == optimizer_->total_steps();
 }
 
 void DataParallel::freeze(std::int64_t updates) {
@@ -183,8 +195,13 @@ void DataParallel::freeze(std::int64_t updates) {
   optimizer_->freeze_variance(updates);
 }
 
-void DataParallel::allocate_state(int ranks) {
+void DataParallel::forget_state() {
   saved_.clear();
+  saved_warmup_ = Buffer();
+}
+
+void DataParallel::allocate_state(int ranks) {
+  forget_state();
   saved_warmup_ = Buffer(sizeof(Warmup), Category::kWorkspace);
   for (const auto& lane : lanes_) {
     CompressedMean* mean = lane->compressed();
@@ -236,6 +253,11 @@ std::vector<StatePlane> DataParallel::state() {
     planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
     planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
   }
+  for (const MomentumLane* lane : momentum_lanes_) {
+    if (lane->momentum().empty()) continue;
+    planes.push_back({lane->parameter().name() + "/dp/momentum", Dtype::kF32,
+                      std::as_writable_bytes(lane->momentum())});
+  }
   if (!momentum_lanes_.empty() && saved_warmup_.size() > 0) {
     planes.push_back({"dp/warmup", Dtype::kF64, saved_warmup_.bytes()});
   }
@@ -263,8 +285,8 @@ void DataParallel::restore(int ranks) {
     std::copy_n(floats_of(errors.server).begin() + errors.mean->partition().begin(here),
                 server.size(), server.begin());
   }
-  saved_.clear();
   const Warmup warmup = *saved_warmup_.as<Warmup>();
+  forget_state();
   check(
       warmup.frozen_at >= 0.0 && warmup.frozen_at <= static_cast<double>(optimizer_->steps_done()),
       "data parallel: a warm-up of ", warmup.frozen_at, " updates in ", optimizer_->steps_done(),

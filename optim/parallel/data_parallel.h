@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "optim/optimizer.h"
-#include "optim/parallel/gathered_parts.h"
+#include "optim/parallel/joint_statistics.h"
 #include "optim/parallel/lane.h"
 #include "optim/parallel/momentum_lane.h"
 
@@ -41,11 +41,20 @@ GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group);
 enum class LaneKind { kSum, kOrdered, kVotes, kInt8, kMomentum };
 LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group);
 
+// Whether running statistics move by every part in its order, the same bits for any number of
+// ranks, or by sums of the ranks; see JointStatistics.
+bool statistics_are_exact(const ParallelSpec& spec, int ranks);
+
 // What all parts of a batch add up to.
 struct BatchSums {
   double loss = 0.0;  // mean over the batch
   std::int64_t correct = 0;
   bool finite = true;
+};
+// As it travels: a loss that is NaN says that something is not finite.
+struct SentSums {
+  double loss;
+  std::int64_t correct;
 };
 
 class DataParallel {
@@ -78,22 +87,23 @@ class DataParallel {
   const Sent& sent() const { return sent_; }
   // The last update of the warm-up; 0 while it lasts, and for other methods.
   std::int64_t frozen_at() const { return frozen_at_; }
+  // Steps of the warm-up so far; 0 for other methods.
+  std::int64_t warmup_steps() const;
+  // apmsqueeze: all steps are done and the warm-up has not ended, so nothing was ever compressed.
+  bool never_compressed() const;
 
   // ---- checkpoints -----------------------------------------------------------------------------
   // What compression has still to send, of all ranks. gather_state() is called on all of them, and
   // fills state() on rank 0. After state() was filled from a checkpoint of `ranks` ranks,
   // restore() makes it this rank's: where the number of ranks differs, chunks are divided anew, and
-  // every rank takes the mean of what the ranks had.
+  // every rank takes the mean of what the ranks had. forget_state() frees what was gathered.
   void allocate_state(int ranks);
   void gather_state();
+  void forget_state();
   std::vector<StatePlane> state();
   void restore(int ranks);
 
  private:
-  struct Statistic {
-    Parameter* parameter;
-    std::int64_t offset;  // among the observations of a part
-  };
   struct SavedErrors {
     CompressedMean* mean;
     std::string name;
@@ -105,7 +115,7 @@ class DataParallel {
   };
 
   std::unique_ptr<Lane> make_lane(Parameter& parameter, FormatKind gradients);
-  void average_statistics();
+  BatchSums add_up(const BatchSums& own);
   void freeze(std::int64_t updates);
   bool variance_is_stable();
 
@@ -115,11 +125,14 @@ class DataParallel {
   Optimizer* optimizer_;
   std::deque<std::unique_ptr<Lane>> lanes_;
   std::vector<MomentumLane*> momentum_lanes_;
-  std::vector<Statistic> statistics_;
-  std::optional<GatheredParts> observed_;
+  JointStatistics statistics_;
+  std::vector<Reduction*> reductions_;  // of the step
+  std::vector<SentSums> sums_;          // by rank
+  std::vector<std::span<std::byte>> sum_places_;
+  int parts_ = 1;
   Sent sent_;
   std::int64_t frozen_at_ = 0;
-  double variance_before_ = 0.0;  // |v|_1 when it was looked at last; 0: never
+  double variance_before_ = 0.0;  // see variance_is_stable(); 0: never looked at
   std::deque<SavedErrors> saved_;
   Buffer saved_warmup_;
 };

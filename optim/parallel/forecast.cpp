@@ -45,6 +45,11 @@ std::int64_t error_bytes(std::int64_t n, int ranks) {
   return (n + Partition{n, ranks}.size(0)) * static_cast<std::int64_t>(sizeof(float));
 }
 
+// Which coordinates take part, and, under ECO, their momentum without errors.
+std::int64_t momentum_bytes(std::int64_t n, EcoForm eco) {
+  return n + (eco == EcoForm::kOff ? 0 : n * static_cast<std::int64_t>(sizeof(float)));
+}
+
 }  // namespace
 
 TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
@@ -53,10 +58,11 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
   const Step step{ranks, parts};
   TrafficForecast forecast;
   std::int64_t reductions = 1;  // the statistics
+  std::int64_t statistics = 0;
   for (const ParameterSpec& parameter : plan) {
     const std::int64_t n = parameter.shape.size();
     if (!parameter.trainable()) {
-      forecast.statistics += step.gathered(n);
+      statistics += n;
       continue;
     }
     ++reductions;
@@ -77,11 +83,13 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
       case LaneKind::kMomentum:
         forecast.gradients += step.compressed(n, spec.squeeze);
         forecast.warmup += step.summed(n, 4);
-        forecast.state += error_bytes(n, ranks);
+        forecast.state += error_bytes(n, ranks) + momentum_bytes(n, group_of(parameter).eco);
         break;
     }
   }
-  forecast.sums = step.others() * (static_cast<std::int64_t>(sizeof(BatchSums)) + reductions);
+  forecast.sums = step.others() * (static_cast<std::int64_t>(sizeof(SentSums)) + reductions);
+  forecast.statistics =
+      statistics_are_exact(spec, ranks) ? step.gathered(statistics) : step.summed(statistics, 4);
   return forecast;
 }
 

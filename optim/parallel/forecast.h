@@ -17,7 +17,7 @@ struct TrafficForecast {
   std::int64_t statistics = 0;  // of batch norm
   std::int64_t sums = 0;        // losses, counts, notes
   std::int64_t warmup = 0;      // apmsqueeze: in place of `gradients` while it lasts
-  std::int64_t state = 0;       // bytes of error feedback that a rank keeps
+  std::int64_t state = 0;       // bytes that a rank keeps for its lanes: errors, masks, momentum
 
   std::int64_t total() const { return gradients + statistics + sums; }
 };

@@ -1,9 +1,11 @@
 // Floats of every part of a batch, made known to all ranks.
 #pragma once
 
-#include <vector>
+#include <algorithm>
+#include <span>
 
 #include "optim/parallel/lane.h"
+#include "optim/parallel/message.h"
 
 namespace tritgrad {
 
@@ -16,11 +18,12 @@ class GatheredParts final : public Reduction {
   // Forgets what was there; all parts are 0.
   void begin(int parts) {
     parts_ = parts;
-    floats_.assign(static_cast<std::size_t>(parts * n_), 0.0f);
+    floats_.resize(static_cast<std::size_t>(parts * n_) * sizeof(float));
+    std::fill_n(part(0), parts * n_, 0.0f);
   }
   // [n]
-  float* part(int index) { return floats_.data() + index * n_; }
-  const std::vector<float>& all() const { return floats_; }
+  float* part(int index) { return begin_of(index); }
+  const float* part(int index) const { return begin_of(index); }
   int count() const { return parts_; }
 
   std::int64_t share_bytes(int /*from*/, int /*to*/) const override { return 0; }
@@ -31,10 +34,12 @@ class GatheredParts final : public Reduction {
   void read_result(int owner, const std::byte* in) override;
 
  private:
+  float* begin_of(int index) const { return reinterpret_cast<float*>(floats_.data()) + index * n_; }
+
   int rank_, ranks_;
   std::int64_t n_;
   int parts_ = 0;
-  std::vector<float> floats_;  // [parts x n]
+  Message floats_;  // [parts x n]
 };
 
 }  // namespace tritgrad

@@ -17,25 +17,26 @@ class SumLane final : public Lane {
         sum_(ranks, format == FormatKind::kBf16 ? WireFloat::kBf16 : WireFloat::kFp32,
              target.shape().size()) {
     target.keep_gradient(format);
-    if (!target.grad) joint_.resize(static_cast<std::size_t>(size()));
+    if (target.grad) return;
+    joint_ = Buffer(static_cast<std::size_t>(size()) * sizeof(float), Category::kGradients);
   }
 
   Reduction& reduction() override {
-    if (joint_.empty()) {
+    if (joint_.size() == 0) {
       sum_.attach(parameter().grad.data);
     } else {
-      parameter().read_gradient(0, size(), joint_.data());
-      sum_.attach(joint_.data());
+      parameter().read_gradient(0, size(), joint_.as<float>());
+      sum_.attach(joint_.as<float>());
     }
     return sum_;
   }
   void deliver() override {
-    if (!joint_.empty()) parameter().write_gradient(joint_.data());
+    if (joint_.size() > 0) parameter().write_gradient(joint_.as<float>());
   }
 
  private:
   ChunkSum sum_;
-  std::vector<float> joint_;  // of gradients kept in bf16
+  Buffer joint_;  // of gradients kept in bf16
 };
 
 class OrderedLane final : public Lane {
@@ -49,7 +50,7 @@ class OrderedLane final : public Lane {
     if (grad != shares_.part(part)) std::copy_n(grad, size(), shares_.part(part));
   }
   bool is_finite() const override {
-    return kernels().all_finite(shares_.all().data(), std::ssize(shares_.all()));
+    return kernels().all_finite(shares_.part(0), shares_.count() * size());
   }
   Reduction& reduction() override { return shares_; }
   void deliver() override {
@@ -70,7 +71,7 @@ class OrderedLane final : public Lane {
             std::int64_t col_end, float* out) const {
     const std::int64_t cols = parameter().shape().cols();
     for (std::int64_t row = row_begin; row < row_end; ++row) {
-      out = std::copy_n(shares_.all().data() + row * cols + col_begin, col_end - col_begin, out);
+      out = std::copy_n(shares_.part(0) + row * cols + col_begin, col_end - col_begin, out);
     }
   }
 

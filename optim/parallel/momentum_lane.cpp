@@ -2,19 +2,34 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/check.h"
 #include "engine/kernel_table.h"
 
 namespace tritgrad {
+namespace {
+
+// Calls body(first, n, numbers) for all numbers of a moment [first, first + n).
+template <typename Body>
+void for_each_run(const Storage& moment, const Body& body) {
+  for_each_block(moment.shape(), [&](const Block& block) {
+    std::array<float, kBlock> numbers;
+    moment.decode_master(block, numbers.data());
+    body(block.row * moment.shape().cols() + block.col, block.n, numbers.data());
+  });
+}
+
+}  // namespace
 
 void check_squeezable(const Parameter& parameter, const GroupSpec& group) {
   const RuleSpec& rule = group.rule;
-  check(rule.kind == RuleKind::kAdamw || (rule.kind == RuleKind::kAdam && rule.weight_decay == 0.0),
-        "--dp apmsqueeze: '", parameter.name(), "' is trained by rule '", rule_name(rule.kind),
-        rule.kind == RuleKind::kAdam ? "' with coupled weight decay" : "'",
-        ", but it is Adam's momentum that travels; use rule adamw, or --dp allreduce or votes");
-  check(group.clip_value == 0.0, "--dp apmsqueeze: '", parameter.name(),
+  check(
+      rule.kind == RuleKind::kAdamw || (rule.kind == RuleKind::kAdam && rule.weight_decay == 0.0),
+      "apmsqueeze: '", parameter.name(), "' is trained by rule '", rule_name(rule.kind),
+      rule.kind == RuleKind::kAdam ? "' with coupled weight decay" : "'",
+      ", but it is Adam's momentum that travels; use rule adamw, or the method allreduce or votes");
+  check(group.clip_value == 0.0, "apmsqueeze: '", parameter.name(),
         "' has clip_value = ", group.clip_value,
         ", but momentum, which travels, cannot be clipped as gradients are; set "
         "it to 0");
@@ -27,8 +42,12 @@ MomentumLane::MomentumLane(const Communicator& ranks, Parameter& parameter,
       ranks_(ranks.size()),
       beta1_(optimizer.group(parameter).rule.beta1),
       sum_(ranks, WireFloat::kFp32, parameter.shape().size()),
-      mean_(ranks, compression, parameter.shape().size()) {
+      mean_(ranks, compression, parameter.shape().size()),
+      used_(static_cast<std::size_t>(size()), Category::kResiduals) {
   parameter.keep_gradient();
+  if (optimizer.group(parameter).eco != EcoForm::kOff) {
+    momentum_ = Buffer(static_cast<std::size_t>(size()) * sizeof(float), Category::kResiduals);
+  }
 }
 
 Reduction& MomentumLane::reduction() {
@@ -37,36 +56,48 @@ Reduction& MomentumLane::reduction() {
     sum_.attach(grad);
     return sum_;
   }
-  const Storage& m = optimizer_->moment(parameter(), 0);
   // The gradient of the batch is the sum of the shares, so a rank's own is `ranks` times its share.
   const auto fresh = static_cast<float>((1.0 - beta1_) * ranks_);
   const auto kept = static_cast<float>(beta1_);
-  for_each_block(m.shape(), [&](const Block& block) {
-    std::array<float, kBlock> before;
-    m.decode_master(block, before.data());
-    float* g = grad + block.row * m.shape().cols() + block.col;
-    const std::uint8_t* used = used_.data() + (g - grad);
-    for (std::int64_t i = 0; i < block.n; ++i) {
-      const float momentum = kept * before[static_cast<std::size_t>(i)] + fresh * g[i];
-      g[i] = used[i] != 0 ? momentum : 0.0f;
+  const auto* used = used_.as<std::uint8_t>();
+  for_each_run(stored_momentum(), [&](std::int64_t first, std::int64_t n, const float* stored) {
+    const float* before = momentum_.size() > 0 ? momentum().data() + first : stored;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float own = kept * before[i] + fresh * grad[first + i];
+      grad[first + i] = used[first + i] != 0 ? own : 0.0f;
     }
   });
-  mean_.attach(grad, used_.data());
+  mean_.attach(grad, used);
   return mean_;
 }
 
-void MomentumLane::freeze() {
-  const Storage& v = optimizer_->moment(parameter(), 1);
-  used_.resize(static_cast<std::size_t>(size()));
-  for_each_block(v.shape(), [&](const Block& block) {
-    std::array<float, kBlock> second;
-    v.decode_master(block, second.data());
-    for (std::int64_t i = 0; i < block.n; ++i) {
-      used_[static_cast<std::size_t>(block.row * v.shape().cols() + block.col + i)] =
-          second[static_cast<std::size_t>(i)] > 0.0f ? 1 : 0;
+void MomentumLane::deliver() {
+  if (!frozen_ || momentum_.size() == 0) return;
+  float* grad = parameter().grad.data;
+  const auto kept = static_cast<float>(beta1_);
+  for_each_run(stored_momentum(), [&](std::int64_t first, std::int64_t n, const float* stored) {
+    float* joint = momentum().data() + first;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float carried = stored[i] - joint[i];
+      joint[i] = std::exchange(grad[first + i], grad[first + i] + kept * carried);
     }
   });
+}
+
+void MomentumLane::freeze() {
+  auto* used = used_.as<std::uint8_t>();
+  for_each_run(optimizer_->moment(parameter(), 1),
+               [&](std::int64_t first, std::int64_t n, const float* second) {
+                 for (std::int64_t i = 0; i < n; ++i) used[first + i] = second[i] > 0.0f ? 1 : 0;
+               });
   frozen_ = true;
+}
+
+void MomentumLane::begin_momentum() {
+  if (momentum_.size() == 0) return;
+  for_each_run(stored_momentum(), [&](std::int64_t first, std::int64_t n, const float* stored) {
+    std::copy_n(stored, n, momentum().data() + first);
+  });
 }
 
 }  // namespace tritgrad

@@ -7,6 +7,11 @@
 //
 // Coordinates whose second moment is 0 never had a gradient; signs cannot say 0, so they are left
 // out. Bias is corrected as in Adam, with the v of the last update of the warm-up.
+//
+// Under ECO the stored momentum also carries the rounding errors of the weights. They are the same
+// on all ranks and far larger than gradients, so they are kept out of what travels: m above is then
+// the momentum as it was delivered, which the lane remembers, and beta1 of what storage has beyond
+// it is added after the reduction.
 #pragma once
 
 #include "optim/optimizer.h"
@@ -26,17 +31,27 @@ class MomentumLane final : public Lane {
 
   // Delivers the joint gradient before freeze(), the joint momentum after it.
   Reduction& reduction() override;
+  void deliver() override;
+  // The warm-up is over: the optimizer's moments are those of its last update.
   void freeze();
+  // After freeze(), unless the momentum comes from a checkpoint: what is stored now is what the
+  // next momentum is built on.
+  void begin_momentum();
   CompressedMean* compressed() override { return &mean_; }
+  // The joint momentum of the last step [n], the same on all ranks; empty but under ECO.
+  std::span<float> momentum() const { return floats_of(momentum_); }
 
  private:
+  const Storage& stored_momentum() const { return optimizer_->moment(parameter(), 0); }
+
   const Optimizer* optimizer_;
   int ranks_;
   double beta1_;
   ChunkSum sum_;
   CompressedMean mean_;
   bool frozen_ = false;
-  std::vector<std::uint8_t> used_;
+  Buffer used_;      // [n] of 0 or 1
+  Buffer momentum_;  // see momentum()
 };
 
 }  // namespace tritgrad

@@ -3,8 +3,6 @@
 namespace tritgrad {
 namespace {
 
-using Message = std::vector<std::byte>;
-
 // Room for size(reduction) bytes of each.
 template <typename Size>
 void make_room(Message& message, std::span<Reduction* const> reductions, const Size& size) {
@@ -24,17 +22,19 @@ void for_each_place(std::span<Reduction* const> reductions, std::byte* place, co
   }
 }
 
-template <typename Byte>
-std::vector<std::span<Byte>> views(std::vector<Message>& messages) {
-  return {messages.begin(), messages.end()};
-}
-
 }  // namespace
 
 Reducer::Reducer(Communicator& ranks)
     : ranks_(&ranks),
       sent_(static_cast<std::size_t>(ranks.size())),
-      received_(static_cast<std::size_t>(ranks.size())) {}
+      received_(static_cast<std::size_t>(ranks.size())),
+      sent_views_(static_cast<std::size_t>(ranks.size())),
+      received_views_(static_cast<std::size_t>(ranks.size())) {}
+
+std::span<const std::span<std::byte>> Reducer::places() {
+  for (std::size_t r = 0; r < received_.size(); ++r) received_views_[r] = received_[r].bytes();
+  return received_views_;
+}
 
 void Reducer::reduce(std::span<Reduction* const> reductions) {
   exchange_notes(reductions);
@@ -43,12 +43,11 @@ void Reducer::reduce(std::span<Reduction* const> reductions) {
 }
 
 void Reducer::exchange_notes(std::span<Reduction* const> reductions) {
-  own_.clear();
-  for (const Reduction* reduction : reductions) {
-    own_.push_back(static_cast<std::byte>(reduction->note()));
-  }
-  for (Message& message : received_) message.resize(own_.size());
-  ranks_->all_gather(own_, views<std::byte>(received_));
+  own_.resize(reductions.size());
+  std::byte* own = own_.data();
+  for (const Reduction* reduction : reductions) *own++ = static_cast<std::byte>(reduction->note());
+  for (Message& message : received_) message.resize(reductions.size());
+  ranks_->all_gather(own_.bytes(), places());
   for (int r = 0; r < ranks_->size(); ++r) {
     const std::byte* notes = received_[static_cast<std::size_t>(r)].data();
     for (Reduction* reduction : reductions) {
@@ -70,7 +69,8 @@ void Reducer::exchange_shares(std::span<Reduction* const> reductions) {
                    [&](Reduction& one, std::byte* place) { one.write_share(r, place); });
     make_room(received_[static_cast<std::size_t>(r)], reductions, from(r));
   }
-  ranks_->exchange(views<const std::byte>(sent_), views<std::byte>(received_));
+  for (std::size_t r = 0; r < sent_.size(); ++r) sent_views_[r] = sent_[r].bytes();
+  ranks_->exchange(sent_views_, places());
   for (int r = 0; r < ranks_->size(); ++r) {
     for_each_place(reductions, received_[static_cast<std::size_t>(r)].data(), from(r),
                    [&](Reduction& one, const std::byte* place) { one.read_share(r, place); });
@@ -87,7 +87,7 @@ void Reducer::gather_results(std::span<Reduction* const> reductions) {
   for (int r = 0; r < ranks_->size(); ++r) {
     make_room(received_[static_cast<std::size_t>(r)], reductions, of(r));
   }
-  ranks_->all_gather(own_, views<std::byte>(received_));
+  ranks_->all_gather(own_.bytes(), places());
   for (int r = 0; r < ranks_->size(); ++r) {
     for_each_place(reductions, received_[static_cast<std::size_t>(r)].data(), of(r),
                    [&](Reduction& one, const std::byte* place) { one.read_result(r, place); });

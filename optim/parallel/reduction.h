@@ -5,8 +5,10 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "optim/parallel/communicator.h"
+#include "optim/parallel/message.h"
 
 namespace tritgrad {
 
@@ -37,14 +39,17 @@ class Reducer {
   void reduce(std::span<Reduction* const> reductions);
 
  private:
-  using Message = std::vector<std::byte>;
   void exchange_notes(std::span<Reduction* const> reductions);
   void exchange_shares(std::span<Reduction* const> reductions);
   void gather_results(std::span<Reduction* const> reductions);
 
   Communicator* ranks_;
+  std::span<const std::span<std::byte>> places();
+
   Message own_;
   std::vector<Message> sent_, received_;  // by rank
+  std::vector<std::span<const std::byte>> sent_views_;
+  std::vector<std::span<std::byte>> received_views_;
 };
 
 // Bytes that `rank` of `count` sends for it, but for the notes.

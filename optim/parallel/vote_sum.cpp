@@ -11,7 +11,7 @@ VoteSum::VoteSum(const Communicator& ranks, std::int64_t n, bool majority)
       majority_(majority),
       votes_(static_cast<std::size_t>(n), Category::kGradients),
       zeros_(static_cast<std::size_t>(ranks.size())),
-      share_(static_cast<std::size_t>(partition_.size(rank_))) {}
+      share_(static_cast<std::size_t>(partition_.size(rank_)), Category::kWorkspace) {}
 
 void VoteSum::begin(int parts) {
   parts_ = parts;
@@ -35,10 +35,11 @@ void VoteSum::write_share(int to, std::byte* out) {
 void VoteSum::read_share(int from, const std::byte* in) {
   const std::int64_t own = partition_.size(rank_);
   std::int8_t* sum = votes() + partition_.begin(rank_);
-  unpack_votes(share_code(from), in, own, from == 0 ? sum : share_.data());
+  auto* share = share_.as<std::int8_t>();
+  unpack_votes(share_code(from), in, own, from == 0 ? sum : share);
   if (from == 0) return;
   for (std::int64_t i = 0; i < own; ++i) {
-    sum[i] = static_cast<std::int8_t>(sum[i] + share_[static_cast<std::size_t>(i)]);
+    sum[i] = static_cast<std::int8_t>(sum[i] + share[i]);
   }
 }
 

@@ -19,7 +19,8 @@ class VoteSum final : public Reduction {
   // Forgets the votes. Every one of the `parts` casts one for each element at most.
   void begin(int parts);
   // [n]: of this rank, to add to; after the reduction the sums, or their signs.
-  std::int8_t* votes() const { return votes_.as<std::int8_t>(); }
+  std::int8_t* votes() { return votes_.as<std::int8_t>(); }
+  const std::int8_t* votes() const { return votes_.as<std::int8_t>(); }
 
   std::uint8_t note() const override;  // whether an element has votes that add up to 0
   void read_note(int rank, std::uint8_t note) override {
@@ -46,7 +47,7 @@ class VoteSum final : public Reduction {
   int parts_ = 1;
   Buffer votes_;
   std::vector<std::uint8_t> zeros_;  // by rank
-  std::vector<std::int8_t> share_;
+  Buffer share_;
 };
 
 }  // namespace tritgrad

@@ -1,0 +1,14 @@
+// The numbers in a buffer of floats.
+#pragma once
+
+#include <span>
+
+#include "engine/buffer.h"
+
+namespace tritgrad {
+
+inline std::span<float> floats_of(const Buffer& buffer) {
+  return {buffer.as<float>(), buffer.size() / sizeof(float)};
+}
+
+}  // namespace tritgrad
