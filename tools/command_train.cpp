@@ -98,7 +98,8 @@ void run_train(const CLI::App& command, CommonOptions& options,
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
-  const std::unique_ptr<Communicator> ranks = connect(parallel_options, train_options);
+  const std::unique_ptr<Communicator> ranks =
+      connect(parallel_options, command.count("--micro-batches") > 0, train_options);
   const RunResult result = train(open_data(options), train_options);
   if (ranks != nullptr && ranks->rank() > 0) return;
   write_json(options.json, to_json(result));
