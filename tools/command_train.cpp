@@ -50,10 +50,13 @@ void print_summary(const RunResult& r) {
              human_bytes(static_cast<double>(r.peak_live_bytes)),
              human_count(static_cast<double>(r.parameters)));
   if (r.traffic) {
-    fmt::print("  sent           {} a step by each of {} ranks ({} by formula), {:.3f} B/param\n",
-               human_bytes(static_cast<double>(r.traffic->last_step_bytes)), r.traffic->ranks,
-               human_bytes(static_cast<double>(r.traffic->last_step_forecast)),
-               r.traffic->last_step_bytes_per_parameter);
+    const Traffic& t = *r.traffic;
+    fmt::print(
+        "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
+        "({} by formula), {:.3f} B/param\n",
+        human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
+        human_bytes(static_cast<double>(t.last_step_bytes)),
+        human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
   }
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }

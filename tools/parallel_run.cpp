@@ -92,6 +92,12 @@ void end_process(const std::string& sentence) {
   std::_Exit(complain(sentence));
 }
 
+std::vector<ParameterSpec> plan_of(const ParameterStore& store) {
+  std::vector<ParameterSpec> plan;
+  for (const Parameter& parameter : store) plan.push_back(parameter.spec());
+  return plan;
+}
+
 }  // namespace
 
 void add_parallel_options(CLI::App& command, ParallelOptions& options) {
@@ -186,6 +192,8 @@ Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe) {
 std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,
                                             Model& model, Optimizer& optimizer) {
   if (options.ranks == nullptr) return nullptr;
+  check_votes_fit(plan_of(model.parameters()), recipe.updates(), options.parallel,
+                  static_cast<int>(options.micro_batches));
   return std::make_unique<DataParallel>(*options.ranks, options.parallel, model.parameters(),
                                         optimizer, recipe.gradient_format);
 }
@@ -193,22 +201,28 @@ std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const R
 Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, const Recipe& recipe,
                    const ParameterStore& store) {
   const DataParallel::Sent& sent = parallel.sent();
-  std::vector<ParameterSpec> plan;
-  for (const Parameter& parameter : store) plan.push_back(parameter.spec());
-  const TrafficForecast forecast =
-      forecast_traffic(plan, recipe.updates(), options.parallel, options.ranks->size(), sent.parts,
-                       recipe.gradient_format);
+  const std::vector<ParameterSpec> plan = plan_of(store);
+  const auto with_parts = [&](int parts) {
+    return forecast_traffic(plan, recipe.updates(), options.parallel, options.ranks->size(), parts,
+                            recipe.gradient_format);
+  };
+  const TrafficForecast forecast = with_parts(sent.parts);
+  double forecast_of_all = 0.0;
+  for (const auto& [kind, count] : sent.counts) {
+    const TrafficForecast each = with_parts(kind.parts).with_warmup(kind.warmup ? 1.0 : 0.0);
+    forecast_of_all += static_cast<double>(each.total() * count);
+  }
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, sent.steps));
   const bool warming_up =
       options.parallel.method == ParallelMethod::kApmsqueeze && parallel.frozen_at() == 0;
   Traffic traffic;
   traffic.method = method_name(options.parallel.method);
   traffic.ranks = options.ranks->size();
   traffic.micro_batches = options.micro_batches;
-  traffic.bytes_per_step =
-      static_cast<double>(sent.total) / static_cast<double>(std::max<std::int64_t>(1, sent.steps));
+  traffic.bytes_per_step = static_cast<double>(sent.total) / steps;
+  traffic.forecast_per_step = forecast_of_all / steps;
   traffic.last_step_bytes = sent.last;
-  traffic.last_step_forecast =
-      forecast.total() + (warming_up ? forecast.warmup - forecast.gradients : 0);
+  traffic.last_step_forecast = forecast.with_warmup(warming_up ? 1.0 : 0.0).total();
   traffic.error_feedback_bytes = forecast.state;
   traffic.last_step_bytes_per_parameter =
       static_cast<double>(sent.last) / static_cast<double>(store.parameter_count());
