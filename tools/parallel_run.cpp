@@ -50,10 +50,11 @@ ParallelSpec parse(const ParallelOptions& options, ParallelMethod method) {
         "--dp-majority is a way to count votes; it needs --dp votes");
   const bool squeezes = method == ParallelMethod::kApmsqueeze;
   check(options.warmup.empty() || squeezes,
-        "--dp-warmup: only apmsqueeze has a warm-up; leave the ",
-        "option out or use --dp apmsqueeze");
-  check(options.scale.empty() || squeezes, "--dp-scale: only apmsqueeze scales signs; leave the ",
-        "option out or use --dp apmsqueeze");
+        "--dp-warmup: only apmsqueeze has a warm-up; leave the option "
+        "out or use --dp apmsqueeze");
+  check(options.scale.empty() || squeezes,
+        "--dp-scale: only apmsqueeze scales signs; leave the option "
+        "out or use --dp apmsqueeze");
   return spec;
 }
 
