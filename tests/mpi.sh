@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real ranks: the same votes on 1, 2 and 4 of them, and what becomes of a job with a rank that dies,
-# stops or has another seed.
+# Real ranks: the same votes on 1, 2 and 4 of them, also where a run is resumed, and what becomes of a
+# job with a rank that dies, stops, or does something else than the others.
 # Usage: mpi.sh TRITGRAD. Exits with 77, and one line, where there is no MPI.
 set -euo pipefail
 
@@ -56,6 +56,57 @@ grep -q "rank 1 has another seed" "$work/out" || fail "the seed is not named: $(
 # Several ranks that were not told how to work together.
 if ranks 2 --data digits >"$work/out" 2>&1; then fail "two ranks trained the same"; fi
 grep -q "choose how they work together: --dp" "$work/out" || fail "no advice: $(cat "$work/out")"
+
+# refused SENTENCE COMMAND...: ends in failure, and says so in one line of each rank.
+refused() {
+  local sentence=$1
+  shift
+  if timeout 60 "$@" >"$work/out" 2>&1; then fail "not refused: $*"; fi
+  grep -qE "^tritgrad: (rank [0-9]+: )?.*$sentence" "$work/out" ||
+    fail "'$sentence' is not said: $(cat "$work/out")"
+}
+mpi=(mpirun --oversubscribe --bind-to none)
+short=("$tritgrad" train --data iris --model mlp:8 --recipe votes --threads 1 --quiet)
+
+# Resumed on any number of ranks; parts that nobody chose are those that the run began with.
+"${mpi[@]}" -n 2 "${short[@]}" --dp votes --epochs 2 --save "$work/two.safetensors"
+"${short[@]}" --dp votes --epochs 2 --save "$work/one.safetensors"
+for begun in one two; do
+  for count in 1 3 4; do
+    ranks $count --resume "$work/$begun.safetensors" --epochs 4 --save "$work/again.safetensors" \
+      --json - >"$work/resumed.json" 2>"$work/log" ||
+      fail "a run of $begun resumed on $count ranks: $(cat "$work/log")"
+    grep -o '"weights_sha256":"[0-9a-f]*"' "$work/resumed.json" >>"$work/resumed_$begun"
+  done
+  (($(wc -l <"$work/resumed_$begun") == 3 && $(sort -u "$work/resumed_$begun" | wc -l) == 1)) ||
+    fail "resumed votes differ: $(cat "$work/resumed_$begun")"
+done
+refused "2 ranks need a part each" "${mpi[@]}" -n 2 "${short[@]}" --dp votes --micro-batches 1
+refused "4 ranks need a part of two rows each; give 8" \
+  "${mpi[@]}" -n 4 "${short[@]}" --dp votes --batch 4
+
+# Ranks that resume from different checkpoints, or have other options.
+"${short[@]}" --dp votes --epochs 2 --stop-after 3 --micro-batches 2 --save "$work/early.safetensors"
+refused "another step in its checkpoint .*'3', expected '8'" \
+  "${mpi[@]}" -n 1 "$tritgrad" train --resume "$work/two.safetensors" --epochs 3 : \
+  -n 1 "$tritgrad" train --resume "$work/early.safetensors" --epochs 3
+refused "another batch \(--batch\) than rank 0: '64', expected '32'" \
+  "${mpi[@]}" -n 1 "${short[@]}" --dp votes --batch 32 : -n 1 "${short[@]}" --dp votes --batch 64
+
+# Another launcher's ranks, and commands that would all do the same.
+refused "finds 1 of them" env PMI_SIZE=2 PMI_RANK=1 "${short[@]}" --dp votes
+refused "Slurm has started 3 processes" env SLURM_STEP_NUM_TASKS=3 "${short[@]}" --dp votes
+refused "start 'compare' without mpirun" "${mpi[@]}" -n 2 "$tritgrad" compare
+
+# A rank that stops before it meets the others, and one that never leaves: what it writes to has no
+# reader.
+# shellcheck disable=SC2016
+refused "has waited 2 s for another rank to begin" \
+  "${mpi[@]}" -n 1 "${short[@]}" --dp votes --dp-timeout 2 : \
+  -n 1 bash -c 'kill -STOP $$; exec "$@"' stopped "${short[@]}" --dp votes --dp-timeout 2
+mkfifo "$work/pipe"
+refused "has waited 2 s for another rank to end" \
+  "${mpi[@]}" -n 2 "${short[@]}" --dp votes --dp-timeout 2 --json "$work/pipe"
 
 # job SIGNAL: a long job, one rank of which gets a signal in its midst. Sets `seconds` from the
 # signal to the end, and leaves what was said in $work/out.

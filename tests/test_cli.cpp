@@ -116,6 +116,22 @@ TEST_CASE("cli: eval names the recipe as train does") {
   CHECK(contains(run("eval " + file).out, ": mine on iris"));
 }
 
+TEST_CASE("cli: a data-parallel run goes on without its recipe's file, in the way it began") {
+  const Folder folder;
+  const std::string file = folder / "m.safetensors", recipe = folder / "mine.toml";
+  folder.write("mine.toml", "base = \"fp32\"\nname = \"mine\"\n");
+  REQUIRE(
+      run(kQuick + "--recipe " + recipe + " --dp apmsqueeze --quiet --stop-after 4 --save " + file)
+          .exit_code == 0);
+  fs::remove(recipe);
+  const std::string resume = "train --quiet --resume " + file;
+  check_refused(resume + " --dp votes", "which has 'apmsqueeze'; leave the option out");
+  check_refused(resume + " --dp-warmup .5", "--dp-warmup: '0.5' contradicts the checkpoint");
+  check_refused(resume + " --dp-scale rms", "which has 'mean'");
+  check_refused(resume + " --dp-majority", "needs --dp votes");
+  CHECK(run(resume + " --dp apmsqueeze --dp-warmup .2").exit_code == 0);
+}
+
 TEST_CASE("cli: inspect at a size nobody can allocate") {
   const Result result = run("inspect --model mlp:8192-65536-65536-32768 --recipe latent8 --json -");
   REQUIRE(result.exit_code == 0);

@@ -23,8 +23,18 @@ struct InspectOptions {
   std::vector<std::string> overrides;
   bool live = false;
   std::string json;
-  std::string method = "none";
+  std::string method;
   int ranks = 2;
+};
+
+// How several ranks would train the model.
+struct JointForecast {
+  ParallelSpec spec;
+  int ranks;
+  TrafficForecast traffic;
+
+  // With the warm-up that training has unless told otherwise.
+  TrafficForecast mean() const { return traffic.with_warmup(*spec.warmup); }
 };
 
 std::vector<std::string> byte_cells(const Footprint& bytes) {
@@ -86,11 +96,22 @@ std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
   return table.render();
 }
 
-std::string explain(const ModelFootprint& f, const ModelFootprint* live) {
+bool is_voted(const JointForecast* joint) {
+  return joint != nullptr && joint->spec.method == ParallelMethod::kVotes;
+}
+
+std::string explain(const ModelFootprint& f, const ModelFootprint* live,
+                    const JointForecast* joint) {
   std::string text = fmt::format(
       "\n{} parameters (scales are part of how a weight is stored and are not counted).\n",
       human_count(static_cast<double>(f.parameters)));
-  if (f.gradients == GradientPolicy::kKept) {
+  if (is_voted(joint)) {
+    text += fmt::format(
+        "gradients: matrices keep 1 byte a weight for votes, or 4 where gradients travel as int8; "
+        "at most {} more exist at one time ({:.4f} B/param, not in the table).\n",
+        human_bytes(static_cast<double>(f.transient_gradient)),
+        f.per_parameter(f.transient_gradient));
+  } else if (f.gradients == GradientPolicy::kKept) {
     text += fmt::format(
         "gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
         f.per_parameter(f.total.gradients), f.per_parameter(f.total.total() - f.total.gradients));
@@ -121,8 +142,22 @@ nlohmann::ordered_json to_json(const Footprint& b) {
           {"moments", b.moments}, {"gradients", b.gradients}, {"total", b.total()}};
 }
 
+nlohmann::ordered_json to_json(const JointForecast& joint) {
+  const TrafficForecast mean = joint.mean();
+  return {{"method", method_name(joint.spec.method)},
+          {"ranks", joint.ranks},
+          {"gradient_bytes", joint.traffic.gradients},
+          {"warmup_gradient_bytes", joint.traffic.warmup},
+          {"warmup_share", joint.traffic.warmup > 0 ? *joint.spec.warmup : 0.0},
+          {"statistics_bytes", joint.traffic.statistics},
+          {"sums_bytes", joint.traffic.sums},
+          {"bytes_per_step", mean.total()},
+          {"last_step_bytes", joint.traffic.total()},
+          {"error_feedback_bytes", joint.traffic.state}};
+}
+
 std::string to_json(const std::string& model, const Recipe& recipe, const ModelFootprint& f,
-                    const ModelFootprint* live) {
+                    const ModelFootprint* live, const JointForecast* joint) {
   nlohmann::ordered_json json;
   json["model"] = model;
   json["recipe"] = recipe.name;
@@ -147,38 +182,69 @@ std::string to_json(const std::string& model, const Recipe& recipe, const ModelF
                                {"rule", t.rule},
                                {"bytes", to_json(t.bytes)}});
   }
+  if (joint != nullptr) json["traffic"] = to_json(*joint);
   return json.dump(2);
 }
 
 // What a rank sends for a step when several train the model.
-std::string explain_traffic(const InspectOptions& options, const ModelFootprint& f) {
-  ParallelSpec spec;
-  spec.method = parse_method(options.method);
-  if (spec.method == ParallelMethod::kNone) return "";
-  const Recipe recipe = joint_recipe(spec, load_recipe(options.recipe, options.overrides));
-  const TrafficForecast traffic =
-      forecast_traffic(options.model, recipe, spec, options.ranks, options.ranks);
+std::string explain_traffic(const JointForecast& joint, const ModelFootprint& f) {
+  const TrafficForecast& traffic = joint.traffic;
   const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
   std::string text = fmt::format(
       "--dp {} on {} ranks: each sends {} a step ({:.4f} B/param): gradients {}, statistics {}, "
-      "sums "
-      "{}; error feedback takes {} beside the state.\n",
-      options.method, options.ranks, bytes(traffic.total()), f.per_parameter(traffic.total()),
-      bytes(traffic.gradients), bytes(traffic.statistics), bytes(traffic.sums),
-      bytes(traffic.state));
+      "sums {}; error feedback takes {} beside the state.\n",
+      method_name(joint.spec.method), joint.ranks, bytes(traffic.total()),
+      f.per_parameter(traffic.total()), bytes(traffic.gradients), bytes(traffic.statistics),
+      bytes(traffic.sums), bytes(traffic.state));
   if (traffic.warmup > 0) {
-    text += fmt::format("during the warm-up gradients take {}.\n", bytes(traffic.warmup));
+    text += fmt::format(
+        "during the warm-up gradients take {}; where it is {:g} of the steps, {} a step are sent "
+        "in the mean.\n",
+        bytes(traffic.warmup), *joint.spec.warmup, bytes(joint.mean().total()));
   }
   return text;
 }
 
 void print(const std::string& model, const Recipe& recipe, const ModelFootprint& forecast,
-           const ModelFootprint* live, const std::string& json) {
+           const ModelFootprint* live, const std::string& json,
+           const JointForecast* joint = nullptr) {
   if (json != "-") {
     fmt::print("{} with recipe {}\n\n{}{}", model, recipe.name, render(forecast, live),
-               explain(forecast, live));
+               explain(forecast, live, joint));
+    if (joint != nullptr) fmt::print("{}", explain_traffic(*joint, forecast));
   }
-  write_json(json, to_json(model, recipe, forecast, live));
+  write_json(json, to_json(model, recipe, forecast, live, joint));
+}
+
+// Gradients as the lanes keep them.
+ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe recipe,
+                               const ParallelSpec& spec) {
+  const bool votes = spec.method == ParallelMethod::kVotes;
+  if (!votes) recipe.gradients = GradientPolicy::kKept;
+  ModelFootprint f = forecast_footprint(plan, recipe);
+  if (!votes) return f;
+  f.gradients = GradientPolicy::kKept;
+  for (TensorFootprint& tensor : f.tensors) {
+    if (!tensor.spec.trainable()) continue;
+    const GroupSpec& update = recipe.group(tensor.spec.name, tensor.spec.role).update;
+    tensor.bytes.gradients = kept_bytes(lane_of(spec, tensor.spec, update),
+                                        tensor.spec.shape.size(), recipe.gradient_format);
+    f.total.gradients += tensor.bytes.gradients;
+  }
+  return f;
+}
+
+void inspect_joint(const InspectOptions& options) {
+  check(options.checkpoint.empty() && !options.live,
+        "--dp forecasts what --model would need; leave out ",
+        options.live ? "--live" : "the CHECKPOINT");
+  JointForecast joint{{.method = parse_method(options.method)}, options.ranks, {}};
+  const Recipe recipe = joint_recipe(joint.spec, load_recipe(options.recipe, options.overrides));
+  const auto plan = plan_model(options.model, 0, 0, recipe);
+  joint.traffic = forecast_traffic(plan, recipe.updates(), joint.spec, joint.ranks, joint.ranks,
+                                   recipe.gradient_format);
+  print(options.model, recipe, joint_footprint(plan, recipe, joint.spec), nullptr, options.json,
+        &joint);
 }
 
 // What the ledger counts while a model and its optimizer exist, beside what existed before.
@@ -194,10 +260,13 @@ ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& inp
   return live;
 }
 
-void run_inspect(InspectOptions& options) {
+void run_inspect(const InspectOptions& options, bool ranks_given) {
   check(options.checkpoint.empty() != options.model.empty(),
         "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect "
         "--help'");
+  const bool joint = !options.method.empty() && options.method != "none";
+  check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
+  if (joint) return inspect_joint(options);
   if (!options.checkpoint.empty()) {
     const SavedModel saved = saved_model(options.checkpoint);
     const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
@@ -210,14 +279,12 @@ void run_inspect(InspectOptions& options) {
   const Recipe recipe = load_recipe(options.recipe, options.overrides);
   const ModelFootprint forecast =
       forecast_footprint(plan_model(options.model, 0, 0, recipe), recipe);
-  const std::string traffic = explain_traffic(options, forecast);
   if (options.live) {
     const ModelFootprint live = allocate_and_count(options.model, 0, 0, recipe);
     print(options.model, recipe, forecast, &live, options.json);
   } else {
     print(options.model, recipe, forecast, nullptr, options.json);
   }
-  if (options.json != "-") fmt::print("{}", traffic);
 }
 
 }  // namespace
@@ -246,7 +313,7 @@ void add_inspect_command(CLI::App& app) {
       "  tritgrad inspect --model mlp:784-512-512-10 --recipe votes --live\n"
       "  tritgrad inspect --model mlp:8192-65536-65536-32768 --recipe latent8\n"
       "  tritgrad inspect m.safetensors");
-  command->callback([options] { run_inspect(*options); });
+  command->callback([command, options] { run_inspect(*options, command->count("--ranks") > 0); });
 }
 
 }  // namespace tritgrad

@@ -16,6 +16,7 @@
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
 #include "engine/parse_number.h"
+#include "optim/parallel/communicator.h"
 #include "tools/config_file.h"
 #include "tools/fetch.h"
 
@@ -30,12 +31,25 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-// Replaces --config FILE by the options in the file, in front of the command's own.
-std::vector<std::string> expand_config(std::vector<std::string> arguments, const CLI::App& app) {
+std::vector<std::string>::iterator find_command(std::vector<std::string>& arguments,
+                                                const CLI::App& app) {
   const auto names = command_names(app);
-  const auto command = std::find_if(arguments.begin(), arguments.end(), [&](const std::string& a) {
+  return std::find_if(arguments.begin(), arguments.end(), [&](const std::string& a) {
     return std::find(names.begin(), names.end(), a) != names.end();
   });
+}
+
+// Several processes would do the same work, and write the same files at the same time.
+void check_ranks(std::vector<std::string>& arguments, const CLI::App& app) {
+  const auto command = find_command(arguments, app);
+  check(launched_ranks() == 1 || command == arguments.end() || *command == "train", "there are ",
+        launched_ranks(), " ranks, but only 'train' can share its work among them; start '",
+        command == arguments.end() ? "" : *command, "' without mpirun");
+}
+
+// Replaces --config FILE by the options in the file, in front of the command's own.
+std::vector<std::string> expand_config(std::vector<std::string> arguments, const CLI::App& app) {
+  const auto command = find_command(arguments, app);
   if (command == arguments.end()) return arguments;
   const auto config = std::find_if(command, arguments.end(), [](const std::string& a) {
     return a == "--config" || a.starts_with("--config=");
@@ -69,6 +83,7 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
 
 int run_command_line(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  check_ranks(arguments, app);
   arguments = expand_config(std::move(arguments), app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

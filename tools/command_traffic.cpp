@@ -60,10 +60,18 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
                                  {"micro_batches", parts},
                                  {"methods", nlohmann::ordered_json::array()}};
   const double count = parameters_of(options.model);
+  bool votes_end = false;
   for (const TrafficWay& way : traffic_ways()) {
-    if (way.spec.method == ParallelMethod::kVotes && parts > kMostVotes) continue;
-    const TrafficForecast forecast =
-        forecast_traffic(options.model, way.recipe, way.spec, options.ranks, parts);
+    if (!can_have(way, options.model, parts)) {
+      table.add_row({way.name, way.recipe.name, "-", "-", "-", "-", "-", "-", "-"});
+      json["methods"].push_back({{"name", way.name},
+                                 {"method", method_name(way.spec.method)},
+                                 {"recipe", way.recipe.name},
+                                 {"most_micro_batches", kMostVotes}});
+      votes_end = true;
+      continue;
+    }
+    const TrafficForecast forecast = forecast_traffic(way, options.model, options.ranks, parts);
     const auto total = static_cast<double>(forecast.total());
     const double ratio = total > 0.0 ? fp16_bytes(count, options.ranks) / total : 0.0;
     const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
@@ -76,6 +84,7 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
                                {"recipe", way.recipe.name},
                                {"gradient_bytes", forecast.gradients},
                                {"warmup_gradient_bytes", forecast.warmup},
+                               {"warmup_share", way.warmup},
                                {"statistics_bytes", forecast.statistics},
                                {"sums_bytes", forecast.sums},
                                {"bytes_per_step", forecast.total()},
@@ -87,6 +96,9 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
     fmt::print("{} on {} ranks, {} micro-batches: what a rank sends for a step\n\n{}",
                options.model, options.ranks, parts, table.render());
     fmt::print("\nfp16 / this: gradients in fp16, all-reduced by a ring, over the total.\n");
+    if (votes_end) {
+      fmt::print("-: sums of votes have 8 bits, at most {} micro-batches.\n", kMostVotes);
+    }
   }
   write_json(options.json, json.dump(2));
   if (options.report.empty()) return;

@@ -51,10 +51,13 @@ void print_summary(const RunResult& r) {
              human_bytes(static_cast<double>(r.peak_live_bytes)),
              human_count(static_cast<double>(r.parameters)));
   if (r.traffic) {
-    fmt::print("  sent           {} a step by each of {} ranks ({} by formula), {:.3f} B/param\n",
-               human_bytes(static_cast<double>(r.traffic->last_step_bytes)), r.traffic->ranks,
-               human_bytes(static_cast<double>(r.traffic->last_step_forecast)),
-               r.traffic->last_step_bytes_per_parameter);
+    const Traffic& t = *r.traffic;
+    fmt::print(
+        "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
+        "({} by formula), {:.3f} B/param\n",
+        human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
+        human_bytes(static_cast<double>(t.last_step_bytes)),
+        human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
   }
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }
@@ -99,7 +102,8 @@ void run_train(const CLI::App& command, CommonOptions& options,
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
-  const std::unique_ptr<Communicator> ranks = connect(parallel_options, train_options);
+  const std::unique_ptr<Communicator> ranks =
+      connect(parallel_options, command.count("--micro-batches") > 0, train_options);
   const RunResult result = train(open_data(options), train_options);
   if (ranks != nullptr && ranks->rank() > 0) return;
   write_json(options.json, to_json(result));

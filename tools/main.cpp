@@ -9,6 +9,7 @@
 #include "optim/parallel/communicator.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/complain.h"
 
 namespace {
 
@@ -22,22 +23,6 @@ void wait_without_spinning(char** argv) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   // Where either step fails, the program simply goes on as it is.
   if (!error && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv(self.c_str(), argv);
-}
-
-// Where several ranks run, whose sentence it is.
-void name_rank() {
-  if (tritgrad::launched_ranks() > 1) {
-    std::fprintf(stderr, "rank %d: ", tritgrad::launched_rank());
-  }
-}
-
-// One sentence on standard error, written in a way that cannot fail any further.
-int complain(const char* sentence) {
-  std::fputs("tritgrad: ", stderr);
-  name_rank();
-  std::fputs(sentence, stderr);
-  std::fputs("\n", stderr);
-  return 1;
 }
 
 }  // namespace
@@ -68,9 +53,9 @@ int main(int argc, char** argv) {
     const int code = tritgrad::run_command_line(app, argc, argv);
     // A full disk behind a redirection shows only when the last bytes are handed over.
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    return complain("standard output cannot be written; is the disk full?");
+    return tritgrad::complain("standard output cannot be written; is the disk full?");
   } catch (const std::exception& error) {
-    const int code = complain(error.what());
+    const int code = tritgrad::complain(error.what());
     tritgrad::abandon_ranks();
     return code;
   }

@@ -1,17 +1,23 @@
 #include "tools/parallel_run.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "engine/check.h"
 #include "engine/parse_number.h"
 #include "models/recipe.h"
 #include "optim/parallel/forecast.h"
+#include "tools/complain.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {
 namespace {
 
+constexpr double kTimeout = 60.0;
+
 std::optional<double> parse_warmup(const std::string& text) {
+  if (text.empty()) return ParallelSpec{}.warmup;
   if (text == "auto") return std::nullopt;
   const std::optional<double> share = parse_number(text);
   check(share && *share > 0.0 && *share <= 1.0, "--dp-warmup: '", text,
@@ -20,19 +26,77 @@ std::optional<double> parse_warmup(const std::string& text) {
 }
 
 Compression parse_scale(const std::string& text) {
-  check(text == "mean" || text == "rms", "--dp-scale: '", text, "', expected mean or rms");
-  return text == "mean" ? Compression::kSign : Compression::kSignRms;
+  check(text.empty() || text == "mean" || text == "rms", "--dp-scale: '", text,
+        "', expected mean or rms");
+  return text == "rms" ? Compression::kSignRms : Compression::kSign;
 }
 
-ParallelSpec parse(const ParallelOptions& options) {
+double parse_timeout(const std::string& text) {
+  constexpr double kMost = 1e6;
+  if (text.empty()) return kTimeout;
+  const std::optional<double> seconds = parse_number(text);
+  check(seconds && *seconds >= 1.0 && *seconds <= kMost, "--dp-timeout: '", text,
+        "' is no time to wait; give seconds, 1 to ", kMost);
+  return *seconds;
+}
+
+ParallelSpec parse(const ParallelOptions& options, ParallelMethod method) {
   ParallelSpec spec;
-  spec.method = parse_method(options.method);
+  spec.method = method;
   spec.majority = options.majority;
   spec.warmup = parse_warmup(options.warmup);
   spec.squeeze = parse_scale(options.scale);
-  check(!spec.majority || spec.method == ParallelMethod::kVotes,
+  check(!spec.majority || method == ParallelMethod::kVotes,
         "--dp-majority is a way to count votes; it needs --dp votes");
+  const bool squeezes = method == ParallelMethod::kApmsqueeze;
+  check(options.warmup.empty() || squeezes,
+        "--dp-warmup: only apmsqueeze has a warm-up; leave the option "
+        "out or use --dp apmsqueeze");
+  check(options.scale.empty() || squeezes,
+        "--dp-scale: only apmsqueeze scales signs; leave the option "
+        "out or use --dp apmsqueeze");
   return spec;
+}
+
+ParallelSpec parse(const ParallelOptions& options) {
+  return parse(options,
+               options.method.empty() ? ParallelMethod::kNone : parse_method(options.method));
+}
+
+std::string warmup_text(const ParallelSpec& spec) {
+  return spec.warmup ? concat(*spec.warmup) : "auto";
+}
+
+std::string scale_text(const ParallelSpec& spec) {
+  return spec.squeeze == Compression::kSign ? "mean" : "rms";
+}
+
+// What was given must be what the checkpoint has.
+void check_resumed(const ParallelOptions& options, const TrainOptions& train) {
+  const ParallelSpec& saved = train.parallel;
+  const auto keep = [&](const char* name, bool is_given, std::string_view given,
+                        std::string_view kept) {
+    check(!is_given || given == kept, name, ": '", given, "' contradicts the checkpoint '",
+          train.resume, "', which has '", kept, "'; leave the option out");
+  };
+  if (!options.method.empty()) {
+    keep("--dp", true, method_name(parse_method(options.method)), method_name(saved.method));
+  }
+  const ParallelSpec spec = parse(options, saved.method);
+  keep("--dp-majority", options.majority, "true", saved.majority ? "true" : "false");
+  keep("--dp-warmup", !options.warmup.empty(), warmup_text(spec), warmup_text(saved));
+  keep("--dp-scale", !options.scale.empty(), scale_text(spec), scale_text(saved));
+}
+
+void end_process(const std::string& sentence) {
+  std::fflush(stdout);
+  std::_Exit(complain(sentence));
+}
+
+std::vector<ParameterSpec> plan_of(const ParameterStore& store) {
+  std::vector<ParameterSpec> plan;
+  for (const Parameter& parameter : store) plan.push_back(parameter.spec());
+  return plan;
 }
 
 }  // namespace
@@ -43,38 +107,39 @@ void add_parallel_options(CLI::App& command, ParallelOptions& options) {
                      "(sign votes as integers), apmsqueeze (Adam's momentum in 1 bit) [none]");
   command.add_flag("--dp-majority", options.majority,
                    "votes: move by the majority rather than by the mean vote");
-  command
-      .add_option("--dp-warmup", options.warmup,
-                  "apmsqueeze: share of the steps in full precision, or auto: until the second "
-                  "moment is stable")
-      ->capture_default_str();
-  command.add_option("--dp-scale", options.scale, "apmsqueeze: scale of signs, mean or rms")
-      ->capture_default_str();
-  command
-      .add_option("--dp-timeout", options.timeout,
-                  "seconds to wait for another rank before giving up")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e6));
+  command.add_option("--dp-warmup", options.warmup,
+                     "apmsqueeze: share of the steps in full precision, or auto: until the second "
+                     "moment is stable [0.2]");
+  command.add_option("--dp-scale", options.scale, "apmsqueeze: scale of signs, mean or rms [mean]");
+  command.add_option("--dp-timeout", options.timeout,
+                     "seconds to wait for another rank before giving up [60]");
 }
 
-std::unique_ptr<Communicator> connect(const ParallelOptions& options, TrainOptions& train) {
-  if (options.method != "none" || train.parallel.method == ParallelMethod::kNone) {
+std::unique_ptr<Communicator> connect(const ParallelOptions& options, bool parts_are_given,
+                                      TrainOptions& train) {
+  const double timeout = parse_timeout(options.timeout);
+  const bool resumed = !train.resume.empty();
+  if (resumed) {
+    check_resumed(options, train);
+  } else {
     train.parallel = parse(options);
   }
   if (train.parallel.method == ParallelMethod::kNone) {
+    check(!resumed || launched_ranks() == 1, "there are ", launched_ranks(),
+          " ranks, but the checkpoint '", train.resume,
+          "' is of a run without --dp; resume it without mpirun");
     check(launched_ranks() == 1, "there are ", launched_ranks(),
           " ranks, which would all train the same; choose how they work together: --dp allreduce, "
           "apmsqueeze or votes");
     return nullptr;
   }
-  std::unique_ptr<Communicator> ranks = connect_ranks(options.timeout);
+  std::unique_ptr<Communicator> ranks = connect_ranks(timeout, end_process);
   train.ranks = ranks.get();
-  if (train.micro_batches <= 1) train.micro_batches = ranks->size();
-  check(train.micro_batches % ranks->size() == 0, "--micro-batches ", train.micro_batches, ": ",
-        ranks->size(), " ranks cannot share them evenly; give a multiple of ", ranks->size(),
-        ", or start a number of ranks that divides them");
-  check(train.parallel.method != ParallelMethod::kVotes || train.micro_batches <= 127,
-        "--micro-batches ", train.micro_batches, ": sums of votes have 8 bits, at most 127 parts");
+  if (!parts_are_given && !resumed) train.micro_batches = ranks->size();
+  // A resumed run keeps its parts, though some ranks may have none then.
+  check(resumed || train.micro_batches >= ranks->size(), "--micro-batches ", train.micro_batches,
+        ": ", ranks->size(), " ranks need a part each; give ", ranks->size(),
+        " or more, or start fewer ranks");
   if (ranks->rank() > 0) {
     train.quiet = true;
     train.log.clear();
@@ -82,24 +147,31 @@ std::unique_ptr<Communicator> connect(const ParallelOptions& options, TrainOptio
   return ranks;
 }
 
-void check_same_job(const Dataset& dataset, const TrainOptions& options) {
+void check_same_job(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe) {
   if (options.ranks == nullptr) return;
-  Communicator& ranks = *options.ranks;
-  const Recipe recipe = load_recipe(options.recipe, options.overrides);
-  check_agreement(ranks, "version of tritgrad", TRITGRAD_VERSION);
-  check_agreement(ranks, "data (--data)", data_xxh3(dataset));
-  check_agreement(ranks, "recipe", recipe.toml);
-  check_agreement(ranks, "model (--model)", options.model);
-  check_agreement(ranks, "seed (--seed)", std::to_string(options.seed));
-  check_agreement(
-      ranks, "way to work together (--dp)",
-      concat(method_name(options.parallel.method), options.parallel.majority,
-             options.parallel.warmup.value_or(-1.0), static_cast<int>(options.parallel.squeeze)));
-  check_agreement(
-      ranks, "length or division of the run",
-      concat(options.epochs, ' ', options.batch, ' ', options.micro_batches, ' ',
-             options.validation, ' ', options.folds, ' ', options.augment, ' ', options.stop_after,
-             ' ', options.save_every, ' ', options.save.empty(), ' ', options.resume.empty()));
+  const auto agree = [&](std::string_view what, const auto& value) {
+    check_agreement(*options.ranks, what, concat(value));
+  };
+  const auto use = [](const std::string& path) { return path.empty() ? "no" : "yes"; };
+  agree("version of tritgrad", TRITGRAD_VERSION);
+  agree("data (--data)", data_xxh3(dataset));
+  agree("recipe (--recipe, --set)", recipe.toml);
+  agree("model (--model)", options.model);
+  agree("seed (--seed)", options.seed);
+  agree("way to work together (--dp)", method_name(options.parallel.method));
+  agree("way to count votes (--dp-majority)", options.parallel.majority);
+  agree("warm-up (--dp-warmup)", warmup_text(options.parallel));
+  agree("scale of signs (--dp-scale)", scale_text(options.parallel));
+  agree("length (--epochs)", options.epochs);
+  agree("batch (--batch)", options.batch);
+  agree("number of parts (--micro-batches)", options.micro_batches);
+  agree("share of rows to watch (--val)", options.validation);
+  agree("number of folds (--folds)", options.folds);
+  agree("augmentation (--augment)", options.augment);
+  agree("last step (--stop-after)", options.stop_after);
+  agree("time between checkpoints (--save-every)", options.save_every);
+  agree("choice whether to save (--save)", use(options.save));
+  agree("choice whether to resume (--resume)", use(options.resume));
 }
 
 Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe) {
@@ -121,6 +193,8 @@ Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe) {
 std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,
                                             Model& model, Optimizer& optimizer) {
   if (options.ranks == nullptr) return nullptr;
+  check_votes_fit(plan_of(model.parameters()), recipe.updates(), options.parallel,
+                  static_cast<int>(options.micro_batches));
   return std::make_unique<DataParallel>(*options.ranks, options.parallel, model.parameters(),
                                         optimizer, recipe.gradient_format);
 }
@@ -128,22 +202,28 @@ std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const R
 Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, const Recipe& recipe,
                    const ParameterStore& store) {
   const DataParallel::Sent& sent = parallel.sent();
-  std::vector<ParameterSpec> plan;
-  for (const Parameter& parameter : store) plan.push_back(parameter.spec());
-  const TrafficForecast forecast =
-      forecast_traffic(plan, recipe.updates(), options.parallel, options.ranks->size(), sent.parts,
-                       recipe.gradient_format);
+  const std::vector<ParameterSpec> plan = plan_of(store);
+  const auto with_parts = [&](int parts) {
+    return forecast_traffic(plan, recipe.updates(), options.parallel, options.ranks->size(), parts,
+                            recipe.gradient_format);
+  };
+  const TrafficForecast forecast = with_parts(sent.parts);
+  double forecast_of_all = 0.0;
+  for (const auto& [kind, count] : sent.counts) {
+    const TrafficForecast each = with_parts(kind.parts).with_warmup(kind.warmup ? 1.0 : 0.0);
+    forecast_of_all += static_cast<double>(each.total() * count);
+  }
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, sent.steps));
   const bool warming_up =
       options.parallel.method == ParallelMethod::kApmsqueeze && parallel.frozen_at() == 0;
   Traffic traffic;
   traffic.method = method_name(options.parallel.method);
   traffic.ranks = options.ranks->size();
   traffic.micro_batches = options.micro_batches;
-  traffic.bytes_per_step =
-      static_cast<double>(sent.total) / static_cast<double>(std::max<std::int64_t>(1, sent.steps));
+  traffic.bytes_per_step = static_cast<double>(sent.total) / steps;
+  traffic.forecast_per_step = forecast_of_all / steps;
   traffic.last_step_bytes = sent.last;
-  traffic.last_step_forecast =
-      forecast.total() + (warming_up ? forecast.warmup - forecast.gradients : 0);
+  traffic.last_step_forecast = forecast.with_warmup(warming_up ? 1.0 : 0.0).total();
   traffic.error_feedback_bytes = forecast.state;
   traffic.last_step_bytes_per_parameter =
       static_cast<double>(sent.last) / static_cast<double>(store.parameter_count());

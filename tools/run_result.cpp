@@ -72,6 +72,7 @@ void visit_traffic(Visitor& visit, Numbers& traffic) {
   visit("ranks", traffic.ranks);
   visit("micro_batches", traffic.micro_batches);
   visit("bytes_per_step", traffic.bytes_per_step);
+  visit("forecast_per_step", traffic.forecast_per_step);
   visit("last_step_bytes", traffic.last_step_bytes);
   visit("last_step_forecast", traffic.last_step_forecast);
   visit("error_feedback_bytes", traffic.error_feedback_bytes);

@@ -48,7 +48,8 @@ struct Traffic {
   std::string method;
   int ranks = 1;
   std::int64_t micro_batches = 1;
-  double bytes_per_step = 0;  // mean over the run, warm-up included
+  double bytes_per_step = 0;     // mean over the steps of this process, warm-up included
+  double forecast_per_step = 0;  // by formula, of the same steps
   std::int64_t last_step_bytes = 0;
   std::int64_t last_step_forecast = 0;    // by formula, as if no vote abstained
   std::int64_t error_feedback_bytes = 0;  // that a rank keeps

@@ -1,5 +1,6 @@
 #include "tools/traffic.h"
 
+#include "engine/check.h"
 #include "models/footprint.h"
 #include "tools/parallel_run.h"
 
@@ -30,8 +31,20 @@ std::vector<TrafficWay> traffic_ways() {
   add("votes: int8 gradients of latent8", "latent8", ParallelMethod::kVotes);
   add("votes: mean", "votes", ParallelMethod::kVotes);
   add("votes: majority", "votes", ParallelMethod::kVotes).spec.majority = true;
-  add("apmsqueeze", "fp32", ParallelMethod::kApmsqueeze);
+  TrafficWay whole = add("apmsqueeze", "fp32", ParallelMethod::kApmsqueeze);
+  whole.warmup = *whole.spec.warmup;
+  whole.name = concat("apmsqueeze with its warm-up, ", whole.warmup, " of the steps");
+  ways.push_back(std::move(whole));
   return ways;
+}
+
+TrafficForecast forecast_traffic(const TrafficWay& way, const std::string& model, int ranks,
+                                 int parts) {
+  return forecast_traffic(model, way.recipe, way.spec, ranks, parts).with_warmup(way.warmup);
+}
+
+bool can_have(const TrafficWay& way, const std::string& model, int parts) {
+  return votes_fit(plan_model(model, 0, 0, way.recipe), way.recipe.updates(), way.spec, parts);
 }
 
 double fp16_bytes(double parameters, int ranks) { return 4.0 * parameters * (ranks - 1) / ranks; }

@@ -25,8 +25,15 @@ struct TrafficWay {
   std::string name;
   Recipe recipe;
   ParallelSpec spec;
+  double warmup = 0.0;  // share of the steps; 0: steps after it
 };
 std::vector<TrafficWay> traffic_ways();
+
+// The mean of its steps. Throws Error unless the way can have so many parts.
+TrafficForecast forecast_traffic(const TrafficWay& way, const std::string& model, int ranks,
+                                 int parts);
+// Whether it can: see votes_fit().
+bool can_have(const TrafficWay& way, const std::string& model, int parts);
 
 // What all-reduce by a ring sends of `parameters` gradients in fp16: the usual way.
 double fp16_bytes(double parameters, int ranks);

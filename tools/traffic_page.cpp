@@ -22,12 +22,7 @@ std::string square_model(double parameters) {
 }
 
 std::int64_t bytes_of(const TrafficWay& way, const std::string& model, int ranks) {
-  return forecast_traffic(model, way.recipe, way.spec, ranks, ranks).total();
-}
-
-// Sums of votes have 8 bits.
-bool reaches(const TrafficWay& way, int ranks) {
-  return way.spec.method != ParallelMethod::kVotes || ranks <= kMostVotes;
+  return forecast_traffic(way, model, ranks, ranks).total();
 }
 
 void add_formulas(Page& page) {
@@ -48,7 +43,8 @@ void add_formulas(Page& page) {
        "for comparison, gradients in fp16 all-reduced by a ring: 4 f d"}});
   page.blocks.push_back(
       Paragraph{"With a share w of the steps as warm-up, apmsqueeze sends w times the fp32 sum and "
-                "1 - w times the signs. Seconds are bytes times 8 over the rate of a rank's link, "
+                "1 - w times the signs in the mean. Seconds are bytes times 8 over the rate of a "
+                "rank's link, "
                 "which sends and receives at once; computing and latency come on top."});
 }
 
@@ -64,7 +60,7 @@ void add_comparison(Page& page, const std::string& model) {
                  "error feedback, B/param"};
   for (const TrafficWay& way : traffic_ways()) {
     for (int ranks : {2, 4, 8}) {
-      const TrafficForecast forecast = forecast_traffic(model, way.recipe, way.spec, ranks, ranks);
+      const TrafficForecast forecast = forecast_traffic(way, model, ranks, ranks);
       const auto total = static_cast<double>(forecast.total());
       table.rows.push_back(
           {way.name, way.recipe.name, std::to_string(ranks), human_bytes(total),
@@ -77,6 +73,10 @@ void add_comparison(Page& page, const std::string& model) {
   page.blocks.push_back(table);
 }
 
+std::string deviation(double measured, double forecast) {
+  return forecast > 0.0 ? fmt::format("{:+.2f} %", 100.0 * (measured / forecast - 1.0)) : "-";
+}
+
 void add_measurements(Page& page, const std::vector<RunResult>& runs) {
   page.blocks.push_back(Heading{2, "Measured"});
   if (runs.empty()) {
@@ -84,16 +84,19 @@ void add_measurements(Page& page, const std::vector<RunResult>& runs) {
     return;
   }
   PageTable table;
-  table.heads = {"method", "recipe", "model", "ranks", "last step, bytes", "by formula", "off"};
+  table.heads = {
+      "method", "recipe",           "model",      "ranks", "mean of the steps, bytes", "by formula",
+      "off",    "last step, bytes", "by formula", "off"};
   for (const RunResult& run : runs) {
     const Traffic& traffic = *run.traffic;
-    const double off = 100.0 * (static_cast<double>(traffic.last_step_bytes) /
-                                    static_cast<double>(traffic.last_step_forecast) -
-                                1.0);
+    const auto last = static_cast<double>(traffic.last_step_bytes);
+    const auto last_forecast = static_cast<double>(traffic.last_step_forecast);
     table.rows.push_back({traffic.method, run.recipe, run.model, std::to_string(traffic.ranks),
-                          std::to_string(traffic.last_step_bytes),
-                          std::to_string(traffic.last_step_forecast),
-                          fmt::format("{:+.2f} %", off)});
+                          fmt::format("{:.0f}", traffic.bytes_per_step),
+                          fmt::format("{:.0f}", traffic.forecast_per_step),
+                          deviation(traffic.bytes_per_step, traffic.forecast_per_step),
+                          fmt::format("{:.0f}", last), fmt::format("{:.0f}", last_forecast),
+                          deviation(last, last_forecast)});
   }
   page.blocks.push_back(table);
   page.blocks.push_back(
@@ -113,7 +116,7 @@ Figure draw(double size) {
     series.name = way.name;
     series.style = style++;
     for (int ranks : kRanks) {
-      if (!reaches(way, ranks)) break;
+      if (!can_have(way, model, ranks)) break;
       series.x.push_back(ranks);
       series.y.push_back(static_cast<double>(bytes_of(way, model, ranks)) * 8.0 / 1e10);
     }
@@ -132,7 +135,7 @@ PageTable large_jobs() {
     const std::string model = square_model(size);
     for (const TrafficWay& way : traffic_ways()) {
       for (int ranks : {8, 64, 1024}) {
-        if (!reaches(way, ranks)) continue;
+        if (!can_have(way, model, ranks)) continue;
         const auto bytes = static_cast<double>(bytes_of(way, model, ranks));
         std::vector<std::string>& row = table.rows.emplace_back();
         row = {way.name, fmt::format("{:.0e}", size), std::to_string(ranks), human_bytes(bytes)};
@@ -148,8 +151,9 @@ PageTable large_jobs() {
 void add_large_jobs(Page& page) {
   page.blocks.push_back(Heading{2, "Large jobs"});
   page.blocks.push_back(
-      Paragraph{"Perceptrons of four square matrices, one part for each rank. Votes end at 127 "
-                "parts, whose sums fill 8 bits. What is summed part by part grows with the ranks, "
+      Paragraph{"Perceptrons of four square matrices, one part for each rank. Votes of "
+                "weights end at 127 parts, whose sums fill 8 bits. What is summed part by part "
+                "grows with the ranks, "
                 "which shows where matrices are small."});
   Pictures pictures;
   for (double size : kSizes) pictures.figures.push_back(draw(size));

@@ -163,9 +163,13 @@ void warn(const std::string& warning, const Recipe& recipe, const TrainOptions& 
 }  // namespace
 
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
-  check(options.micro_batches <= std::max<std::int64_t>(1, options.batch / 2), "--micro-batches ",
-        options.micro_batches, ": a batch of ", options.batch, " rows has at most ",
-        options.batch / 2, " parts of two rows");
+  const std::int64_t most = std::max<std::int64_t>(1, options.batch / 2);
+  const std::int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
+  check(ranks <= most || options.micro_batches != ranks, "--batch ", options.batch, ": ", ranks,
+        " ranks need a part of two rows each; give ", 2 * ranks, " rows or more, or start at most ",
+        most, most == 1 ? " rank" : " ranks");
+  check(options.micro_batches <= most, "--micro-batches ", options.micro_batches, ": a batch of ",
+        options.batch, " rows has at most ", most, most == 1 ? " part" : " parts", " of two rows");
   check(
       options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
           recipe.gradients == GradientPolicy::kKept,
@@ -176,8 +180,9 @@ void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   const Clock::time_point start = Clock::now();
-  check_same_job(dataset, options);
-  const Recipe recipe = joint_recipe(options.parallel, recipe_of(options));
+  const Recipe alone = recipe_of(options);
+  check_same_job(dataset, options, alone);
+  const Recipe recipe = joint_recipe(options.parallel, alone);
   check_micro_batches(options, recipe);
   const Standardizer standardizer = Standardizer::fit(dataset, split.train);
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,

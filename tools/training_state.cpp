@@ -124,6 +124,16 @@ void check_finite(const ParameterStore& store) {
   }
 }
 
+// Each rank reads a file of its own.
+void check_same_checkpoint(Communicator& ranks, const Json& run,
+                           const std::vector<NamedPlane>& planes, const std::string& path) {
+  check_agreement(ranks, "step in its checkpoint (--resume)",
+                  std::to_string(field<std::int64_t>(run, path, "step")));
+  std::string state = run.dump();
+  for (const NamedPlane& plane : planes) state += hex(xxh3(plane.bytes));
+  check_agreement(ranks, "checkpoint (--resume)", state);
+}
+
 void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
                          std::vector<NamedPlane>& planes) {
   const auto n = static_cast<std::int64_t>(means.size());
@@ -256,7 +266,9 @@ void TrainingState::load(const std::string& path) {
 
   const int saved_ranks = parallel_ == nullptr ? 1 : ranks_of(run, path);
   if (parallel_ != nullptr) parallel_->allocate_state(saved_ranks);
-  load_checkpoint(path, planes());
+  const std::vector<NamedPlane> loaded = planes();
+  load_checkpoint(path, loaded);
+  if (parallel_ != nullptr) check_same_checkpoint(parallel_->ranks(), run, loaded, path);
   optimizer_->resume_at(field<std::int64_t>(run, path, "step"));
   if (parallel_ != nullptr) parallel_->restore(saved_ranks);
   loader_->seek({cursor[0], cursor[1]});

@@ -1,6 +1,7 @@
 #include "optim/parallel/communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "engine/check.h"
@@ -20,22 +21,44 @@ class SingleRank final : public Communicator {
                 std::span<const std::span<std::byte>> /*from_rank*/) override {}
 };
 
-// Of Open MPI, MPICH and Slurm's own launcher.
-int from_environment(std::initializer_list<const char*> names, int otherwise) {
+// The first of them that is set; 0 where none is.
+int from_environment(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (const char* text = std::getenv(name); text != nullptr) return std::atoi(text);
   }
-  return otherwise;
+  return 0;
 }
+
+// Of Open MPI's mpirun; of MPICH's, and of srun where it speaks PMI.
+int size_of_job() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}); }
+
+// Not SLURM_NTASKS, which is set in a batch script too, where one process runs.
+int slurm_tasks() { return from_environment({"SLURM_STEP_NUM_TASKS"}); }
+
+// What a rank says of itself; long texts as their hash only.
+struct Statement {
+  static constexpr std::size_t kShown = 40;
+
+  explicit Statement(std::string_view value) : hash(xxh3(std::as_bytes(std::span(value)))) {
+    if (value.size() < kShown) std::copy(value.begin(), value.end(), text.begin());
+    is_shown = value.size() < kShown ? 1 : 0;
+  }
+  Statement() = default;
+
+  std::uint64_t hash = 0, is_shown = 0;
+  std::array<char, kShown> text{};
+};
 
 }  // namespace
 
 int launched_ranks() {
-  return std::max(1, from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1));
+  // PMIx tells a process its rank, but not how many there are.
+  const bool by_pmix = size_of_job() == 0 && std::getenv("PMIX_RANK") != nullptr;
+  return std::max(1, by_pmix ? slurm_tasks() : size_of_job());
 }
 
 int launched_rank() {
-  return std::max(0, from_environment({"OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0));
+  return std::max(0, from_environment({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}));
 }
 
 void Communicator::exchange(std::span<const std::span<const std::byte>> to_rank,
@@ -60,17 +83,23 @@ void Communicator::all_gather(std::span<const std::byte> own,
 }
 
 void check_agreement(Communicator& ranks, std::string_view what, const std::string& value) {
-  const std::vector<std::uint64_t> hashes =
-      gather_values(ranks, xxh3(std::as_bytes(std::span(value))));
-  const auto other = std::find_if(hashes.begin(), hashes.end(),
-                                  [&](std::uint64_t hash) { return hash != hashes.front(); });
-  check(other == hashes.end(), "rank ", other - hashes.begin(), " has another ", what,
-        " than rank 0; all ranks of a job need the same program, data and options");
+  const std::vector<Statement> all = gather_values(ranks, Statement(value));
+  const Statement& first = all.front();
+  const auto other = std::find_if(all.begin(), all.end(),
+                                  [&](const Statement& one) { return one.hash != first.hash; });
+  if (other == all.end()) return;
+  const bool shown = first.is_shown != 0 && other->is_shown != 0;
+  fail("rank ", other - all.begin(), " has another ", what, " than rank 0",
+       shown ? concat(": '", other->text.data(), "', expected '", first.text.data(), "'") : "",
+       "; all ranks of a job need the same program, data and options");
 }
 
-std::unique_ptr<Communicator> connect_ranks(double timeout) {
-  if (launched_ranks() == 1) return std::make_unique<SingleRank>();
-  return connect_mpi(timeout);
+std::unique_ptr<Communicator> connect_ranks(double timeout, const GiveUp& give_up) {
+  if (launched_ranks() > 1) return connect_mpi(timeout, give_up);
+  check(size_of_job() > 0 || slurm_tasks() <= 1, "Slurm has started ", slurm_tasks(),
+        " processes without MPI, so that each would train alone; start them with mpirun, or with "
+        "srun --mpi=pmix");
+  return std::make_unique<SingleRank>();
 }
 
 void abandon_ranks() {

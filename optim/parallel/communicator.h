@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,17 +53,24 @@ std::vector<T> gather_values(Communicator& ranks, const T& own) {
   return all;
 }
 
-// Throws Error on all ranks, naming `what` and the first rank whose value differs from rank 0's.
+// Throws Error on all ranks, naming `what`, the first rank whose value differs from rank 0's, and
+// both values where they are short.
 void check_agreement(Communicator& ranks, std::string_view what, const std::string& value);
 
-// Ranks that the launcher (mpirun) says there are, and which one this is; 1 and 0 without one.
+// Ranks that the launcher (mpirun, srun) says there are, and which one this is; 1 and 0 without
+// one.
 int launched_ranks();
 int launched_rank();
 
+// Ends the process after it has said why; called on a thread of its own, where nothing can be
+// thrown at the one that waits.
+using GiveUp = std::function<void(const std::string& sentence)>;
+
 // The ranks of this job: those of MPI where a launcher started several processes, else this process
-// alone. An exchange that takes longer than `timeout` seconds fails. Called once in a process.
-// Throws Error where there are several processes but this build knows no MPI.
-std::unique_ptr<Communicator> connect_ranks(double timeout);
+// alone. An exchange that takes longer than `timeout` seconds fails; where connecting or parting
+// does, inside MPI, `give_up` is called. Called once in a process. Throws Error where there are
+// several processes that cannot reach each other.
+std::unique_ptr<Communicator> connect_ranks(double timeout, const GiveUp& give_up);
 
 // Ends the other ranks too, after an error on this one; returns where there are none.
 void abandon_ranks();

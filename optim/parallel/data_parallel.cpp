@@ -45,6 +45,7 @@ ParallelMethod parse_method(std::string_view name) {
 LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group) {
   switch (spec.method) {
     case ParallelMethod::kApmsqueeze:
+      check_squeezable(parameter, group);
       return LaneKind::kMomentum;
     case ParallelMethod::kVotes:
       if (parameter.role != Role::kWeight) return LaneKind::kOrdered;
@@ -95,7 +96,6 @@ std::unique_ptr<Lane> DataParallel::make_lane(Parameter& parameter, FormatKind g
     case LaneKind::kMomentum:
       break;
   }
-  check_squeezable(parameter, group);
   auto lane = std::make_unique<MomentumLane>(*ranks_, parameter, *optimizer_, spec_.squeeze);
   momentum_lanes_.push_back(lane.get());
   return lane;
@@ -131,6 +131,8 @@ BatchSums DataParallel::exchange(const BatchSums& own) {
   sent_.parts = parts_;
   sent_.total += sent_.last;
   ++sent_.steps;
+  const bool warmup = spec_.method == ParallelMethod::kApmsqueeze && frozen_at_ == 0;
+  ++sent_.counts[{sent_.parts, warmup}];
   return all;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -34,10 +35,11 @@ std::string_view method_name(ParallelMethod method);
 ParallelMethod parse_method(std::string_view name);
 
 // What becomes of a group of the recipe: votes arrive counted, so the rule `sign` has no sign left
-// to take, and moves by their mean. Throws Error for what the method cannot do.
+// to take, and moves by their mean.
 GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group);
 
-// How the gradient of a parameter travels (lane.h, momentum_lane.h).
+// How the gradient of a parameter travels (lane.h, momentum_lane.h). lane_of: throws Error for what
+// the method cannot do.
 enum class LaneKind { kSum, kOrdered, kVotes, kInt8, kMomentum };
 LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group);
 
@@ -83,6 +85,13 @@ class DataParallel {
   struct Sent {
     std::int64_t total = 0, steps = 0, last = 0;
     int parts = 1;
+    // How many steps had so many parts, apmsqueeze's warm-up apart.
+    struct Kind {
+      int parts;
+      bool warmup;
+      auto operator<=>(const Kind&) const = default;
+    };
+    std::map<Kind, std::int64_t> counts;
   };
   const Sent& sent() const { return sent_; }
   // The last update of the warm-up; 0 while it lasts, and for other methods.

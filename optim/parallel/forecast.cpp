@@ -1,5 +1,8 @@
 #include "optim/parallel/forecast.h"
 
+#include <algorithm>
+
+#include "engine/check.h"
 #include "optim/parallel/partition.h"
 #include "optim/parallel/vote_codes.h"
 
@@ -52,9 +55,39 @@ std::int64_t momentum_bytes(std::int64_t n, EcoForm eco) {
 
 }  // namespace
 
+bool votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf& group_of,
+               const ParallelSpec& spec, int parts) {
+  return parts <= kMostVotes ||
+         std::none_of(plan.begin(), plan.end(), [&](const ParameterSpec& parameter) {
+           return parameter.trainable() &&
+                  lane_of(spec, parameter, group_of(parameter)) == LaneKind::kVotes;
+         });
+}
+
+void check_votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf& group_of,
+                     const ParallelSpec& spec, int parts) {
+  check(votes_fit(plan, group_of, spec, parts), "votes of ", parts,
+        " parts of a batch cannot be added up: sums of votes have 8 bits, at most ", kMostVotes,
+        " parts; take fewer ranks or fewer parts for each");
+}
+
+std::int64_t kept_bytes(LaneKind lane, std::int64_t n, FormatKind gradients) {
+  switch (lane) {
+    case LaneKind::kSum:
+      return n * (gradients == FormatKind::kBf16 ? 2 : 4);
+    case LaneKind::kOrdered:
+      return 0;
+    case LaneKind::kVotes:
+      return n;
+    default:
+      return n * static_cast<std::int64_t>(sizeof(float));
+  }
+}
+
 TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
                                  const Optimizer::GroupOf& group_of, const ParallelSpec& spec,
                                  int ranks, int parts, FormatKind gradients) {
+  check_votes_fit(plan, group_of, spec, parts);
   const Step step{ranks, parts};
   TrafficForecast forecast;
   std::int64_t reductions = 1;  // the statistics

@@ -8,21 +8,43 @@
 // up to what chunks of whole bytes and scales add, which is counted here to the byte.
 #pragma once
 
+#include <cmath>
+
 #include "optim/parallel/data_parallel.h"
 
 namespace tritgrad {
 
 struct TrafficForecast {
-  std::int64_t gradients = 0;   // or votes, or momentum; of rank 0, which sends most
+  std::int64_t gradients = 0;   // or votes, or momentum; of rank 0
   std::int64_t statistics = 0;  // of batch norm
   std::int64_t sums = 0;        // losses, counts, notes
   std::int64_t warmup = 0;      // apmsqueeze: in place of `gradients` while it lasts
   std::int64_t state = 0;       // bytes that a rank keeps for its lanes: errors, masks, momentum
 
   std::int64_t total() const { return gradients + statistics + sums; }
+  // The mean of a run with such a share of its steps as warm-up; itself where there is none.
+  TrafficForecast with_warmup(double share) const {
+    TrafficForecast mean = *this;
+    if (warmup > 0) {
+      mean.gradients += std::llround(share * static_cast<double>(warmup - gradients));
+    }
+    return mean;
+  }
 };
 
-// `parts`: micro-batches of all ranks. Votes: as if nobody abstained.
+// Whether so many parts of a batch can vote: sums of votes have 8 bits. True where nothing travels
+// as votes.
+bool votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf& group_of,
+               const ParallelSpec& spec, int parts);
+// Throws Error where they cannot.
+void check_votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf& group_of,
+                     const ParallelSpec& spec, int parts);
+
+// What a lane keeps of n gradients from part to part: floats in the format `gradients`, or votes.
+std::int64_t kept_bytes(LaneKind lane, std::int64_t n, FormatKind gradients);
+
+// `parts`: micro-batches of all ranks. Votes: as if nobody abstained. Throws Error for what
+// training would refuse.
 TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
                                  const Optimizer::GroupOf& group_of, const ParallelSpec& spec,
                                  int ranks, int parts, FormatKind gradients);

@@ -22,14 +22,14 @@ void for_each_run(const Storage& moment, const Body& body) {
 
 }  // namespace
 
-void check_squeezable(const Parameter& parameter, const GroupSpec& group) {
+void check_squeezable(const ParameterSpec& parameter, const GroupSpec& group) {
   const RuleSpec& rule = group.rule;
   check(
       rule.kind == RuleKind::kAdamw || (rule.kind == RuleKind::kAdam && rule.weight_decay == 0.0),
-      "apmsqueeze: '", parameter.name(), "' is trained by rule '", rule_name(rule.kind),
+      "apmsqueeze: '", parameter.name, "' is trained by rule '", rule_name(rule.kind),
       rule.kind == RuleKind::kAdam ? "' with coupled weight decay" : "'",
       ", but it is Adam's momentum that travels; use rule adamw, or the method allreduce or votes");
-  check(group.clip_value == 0.0, "apmsqueeze: '", parameter.name(),
+  check(group.clip_value == 0.0, "apmsqueeze: '", parameter.name,
         "' has clip_value = ", group.clip_value,
         ", but momentum, which travels, cannot be clipped as gradients are; set "
         "it to 0");

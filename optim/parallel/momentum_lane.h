@@ -21,7 +21,7 @@
 namespace tritgrad {
 
 // Throws Error where a parameter is trained by something else than Adam.
-void check_squeezable(const Parameter& parameter, const GroupSpec& group);
+void check_squeezable(const ParameterSpec& parameter, const GroupSpec& group);
 
 class MomentumLane final : public Lane {
  public:

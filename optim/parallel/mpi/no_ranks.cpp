@@ -3,7 +3,7 @@
 
 namespace tritgrad {
 
-std::unique_ptr<Communicator> connect_mpi(double /*timeout*/) {
+std::unique_ptr<Communicator> connect_mpi(double /*timeout*/, const GiveUp& /*give_up*/) {
   fail("there are ", launched_ranks(),
        " ranks, but this tritgrad was built without MPI; install libopenmpi-dev and build again");
 }

@@ -5,9 +5,12 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <array>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <limits>
+#include <mutex>
 #include <thread>
 
 #include "engine/check.h"
@@ -31,17 +34,71 @@ int count_of(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
+std::string name_of(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+// "Open MPI v4.1.4"
+std::string library_name() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string name(text.data(), static_cast<std::size_t>(length));
+  return name.substr(0, name.find_first_of(",\n"));
+}
+
+// Calls `late` on a thread of its own unless it is destroyed within so many seconds: for calls into
+// MPI that wait for other ranks and take no deadline.
+class Deadline {
+ public:
+  Deadline(double seconds, std::function<void()> late)
+      : thread_([this, seconds, late = std::move(late)] {
+          std::unique_lock lock(mutex_);
+          const auto met = [this] { return met_; };
+          if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds), met)) late();
+        }) {}
+  ~Deadline() {
+    {
+      const std::lock_guard lock(mutex_);
+      met_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool met_ = false;
+  std::thread thread_;  // the last member: it uses the others
+};
+
 class MpiRanks final : public Communicator {
  public:
-  explicit MpiRanks(double timeout) : timeout_(timeout) {
-    int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  MpiRanks(double timeout, const GiveUp& give_up)
+      : timeout_(timeout), give_up_(give_up), rank_(launched_rank()) {
+    {
+      const Deadline deadline = give_up_unless("begin");
+      int provided = 0;
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    check(size_ == launched_ranks(), "the launcher has started ", launched_ranks(),
+          " processes, but ", library_name(), ", which this tritgrad was built with, finds ", size_,
+          " of them, so that each would train alone; start them with the mpirun of that MPI");
   }
   // Finalizing waits for all ranks, which after an error may never come; see abort_mpi().
   ~MpiRanks() override {
-    if (std::uncaught_exceptions() == 0) MPI_Finalize();
+    if (std::uncaught_exceptions() > 0) return;
+    const Deadline deadline = give_up_unless("end");
+    MPI_Finalize();
   }
   MpiRanks(const MpiRanks&) = delete;
   MpiRanks& operator=(const MpiRanks&) = delete;
@@ -58,10 +115,10 @@ class MpiRanks final : public Communicator {
     for (int other = 0; other < size_; ++other) {
       if (other == rank_) continue;
       const auto r = static_cast<std::size_t>(other);
-      MPI_Irecv(from_rank[r].data(), count_of(from_rank[r].size()), MPI_BYTE, other, kTag,
-                MPI_COMM_WORLD, &receiving_[r]);
-      MPI_Isend(to_rank[r].data(), count_of(to_rank[r].size()), MPI_BYTE, other, kTag,
-                MPI_COMM_WORLD, &sending_[r]);
+      check_code(MPI_Irecv(from_rank[r].data(), count_of(from_rank[r].size()), MPI_BYTE, other,
+                           kTag, MPI_COMM_WORLD, &receiving_[r]));
+      check_code(MPI_Isend(to_rank[r].data(), count_of(to_rank[r].size()), MPI_BYTE, other, kTag,
+                           MPI_COMM_WORLD, &sending_[r]));
     }
     wait();
   }
@@ -72,9 +129,10 @@ class MpiRanks final : public Communicator {
     constexpr int kPatience = 200;
     const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
     for (int tries = 0; !all_done(receiving_) || !all_done(sending_); ++tries) {
-      check(Clock::now() < deadline, "rank ", rank_, " has waited ", timeout_, " s for ", missing(),
-            "; is it stopped, or is its machine or the network down? Resume from the last "
-            "checkpoint (--resume), or allow more time (--dp-timeout)");
+      if (Clock::now() >= deadline) {
+        const std::string late = missing();  // nobody, where the last message came just now
+        check(late.empty(), waited_for(late));
+      }
       if (tries < kPatience) {
         std::this_thread::yield();
       } else {
@@ -83,36 +141,64 @@ class MpiRanks final : public Communicator {
     }
   }
 
-  static bool all_done(std::vector<MPI_Request>& requests) {
+  bool all_done(std::vector<MPI_Request>& requests) {
     int done = 0;
-    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+    statuses_.resize(requests.size());
+    const int code =
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses_.data());
+    if (code == MPI_ERR_IN_STATUS) {
+      for (const MPI_Status& status : statuses_) {
+        if (status.MPI_ERROR != MPI_ERR_PENDING) check_code(status.MPI_ERROR);
+      }
+    }
+    check_code(code);
     return done != 0;
   }
 
-  // "rank 2", "ranks 1, 3"
+  void check_code(int code) const {
+    check(code == MPI_SUCCESS, "rank ", rank_,
+          " cannot exchange messages with the others: ", code == MPI_SUCCESS ? "" : name_of(code),
+          "; do all ranks run the same tritgrad with the same options? Resume from the last "
+          "checkpoint (--resume)");
+  }
+
+  std::string waited_for(const std::string& whom) const {
+    return concat("rank ", rank_, " has waited ", timeout_, " s for ", whom,
+                  "; is it stopped, or is its machine or the network down? Resume from the last "
+                  "checkpoint (--resume), or allow more time (--dp-timeout)");
+  }
+
+  Deadline give_up_unless(const char* all) const {
+    return Deadline(timeout_,
+                    [this, all] { give_up_(waited_for(concat("another rank to ", all))); });
+  }
+
+  // "rank 2", "ranks 1, 3"; nothing where no message is missing.
   std::string missing() {
     std::string names;
     int count = 0;
     for (std::size_t r = 0; r < receiving_.size(); ++r) {
       int received = 1, sent = 1;
-      MPI_Test(&receiving_[r], &received, MPI_STATUS_IGNORE);
-      MPI_Test(&sending_[r], &sent, MPI_STATUS_IGNORE);
+      check_code(MPI_Test(&receiving_[r], &received, MPI_STATUS_IGNORE));
+      check_code(MPI_Test(&sending_[r], &sent, MPI_STATUS_IGNORE));
       if (received != 0 && sent != 0) continue;
       names += (count++ == 0 ? "" : ", ") + std::to_string(r);
     }
-    return (count == 1 ? "rank " : "ranks ") + names;
+    return count == 0 ? "" : (count == 1 ? "rank " : "ranks ") + names;
   }
 
   double timeout_;
-  int rank_ = 0;
+  GiveUp give_up_;
+  int rank_;
   int size_ = 1;
   std::vector<MPI_Request> receiving_, sending_;
+  std::vector<MPI_Status> statuses_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> connect_mpi(double timeout) {
-  return std::make_unique<MpiRanks>(timeout);
+std::unique_ptr<Communicator> connect_mpi(double timeout, const GiveUp& give_up) {
+  return std::make_unique<MpiRanks>(timeout, give_up);
 }
 
 void abort_mpi() {

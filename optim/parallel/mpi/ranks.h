@@ -8,7 +8,8 @@
 
 namespace tritgrad {
 
-std::unique_ptr<Communicator> connect_mpi(double timeout);
+// See connect_ranks().
+std::unique_ptr<Communicator> connect_mpi(double timeout, const GiveUp& give_up);
 // Ends the job if it is connected.
 void abort_mpi();
 
