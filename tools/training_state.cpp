@@ -2,18 +2,14 @@
 
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "engine/diverged.h"
 #include "engine/hash.h"
 #include "tools/evaluate.h"
+#include "tools/run_metadata.h"
 
 namespace tritgrad {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr const char* kFormatVersion = "3";
 
 Json to_json(const EpochPoint& point) {
   return {point.epoch, point.train_loss, point.train_accuracy,
@@ -27,81 +23,9 @@ EpochPoint point_from(const Json& json) {
   return point;
 }
 
-const std::string& value(const Metadata& metadata, const std::string& path, const char* key) {
-  const auto found = metadata.find(key);
-  check(found != metadata.end(), "checkpoint '", path, "': metadata '", key,
-        "' is missing; it was not written by 'tritgrad train --save'");
-  return found->second;
-}
-
-// Checkpoints of other programs, or of a later format, must fail here and with one sentence.
-Json run_json(const Metadata& metadata, const std::string& path) {
-  const std::string& version = value(metadata, path, "tritgrad.format");
-  check(version == kFormatVersion, "checkpoint '", path, "': format version ", version,
-        " is not supported, expected ", kFormatVersion, "; use the tritgrad that wrote it");
-  try {
-    return Json::parse(value(metadata, path, "tritgrad.run"));
-  } catch (const Json::exception& error) {
-    fail("checkpoint '", path, "': metadata 'tritgrad.run' is not valid JSON: ", error.what());
-  }
-}
-
-template <typename T>
-T field(const Json& json, const std::string& path, const char* key) {
-  try {
-    return json.at(key).get<T>();
-  } catch (const Json::exception&) {
-    fail("checkpoint '", path, "': metadata field '", key, "' is missing or has the wrong type");
-  }
-}
-
-Json to_json(const ParallelSpec& spec, int ranks) {
-  return {{"method", method_name(spec.method)},
-          {"majority", spec.majority},
-          {"warmup", spec.warmup ? Json(*spec.warmup) : Json(nullptr)},
-          {"rms", spec.squeeze == Compression::kSignRms},
-          {"ranks", ranks}};
-}
-
-ParallelSpec parallel_from(const Json& run, const std::string& path) {
-  const auto json = field<Json>(run, path, "parallel");
-  ParallelSpec spec;
-  spec.method = parse_method(field<std::string>(json, path, "method"));
-  spec.majority = field<bool>(json, path, "majority");
-  spec.warmup = std::nullopt;
-  if (!field<Json>(json, path, "warmup").is_null())
-    spec.warmup = field<double>(json, path, "warmup");
-  spec.squeeze = field<bool>(json, path, "rms") ? Compression::kSignRms : Compression::kSign;
-  return spec;
-}
-
 bool same_method(const ParallelSpec& a, const ParallelSpec& b) {
   return a.method == b.method && a.majority == b.majority && a.warmup == b.warmup &&
          a.squeeze == b.squeeze;
-}
-
-int ranks_of(const Json& run, const std::string& path) {
-  constexpr int kMostRanks = 1 << 20;
-  const int ranks = field<int>(field<Json>(run, path, "parallel"), path, "ranks");
-  check(ranks >= 1 && ranks <= kMostRanks, "checkpoint '", path, "': metadata field 'ranks' is ",
-        ranks, ", expected 1 to ", kMostRanks);
-  return ranks;
-}
-
-// Nothing where the features were no image, and in checkpoints of before models read images.
-ImageShape image_of(const Json& run, const std::string& path) {
-  if (!run.contains("image")) return {};
-  const auto sides = field<std::vector<std::int64_t>>(run, path, "image");
-  check(sides.size() == 3 && sides[0] > 0 && sides[1] > 0 && sides[2] > 0, "checkpoint '", path,
-        "': metadata field 'image' is not three positive numbers");
-  return {sides[0], sides[1], sides[2]};
-}
-
-void check_image(const ImageShape& saved, const std::string& path, const Dataset& dataset) {
-  const ImageShape& image = dataset.image;
-  check(saved.size() == 0 || saved == image, "checkpoint '", path, "': its model read images of ",
-        saved.height, " x ", saved.width, " x ", saved.channels, " but those of '", dataset.name,
-        "' have ", image.height, " x ", image.width, " x ", image.channels);
 }
 
 std::span<std::byte> bytes_of(std::vector<float>& values) {
@@ -216,7 +140,7 @@ Metadata TrainingState::metadata() {
   run["sums"] = {sums_.loss, sums_.correct, sums_.rows, sums_.flips, total_flips_};
   run["curve"] = Json::array();
   for (const EpochPoint& point : curve_) run["curve"].push_back(to_json(point));
-  return {{"tritgrad.format", kFormatVersion},
+  return {{"tritgrad.format", kCheckpointFormat},
           {"tritgrad.version", TRITGRAD_VERSION},
           {"tritgrad.run", run.dump()},
           {"tritgrad.recipe", recipe_.toml}};
@@ -351,10 +275,11 @@ TrainOptions saved_options(const std::string& path) {
 SavedModel saved_model(const std::string& path) {
   const Metadata metadata = read_metadata(path);
   const Json run = run_json(metadata, path);
-  return {field<std::string>(run, path, "model"),
-          {field<std::int64_t>(run, path, "inputs"), image_of(run, path)},
-          field<std::int64_t>(run, path, "outputs"),
-          parse_recipe(value(metadata, path, "tritgrad.recipe"), "checkpoint '" + path + "'")};
+  return {
+      field<std::string>(run, path, "model"),
+      {field<std::int64_t>(run, path, "inputs"), image_of(run, path)},
+      field<std::int64_t>(run, path, "outputs"),
+      parse_recipe(metadata_value(metadata, path, "tritgrad.recipe"), "checkpoint '" + path + "'")};
 }
 
 Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
