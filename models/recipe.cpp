@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <vector>
 
 #include "engine/nearest.h"
 #include "models/recipe_group.h"
@@ -160,32 +162,49 @@ bool has_effect(std::string_view section, const std::string& key, const Recipe& 
   return false;
 }
 
-// A key that nothing reads is a mistake of whoever wrote it. `own`: tables of the recipe, all of
-// which one hand has written.
-void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
-  const auto refuse = [&](const toml::key& key, const std::string& table) {
-    fail(recipe.where, line_text(line_of(key)), ": ", table, key.str(),
-         " has no effect with this format and rule; leave it out");
-  };
-  for (const auto& [section, node] : own) {
-    check(section.str() != "gradient_format" || recipe.gradients == GradientPolicy::kKept,
-          recipe.where, line_text(line_of(section)),
-          ": gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+// A key that nothing reads.
+struct IdleKey {
+  std::string section;               // "weight", "group", ...; empty: beside the tables
+  std::optional<std::size_t> group;  // which [[group]]
+  toml::key key;
+};
+
+std::vector<IdleKey> idle_keys(const toml::table& table, const Recipe& recipe) {
+  std::vector<IdleKey> idle;
+  for (const auto& [section, node] : table) {
+    if (section.str() == "gradient_format" && recipe.gradients != GradientPolicy::kKept) {
+      idle.push_back({"", {}, section});
+    }
     if (const toml::table* keys = node.as_table()) {
       for (const auto& [key, value] : *keys) {
         if (has_effect(section.str(), std::string(key.str()), recipe)) continue;
-        refuse(key, concat(section.str(), "."));
+        idle.push_back({std::string(section.str()), {}, key});
       }
     }
     if (section.str() != "group") continue;
     for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
-      const Recipe::NamedGroup& named = recipe.named_groups[i];
       for (const auto& [key, value] : *node.as_array()->get_as<toml::table>(i)) {
-        if (has_effect(std::string(key.str()), named.group)) continue;
-        refuse(key, "[[group]] match = \"" + named.match + "\": ");
+        if (has_effect(std::string(key.str()), recipe.named_groups[i].group)) continue;
+        idle.push_back({"group", i, key});
       }
     }
   }
+  return idle;
+}
+
+// An idle key is a mistake of whoever wrote it. `own`: tables of the recipe, all of which one hand
+// has written.
+void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
+  const std::vector<IdleKey> idle = idle_keys(own, recipe);
+  if (idle.empty()) return;
+  const IdleKey& first = idle.front();
+  const std::string place = recipe.where + line_text(line_of(first.key)) + ": ";
+  check(!first.section.empty(), place,
+        "gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+  const std::string table =
+      first.group ? concat("[[group]] match = \"", recipe.named_groups[*first.group].match, "\": ")
+                  : first.section + ".";
+  fail(place, table, first.key.str(), " has no effect with this format and rule; leave it out");
 }
 
 // Weights of a group would be dense and trained by AdamW, the defaults, where [weight] says
@@ -325,6 +344,18 @@ Recipe load_recipe(const std::string& name_or_file, const std::vector<std::strin
   refuse_without_effect(tables.overrides, recipe);
   check_groups_complete(table, recipe);
   return recipe;
+}
+
+std::string without_idle_keys(const Recipe& recipe) {
+  toml::table table = parse_toml(recipe.toml, recipe.where);
+  for (const IdleKey& idle : idle_keys(table, recipe)) {
+    toml::node* owner = idle.section.empty() ? &table : table.get(idle.section);
+    if (idle.group) owner = owner->as_array()->get(*idle.group);
+    owner->as_table()->erase(idle.key);
+  }
+  std::ostringstream text;
+  text << table;
+  return text.str();
 }
 
 Recipe parse_recipe(const std::string& toml, const std::string& where) {

@@ -57,6 +57,9 @@ bool matches(std::string_view pattern, std::string_view name);
 // "NAME"). `overrides`: "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1".
 // Throws Error that names the key, what was found and what is accepted.
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides = {});
+// Recipe::toml without the keys that nothing reads, such as those of a rule that an override has
+// replaced; a file may not have them.
+std::string without_idle_keys(const Recipe& recipe);
 // A recipe from the text that Recipe::toml held (checkpoints).
 Recipe parse_recipe(const std::string& toml, const std::string& where);
 

@@ -73,6 +73,12 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
   // What the base says, or an override makes idle, may stay.
   CHECK(file.refused("base = \"microadam\"\n[weight]\nrule = \"sgd\"\n").empty());
   CHECK(file.refused("base = \"fp32\"\n[weight]\nbeta1 = 0.8\n", {"weight.rule=sgd"}).empty());
+  // What 'recipes show' prints loads again, with what an override makes idle left out.
+  for (const char* rule : {"sgd", "adamw"}) {
+    const Recipe shown = load_recipe("microadam", {concat("weight.rule=", rule)});
+    CHECK(file.refused(without_idle_keys(shown)) == "");
+  }
+  CHECK(without_idle_keys(load_recipe("votes")) == load_recipe("votes").toml);
   // Every built-in recipe is a good file to start from.
   for (const std::string& name : recipe_names()) {
     CAPTURE(name);

@@ -63,7 +63,8 @@ void add_recipes_command(CLI::App& app) {
       "  tritgrad train --recipe my.toml");
   show->callback([name, overrides] {
     const std::string written = overrides->empty() ? builtin_recipe_text(*name) : "";
-    fmt::print("{}", written.empty() ? load_recipe(*name, *overrides).toml + "\n" : written);
+    fmt::print(
+        "{}", written.empty() ? without_idle_keys(load_recipe(*name, *overrides)) + "\n" : written);
   });
   command->callback([show] {
     if (!show->parsed()) list_recipes();

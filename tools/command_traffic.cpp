@@ -39,14 +39,8 @@ std::vector<RunResult> read_results(const std::vector<std::string>& paths) {
   return runs;
 }
 
-void run_traffic(const CLI::App& app, const TrafficOptions& options) {
-  check_writable("--json", options.json);
-  check_report_path(options.report);
-  const std::vector<RunResult> measured = read_results(options.measured);
-  const int parts = options.parts == 0 ? options.ranks : options.parts;
-  check(parts % options.ranks == 0, "--micro-batches ", parts, ": ", options.ranks,
-        " ranks cannot share them evenly; give a multiple of ", options.ranks);
-  Table table({{"method"},
+struct Forecasts {
+  Table table{{{"method"},
                {"recipe"},
                {"gradients", Align::kRight, "bytes a step"},
                {"statistics", Align::kRight, "bytes a step"},
@@ -54,52 +48,77 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
                {"total", Align::kRight, "bytes a step"},
                {"B/param", Align::kRight},
                {"fp16 / this", Align::kRight},
-               {"error feedback", Align::kRight}});
-  nlohmann::ordered_json json = {{"model", options.model},
-                                 {"ranks", options.ranks},
-                                 {"micro_batches", parts},
-                                 {"methods", nlohmann::ordered_json::array()}};
-  const double count = parameters_of(options.model);
-  bool votes_end = false;
-  for (const TrafficWay& way : traffic_ways()) {
-    if (!can_have(way, options.model, parts)) {
-      table.add_row({way.name, way.recipe.name, "-", "-", "-", "-", "-", "-", "-"});
-      json["methods"].push_back({{"name", way.name},
-                                 {"method", method_name(way.spec.method)},
-                                 {"recipe", way.recipe.name},
-                                 {"most_micro_batches", kMostVotes}});
-      votes_end = true;
-      continue;
-    }
-    const TrafficForecast forecast = forecast_traffic(way, options.model, options.ranks, parts);
-    const auto total = static_cast<double>(forecast.total());
-    const double ratio = total > 0.0 ? fp16_bytes(count, options.ranks) / total : 0.0;
+               {"error feedback", Align::kRight}}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  bool votes_end = false;  // some way cannot have so many parts
+
+  void add(const TrafficWay& way, const TrafficForecast& forecast, double parameters,
+           double fp16_ratio) {
     const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
+    const double per_parameter = static_cast<double>(forecast.total()) / parameters;
     table.add_row({way.name, way.recipe.name, bytes(forecast.gradients), bytes(forecast.statistics),
                    bytes(forecast.sums), bytes(forecast.total()),
-                   fmt::format("{:.3f}", total / count), fmt::format("{:.1f}", ratio),
+                   fmt::format("{:.3f}", per_parameter), fmt::format("{:.1f}", fp16_ratio),
                    bytes(forecast.state)});
-    json["methods"].push_back({{"name", way.name},
-                               {"method", method_name(way.spec.method)},
-                               {"recipe", way.recipe.name},
-                               {"gradient_bytes", forecast.gradients},
-                               {"warmup_gradient_bytes", forecast.warmup},
-                               {"warmup_share", way.warmup},
-                               {"statistics_bytes", forecast.statistics},
-                               {"sums_bytes", forecast.sums},
-                               {"bytes_per_step", forecast.total()},
-                               {"bytes_per_parameter", total / count},
-                               {"fp16_ratio", ratio},
-                               {"error_feedback_bytes", forecast.state}});
+    json.push_back({{"name", way.name},
+                    {"method", method_name(way.spec.method)},
+                    {"recipe", way.recipe.name},
+                    {"gradient_bytes", forecast.gradients},
+                    {"warmup_gradient_bytes", forecast.warmup},
+                    {"warmup_share", way.warmup},
+                    {"statistics_bytes", forecast.statistics},
+                    {"sums_bytes", forecast.sums},
+                    {"bytes_per_step", forecast.total()},
+                    {"bytes_per_parameter", per_parameter},
+                    {"fp16_ratio", fp16_ratio},
+                    {"error_feedback_bytes", forecast.state}});
   }
+  void add_impossible(const TrafficWay& way) {
+    table.add_row({way.name, way.recipe.name, "-", "-", "-", "-", "-", "-", "-"});
+    json.push_back({{"name", way.name},
+                    {"method", method_name(way.spec.method)},
+                    {"recipe", way.recipe.name},
+                    {"most_micro_batches", kMostVotes}});
+    votes_end = true;
+  }
+};
+
+Forecasts forecast_all(const std::string& model, int ranks, int parts) {
+  Forecasts forecasts;
+  const double parameters = parameters_of(model);
+  for (const TrafficWay& way : traffic_ways()) {
+    if (!can_have(way, model, parts)) {
+      forecasts.add_impossible(way);
+      continue;
+    }
+    const TrafficForecast forecast = forecast_traffic(way, model, ranks, parts);
+    const auto total = static_cast<double>(forecast.total());
+    forecasts.add(way, forecast, parameters,
+                  total > 0.0 ? fp16_bytes(parameters, ranks) / total : 0.0);
+  }
+  return forecasts;
+}
+
+void run_traffic(const CLI::App& app, const TrafficOptions& options) {
+  check_writable("--json", options.json);
+  check_report_path(options.report);
+  const std::vector<RunResult> measured = read_results(options.measured);
+  const int parts = options.parts == 0 ? options.ranks : options.parts;
+  check(parts % options.ranks == 0, "--micro-batches ", parts, ": ", options.ranks,
+        " ranks cannot share them evenly; give a multiple of ", options.ranks);
+  const Forecasts forecasts = forecast_all(options.model, options.ranks, parts);
   if (options.json != "-") {
     fmt::print("{} on {} ranks, {} micro-batches: what a rank sends for a step\n\n{}",
-               options.model, options.ranks, parts, table.render());
+               options.model, options.ranks, parts, forecasts.table.render());
     fmt::print("\nfp16 / this: gradients in fp16, all-reduced by a ring, over the total.\n");
-    if (votes_end) {
+    if (forecasts.votes_end) {
       fmt::print("-: sums of votes have 8 bits, at most {} micro-batches.\n", kMostVotes);
     }
   }
+  const nlohmann::ordered_json json = {{"model", options.model},
+                                       {"ranks", options.ranks},
+                                       {"micro_batches", parts},
+                                       {"methods", forecasts.json}};
   write_json(options.json, json.dump(2));
   if (options.report.empty()) return;
   write_page(options.report, make_page({repeat_command(app), options.model, measured}));

@@ -177,8 +177,8 @@ void check_same_job(const Dataset& dataset, const TrainOptions& options, const R
 Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe) {
   if (spec.method == ParallelMethod::kNone) return recipe;
   const bool sums = spec.method == ParallelMethod::kAllreduce;
-  check(sums || recipe.clip_grad_norm == 0.0, "recipe '", recipe.name,
-        "': clip_grad_norm = ", recipe.clip_grad_norm,
+  check(sums || recipe.clip_grad_norm == 0.0, recipe.where,
+        ": clip_grad_norm = ", recipe.clip_grad_norm,
         " needs the gradient itself, which only --dp allreduce exchanges; "
         "set clip_grad_norm to 0 or use --dp allreduce");
   if (!sums) recipe.gradient_format = FormatKind::kFp32;

@@ -170,12 +170,11 @@ void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
         most, most == 1 ? " rank" : " ranks");
   check(options.micro_batches <= most, "--micro-batches ", options.micro_batches, ": a batch of ",
         options.batch, " rows has at most ", most, most == 1 ? " part" : " parts", " of two rows");
-  check(
-      options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
-          recipe.gradients == GradientPolicy::kKept,
-      "--micro-batches ", options.micro_batches, ": recipe '", recipe.name,
-      "' releases each gradient as soon as it is used, so nothing can be added up; keep them with "
-      "--set gradients=kept");
+  check(options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
+            recipe.gradients == GradientPolicy::kKept,
+        "--micro-batches ", options.micro_batches, ": ", recipe.where,
+        " releases each gradient as soon as it is used, so nothing can be added up; keep them with "
+        "--set gradients=kept");
 }
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {

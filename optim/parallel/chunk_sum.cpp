@@ -1,58 +1,69 @@
 #include "optim/parallel/chunk_sum.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "engine/kernel_table.h"
 
 namespace tritgrad {
+namespace {
+
+// Numbers that are decoded at a time; messages begin at any byte, kernels want aligned numbers.
+constexpr std::int64_t kPiece = 512;
+
+// body(first, count) for pieces of [0, n).
+template <typename Body>
+void for_each_piece(std::int64_t n, const Body& body) {
+  for (std::int64_t first = 0; first < n; first += kPiece) body(first, std::min(kPiece, n - first));
+}
+
+// n numbers of a message.
+void decode(WireFloat number, const std::byte* in, std::int64_t n, float* out) {
+  if (number == WireFloat::kFp32) {
+    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(float));
+    return;
+  }
+  std::array<std::uint16_t, kPiece> halves;
+  std::memcpy(halves.data(), in, static_cast<std::size_t>(n) * sizeof(std::uint16_t));
+  kernels().bf16_to_float(out, halves.data(), n);
+}
+
+}  // namespace
 
 ChunkSum::ChunkSum(const Communicator& ranks, WireFloat number, std::int64_t n)
-    : number_(number),
-      partition_{n, ranks.size()},
-      rank_(ranks.rank()),
-      addend_(static_cast<std::size_t>(partition_.size(rank_)) * sizeof(float),
-              Category::kWorkspace) {
+    : number_(number), partition_{n, ranks.size()}, rank_(ranks.rank()) {
   if (number == WireFloat::kFp32) return;
-  halves_ = Buffer(static_cast<std::size_t>(partition_.size(0)) * sizeof(std::uint16_t),
-                   Category::kWorkspace);
+  sum_ = Buffer(static_cast<std::size_t>(partition_.size(rank_)) * sizeof(float),
+                Category::kWorkspace);
 }
 
-void ChunkSum::encode(int owner, std::byte* out) {
-  const float* from = x_ + partition_.begin(owner);
-  const auto size = static_cast<std::size_t>(bytes(owner));
-  if (number_ == WireFloat::kFp32) {
-    std::memcpy(out, from, size);
-    return;
-  }
-  std::uint16_t* halves = halves_.as<std::uint16_t>();
-  kernels().float_to_bf16(halves, from, nullptr, partition_.size(owner));
-  std::memcpy(out, halves, size);
+void ChunkSum::write_share(int to, std::byte* out) {
+  std::memcpy(out, chunk(to), static_cast<std::size_t>(bytes(to)));
 }
 
-void ChunkSum::decode(int owner, const std::byte* in, float* out) {
-  const auto size = static_cast<std::size_t>(bytes(owner));
-  if (number_ == WireFloat::kFp32) {
-    std::memcpy(out, in, size);
-    return;
-  }
-  std::uint16_t* halves = halves_.as<std::uint16_t>();
-  std::memcpy(halves, in, size);
-  kernels().bf16_to_float(out, halves, partition_.size(owner));
-}
-
-void ChunkSum::write_share(int to, std::byte* out) { encode(to, out); }
-
-// The own share has been written by now, and its place takes the sum.
+// The own share has been written by now, and its place may take the sum.
 void ChunkSum::read_share(int from, const std::byte* in) {
-  float* sum = x_ + partition_.begin(rank_);
-  decode(rank_, in, from == 0 ? sum : addend_.as<float>());
-  if (from > 0) kernels().add_scaled(sum, addend_.as<float>(), 1.0f, partition_.size(rank_));
+  for_each_piece(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
+    const std::byte* piece = in + first * width();
+    if (from == 0) return decode(number_, piece, n, sum() + first);
+    std::array<float, kPiece> addend;
+    decode(number_, piece, n, addend.data());
+    kernels().add_scaled(sum() + first, addend.data(), 1.0f, n);
+  });
 }
 
-void ChunkSum::write_result(std::byte* out) { encode(rank_, out); }
+void ChunkSum::write_result(std::byte* out) {
+  if (number_ == WireFloat::kFp32) return write_share(rank_, out);
+  for_each_piece(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
+    std::array<std::uint16_t, kPiece> halves;
+    kernels().float_to_bf16(halves.data(), sum() + first, nullptr, n);
+    std::memcpy(out + first * width(), halves.data(), static_cast<std::size_t>(n * width()));
+  });
+}
 
 void ChunkSum::read_result(int owner, const std::byte* in) {
-  decode(owner, in, x_ + partition_.begin(owner));
+  std::memcpy(chunk(owner), in, static_cast<std::size_t>(bytes(owner)));
 }
 
 }  // namespace tritgrad

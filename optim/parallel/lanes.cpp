@@ -17,26 +17,13 @@ class SumLane final : public Lane {
         sum_(ranks, format == FormatKind::kBf16 ? WireFloat::kBf16 : WireFloat::kFp32,
              target.shape().size()) {
     target.keep_gradient(format);
-    if (target.grad) return;
-    joint_ = Buffer(static_cast<std::size_t>(size()) * sizeof(float), Category::kGradients);
+    sum_.attach(target.kept_gradient()->planes()[0].bytes);
   }
 
-  Reduction& reduction() override {
-    if (joint_.size() == 0) {
-      sum_.attach(parameter().grad.data);
-    } else {
-      parameter().read_gradient(0, size(), joint_.as<float>());
-      sum_.attach(joint_.as<float>());
-    }
-    return sum_;
-  }
-  void deliver() override {
-    if (joint_.size() > 0) parameter().write_gradient(joint_.as<float>());
-  }
+  Reduction& reduction() override { return sum_; }
 
  private:
   ChunkSum sum_;
-  Buffer joint_;  // of gradients kept in bf16
 };
 
 class OrderedLane final : public Lane {
