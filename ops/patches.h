@@ -6,8 +6,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "engine/dataset.h"
 #include "engine/kernel_table.h"
@@ -33,13 +35,23 @@ struct Patches {
   }
 };
 
-// Copies what is mostly a few dozen bytes, for which a call of memcpy takes longer than the copy.
+// Copies what is mostly a few dozen bytes, for which a call of memcpy takes longer than the copy:
+// in chunks, the last of which may overlap the one before.
 template <typename T>
 void copy_short(const T* from, T* to, std::int64_t n) {
-  constexpr std::int64_t kChunk = 16 / sizeof(T);
-  std::int64_t i = 0;
-  for (; i + kChunk <= n; i += kChunk) std::memcpy(to + i, from + i, 16);
-  for (; i < n; ++i) to[i] = from[i];
+  const auto* source = reinterpret_cast<const std::byte*>(from);
+  auto* target = reinterpret_cast<std::byte*>(to);
+  const auto bytes = n * static_cast<std::int64_t>(sizeof(T));
+  const auto copy = [&]<int kChunk>(std::integral_constant<int, kChunk>) {
+    for (std::int64_t i = 0; i < bytes - kChunk; i += kChunk) {
+      std::memcpy(target + i, source + i, kChunk);
+    }
+    std::memcpy(target + bytes - kChunk, source + bytes - kChunk, kChunk);
+  };
+  if (bytes >= 16) return copy(std::integral_constant<int, 16>());
+  if (bytes >= 8) return copy(std::integral_constant<int, 8>());
+  if (bytes >= 4) return copy(std::integral_constant<int, 4>());
+  for (std::int64_t i = 0; i < bytes; ++i) target[i] = source[i];
 }
 
 // Fills the patches of the pixels of one line. `image` and `patches` begin with those of pixel 0;
@@ -48,23 +60,19 @@ template <typename T>
 void unfold_line(const Patches& p, std::int64_t line, const T* image, T* patches, std::int64_t ld) {
   const std::int64_t c = p.image.channels;
   const std::int64_t window = p.size * c;  // numbers of a line of it
-  T* const out = patches + line * p.image.width * ld;
-  for (std::int64_t i = 0; i < p.size; ++i) {
-    const std::int64_t source = line + i - p.size / 2;
-    const bool inside = source >= 0 && source < p.image.height;
-    for (std::int64_t x = 0; x < p.image.width; ++x) {
-      T* to = out + x * ld + i * window;
-      const auto [first, last, skipped] = p.run(x);
-      if (!inside || last - first != p.size) std::fill_n(to, window, T{});
-      if (inside) {
-        copy_short(image + (source * p.image.width + first) * c, to + skipped * c,
-                   (last - first) * c);
-      }
+  const std::int64_t top = line - p.size / 2;
+  T* to = patches + line * p.image.width * ld;
+  for (std::int64_t x = 0; x < p.image.width; ++x, to += ld) {
+    const auto [first, last, skipped] = p.run(x);
+    const bool whole = last - first == p.size;
+    for (std::int64_t i = 0; i < p.size; ++i) {
+      const bool inside = top + i >= 0 && top + i < p.image.height;
+      if (!inside || !whole) std::fill_n(to + i * window, window, T{});
+      if (!inside) continue;
+      copy_short(image + ((top + i) * p.image.width + first) * c, to + i * window + skipped * c,
+                 (last - first) * c);
     }
-  }
-  if (ld == p.cols()) return;
-  for (std::int64_t x = 0; x < p.image.width; ++x) {
-    std::fill_n(out + x * ld + p.cols(), ld - p.cols(), T{});
+    for (std::int64_t i = p.cols(); i < ld; ++i) to[i] = T{};
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -15,7 +16,7 @@ constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
 constexpr std::int64_t kQuantizing = 8;  // cost of an element, in products of bytes
-constexpr std::int64_t kPiece = 512;     // columns of a row that are scaled at a time
+constexpr std::int64_t kPiece = 512;     // numbers that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
@@ -39,25 +40,78 @@ int offset_for(const QuantizedRows& x) {
 void quantize_tile(const QuantizedRows& q, const Tensor& x, const float* factors,
                    const float* inverse, std::int64_t begin, std::int64_t end, std::int64_t top,
                    std::int64_t bottom) {
+  constexpr std::int64_t kNumbers = 4 * kColumnPiece;
   const std::int64_t n = end - begin;
-  std::array<float, kColumnPiece> product;
-  // Four rows at a time, as four neighbours of a column are written at once.
-  for (std::int64_t row = top; row < bottom; row += 4) {
-    std::array<std::int8_t, 4 * kColumnPiece> codes{};
-    for (std::int64_t j = 0; j < std::min<std::int64_t>(4, bottom - row); ++j) {
-      const float* numbers = x.row(row + j) + begin;
-      for (std::int64_t c = 0; c < n; ++c) {
-        product[static_cast<std::size_t>(c)] = numbers[c] * factors[row + j] * inverse[begin + c];
-      }
-      kernels().quantize_int8(codes.data() + j * kColumnPiece, product.data(), 1.0f, n);
+  // By fours, as four neighbours of a column are written at once; of narrow rows more than four.
+  const std::int64_t together = kNumbers / n / 4 * 4;
+  std::array<float, kNumbers> product;
+  std::array<std::int8_t, kNumbers> codes;
+  for (std::int64_t row = top; row < bottom; row += together) {
+    const std::int64_t rows = std::min(together, bottom - row);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float* numbers = x.row(row + r) + begin;
+      float* to = product.data() + r * n;
+      for (std::int64_t c = 0; c < n; ++c)
+        to[c] = numbers[c] * factors[row + r] * inverse[begin + c];
     }
-    for (std::int64_t c = 0; c < n; ++c) {
-      std::int8_t* to = q.codes + (begin + c) * q.ld + row;
-      for (std::int64_t j = 0; j < 4; ++j) {
-        to[j] = codes[static_cast<std::size_t>(j * kColumnPiece + c)];
+    kernels().quantize_int8(codes.data(), product.data(), 1.0f, rows * n);
+    std::fill(codes.begin() + rows * n, codes.begin() + round_up(rows, 4) * n, std::int8_t{0});
+    for (std::int64_t r = 0; r < rows; r += 4) {
+      const std::int8_t* from = codes.data() + r * n;
+      std::int8_t* to = q.codes + begin * q.ld + row + r;
+      for (std::int64_t c = 0; c < n; ++c, to += q.ld) {
+        const std::array<std::int8_t, 4> four{from[c], from[n + c], from[2 * n + c],
+                                              from[3 * n + c]};
+        std::memcpy(to, four.data(), 4);
       }
     }
   }
+}
+
+// quantize_rows() of `rows` rows that are too narrow for a kernel each.
+void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* factors,
+                          std::int64_t first, std::int64_t rows) {
+  std::array<float, kPiece> product;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* numbers = x.row(first + r);
+    float* to = product.data() + r * q.cols;
+    for (std::int64_t i = 0; i < q.cols; ++i) {
+      to[i] = factors == nullptr ? numbers[i] : numbers[i] * factors[i];
+    }
+    const float largest = kernels().max_abs(to, q.cols);
+    const float inverse = inverse_scale(largest);
+    for (std::int64_t i = 0; i < q.cols; ++i) to[i] *= inverse;
+    q.scales[first + r] = scale_of(largest);
+  }
+  kernels().quantize_int8(q.codes + first * q.ld, product.data(), 1.0f, rows * q.cols);
+}
+
+void quantize_wide_row(const QuantizedRows& q, const Tensor& x, const float* factors,
+                       std::int64_t row) {
+  const float* numbers = x.row(row);
+  std::int8_t* codes = q.codes + row * q.ld;
+  std::array<float, kPiece> product;
+  // Calls body(numbers, first, n) for pieces of the row, times their factors.
+  const auto for_each_piece = [&](auto&& body) {
+    if (factors == nullptr) return body(numbers, std::int64_t{0}, q.cols);
+    for (std::int64_t first = 0; first < q.cols; first += kPiece) {
+      const std::int64_t n = std::min(kPiece, q.cols - first);
+      for (std::int64_t i = 0; i < n; ++i) {
+        product[static_cast<std::size_t>(i)] = numbers[first + i] * factors[first + i];
+      }
+      body(product.data(), first, n);
+    }
+  };
+  float largest = 0.0f;
+  for_each_piece([&](const float* piece, std::int64_t, std::int64_t n) {
+    largest = larger(largest, kernels().max_abs(piece, n));
+  });
+  const float inverse = inverse_scale(largest);
+  for_each_piece([&](const float* piece, std::int64_t first, std::int64_t n) {
+    kernels().quantize_int8(codes + first, piece, inverse, n);
+  });
+  std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
+  q.scales[row] = scale_of(largest);
 }
 
 }  // namespace
@@ -71,35 +125,17 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 }
 
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
-  parallel_pieces(
-      q.rows, kRowsPerUnit, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
-        std::array<float, kPiece> product;
-        for (std::int64_t row = begin; row < end; ++row) {
-          const float* numbers = x.row(row);
-          std::int8_t* codes = q.codes + row * q.ld;
-          // Calls body(numbers, first, n) for pieces of the row, times their factors.
-          const auto for_each_piece = [&](auto&& body) {
-            if (factors == nullptr) return body(numbers, std::int64_t{0}, q.cols);
-            for (std::int64_t first = 0; first < q.cols; first += kPiece) {
-              const std::int64_t n = std::min(kPiece, q.cols - first);
-              for (std::int64_t i = 0; i < n; ++i) {
-                product[static_cast<std::size_t>(i)] = numbers[first + i] * factors[first + i];
-              }
-              body(product.data(), first, n);
-            }
-          };
-          float largest = 0.0f;
-          for_each_piece([&](const float* piece, std::int64_t, std::int64_t n) {
-            largest = larger(largest, kernels().max_abs(piece, n));
-          });
-          const float inverse = inverse_scale(largest);
-          for_each_piece([&](const float* piece, std::int64_t first, std::int64_t n) {
-            kernels().quantize_int8(codes + first, piece, inverse, n);
-          });
-          std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
-          q.scales[row] = scale_of(largest);
-        }
-      });
+  const std::int64_t together = q.cols == q.ld ? std::max<std::int64_t>(1, kPiece / q.cols) : 1;
+  parallel_pieces(q.rows, kRowsPerUnit, kQuantizing * q.cols,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t row = begin; row < end; row += together) {
+                      if (together < 2) {
+                        quantize_wide_row(q, x, factors, row);
+                      } else {
+                        quantize_narrow_rows(q, x, factors, row, std::min(together, end - row));
+                      }
+                    }
+                  });
 }
 
 void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {
