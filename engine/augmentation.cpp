@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/check.h"
@@ -67,6 +68,13 @@ Augmentation parse_augmentation(const std::string& text) {
     read_part(text.substr(begin, comma - begin), text, augmentation);
   }
   return augmentation;
+}
+
+std::string to_text(const Augmentation& augmentation) {
+  const std::string shift =
+      augmentation.shift > 0 ? "shift=" + std::to_string(augmentation.shift) : "";
+  if (!augmentation.flip) return shift;
+  return shift.empty() ? "flip" : shift + ",flip";
 }
 
 void check_augmentation(const Augmentation& augmentation, const Dataset& dataset) {

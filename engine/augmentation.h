@@ -23,6 +23,9 @@ struct Augmentation {
 // part that cannot be read.
 Augmentation parse_augmentation(const std::string& text);
 
+// What parse_augmentation() reads: the same text for the same augmentation.
+std::string to_text(const Augmentation& augmentation);
+
 // Throws Error when `dataset` holds no images, or images that a shift could leave empty.
 void check_augmentation(const Augmentation& augmentation, const Dataset& dataset);
 

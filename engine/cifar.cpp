@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 constexpr ImageShape kImage{32, 32, 3};
 constexpr std::int64_t kPixels = 32 * 32;
 constexpr std::int64_t kRecordBytes = 1 + 3 * kPixels;
+// Of one file; the original ones have 10,000 records.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1'000'000} * kRecordBytes;
 const char* const kClasses[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
 constexpr int kClassCount = std::size(kClasses);
@@ -66,9 +68,13 @@ void append_records(Dataset& dataset, std::string_view bytes, const std::string&
 // Throws when the folder lacks one.
 std::uint64_t size_of(const fs::path& folder, const char* name) {
   std::error_code error;
-  const std::uint64_t bytes = fs::file_size(folder / name, error);
-  check(!error, "folder ", folder.string(), ": no file ", name,
+  const fs::path path = folder / name;
+  check(fs::exists(path, error), "folder ", folder.string(), ": no file ", name,
         " found; CIFAR-10 is data_batch_1.bin to data_batch_5.bin and test_batch.bin");
+  check(fs::is_regular_file(path, error), path.string(), ": is no regular file");
+  const std::uint64_t bytes = fs::file_size(path, error);
+  check(!error && bytes <= kMostBytes, path.string(), ": ", bytes, " bytes found, at most ",
+        kMostBytes, " expected; the file is damaged or of another kind, fetch it again");
   return bytes;
 }
 

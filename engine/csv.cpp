@@ -17,13 +17,14 @@
 namespace tritgrad {
 namespace {
 
-// A cell for a message: short, and without control characters.
-std::string shown(std::string_view cell) {
+// Text of a file for a message: short, and without control characters.
+std::string printable(std::string_view cell) {
   std::string text(cell.substr(0, 40));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
-  return "\"" + text + (cell.size() > 40 ? "...\"" : "\"");
+  return text + (cell.size() > 40 ? "..." : "");
 }
+std::string shown(std::string_view cell) { return "\"" + printable(cell) + "\""; }
 
 std::optional<std::size_t> column_by_number(const std::string& label, std::size_t columns) {
   std::int64_t number = 0;
@@ -127,7 +128,7 @@ class TableReader {
   float value(const std::string& cell, std::int64_t line, std::size_t column) const {
     const std::optional<double> number = parse_number(cell);
     if (!number) {
-      fail(where_, ", line ", line, ", ", names_[column], ": ",
+      fail(where_, ", line ", line, ", ", printable(names_[column]), ": ",
            cell.empty() ? "the cell is empty" : shown(cell) + " is not a number",
            rows_ == 0 && !layout_.has_header
                ? ", numbers expected; if the first line holds names, say that there is a header"
@@ -135,7 +136,7 @@ class TableReader {
     }
     // Compared in double, because converting a larger value to float is undefined.
     if (!(std::abs(*number) <= std::numeric_limits<float>::max())) {
-      fail(where_, ", line ", line, ", ", names_[column], ": ", shown(cell),
+      fail(where_, ", line ", line, ", ", printable(names_[column]), ": ", shown(cell),
            " is not a finite fp32 number; fill or remove the row");
     }
     return static_cast<float>(*number);

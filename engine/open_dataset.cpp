@@ -65,6 +65,13 @@ Dataset open_known(const KnownDataset& known, const DataOptions& options) {
   return open_folder(folder, known.name);
 }
 
+// Whatever ends the path: "dir", "dir/", "dir/.", "..".
+std::string folder_name(const std::string& path) {
+  fs::path folder = fs::absolute(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  return folder.has_filename() ? folder.filename().string() : path;
+}
+
 // What to say about a spec that is neither known nor there.
 [[noreturn]] void refuse(const std::string& spec) {
   std::vector<std::string> names;
@@ -90,7 +97,7 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
   const fs::file_status status = fs::status(spec, error);
   if (!fs::exists(status)) refuse(spec);
   if (fs::is_directory(status)) {
-    return open_folder(spec, fs::absolute(spec).lexically_normal().filename().string());
+    return open_folder(spec, folder_name(spec));
   }
   check(!spec.ends_with(".npy"), "data \"", spec,
         "\": labels are missing; give both arrays as x.npy,y.npy");

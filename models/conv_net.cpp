@@ -17,7 +17,7 @@ std::string describe(const ImageShape& image) {
 ImageShape parse_image(const std::string& text, const std::string& where) {
   const std::vector<std::string> sides = split(text, 'x');
   check(sides.size() == 3, "model '", where, "': '", text,
-        "' is no image; expected HEIGHTxWIDTHxCHANNELS such as 32x32x3");
+        "' found before the first '-', an image HEIGHTxWIDTHxCHANNELS such as 32x32x3 expected");
   const ImageShape image{parse_width(sides[0], where), parse_width(sides[1], where),
                          parse_width(sides[2], where)};
   constexpr std::int64_t kMostPixels = 1 << 24;

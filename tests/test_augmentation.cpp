@@ -50,6 +50,10 @@ TEST_CASE("augmentation: reads shift and flip, refuses the rest by name") {
   CHECK(parse_augmentation("flip") == Augmentation{0, true});
   CHECK(parse_augmentation("shift=3") == Augmentation{3, false});
   CHECK(parse_augmentation("flip,shift=12") == Augmentation{12, true});
+  for (const char* text : {"", "flip", "shift=3", "shift=12,flip"}) {
+    CHECK(to_text(parse_augmentation(text)) == text);
+  }
+  CHECK(to_text(parse_augmentation("flip,shift=12")) == "shift=12,flip");
   CHECK(contains(refused("rotate"), "'rotate' found, shift=PIXELS or flip expected"));
   CHECK(contains(refused("shift=0"), "whole number of pixels in 1..32768"));
   CHECK(contains(refused("shift=2x"), "'shift=2x' found"));

@@ -244,10 +244,11 @@ TEST_CASE("fetch: the table of sets holds what the authors published") {
   }
   CHECK(fetch_source("letter").files.at(0).name == "letter.csv");
   CHECK(fetch_source("shuttle").files.at(0).name == "shuttle.csv");
-  CHECK_THROWS_WITH_AS(fetch_source("mnits"),
-                       "fetch: no data set is named 'mnits'; known: mnist, fashion-mnist, "
-                       "cifar10, letter, shuttle",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      fetch_source("mnits"),
+      "fetch: no data set is named 'mnits'; did you mean 'mnist'? Known: mnist, fashion-mnist, "
+      "cifar10, letter, shuttle",
+      Error);
 }
 
 TEST_CASE("fetch: the cache is TRITGRAD_DATA, else below XDG_CACHE_HOME, else below HOME") {

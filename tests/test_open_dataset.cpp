@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/open_dataset.h"
@@ -10,6 +11,8 @@
 
 namespace tritgrad {
 namespace {
+
+using namespace std::string_view_literals;
 
 using Counts = std::vector<std::int64_t>;
 
@@ -55,6 +58,19 @@ TEST_CASE("built-in data: first and last values survive the embedding") {
   const auto [low, high] = std::minmax_element(values, values + digits.rows * digits.features);
   CHECK(*low == 0.0f);
   CHECK(*high == 16.0f);
+}
+
+TEST_CASE("open_dataset: a folder is named after itself, however its path ends") {
+  const TempDir work;
+  for (const std::string part : {"mine/train", "mine/t10k"}) {
+    work.write(part + "-images-idx3-ubyte", "\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x01\x02\x03"sv);
+    work.write(part + "-labels-idx1-ubyte", "\0\0\x08\x01\0\0\0\x02\0\x01"sv);
+  }
+  const std::string path = (work.path() / "mine").string();
+  for (const std::string& spec : {path, path + "/", path + "/.", path + "//", path + "/../mine/"}) {
+    CAPTURE(spec);
+    CHECK(open_dataset(spec).name == "mine");
+  }
 }
 
 TEST_CASE("open_dataset: unknown and unfetched names say what to do") {

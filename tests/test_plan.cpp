@@ -104,6 +104,27 @@ TEST_CASE("plan: its comparisons run one after the other, and a second time from
   CHECK_FALSE(contains(run(command + " --fresh").err, "cached"));
 }
 
+TEST_CASE("plan: what ends a later comparison leaves the page of those before it") {
+  const TempDir folder;
+  folder.write("plan.toml",
+               "epochs = 1\nrecipes = [\"fp32\", \"master\"]\nmodel = \"mlp:4\"\nseeds = 1\n"
+               "[[comparison]]\ndata = \"iris\"\n[[comparison]]\ndata = \"wine\"\nbatch = 1\n");
+  fs::create_directory(folder / "page");
+  folder.write("page/3-old-pareto.svg", "of another page");
+  folder.write("page/notes.svg", "somebody's own");
+  const Result result =
+      run("compare --plan " + (folder / "plan.toml").string() + " --cache " +
+          (folder / "cache").string() + " --report " + (folder / "page.md").string());
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.err, "the comparison in line 7: batch_norm"));
+  const std::string page = read_text(folder / "page.md");
+  CHECK(contains(page, "mlp:4 on iris"));
+  CHECK_FALSE(contains(page, "wine"));
+  CHECK(fs::exists(folder / "page/1-iris-pareto.svg"));
+  CHECK(fs::exists(folder / "page/notes.svg"));
+  CHECK_FALSE(fs::exists(folder / "page/3-old-pareto.svg"));
+}
+
 TEST_CASE("plan: mistakes are refused before any run, with the line") {
   check_plan_refused("", "no [[comparison]]");
   check_plan_refused("[comparison]\ndata = \"iris\"\n", "no [[comparison]]");
@@ -124,8 +145,13 @@ TEST_CASE("plan: mistakes are refused before any run, with the line") {
                      "did you mean 'votes'");
   check_plan_refused("[[comparison]]\ndata = \"iris\"\ntune = 3\nfolds = 5\n",
                      "plan.toml', the comparison in line 1: --tune: with --folds");
+  check_plan_refused("[[comparison]]\ndata = \"iris\"\nlr = \"abc\"\n",
+                     "the comparison in line 1: --lr: 'abc' is no number");
+  check_plan_refused("[[comparison]]\ndata = \"iris\"\nrecipes = [\"all\", \"fp32\"]\n",
+                     "the comparison in line 1: --recipes: 'all' stands alone");
   check_plan_refused("[[comparison]]\ndata = \"iris\"\n", "write it there", "--epochs 2");
   check_plan_refused("[[comparison]]\ndata = \"iris\"\n", "--report", "--report /nonexistent/r.md");
+  check_refused("compare --plan ''", "--plan: is empty");
   check_refused("compare --plan /nonexistent.toml", "plan '/nonexistent.toml' cannot be read");
 }
 

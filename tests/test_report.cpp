@@ -251,8 +251,12 @@ TEST_CASE("report: the question names what is compared") {
         "parameter take, on 1 data set (mnist), with 2 seeds each?");
   RunResult run = make_run("master", 1, 0.9, kMaster);
   run.epochs = 1;
+  run.batch = 32;
+  run.augment = "shift=2,flip";
   const std::string page = html_of({run});
-  for (const char* one : {"1 recipe,", "with 1 seed each", ", 1 epoch<", "for 1 run<"}) {
+  for (const char* one :
+       {"1 recipe,", "with 1 seed each",
+        ", 1 epoch in batches of 32, images augmented by shift=2,flip<", "for 1 run<"}) {
     CAPTURE(one);
     CHECK(contains(page, one));
   }

@@ -187,6 +187,8 @@ TEST_CASE("pareto: bytes that print alike are alike") {
   };
   // Both 1.00 B: the first has not "nothing as small and more accurate".
   CHECK(front({run("a", 0.998, 0.90), run("b", 1.004, 0.95)}) == std::vector<std::size_t>{1});
+  // So do accuracies: c has more bytes than a, and prints the same 95.00 %.
+  CHECK(front({run("a", 1.0, 0.95), run("c", 2.0, 0.950004)}) == std::vector<std::size_t>{0});
   // 0.12 and 0.13 B: 0.125 prints as it does, not as it would round half up.
   CHECK(front({run("a", 0.125, 0.90), run("b", 0.13, 0.95)}) == std::vector<std::size_t>{0, 1});
 }

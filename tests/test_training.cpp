@@ -276,6 +276,17 @@ constexpr std::array kThreadCounts = {1};  // LLVM's OpenMP allocates whenever a
 constexpr std::array kThreadCounts = {1, 2};
 #endif
 
+TEST_CASE("training: the peak of live memory is that of the run, whatever ran before it") {
+  const Dataset iris = open_dataset("iris", {});
+  TrainOptions narrow = quick("latent8"), wide = quick("latent8");
+  wide.model = "mlp:256,256";
+  const std::int64_t alone = train(iris, narrow).peak_live_bytes;
+  const std::int64_t larger = train(iris, wide).peak_live_bytes;
+  CHECK(train(iris, narrow).peak_live_bytes == alone);
+  // At least what its 256 x 256 matrix and two activations of a batch of 16 have more.
+  CHECK(larger > alone + 256 * 256 + 2 * 16 * 240 * 4);
+}
+
 TEST_CASE("training: a warm step touches the heap no more") {
   allow_onednn(false);  // it packs operands into memory from the heap (ops/dense_product.h)
   const Dataset wdbc = open_dataset("wdbc", {});

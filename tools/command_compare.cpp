@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "engine/check.h"
 #include "tools/bench/bench_report.h"
@@ -36,7 +37,7 @@ std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
 
 std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& command) {
   prepare(command.single, app);
-  if (command.plan.empty()) return {command.single};
+  if (app.get_option("--plan")->count() == 0) return {command.single};
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string> allowed = {"plan",  "report", "json",   "quiet",
                                               "fresh", "cache",  "threads"};
@@ -48,18 +49,26 @@ std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& 
   return read_plan(command.plan, command.single.common.cache);
 }
 
+// "plan 'FILE', the comparison in line N: ..." for what goes wrong with a comparison of a plan.
+template <typename Work>
+void name_place(const ComparisonRequest& request, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (request.where.empty()) throw;
+    fail(request.where, ": ", error.what());
+  }
+}
+
 // Everything is read before the first run, so that a mistake costs no time.
 RunClock check_all(const std::vector<ComparisonRequest>& requests) {
   RunClock clock;
   for (const ComparisonRequest& request : requests) {
-    try {
+    name_place(request, [&] {
       const Dataset dataset = open_data(request.common);
       check_comparison(dataset, request.options);
       clock.expect(expected_work(dataset, request.options));
-    } catch (const Error& error) {
-      if (request.where.empty()) throw;
-      fail(request.where, ": ", error.what());
-    }
+    });
   }
   return clock;
 }
@@ -81,35 +90,50 @@ void print_run(const FinishedRun& finished, const RunClock& clock) {
   }
 }
 
+// One after the other, appended to `records`, so that what is finished outlives a failure.
+void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
+                 RunClock& clock, bool talk, std::vector<ComparisonRecord>& records) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const ComparisonOptions& options = requests[i].options;
+    name_place(requests[i], [&] {
+      const Dataset dataset = open_data(requests[i].common);
+      records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
+        clock.finished(i, finished.run.epochs, finished.run.seconds);
+        if (talk) print_run(finished, clock);
+      }));
+      records.back().dataset = dataset_line(dataset, options.train);
+      records.back().command = requests[i].command;
+    });
+    if (!talk) continue;
+    const ComparisonRecord& record = records.back();
+    fmt::print("\n{}\n{}, {}\n\n{}\n", record.dataset, record.model, counted(options.seeds, "seed"),
+               render_terminal_table(record));
+  }
+}
+
 void run_compare(const CLI::App& app, CompareCommand& command) {
   const CommonOptions& common = command.single.common;
   check_report_path(command.report);
-  const std::vector<ComparisonRequest> requests = requests_of(app, command);
+  std::vector<ComparisonRequest> requests = requests_of(app, command);
   RunClock clock = check_all(requests);
+  for (ComparisonRequest& request : requests) request.options.train.quiet = common.train.quiet;
   make_picture_folder(command.report);
-  const RunCache cache(cache_folder(common) / "runs", command.fresh);
+  const RunCache cache(cache_folder(common.cache) / "runs", command.fresh);
   const bool talk = !common.train.quiet && common.json != "-";
   std::vector<ComparisonRecord> records;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    ComparisonOptions options = requests[i].options;
-    options.train.quiet = common.train.quiet;
-    const Dataset dataset = open_data(requests[i].common);
-    records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
-      clock.finished(i, finished.run.epochs, finished.run.seconds);
-      if (talk) print_run(finished, clock);
-    }));
-    ComparisonRecord& record = records.back();
-    record.dataset = dataset_line(dataset, options.train);
-    record.command = requests[i].command;
-    if (talk) {
-      fmt::print("\n{}\n{}, {}\n\n{}\n", record.dataset, record.model,
-                 counted(options.seeds, "seed"), render_terminal_table(record));
-    }
+  std::exception_ptr failure;
+  try {
+    compare_all(requests, cache, clock, talk, records);
+  } catch (const Error&) {
+    if (records.empty()) throw;
+    failure = std::current_exception();
   }
   write_json(common.json, to_json(records, bench_machine()));
-  if (command.report.empty()) return;
-  write_page(command.report, make_page({repeat_command(app), bench_machine(), records}));
-  if (talk) fmt::print("report: {}\n", command.report);
+  if (!command.report.empty()) {
+    write_page(command.report, make_page({repeat_command(app), bench_machine(), records}));
+    if (talk) fmt::print("report: {}\n", command.report);
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -132,8 +156,7 @@ void add_compare_command(CLI::App& app) {
       "  tritgrad compare --data digits --model mlp:64,64 --tune 3 --seeds 5\n"
       "  tritgrad compare --plan tools/results.toml --report RESULTS.md\n"
       "Learning rates belong to the recipes: --lr and --set act on all of them alike. Finished "
-      "runs "
-      "are kept in the cache folder, so that an interrupted comparison goes on where it was.");
+      "runs are kept in the cache folder, so that an interrupted comparison goes on where it was.");
   command->callback([command, options] { run_compare(*command, *options); });
 }
 

@@ -1,7 +1,9 @@
 // tritgrad data: what there is to train on.
 #include <fmt/format.h>
 
+#include "engine/check.h"
 #include "engine/open_dataset.h"
+#include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/fetch.h"
 #include "tools/table.h"
@@ -28,11 +30,13 @@ void list_data() {
 }
 
 void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
-  const auto folder =
-      fetch_dataset(name, cache.empty() ? default_cache_dir() : std::filesystem::path(cache),
-                    [&](std::string_view line) {
-                      if (!quiet) fmt::print(stderr, "{}\n", line);
-                    });
+  for (const KnownDataset& set : known_datasets()) {
+    check(!set.built_in || name != set.name, "'", name,
+          "' is built in, there is nothing to fetch; train with --data ", name);
+  }
+  const auto folder = fetch_dataset(name, cache_folder(cache), [&](std::string_view line) {
+    if (!quiet) fmt::print(stderr, "{}\n", line);
+  });
   if (!quiet) fmt::print("{}\n", folder.string());
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "engine/atomic_file.h"
+#include "engine/augmentation.h"
 #include "engine/check.h"
 #include "engine/nearest.h"
 #include "engine/open_dataset.h"
@@ -67,13 +68,50 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
   return arguments;
 }
 
+// An empty value is mostly that of a shell variable which is not set.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 0) continue;
+    option->check([](const std::string& value) -> std::string {
+      return value.empty() ? "is empty; give a value, or leave it out" : "";
+    });
+  }
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    refuse_empty_values(*command);
+  }
+}
+
+// `name`: of the command, with those above it.
+[[noreturn]] void explain_extra(const CLI::App& command, const std::string& name,
+                                const std::string& extra) {
+  const std::string word = extra.substr(0, extra.find('='));
+  const bool option = word.starts_with("-");
+  const bool has_commands = !command_names(command).empty();
+  fail(
+      "unknown ",
+      option         ? "option '"
+      : has_commands ? "command '"
+                     : "argument '",
+      word, "' of '", name, "'",
+      did_you_mean(word, option || !has_commands ? option_names(command) : command_names(command)));
+}
+
+// The commands that were given, from the program on.
+std::vector<const CLI::App*> given_commands(const CLI::App& app) {
+  std::vector<const CLI::App*> commands{&app};
+  while (!commands.back()->get_subcommands().empty()) {
+    commands.push_back(commands.back()->get_subcommands().front());
+  }
+  return commands;
+}
+
 [[noreturn]] void explain_extras(const CLI::App& app, const std::vector<std::string>& arguments) {
-  for (const CLI::App* command : app.get_subcommands()) {
-    const std::vector<std::string> extras = command->remaining(true);
-    if (extras.empty()) continue;
-    const std::string word = extras.front().substr(0, extras.front().find('='));
-    fail("unknown ", word.starts_with("-") ? "option '" : "argument '", word, "' of '",
-         command->get_name(), "'", did_you_mean(word, option_names(*command)));
+  std::string name;
+  for (const CLI::App* command : given_commands(app)) {
+    if (command == &app) continue;
+    name += (name.empty() ? "" : " ") + command->get_name();
+    const std::vector<std::string> extras = command->remaining(false);
+    if (!extras.empty()) explain_extra(*command, name, extras.front());
   }
   const std::string word = arguments.empty() ? "" : arguments.front();
   fail("unknown command '", word, "'", did_you_mean(word, command_names(app)));
@@ -85,6 +123,7 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   check_ranks(arguments, app);
   arguments = expand_config(std::move(arguments), app);
+  refuse_empty_values(app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
@@ -94,7 +133,9 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
     explain_extras(app, arguments);
   } catch (const CLI::RequiredError& error) {
     if (!arguments.empty() && app.get_subcommands().empty()) explain_extras(app, arguments);
-    fail(error.what(), "; see 'tritgrad --help'");
+    std::string help;
+    for (const CLI::App* command : given_commands(app)) help += command->get_name() + " ";
+    fail(error.what(), "; see '", help, "--help'");
   } catch (const CLI::ParseError& error) {
     fail(error.what());
   }
@@ -175,19 +216,24 @@ void apply(CommonOptions& options) {
   check_writable("--log", options.train.log);
   check(options.lr.empty() || parse_number(options.lr), "--lr: '", options.lr,
         "' is no number; give one such as 0.01");
+  options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.lr.empty()) options.train.overrides.push_back("weight.lr=" + options.lr);
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }
 
-std::filesystem::path cache_folder(const CommonOptions& options) {
-  return options.cache.empty() ? default_cache_dir() : std::filesystem::path(options.cache);
+std::filesystem::path cache_folder(const std::string& option) {
+  if (option.empty()) return default_cache_dir();
+  std::error_code error;
+  check(!std::filesystem::exists(option, error) || std::filesystem::is_directory(option, error),
+        "--cache: '", option, "' is a file; name a folder");
+  return option;
 }
 
 Dataset open_data(const CommonOptions& options) {
   using Header = CsvOptions::Header;
   const TrainOptions& train = options.train;
   DataOptions data;
-  data.cache_folder = cache_folder(options).string();
+  data.cache_folder = cache_folder(options.cache).string();
   check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
         train.header, "', expected auto, yes or no");
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;

@@ -33,7 +33,7 @@ void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
 
 // --cache, else the user's own: fetched data and finished runs.
-std::filesystem::path cache_folder(const CommonOptions& options);
+std::filesystem::path cache_folder(const std::string& option);
 
 // Refuses a path that cannot be written before any work is done for it. `option` begins the
 // message.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/check.h"
+#include "engine/nearest.h"
 #include "tools/convert_cifar.h"
 #include "tools/convert_rdata.h"
 #include "tools/fetch.h"
@@ -121,12 +122,12 @@ FetchSource shuttle() {
 const FetchSource& fetch_source(std::string_view name) {
   static const std::array<FetchSource, 5> kSources{mnist(), fashion_mnist(), cifar10(), letter(),
                                                    shuttle()};
-  std::string known;
+  std::vector<std::string> names;
   for (const FetchSource& source : kSources) {
     if (source.name == name) return source;
-    known += (known.empty() ? "" : ", ") + source.name;
+    names.push_back(source.name);
   }
-  fail("fetch: no data set is named '", name, "'; known: ", known);
+  fail("fetch: no data set is named '", name, "'", did_you_mean(name, names));
 }
 
 std::filesystem::path fetch_dataset(std::string_view name, const std::filesystem::path& cache_dir,

@@ -1,6 +1,8 @@
 #include "tools/page_file.h"
 
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <span>
 
 #include "engine/atomic_file.h"
@@ -14,6 +16,18 @@ bool is_markdown(const std::filesystem::path& path) { return path.extension() ==
 
 std::filesystem::path folder_of_pictures(std::filesystem::path path) {
   return path.replace_extension();
+}
+
+// Pictures of an earlier page, which may have had other data sets in other places.
+void remove_other_pictures(const std::filesystem::path& folder, const std::set<std::string>& kept) {
+  static const std::regex kPicture("[0-9]+-.*\\.svg");
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code error;  // who may not delete them keeps files too many
+    if (!kept.contains(name) && std::regex_match(name, kPicture)) {
+      std::filesystem::remove(entry.path(), error);
+    }
+  }
 }
 
 }  // namespace
@@ -50,13 +64,16 @@ void write_page(const std::string& path, const Page& page) {
   }
   make_picture_folder(path);
   const std::filesystem::path folder = folder_of_pictures(path);
+  std::set<std::string> written;
   for (const PageBlock& block : page.blocks) {
     const auto* pictures = std::get_if<Pictures>(&block);
     if (pictures == nullptr) continue;
     for (const Figure& figure : pictures->figures) {
       replace_file(folder / (figure.name + ".svg"), std::as_bytes(std::span(figure.svg)));
+      written.insert(figure.name + ".svg");
     }
   }
+  remove_other_pictures(folder, written);
   const std::string markdown = render_markdown(page, folder.filename().string());
   replace_file(path, std::as_bytes(std::span(markdown)));
 }

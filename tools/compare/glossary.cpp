@@ -12,8 +12,8 @@ Facts glossary(const std::vector<ComparisonRecord>& records) {
   Facts facts{
       {{"accuracy %",
         "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
-        "over "
-        "its folds. No ± where there is only one value. Seeds share their test rows, so that this "
+        "over its folds. No ± where there is only one value. Seeds share their test rows, so that "
+        "this "
         "is not the uncertainty of the accuracy on other data."},
        {"Δ " + base, "Points of accuracy above or below " + base + "."},
        {"95 % interval",
@@ -41,14 +41,14 @@ Facts glossary(const std::vector<ComparisonRecord>& records) {
         "all seeds."},
        {"SHA-256 of the weights",
         "The same command on the same data and instruction set gives the same weights, whatever "
-        "the "
-        "number of threads."}},
+        "the number of threads."}},
       true};
   if (tuned) {
     facts.entries.push_back(
         {"learning rate",
          "That of the weights: the recipe's own times the factor in brackets, which did best with "
-         "seed 1 on rows held out of the training rows. Test rows played no part in the choice. "
+         "seed 1 on rows held out of the training rows, after as many epochs as a run has or as "
+         "--tune-epochs says. Test rows played no part in the choice. "
          "The seeds then trained on all training rows. Edge: the lowest or highest rate tried."});
   }
   return facts;

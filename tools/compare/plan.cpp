@@ -34,11 +34,13 @@ ComparisonRequest read_comparison(const toml::table& table, const std::string& w
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);
+    request.common.cache = cache;
+    prepare(request, app);
   } catch (const CLI::ParseError& error) {
     fail(request.where, ": ", error.what());
+  } catch (const Error& error) {
+    fail(request.where, ": ", error.what());
   }
-  request.common.cache = cache;
-  prepare(request, app);
   return request;
 }
 

@@ -50,21 +50,26 @@ Json fingerprint(const Dataset& dataset, TrainOptions options) {
 
 std::string run_key(const Dataset& dataset, const std::string& data_hash,
                     const TrainOptions& options, RunPurpose purpose) {
+  // Whoever adds an option decides here whether it belongs into the key: without it this does not
+  // compile. The label and the header have made the data what they are.
+  const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
+               folds, validation, augment, save, save_every, resume, log, stop_after, quiet,
+               parallel, ranks] = options;
   Json key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;
   key["name"] = dataset.name;
   key["published_test_rows"] = dataset.published_test_rows;
   key["image"] = {dataset.image.height, dataset.image.width, dataset.image.channels};
-  key["folds"] = options.folds;
-  key["validation"] = options.validation;
-  key["recipe"] = load_recipe(options.recipe, options.overrides).toml;
-  key["model"] = options.model;
-  key["epochs"] = options.epochs;
-  key["batch"] = options.batch;
-  key["micro_batches"] = options.micro_batches;
-  key["augment"] = options.augment;
-  key["seed"] = options.seed;
+  key["folds"] = folds;
+  key["validation"] = validation;
+  key["recipe"] = load_recipe(recipe, overrides).toml;
+  key["model"] = model;
+  key["epochs"] = epochs;
+  key["batch"] = batch;
+  key["micro_batches"] = micro_batches;
+  key["augment"] = augment;
+  key["seed"] = seed;
   key["tritgrad"] = TRITGRAD_VERSION;
   key["kernels"] = kernels().name;
   key["float_products"] = dense_product_library();

@@ -1,5 +1,5 @@
 // Finished runs, kept by what decides their result, so that an interrupted comparison goes on where
-// it was and a finished one costs no time.
+// it was and a finished one costs no more than its first three steps.
 #pragma once
 
 #include <filesystem>
