@@ -38,6 +38,22 @@ TEST_CASE("summary: means, sample deviations and the difference with its interva
   CHECK(*latent.seconds_per_run == doctest::Approx(12.5));
 }
 
+TEST_CASE("summary: a run that other programs slowed does not decide the time of all") {
+  std::vector<RunResult> runs;
+  for (const double seconds : {10.0, 814.0, 12.0}) {
+    runs.push_back(make_run("master", runs.size() + 1, 0.9, kMaster));
+    runs.back().seconds = seconds;
+  }
+  CHECK(*compare(runs, "master").recipes[0].seconds_per_run == 12.0);
+}
+
+TEST_CASE("summary: without the baseline the findings say so") {
+  const std::vector<RunResult> runs = {make_run("latent8", 1, 0.985, kLatent)};
+  const std::vector<std::string> said = findings(record_of(runs), compare(runs, "master"));
+  REQUIRE(said.size() == 1);
+  CHECK(said[0] == "master is not among the recipes, so that there is nothing to compare with it.");
+}
+
 TEST_CASE("summary: one seed, or one cross-validated seed, has no interval") {
   std::vector<RunResult> runs = {make_run("latent8", 1, 0.985, kLatent),
                                  make_run("master", 1, 0.984, kMaster)};

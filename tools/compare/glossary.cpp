@@ -35,7 +35,8 @@ Facts glossary(const std::vector<ComparisonRecord>& records) {
         "time and show in the peak memory only."},
        {"zeros", "Share of ternary weights that are zero at the end."},
        {"flips/step", "Ternary weights that changed their value, per optimizer step."},
-       {"seconds per run", "Wall time of one run, its test included, when it was made."},
+       {"seconds per run",
+        "Wall time of one run, its test included, when it was made; the median of all seeds."},
        {"peak memory",
         "Most bytes live at once, activations included and the data set left out; the largest of "
         "all seeds."},

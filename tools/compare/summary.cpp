@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "engine/check.h"
+#include "tools/median.h"
 #include "tools/numbers.h"
 
 namespace tritgrad {
@@ -33,18 +35,23 @@ std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
   return result;
 }
 
-std::optional<double> mean(const RunList& runs,
+// Of the runs that did not diverge; finite ones.
+std::vector<double> values(const RunList& runs,
                            const std::function<double(const RunResult&)>& value_of) {
-  double sum = 0;
-  int count = 0;
+  std::vector<double> found;
   for (const RunResult* run : runs) {
     if (!run->diverged.empty()) continue;
     const double value = value_of(*run);
-    if (!std::isfinite(value)) continue;
-    sum += value;
-    ++count;
+    if (std::isfinite(value)) found.push_back(value);
   }
-  return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+  return found;
+}
+
+std::optional<double> mean(const RunList& runs,
+                           const std::function<double(const RunResult&)>& value_of) {
+  const std::vector<double> found = values(runs, value_of);
+  if (found.empty()) return std::nullopt;
+  return std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size());
 }
 
 double mean_bytes(const RunList& runs, double BytesPerParameter::*category) {
@@ -78,7 +85,9 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
       mean_bytes(runs, &BytesPerParameter::weights), mean_bytes(runs, &BytesPerParameter::scales),
       mean_bytes(runs, &BytesPerParameter::residual), mean_bytes(runs, &BytesPerParameter::moments),
       mean_bytes(runs, &BytesPerParameter::gradients)};
-  summary.seconds_per_run = mean(runs, [](const RunResult& run) { return run.seconds; });
+  const std::vector<double> seconds =
+      values(runs, [](const RunResult& run) { return run.seconds; });
+  if (!seconds.empty()) summary.seconds_per_run = median(seconds);
   const std::optional<Estimate> zeros = estimate(runs, &RunResult::zero_fraction);
   if (zeros) {
     summary.zero_fraction = zeros->mean;

@@ -33,9 +33,9 @@ struct RecipeSummary {
   // seeds on either side.
   std::optional<Interval> delta_interval;
   std::optional<double> train_loss;
-  BytesPerParameter bytes;            // zeros when every seed diverged
-  std::optional<double> bytes_ratio;  // total bytes / total bytes of the baseline
-  std::optional<double> seconds_per_run;
+  BytesPerParameter bytes;                // zeros when every seed diverged
+  std::optional<double> bytes_ratio;      // total bytes / total bytes of the baseline
+  std::optional<double> seconds_per_run;  // median: other programs may have slowed some
   std::optional<double> zero_fraction;
   std::optional<double> flips_per_step;  // absent without ternary weights
   double peak_live_bytes = 0;            // the largest over seeds
