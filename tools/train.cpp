@@ -153,11 +153,128 @@ void add_step(EpochSums& sums, const BatchSums& step, std::int64_t rows, std::in
   sums.rows += rows;
 }
 
-void warn(const std::string& warning, const Recipe& recipe, const TrainOptions& options,
-          ProgressLine& progress) {
-  if (warning.empty() || options.quiet) return;
-  progress.clear();
-  std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe.name.c_str(), warning.c_str());
+// The rows of a batch that are this rank's.
+Loader make_loader(const Dataset& dataset, const Split& split, const Standardizer& standardizer,
+                   const TrainOptions& options) {
+  Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
+                RowOrder::kShuffled, parse_augmentation(options.augment));
+  loader.restrict_to([options](std::int64_t rows) {
+    const Parts parts = parts_of(options, rows);
+    return std::pair(part_begin(parts.begin, parts, rows), part_begin(parts.end, parts, rows));
+  });
+  return loader;
+}
+
+// A run from its first step, or from a checkpoint, to its result.
+class TrainingRun {
+ public:
+  TrainingRun(const Dataset& dataset, const Split& split, const TrainOptions& options,
+              const Recipe& recipe)
+      : dataset_(dataset),
+        split_(split),
+        options_(options),
+        recipe_(recipe),
+        standardizer_(Standardizer::fit(dataset, split.train)),
+        loader_(make_loader(dataset, split, standardizer_, options)),
+        total_steps_(options.epochs * loader_.batches_per_epoch()),
+        model_(make_model(options.model, dataset, dataset.classes(), recipe, options.seed)),
+        optimizer_(make_optimizer(*model_, recipe, total_steps_, options.seed)),
+        parallel_(make_parallel(options, recipe, *model_, optimizer_)),
+        state_(*model_, optimizer_, loader_, standardizer_, dataset, options, recipe,
+               parallel_.get()),
+        stall_(!options.resume.empty()) {
+    if (!options.resume.empty()) state_.load(options.resume);
+    check_stop(options, optimizer_.steps_done());
+    ledger::reset_peak();
+  }
+
+  RunResult finish();
+
+ private:
+  void run_steps(RunLog& log, ProgressLine& progress);
+  void end_epoch(RunLog& log, ProgressLine& progress);
+  std::optional<double> accuracy_on(const std::vector<std::int32_t>& rows) {
+    return timed(time_.evaluation,
+                 [&] { return evaluate(*model_, dataset_, rows, standardizer_, options_.ranks); });
+  }
+  void warn(const std::string& warning, ProgressLine& progress) const {
+    if (warning.empty() || options_.quiet) return;
+    progress.clear();
+    std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe_.name.c_str(), warning.c_str());
+  }
+
+  const Clock::time_point start_ = Clock::now();
+  const Dataset& dataset_;
+  const Split& split_;
+  const TrainOptions& options_;
+  const Recipe& recipe_;
+  const Standardizer standardizer_;
+  Loader loader_;
+  const std::int64_t total_steps_;
+  const std::unique_ptr<Model> model_;
+  Optimizer optimizer_;
+  const std::unique_ptr<DataParallel> parallel_;
+  TrainingState state_;
+  StallWatch stall_;
+  Tape tape_;
+  TimeSpent time_;
+};
+
+void TrainingRun::end_epoch(RunLog& log, ProgressLine& progress) {
+  state_.end_epoch(accuracy_on(split_.val));
+  log.write(state_.curve().back());
+  warn(stall_.look(optimizer_, model_->parameters()), progress);
+}
+
+void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
+  const Job job{options_, recipe_, *model_, optimizer_, tape_, parallel_.get()};
+  const std::int64_t steps_per_epoch = loader_.batches_per_epoch();
+  std::int64_t examples = 0;
+  bool stop = false;
+  while (!stop && optimizer_.steps_done() < total_steps_) {
+    const Batch batch = timed(time_.batches, [&] { return loader_.next(); });
+    EpochSums& sums = state_.sums();
+    const BatchSums step = timed(time_.steps, [&] { return train_step(job, batch); });
+    add_step(sums, step, batch.whole, optimizer_.take_flips().flips);
+    examples += batch.whole;
+
+    const std::int64_t done = optimizer_.steps_done();
+    progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
+                    sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.rows)),
+                    examples);
+    const bool epoch_ends = done % steps_per_epoch == 0;
+    if (epoch_ends) end_epoch(log, progress);
+    stop = options_.stop_after > 0 && done >= options_.stop_after;
+    const bool due = options_.save_every > 0 && done % options_.save_every == 0;
+    if (!options_.save.empty() && (due || stop || epoch_ends)) state_.save(options_.save);
+  }
+}
+
+RunResult TrainingRun::finish() {
+  RunLog log(options_.log, options_.seed, state_.curve());
+  ProgressLine progress(stderr, options_.quiet, options_.epochs, total_steps_,
+                        optimizer_.steps_done());
+  RunResult result = describe_run(dataset_, options_, recipe_, *model_);
+  time_.preparing = seconds_since(start_);
+  run_steps(log, progress);
+  if (parallel_ && parallel_->never_compressed()) {
+    warn(concat("the second moment never settled, so all ", total_steps_,
+                " steps were warm-up and nothing was compressed; give the warm-up a share of the "
+                "steps (--dp-warmup 0.2)"),
+         progress);
+  }
+  progress.finish();
+
+  result.test_accuracy = accuracy_on(split_.test);
+  result.seconds = seconds_since(start_);
+  result.time = time_;
+  state_.describe(result);
+  result.movable_fraction = stall_.movable(optimizer_, model_->parameters());
+  result.skipped_updates = optimizer_.skipped_updates();
+  if (parallel_) {
+    result.traffic = traffic_of(*parallel_, options_, recipe_, model_->parameters());
+  }
+  return result;
 }
 
 }  // namespace
@@ -178,81 +295,11 @@ void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
 }
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
-  const Clock::time_point start = Clock::now();
   const Recipe alone = recipe_of(options);
   check_same_job(dataset, options, alone);
   const Recipe recipe = joint_recipe(options.parallel, alone);
   check_micro_batches(options, recipe);
-  const Standardizer standardizer = Standardizer::fit(dataset, split.train);
-  Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
-                RowOrder::kShuffled, parse_augmentation(options.augment));
-  loader.restrict_to([&](std::int64_t rows) {
-    const Parts parts = parts_of(options, rows);
-    return std::pair(part_begin(parts.begin, parts, rows), part_begin(parts.end, parts, rows));
-  });
-  const std::int64_t steps_per_epoch = loader.batches_per_epoch();
-  const std::int64_t total_steps = options.epochs * steps_per_epoch;
-
-  const auto model = make_model(options.model, dataset, dataset.classes(), recipe, options.seed);
-  Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
-  const std::unique_ptr<DataParallel> parallel = make_parallel(options, recipe, *model, optimizer);
-  TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe,
-                      parallel.get());
-  if (!options.resume.empty()) state.load(options.resume);
-  check_stop(options, optimizer.steps_done());
-
-  ledger::reset_peak();
-  Tape tape;
-  const Job job{options, recipe, *model, optimizer, tape, parallel.get()};
-  RunLog log(options.log, options.seed, state.curve());
-  ProgressLine progress(stderr, options.quiet, options.epochs, total_steps, optimizer.steps_done());
-  RunResult result = describe_run(dataset, options, recipe, *model);
-  StallWatch stall(!options.resume.empty());
-  std::int64_t examples = 0;
-  TimeSpent time{.preparing = seconds_since(start)};
-
-  while (optimizer.steps_done() < total_steps) {
-    const Batch batch = timed(time.batches, [&] { return loader.next(); });
-    EpochSums& sums = state.sums();
-    const BatchSums step = timed(time.steps, [&] { return train_step(job, batch); });
-    add_step(sums, step, batch.whole, optimizer.take_flips().flips);
-    examples += batch.whole;
-
-    const std::int64_t done = optimizer.steps_done();
-    progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
-                    sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.rows)),
-                    examples);
-    if (done % steps_per_epoch == 0) {
-      state.end_epoch(timed(time.evaluation, [&] {
-        return evaluate(*model, dataset, split.val, standardizer, options.ranks);
-      }));
-      log.write(state.curve().back());
-      warn(stall.look(optimizer, model->parameters()), recipe, options, progress);
-    }
-    const bool stop = options.stop_after > 0 && done >= options.stop_after;
-    const bool due = options.save_every > 0 && done % options.save_every == 0;
-    if (!options.save.empty() && (due || stop || done % steps_per_epoch == 0))
-      state.save(options.save);
-    if (stop) break;
-  }
-  if (parallel && parallel->never_compressed()) {
-    warn(concat("the second moment never settled, so all ", total_steps,
-                " steps were warm-up and nothing was compressed; give the warm-up a share of the "
-                "steps (--dp-warmup 0.2)"),
-         recipe, options, progress);
-  }
-  progress.finish();
-
-  result.test_accuracy = timed(time.evaluation, [&] {
-    return evaluate(*model, dataset, split.test, standardizer, options.ranks);
-  });
-  result.seconds = seconds_since(start);
-  result.time = time;
-  state.describe(result);
-  result.movable_fraction = stall.movable(optimizer, model->parameters());
-  result.skipped_updates = optimizer.skipped_updates();
-  if (parallel) result.traffic = traffic_of(*parallel, options, recipe, model->parameters());
-  return result;
+  return TrainingRun(dataset, split, options, recipe).finish();
 }
 
 }  // namespace tritgrad
