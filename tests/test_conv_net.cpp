@@ -65,8 +65,8 @@ TEST_CASE("conv net: a spec is read, and refused with the part that is wrong") {
   CHECK(message("conv:32,m") ==
         "model 'conv:32,m': width 'm' is not a whole number in 1..16777216, nor M, which is max "
         "pooling");
-  CHECK(
-      contains(message("conv:32x32-8-10"), "'32x32' is no image; expected HEIGHTxWIDTHxCHANNELS"));
+  CHECK(contains(message("conv:32x32-8-10"),
+                 "'32x32' found before the first '-', an image HEIGHTxWIDTHxCHANNELS"));
   CHECK(contains(message("conv:M,M"), "it has no convolution"));
   CHECK(contains(message("conv:8:norm=none"), "has no options"));
   CHECK(contains(message("conv:16777216x2x1-8-10"), "more than 16777216 pixels"));
