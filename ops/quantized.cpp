@@ -126,7 +126,7 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
   const std::int64_t together = q.cols == q.ld ? std::max<std::int64_t>(1, kPiece / q.cols) : 1;
-  parallel_pieces(q.rows, kRowsPerUnit, kQuantizing * q.cols,
+  parallel_pieces(q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols,
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t row = begin; row < end; row += together) {
                       if (together < 2) {

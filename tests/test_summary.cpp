@@ -154,7 +154,7 @@ TEST_CASE("headline: what the best of the smaller recipes costs") {
 
 TEST_CASE("headline: speaks without a baseline, without accuracy and without runs") {
   CHECK(headline(compare({make_run("latent8", 1, 0.985, kLatent)}, "master")) ==
-        "latent8 reaches 98.50 % test accuracy with 1.18 bytes per parameter (one seed).");
+        "latent8 reaches 98.50 % test accuracy with 1.18 bytes per parameter (1 seed).");
   RunResult run = make_run("latent8", 1, 0.985, kLatent);
   run.test_accuracy.reset();
   CHECK(headline(compare({run}, "master")) == "latent8 trains with 1.18 bytes per parameter.");

@@ -14,10 +14,6 @@ bool smaller_than_baseline(const RecipeSummary& summary) {
   return !summary.is_baseline && summary.bytes_ratio && *summary.bytes_ratio < kWorthMentioning;
 }
 
-std::string seeds_text(int seeds) {
-  return seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds);
-}
-
 // "loses 0.42 points of test accuracy against master (95 % interval −0.60 … −0.24)"
 std::string verdict(const RecipeSummary& summary, const Comparison& comparison) {
   const double delta = *summary.delta_points;
@@ -50,7 +46,7 @@ std::string without_baseline(const Comparison& comparison) {
   }
   return fmt::format("{} reaches {} % {} with {} bytes per parameter ({}).", best->recipe,
                      describe(*best->accuracy), comparison.accuracy_name, describe(*best).total,
-                     seeds_text(best->seeds));
+                     counted(best->seeds, "seed"));
 }
 
 }  // namespace
@@ -70,7 +66,7 @@ std::string headline(const Comparison& comparison) {
       fmt::format("{} {}, with {} bytes per parameter instead of {} ({} % against {} %, {}).",
                   best->recipe, verdict(*best, comparison), describe(*best).total,
                   describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
-                  fixed(100.0 * baseline.accuracy->mean, 2), seeds_text(best->seeds));
+                  fixed(100.0 * baseline.accuracy->mean, 2), counted(best->seeds, "seed"));
   if (smallest != best) {
     text += fmt::format(" The smallest, {} at {} bytes, {}.", smallest->recipe,
                         describe(*smallest).total, verdict(*smallest, comparison));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "engine/augmentation.h"
 #include "engine/diverged.h"
