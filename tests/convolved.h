@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/conv2d.h"
+#include "tests/given_gradient.h"
 #include "tests/op_cases.h"
 
 namespace tritgrad::test {
@@ -137,9 +138,7 @@ class Layer {
     const Var x = wants_dx ? tape.variable(shape) : tape.constant({x_.data(), shape});
     if (wants_dx) std::copy(x_.begin(), x_.end(), x.value.data);
     const Var y = conv2d(tape, x, case_.image, {case_.size}, weight_, scale(), compute);
-    const Var loss = tape.variable({1});
-    tape.record(loss, {},
-                [this, &tape, y] { std::copy(dy_.begin(), dy_.end(), tape.target(y).grad.data); });
+    const Var loss = loss_with_gradient(tape, y, dy_);
     Products products;
     products.y.assign(y.value.values().begin(), y.value.values().end());
     tape.backward(loss, [&](Parameter& p) {

@@ -23,12 +23,14 @@ first_items() {
 }
 
 command -v python3 >/dev/null || skip "python3 is not installed, which reads the result"
-# Only what the program says itself is a reason to skip; a program that dies or hangs is none.
+# What the program says itself is a reason to skip, and a network that answers too slowly; a program
+# that dies is none.
 code=0
 mnist=$(timeout 120 "$tritgrad" data fetch mnist 2>"$work/log") || code=$?
 if [ "$code" -ne 0 ]; then
   reason=$(sed -n 's/^tritgrad: //p' "$work/log" | head -n 1)
   [ "$code" -eq 1 ] && [ -n "$reason" ] && skip "MNIST is not in the cache and cannot be fetched: $reason"
+  [ "$code" -eq 124 ] && skip "MNIST is not in the cache and could not be fetched within 120 seconds"
   echo "'data fetch mnist' ended with exit code $code:" >&2
   cat "$work/log" >&2
   exit 1

@@ -8,6 +8,7 @@
 #include "engine/parallel.h"
 #include "ops/linear.h"
 #include "optim/optimizer.h"
+#include "tests/given_gradient.h"
 #include "tests/support.h"
 
 namespace tritgrad::test {
@@ -63,9 +64,7 @@ class Layer {
     const Var x = tape.variable({case_.rows, case_.inputs});
     std::copy(x_.begin(), x_.end(), x.value.data);
     const Var y = linear(tape, x, weight_, &scale_, compute);
-    const Var loss = tape.variable({1});
-    tape.record(loss, {},
-                [this, &tape, y] { std::copy(dy_.begin(), dy_.end(), tape.target(y).grad.data); });
+    const Var loss = loss_with_gradient(tape, y, dy_);
     Products products;
     products.y.assign(y.value.values().begin(), y.value.values().end());
     tape.backward(loss, [&](Parameter& p) {

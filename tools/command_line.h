@@ -32,7 +32,8 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
 
-// --cache, else the user's own: fetched data and finished runs.
+// What --cache says (empty: nothing), else the user's own: fetched data and finished runs. Throws
+// Error for a file.
 std::filesystem::path cache_folder(const std::string& option);
 
 // Refuses a path that cannot be written before any work is done for it. `option` begins the

@@ -188,7 +188,7 @@ class TrainingRun {
     ledger::reset_peak();
   }
 
-  RunResult finish();
+  RunResult run();
 
  private:
   void run_steps(RunLog& log, ProgressLine& progress);
@@ -250,7 +250,7 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
   }
 }
 
-RunResult TrainingRun::finish() {
+RunResult TrainingRun::run() {
   RunLog log(options_.log, options_.seed, state_.curve());
   ProgressLine progress(stderr, options_.quiet, options_.epochs, total_steps_,
                         optimizer_.steps_done());
@@ -299,7 +299,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   check_same_job(dataset, options, alone);
   const Recipe recipe = joint_recipe(options.parallel, alone);
   check_micro_batches(options, recipe);
-  return TrainingRun(dataset, split, options, recipe).finish();
+  return TrainingRun(dataset, split, options, recipe).run();
 }
 
 }  // namespace tritgrad

@@ -13,8 +13,7 @@ Facts glossary(const std::vector<ComparisonRecord>& records) {
       {{"accuracy %",
         "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
         "over its folds. No ± where there is only one value. Seeds share their test rows, so that "
-        "this "
-        "is not the uncertainty of the accuracy on other data."},
+        "this is not the uncertainty of the accuracy on other data."},
        {"Δ " + base, "Points of accuracy above or below " + base + "."},
        {"95 % interval",
         "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
