@@ -57,15 +57,15 @@ constexpr TritState split_code(int code, int threshold) {
 
 // Adds `levels` to the accumulator and moves the trit when the threshold is passed.
 // Carry: saturates at T = +-1, A = +-threshold (the rails), any |levels| in one go, at most two
-// trits. Reset: A saturates at +-127 before the test, one transition per call, A = 0 after it; at a
-// rail the accumulator is reset too, because a full counter would delay the reversal by its whole
-// height.
+// trits; a state beyond the rails, which no update writes, counts as one on them. Reset: A
+// saturates at +-127 before the test, one transition per call, A = 0 after it; at a rail the
+// accumulator is reset too, because a full counter would delay the reversal by its whole height.
 constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& policy,
                                FlipCounts& counts) {
   if (policy.on_flip == OnFlip::kCarry) {
     const int k = policy.levels_per_trit();
     const int limit = k + policy.threshold;
-    const int wanted = state.trit * k + state.accumulator + levels;
+    const int wanted = std::clamp(state.trit * k + state.accumulator, -limit, limit) + levels;
     TritState next = split_code(std::clamp(wanted, -limit, limit), policy.threshold);
     if (policy.transition == Transition::kSetSign && next.trit == 0 && state.trit != 0) {
       // The binary rule has no way back to zero: crossing the threshold means the other sign.

@@ -45,6 +45,9 @@ struct Block {
                           // threads neither share them nor change their order
 };
 
+// Which of the two readings of a format.
+enum class Reading { kValue, kMaster };
+
 enum class FormatKind {
   kFp32,           // 4 B: value = master = fp32
   kBf16,           // 2 B: value = master = bf16, updates rounded to nearest or stochastically

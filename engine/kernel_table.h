@@ -89,11 +89,12 @@ struct KernelTable {
                     std::int64_t depth, std::int64_t columns, int offset);
   void (*pack_across)(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld,
                       std::int64_t depth, std::int64_t columns, int offset);
-  // c[r][0..63] += the products of row r of a (4 groups numbers in +-127, all of them readable)
-  // with the panel's columns.
+  // c[r][0..63] = or, with `add`, += the products of row r of a (4 groups numbers in +-127, all of
+  // them readable) with the panel's columns. Of columns from `columns` on, c may hold anything
+  // afterwards.
   void (*multiply_panel)(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                         std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                         PanelRange range);
+                         std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
+                         std::int64_t groups, PanelRange range, bool add);
 
   // Sums to numbers: out[i] = factor * (sums[i] - correction), or (factor * factors[i]) times that.
   void (*rescale_sums)(float* out, const std::int32_t* sums, std::int32_t correction, float factor,
@@ -191,12 +192,13 @@ struct KernelTable {
   // 0 <= limit <= 255.
   void (*quantize_levels)(std::int16_t* levels, const float* direction, float scale, int limit,
                           const std::uint16_t* noise, std::int64_t n);
-  // engine/flips.h, accumulate(), on separate trits and accumulators.
+  // engine/flips.h, accumulate(), on separate trits and accumulators. Levels are within +-127 where
+  // the policy is carry, one trit at a time, and the threshold at most 42; else anything.
   FlipCounts (*accumulate_ternary)(std::int8_t* trits, std::int8_t* accumulators,
                                    const std::int16_t* levels, const FlipPolicy& policy,
                                    std::int64_t n);
-  // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1, |c| <= K +
-  // threshold; 0 <= threshold <= 42.
+  // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <= threshold <=
+  // 42, levels within +-127.
   FlipCounts (*accumulate_latent)(std::int8_t* codes, const std::int16_t* levels, int threshold,
                                   int hysteresis, std::int64_t n);
 

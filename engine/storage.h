@@ -61,6 +61,17 @@ class Storage {
         },
         format_);
   }
+  // Asks for the memory that the reading of a block, or an update, will touch soon. Of formats
+  // whose tiles are read often; the others leave it to the processor.
+  void prefetch(const Block& block, Reading reading) const {
+    std::visit(
+        [&](const auto& format) {
+          if constexpr (requires { format.prefetch(block, reading); }) {
+            format.prefetch(block, reading);
+          }
+        },
+        format_);
+  }
   // sums[r - begin] = the sum of (trit + 1) x along row r, for rows [begin, end) of a format that
   // holds trits and x [cols] in +-127.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,

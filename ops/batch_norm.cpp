@@ -32,7 +32,7 @@ float* decode(Tape& tape, const Parameter& parameter, std::int64_t times) {
   return values;
 }
 
-using ColumnFloats = std::array<float, kColumnPiece>;
+using ColumnFloats = std::array<float, kLongestPiece>;
 
 // What forward leaves for backward; all arrays have one element per column of wide rows.
 struct Columns {

@@ -11,7 +11,13 @@
 
 namespace tritgrad {
 
+// Pieces of columns: long enough stretches of a row that the processor fetches the next ones by
+// itself, and, of all but narrow tensors, enough pieces for several threads.
 inline constexpr std::int64_t kColumnPiece = 256;
+inline constexpr std::int64_t kLongestPiece = 1024;
+inline std::int64_t column_piece(std::int64_t cols) {
+  return std::clamp(cols / 4 / kColumnPiece * kColumnPiece, kColumnPiece, kLongestPiece);
+}
 inline constexpr std::int64_t kElementsPerUnit = 32768;
 
 // body(row)
@@ -54,10 +60,11 @@ void for_each_tile(const Wide& wide, const Tensor& x, Body&& body) {
   const Tensor all = wide(x);
   const std::int64_t rows = kTileRows / wide.together;
   const std::int64_t down = (all.rows() + rows - 1) / rows;
-  parallel_for((all.cols() + kColumnPiece - 1) / kColumnPiece * down, [&](std::int64_t tile) {
-    const std::int64_t begin = tile / down * kColumnPiece;
+  const std::int64_t piece = column_piece(all.cols());
+  parallel_for((all.cols() + piece - 1) / piece * down, [&](std::int64_t tile) {
+    const std::int64_t begin = tile / down * piece;
     const std::int64_t top = tile % down * rows;
-    body(begin, std::min(all.cols(), begin + kColumnPiece), top, std::min(all.rows(), top + rows),
+    body(begin, std::min(all.cols(), begin + piece), top, std::min(all.rows(), top + rows),
          tile % down);
   });
 }

@@ -29,11 +29,12 @@ struct WeightGradient {
     for (std::int64_t top = row_begin; top < row_end; top += kRows) {
       const std::int64_t rows = std::min(kRows, row_end - top);
       for (std::int64_t p = col_begin / kPanelColumns; p * kPanelColumns < col_end; ++p) {
-        alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums{};
-        kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
-                                 x.at(p, 0), x.groups, x.range());
+        alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums;
         const std::int64_t first = std::max(col_begin, p * kPanelColumns);
         const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
+        kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
+                                 last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
+                                 /*add=*/false);
         for (std::int64_t r = 0; r < rows; ++r) {
           const float scale = scaled == Scaled::kYes ? scales[top + r] : 1.0f;
           kernels().rescale_sums(out + (top - row_begin + r) * cols + first - col_begin,

@@ -16,6 +16,9 @@ constexpr std::int64_t kTogether = kPanelColumns;
 constexpr std::int64_t kBatchRows = 256;
 constexpr std::int64_t kDepth = 256;
 
+// Rows of W that are asked for ahead of their decoding.
+constexpr std::int64_t kRowsAhead = 16;
+
 // Trits of rows [begin, end) and of one block of columns, kBlock apart.
 using TritTile = std::array<std::int8_t, kTogether * kBlock>;
 void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, std::int64_t col,
@@ -23,6 +26,9 @@ void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, 
   const std::int64_t n = std::min(kBlock, w.inputs - col);
   for (std::int64_t row = begin; row < end; ++row) {
     std::int8_t* out = trits + (row - begin) * kBlock;
+    if (row + kRowsAhead < w.outputs) {
+      w.weight->storage().prefetch({row + kRowsAhead, col, n}, Reading::kValue);
+    }
     w.weight->storage().decode_trits({row, col, n}, out);
     // Depth goes by fours.
     std::fill(out + n, out + round_up(n, 4), std::int8_t{0});
@@ -87,8 +93,6 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
   alignas(kAlignment) TritTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
-  const std::int64_t used = (bottom - top) * kPanelColumns;
-  std::fill_n(sums.data(), used, 0);
   const LinearOperands& w = f.w;
   std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
@@ -98,14 +102,17 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
                           end - begin, 1);
     // Stretches of the block that share a scale.
     for (std::int64_t first = col; first < block_end;) {
+      const std::int64_t group_begin = group * w.group_size;
       const std::int64_t group_end = std::min(w.inputs, (group + 1) * w.group_size);
       const std::int64_t last = std::min(block_end, group_end);
       kernels().multiply_panel(sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld,
-                               bottom - top, panel.data() + (first - col) * kPanelColumns,
-                               (last - first + 3) / 4, PanelRange::kTrits);
+                               bottom - top, end - begin,
+                               panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
+                               PanelRange::kTrits,
+                               /*add=*/first > group_begin);
       if (last == group_end) {
         finish_group(f, sums.data(), group, top, bottom - top, begin, end, y);
-        if (++group < w.groups) std::fill_n(sums.data(), used, 0);
+        ++group;
       }
       first = last;
     }
@@ -131,9 +138,6 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
   const std::int64_t rows = bottom - top;
   constexpr std::int64_t kPanelBytes = kDepth * kPanelColumns;
-  for (std::int64_t p = 0; p < count; ++p) {
-    std::fill_n(sums.data() + p * kBatchRows * kPanelColumns, rows * kPanelColumns, 0);
-  }
   for (std::int64_t output = 0; output < w.outputs; output += kDepth) {
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
     for (std::int64_t part = 0; part < depth; part += kTogether) {
@@ -149,8 +153,9 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
     for (std::int64_t p = 0; p < count; ++p) {
       kernels().multiply_panel(sums.data() + p * kBatchRows * kPanelColumns, kPanelColumns,
                                z.codes + top * z.ld + output, z.ld, rows,
-                               panels.data() + p * kPanelBytes, (depth + 3) / 4,
-                               PanelRange::kTrits);
+                               std::min(kPanelColumns, last - first - p * kPanelColumns),
+                               panels.data() + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits,
+                               /*add=*/output > 0);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -7,6 +7,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "engine/prefetch.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -36,11 +37,18 @@ int offset_for(const QuantizedRows& x) {
   return negative > 0.0 ? 128 : 0;
 }
 
+// Rows begin at multiples of 4. Of a distance that is a power of two, many rows would share the few
+// places that the caches have for each of them.
+std::int64_t leading_dimension(std::int64_t cols) {
+  const std::int64_t ld = round_up(cols, 4);
+  return ld % 1024 == 0 ? ld + kCacheLine : ld;
+}
+
 // Codes of columns [begin, end) of rows [top, bottom) of x, which start at a multiple of 4.
 void quantize_tile(const QuantizedRows& q, const Tensor& x, const float* factors,
                    const float* inverse, std::int64_t begin, std::int64_t end, std::int64_t top,
                    std::int64_t bottom) {
-  constexpr std::int64_t kNumbers = 4 * kColumnPiece;
+  constexpr std::int64_t kNumbers = 4 * kLongestPiece;
   const std::int64_t n = end - begin;
   // By fours, as four neighbours of a column are written at once; of narrow rows more than four.
   const std::int64_t together = kNumbers / n / 4 * 4;
@@ -117,7 +125,7 @@ void quantize_wide_row(const QuantizedRows& q, const Tensor& x, const float* fac
 }  // namespace
 
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep) {
-  const std::int64_t ld = round_up(cols, 4);
+  const std::int64_t ld = leading_dimension(cols);
   if (keep)
     return {rows, cols, ld, tape.allocate<std::int8_t>(rows * ld), tape.allocate<float>(rows)};
   return {rows, cols, ld, tape.allocate_scratch<std::int8_t>(rows * ld),
@@ -176,6 +184,7 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
     }
     q.scales[c] = scale_of(most);
     inverse[c] = inverse_scale(most);
+    std::fill(q.codes + c * q.ld + q.cols, q.codes + (c + 1) * q.ld, std::int8_t{0});
   }
   for_each_tile(
       narrow, x,

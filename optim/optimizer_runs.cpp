@@ -100,6 +100,9 @@ void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begi
     const std::int64_t bottom = std::min(end, top + GradientSource::kRows);
     for (std::int64_t left = 0; left < cols; left += kBlock) {
       const std::int64_t right = std::min(cols, left + kBlock);
+      for (std::int64_t row = top; row < bottom; ++row) {
+        state.parameter->storage().prefetch({row, left, right - left}, Reading::kMaster);
+      }
       source.read(source.context, top, bottom, left, right, tile.data());
       for (std::int64_t row = top; row < bottom; ++row) {
         const float* grad = tile.data() + (row - top) * (right - left);
@@ -132,10 +135,16 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
     });
   }
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
+    const Storage& moment = state.moments[i];
     float* stored = state.moments[i].fp32_data();
-    if (stored == nullptr) decode_masters(state.moments[i], run, scratch.moments[i].data());
-    block.uniform[i] = state.moments[i].spec().kind == FormatKind::kScalar;
-    block.moments[i] = stored == nullptr ? scratch.moments[i].data() : stored + first;
+    float* decoded = scratch.moments[i].data();
+    block.moments[i] = stored == nullptr ? decoded : stored + first;
+    block.uniform[i] = moment.spec().kind == FormatKind::kScalar && state.rule->takes_one_number();
+    if (block.uniform[i]) {
+      moment.decode_master({run.row_begin, run.col_begin, 1, run.slot}, decoded);
+    } else if (stored == nullptr) {
+      decode_masters(moment, run, decoded);
+    }
   }
 
   state.rule->direct(block);

@@ -30,9 +30,11 @@ struct RuleBlock {
   const float* grad;
   const float* weight;          // the reading that weight_reading() asked for, else unspecified
   float* moments[kMaxMoments];  // in and out
-  bool uniform[kMaxMoments];    // the moment comes as one number everywhere (format scalar)
-  float* direction;             // out
-  float* gain;                  // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
+  // The moment is one number everywhere (format scalar) and comes as moments[i][0] alone, to rules
+  // that take one number; all n are to be written.
+  bool uniform[kMaxMoments];
+  float* direction;  // out
+  float* gain;       // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
 };
 
 struct MomentSpec {
@@ -55,6 +57,8 @@ class Rule {
   // Per-element moments, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
+  // Whether a moment that is one number everywhere may come as that.
+  virtual bool takes_one_number() const { return false; }
   // State that is no per-element moment. The optimizer holds the memory, zero at the start, hands
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }

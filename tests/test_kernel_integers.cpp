@@ -43,8 +43,10 @@ constexpr PanelCase kPanelCases[] = {{127, 2, PanelRange::kTrits},
                                      {127, 127, PanelRange::kSevenBits},
                                      {127, 255, PanelRange::kBytes}};
 
+// The first `columns` columns, for sums that begin anew (`add` = false) and that go on.
 void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t rows,
-                     std::int64_t groups, std::int64_t offset, bool all_limit) {
+                     std::int64_t columns, std::int64_t groups, std::int64_t offset,
+                     bool all_limit) {
   const std::int64_t lda = 4 * groups + offset;
   Guarded<std::int8_t> a = bytes(rows * lda, offset, c.a_limit, all_limit);
   Guarded<std::uint8_t> panel(groups * 4 * kPanelColumns, offset);
@@ -52,11 +54,22 @@ void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t 
     panel[i] = static_cast<std::uint8_t>(all_limit ? c.panel_limit : draw(i, 0, c.panel_limit));
   }
   const std::int64_t ldc = kPanelColumns + offset;
-  Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
-  reference_kernels().multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows, panel.data(),
-                                     groups, c.range);
-  table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, panel.data(), groups, c.range);
-  REQUIRE(same_bits(sums.expected, sums.actual, rows * ldc));
+  for (const bool add : {false, true}) {
+    Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
+    reference_kernels().multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows, columns,
+                                       panel.data(), groups, c.range, add);
+    table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, columns, panel.data(),
+                         groups, c.range, add);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < columns; ++i) {
+        REQUIRE(sums.expected[r * ldc + i] == sums.actual[r * ldc + i]);
+      }
+      // Between the rows.
+      for (std::int64_t i = kPanelColumns; i < ldc; ++i) {
+        REQUIRE(sums.actual[r * ldc + i] == sums.expected[r * ldc + i]);
+      }
+    }
+  }
 }
 
 TEST_CASE("kernel integers: products with a panel equal the reference, extremes included") {
@@ -67,8 +80,13 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
         for (std::int64_t groups : {0, 1, 2, 7, 63, 64, 65, 80, 129}) {
           CAPTURE(rows);
           CAPTURE(groups);
-          compare_product(*table, c, rows, groups, rows % 4, false);
-          compare_product(*table, c, rows, groups, 0, true);
+          compare_product(*table, c, rows, kPanelColumns, groups, rows % 4, false);
+          compare_product(*table, c, rows, kPanelColumns, groups, 0, true);
+        }
+        for (std::int64_t columns : {1, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63}) {
+          CAPTURE(rows);
+          CAPTURE(columns);
+          compare_product(*table, c, rows, columns, 65, rows % 4, false);
         }
       }
     }
@@ -164,16 +182,18 @@ TEST_CASE("kernel integers: the reference product is the sum of products") {
   for (std::size_t i = 0; i < panel.size(); ++i) {
     panel[i] = static_cast<std::uint8_t>(draw(static_cast<std::int64_t>(i), 0, 255));
   }
-  std::array<std::int32_t, kPanelColumns> sums;
-  sums.fill(7);
-  reference_kernels().multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1, panel.data(),
-                                     groups, PanelRange::kBytes);
-  for (std::size_t c = 0; c < kPanelColumns; ++c) {
-    int expected = 7;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      expected += a[i] * panel[(i / 4 * kPanelColumns + c) * 4 + i % 4];
+  for (const bool add : {false, true}) {
+    std::array<std::int32_t, kPanelColumns> sums;
+    sums.fill(7);
+    reference_kernels().multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1, kPanelColumns,
+                                       panel.data(), groups, PanelRange::kBytes, add);
+    for (std::size_t c = 0; c < kPanelColumns; ++c) {
+      int expected = add ? 7 : 0;
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        expected += a[i] * panel[(i / 4 * kPanelColumns + c) * 4 + i % 4];
+      }
+      REQUIRE(sums[c] == expected);
     }
-    REQUIRE(sums[c] == expected);
   }
 }
 

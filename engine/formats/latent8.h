@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "engine/descend.h"
+#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -34,6 +35,7 @@ class Latent8 {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
 
+  void prefetch(const Block& block, Reading) const { tritgrad::prefetch(at(block), block.n); }
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().latent_to_trits(out, at(block), kThreshold, block.n);
   }

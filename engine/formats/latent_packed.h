@@ -57,6 +57,9 @@ class LatentPacked {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
 
+  void prefetch(const Block& block, Reading) const {
+    tritgrad::prefetch(at(block), block.n * kBits / 8);
+  }
   void decode_trits(const Block& block, std::int8_t* out) const {
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());

@@ -19,6 +19,7 @@
 #include <cmath>
 
 #include "engine/descend.h"
+#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -54,6 +55,10 @@ class Ternary {
     return {{specs_[0], trits_.bytes()}, {specs_[1], accumulators_.bytes()}};
   }
 
+  void prefetch(const Block& block, Reading reading) const {
+    tritgrad::prefetch(packed(block), (block.n + 4) / 5);
+    if (reading == Reading::kMaster) tritgrad::prefetch(accumulator(block), block.n);
+  }
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().decode_trits(out, packed(block), block.n);
   }

@@ -37,6 +37,9 @@ class Trits {
 
   std::vector<Plane> planes() const { return {{spec_, trits_.bytes()}}; }
 
+  void prefetch(const Block& block, Reading) const {
+    tritgrad::prefetch(packed(block), (block.n + 4) / 5);
+  }
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().decode_trits(out, packed(block), block.n);
   }

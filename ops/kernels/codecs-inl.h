@@ -11,36 +11,76 @@ namespace {
 
 // Philox4x32-10 on one block per 64-bit lane. Each word occupies the low half of a lane; the high
 // halves hold garbage between rounds, which the 32-bit products never read.
-void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first) {
-  constexpr std::int64_t lanes = kLanes<U64>;
-  // Interleaving 64-bit lanes takes the even ones for the first half of the output and the odd ones
-  // for the second, whatever the width.
-  alignas(64) std::uint64_t block_of_lane[lanes];
-  for (std::int64_t lane = 0; lane < lanes; ++lane) {
-    block_of_lane[lane] = static_cast<std::uint64_t>(lane % 2 * (lanes / 2) + lane / 2);
-  }
-  const U64 offsets = read<U64>(block_of_lane);
-  const U64 low_half(std::uint64_t{0xFFFFFFFF});
-  std::int64_t i = 0;
-  for (; i + 8 * lanes <= n; i += 8 * lanes) {
-    const U64 block = offsets + U64((first + static_cast<std::uint64_t>(i)) / 8);
-    U64 c0 = block, c1 = block >> 32, c2(std::uint64_t{key.stream}), c3(std::uint64_t{key.step});
-    auto k0 = static_cast<std::uint32_t>(key.seed);
-    auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const U64 p0 = multiply_low_halves(c0, U64(std::uint64_t{0xD2511F53}));
-      const U64 p1 = multiply_low_halves(c2, U64(std::uint64_t{0xCD9E8D57}));
-      c0 = (p1 >> 32) ^ c1 ^ U64(std::uint64_t{k0});
-      c1 = p1;
-      c2 = (p0 >> 32) ^ c3 ^ U64(std::uint64_t{k1});
-      c3 = p0;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
+class PhiloxLanes {
+ public:
+  static constexpr std::int64_t kNumbers = 8 * kLanes<U64>;
+
+  explicit PhiloxLanes(const RandomKey& key) : stream_(key.stream), step_(key.step) {
+    for (int round = 0; round < kRounds; ++round) {
+      const auto turn = static_cast<std::uint32_t>(round);
+      keys_[round][0] = static_cast<std::uint32_t>(key.seed) + turn * 0x9E3779B9u;
+      keys_[round][1] = static_cast<std::uint32_t>(key.seed >> 32) + turn * 0xBB67AE85u;
     }
-    const U64 words01 = (c0 & low_half) | (c1 << 32);
-    const U64 words23 = (c2 & low_half) | (c3 << 32);
-    write(reinterpret_cast<std::uint64_t*>(out + i), xsimd::zip_lo(words01, words23));
-    write(reinterpret_cast<std::uint64_t*>(out + i + 4 * lanes), xsimd::zip_hi(words01, words23));
+    // Interleaving 64-bit lanes takes the even ones for the first half of the output and the odd
+    // ones for the second, whatever the width.
+    constexpr std::int64_t lanes = kLanes<U64>;
+    std::uint64_t block_of_lane[lanes];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      block_of_lane[lane] = static_cast<std::uint64_t>(lane % 2 * (lanes / 2) + lane / 2);
+    }
+    offsets_ = read<U64>(block_of_lane);
+  }
+
+  // kChains times kNumbers numbers from `first` on. A round waits for the one before, so several
+  // chains keep the processor busier than one.
+  template <int kChains>
+  void draw(std::uint16_t* out, std::uint64_t first) const {
+    U64 c0[kChains], c1[kChains], c2[kChains], c3[kChains];
+    for (int chain = 0; chain < kChains; ++chain) {
+      c0[chain] = offsets_ + U64(first / 8 + static_cast<std::uint64_t>(chain * kLanes<U64>));
+      c1[chain] = c0[chain] >> 32;
+      c2[chain] = U64(stream_);
+      c3[chain] = U64(step_);
+    }
+#pragma GCC unroll 10
+    for (int round = 0; round < kRounds; ++round) {
+      for (int chain = 0; chain < kChains; ++chain) {
+        const U64 p0 = multiply_low_halves(c0[chain], U64(std::uint64_t{0xD2511F53}));
+        const U64 p1 = multiply_low_halves(c2[chain], U64(std::uint64_t{0xCD9E8D57}));
+        c0[chain] = (p1 >> 32) ^ c1[chain] ^ U64(keys_[round][0]);
+        c1[chain] = p1;
+        c2[chain] = (p0 >> 32) ^ c3[chain] ^ U64(keys_[round][1]);
+        c3[chain] = p0;
+      }
+    }
+    const U64 low_half(std::uint64_t{0xFFFFFFFF});
+    for (int chain = 0; chain < kChains; ++chain, out += kNumbers) {
+      const U64 words01 = (c0[chain] & low_half) | (c1[chain] << 32);
+      const U64 words23 = (c2[chain] & low_half) | (c3[chain] << 32);
+      write(reinterpret_cast<std::uint64_t*>(out), xsimd::zip_lo(words01, words23));
+      write(reinterpret_cast<std::uint64_t*>(out + kNumbers / 2), xsimd::zip_hi(words01, words23));
+    }
+  }
+
+ private:
+  static constexpr int kRounds = 10;
+
+  std::uint64_t stream_, step_;
+  std::uint64_t keys_[kRounds][2];
+  U64 offsets_;
+};
+
+void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first) {
+  const PhiloxLanes lanes(key);
+  constexpr std::int64_t kNumbers = PhiloxLanes::kNumbers;
+  // As many as the registers hold; kBlock numbers are five.
+  constexpr int kChains = kLanes<U64> == 8 ? 5 : 1;
+  std::int64_t i = 0;
+  for (; i + kChains * kNumbers <= n; i += kChains * kNumbers) {
+    lanes.draw<kChains>(out + i, first + static_cast<std::uint64_t>(i));
+  }
+  for (; i + kNumbers <= n; i += kNumbers) {
+    lanes.draw<1>(out + i, first + static_cast<std::uint64_t>(i));
   }
   reference::random_u16(out + i, n - i, key, first + static_cast<std::uint64_t>(i));
 }

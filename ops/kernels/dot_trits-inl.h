@@ -4,6 +4,7 @@
 
 #include "engine/format.h"
 #include "ops/kernels/codecs-inl.h"
+#include "ops/kernels/panel_product-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -11,25 +12,65 @@ namespace {
 constexpr std::int64_t kStripe = kBlock / 5;
 static_assert(kStripe % kLanes<U8> == 0);
 
-// Five pairs of products of a digit and a byte, at most 2540 in all, on top of `sums` of 16 bits.
-inline I16::register_type add_five(I16::register_type sums, const TritDigits& trit_digits,
-                                   const std::uint8_t* packed, const std::int8_t* x) {
-  U8 digits[5];
-  trit_digits.split(digits, read<U8>(packed));
-  for (int k = 0; k < 5; ++k) {
-    const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
-    sums = add_i16(sums, multiply_pairs_u8_i8(digits[k], factors));
+// The sum of digits times x, in lanes.
+class DigitProducts {
+ public:
+  // `packed` a vector of bytes, whose digits belong to x, x + kStripe and so on.
+  void add(const TritDigits& trit_digits, const std::uint8_t* packed, const std::int8_t* x) {
+    U8 digits[5];
+    trit_digits.split(digits, read<U8>(packed));
+    for (int k = 0; k < 5; ++k) {
+      const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
+#ifdef __AVX512VNNI__
+      sums_[k] = reinterpret_cast<Sum>(
+          _mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sums_[k]), digits[k], factors));
+#else
+      narrow_ = add_i16(narrow_, multiply_pairs_u8_i8(digits[k], factors));
+#endif
+    }
+#ifndef __AVX512VNNI__
+    // Five pairs of products are at most 2540.
+    if (++vectors_ == 12) widen();
+#endif
   }
-  return sums;
-}
+
+  std::int32_t total() {
+#ifdef __AVX512VNNI__
+    const I32 sum =
+        (I32(reinterpret_cast<Bytes>(sums_[0])) + I32(reinterpret_cast<Bytes>(sums_[1]))) +
+        (I32(reinterpret_cast<Bytes>(sums_[2])) + I32(reinterpret_cast<Bytes>(sums_[3]))) +
+        I32(reinterpret_cast<Bytes>(sums_[4]));
+#else
+    widen();
+    const I32 sum = wide_;
+#endif
+    return xsimd::hadd(sum);
+  }
+
+ private:
+#ifdef __AVX512VNNI__
+  // Each of its own: one after the other, sums would wait for each other.
+  Sum sums_[5] = {};
+#else
+  void widen() {
+    wide_ = wide_ + I32(multiply_pairs_i16(narrow_, I16(1)));
+    narrow_ = I16(0);
+    vectors_ = 0;
+  }
+
+  I16::register_type narrow_ = I16(0);
+  I32 wide_ = I32(0);
+  int vectors_ = 0;
+#endif
+};
 
 void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
                       std::int64_t rows, const std::int8_t* x, std::int64_t n) {
   constexpr std::int64_t lanes = kLanes<U8>;
-  constexpr std::int64_t kVectorsIn16Bits = 12;
   const TritDigits trit_digits;
   const std::int64_t bytes = n / kBlock * kStripe;
-  // The shorter block at the end, made as long as the others: x and packed trits go on with zeros.
+  // The shorter block at the end, made as long as the others: x goes on with zeros, packed trits
+  // with those of the next row, or with zeros behind the last.
   const std::int64_t rest = n % kBlock, rest_bytes = (rest + 4) / 5;
   std::int8_t rest_x[kBlock] = {};
   std::uint8_t rest_packed[kStripe] = {};
@@ -37,28 +78,21 @@ void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64
     rest_x[i / rest_bytes * kStripe + i % rest_bytes] = x[n - rest + i];
   }
   for (std::int64_t row = 0; row < rows; ++row, packed += row_bytes) {
-    I32 sum(0);
-    for (std::int64_t first = 0; first < bytes;) {
-      const std::int64_t last = std::min(bytes, first + kVectorsIn16Bits * lanes);
-      I16::register_type narrow = I16(0);
-      for (; first < last; first += lanes) {
-        narrow = add_five(narrow, trit_digits, packed + first,
-                          x + first / kStripe * kBlock + first % kStripe);
-      }
-      sum = sum + I32(multiply_pairs_i16(narrow, I16(1)));
+    DigitProducts products;
+    for (std::int64_t first = 0; first < bytes; first += lanes) {
+      products.add(trit_digits, packed + first, x + first / kStripe * kBlock + first % kStripe);
     }
     if (rest > 0) {
-      __builtin_memcpy(rest_packed, packed + bytes, static_cast<std::size_t>(rest_bytes));
-      I16::register_type narrow = I16(0);
-      for (std::int64_t i = 0; i < kStripe; i += lanes) {
-        narrow = add_five(narrow, trit_digits, rest_packed + i, rest_x + i);
+      const std::uint8_t* last = packed + bytes;
+      if (row + 1 == rows || row_bytes < kStripe) {
+        __builtin_memcpy(rest_packed, last, static_cast<std::size_t>(rest_bytes));
+        last = rest_packed;
       }
-      sum = sum + I32(multiply_pairs_i16(narrow, I16(1)));
+      for (std::int64_t i = 0; i < kStripe; i += lanes) {
+        products.add(trit_digits, last + i, rest_x + i);
+      }
     }
-    alignas(64) std::int32_t parts[kLanes<I32>];
-    write(parts, sum);
-    sums[row] = 0;
-    for (std::int32_t part : parts) sums[row] += part;
+    sums[row] = products.total();
   }
 }
 

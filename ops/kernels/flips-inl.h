@@ -1,7 +1,8 @@
-// The update of ternary weights: engine/flips.h on 16-bit lanes, without a branch per element.
+// The update of ternary weights: engine/flips.h without a branch per element.
 //
-// Sixteen bits are enough: |trit K + accumulator| <= 253 + 128, the sum with `levels` saturates and
-// is clamped at once, and the hysteresis is clamped beforehand.
+// Up to threshold 42 a code trit K + accumulator fits a byte. Beyond, and for the other policies,
+// lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the sum with `levels` is clamped at
+// once, and the hysteresis is clamped beforehand.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +65,8 @@ struct CarryRule {
   }
 
   TritLanes operator()(const TritLanes& state, const I16& levels, CountLanes& counts) const {
-    return step(state.trit, state.trit * levels_per_trit + state.accumulator, levels, counts);
+    const I16 code = state.trit * levels_per_trit + state.accumulator;
+    return step(state.trit, clamp(code, -limit, limit), levels, counts);
   }
 
   I16 threshold, levels_per_trit, limit, hysteresis;
@@ -116,6 +118,99 @@ std::int64_t accumulate_whole_vectors(std::int8_t* trits, std::int8_t* accumulat
   });
 }
 
+// ---- codes of one byte -------------------------------------------------------------------------
+
+I8 splat_byte(int value) { return I8(static_cast<std::int8_t>(value)); }
+
+constexpr int kMostByteThreshold = 42;
+
+using ByteMask = xsimd::batch_bool<std::int8_t, Arch>;
+
+struct ByteTrits {
+  ByteMask positive, negative;
+};
+
+// Carry, one trit at a time, on codes c = K T + A with K = 2 threshold + 1 and threshold <= 42.
+struct ByteRule {
+  explicit ByteRule(int threshold_, int hysteresis_)
+      : threshold(splat_byte(threshold_)),
+        trit(splat_byte(2 * threshold_ + 1)),
+        limit(splat_byte(3 * threshold_ + 1)),
+        // Further than across all codes is no further.
+        hysteresis(splat_byte(std::clamp(hysteresis_, -127, 127))),
+        pushes(hysteresis_ != 0) {}
+
+  ByteTrits trits_of(const I8& code) const { return {code > threshold, code < -threshold}; }
+  // The codes whose remainder is zero.
+  I8 centre_of(const ByteTrits& trits) const {
+    return select(trits.positive, trit, splat_byte(0)) -
+           select(trits.negative, trit, splat_byte(0));
+  }
+
+  I8 operator()(const I8& stored, const ByteTrits& before, const I8& levels,
+                FlipCounts& counts) const {
+    const I8 code = clamp(stored, -limit, limit);
+    // Saturated sums are beyond the limit, too, and saturated distances beyond all levels.
+    const I8 next = clamp(xsimd::sadd(code, levels), -limit, limit);
+    const ByteMask past_rail =
+        (levels > xsimd::ssub(limit, code)) | (levels < xsimd::ssub(-limit, code));
+    const ByteTrits after = trits_of(next);
+    const ByteMask moved =
+        (before.positive != after.positive) | (before.negative != after.negative);
+    counts.flips += count(moved);
+    counts.rail_flips += count(past_rail) - count(past_rail & moved);
+    return pushes ? push(next, before, after) : next;
+  }
+
+  // Adds the hysteresis once for every trit that was passed, without leaving the new one.
+  I8 push(const I8& code, const ByteTrits& before, const ByteTrits& after) const {
+    const auto push_where = [&](const I8& x, const ByteMask& up, const ByteMask& down) {
+      return xsimd::ssub(xsimd::sadd(x, select(up, hysteresis, splat_byte(0))),
+                         select(down, hysteresis, splat_byte(0)));
+    };
+    const I8 once =
+        push_where(code, after.positive & ~before.positive, after.negative & ~before.negative);
+    const I8 twice =
+        push_where(once, before.negative & ~after.negative, before.positive & ~after.positive);
+    const I8 centre = centre_of(after);
+    return clamp(twice, centre - threshold, centre + threshold);
+  }
+
+  I8 threshold, trit, limit, hysteresis;
+  bool pushes;
+};
+
+// next(i, levels) for each whole vector of bytes; returns where the rest begins.
+template <typename Next>
+std::int64_t for_each_byte_vector(const std::int16_t* levels, std::int64_t n, const Next& next) {
+  constexpr std::int64_t step = kLanes<I8>;
+  const std::int64_t whole = n / step * step;
+  for (std::int64_t i = 0; i < whole; i += step) {
+    next(i, narrow(read<I16>(levels + i), read<I16>(levels + i + step / 2)));
+  }
+  return whole;
+}
+
+std::int64_t accumulate_bytes(std::int8_t* trits, std::int8_t* accumulators,
+                              const std::int16_t* levels, const ByteRule& rule, std::int64_t n,
+                              FlipCounts& total) {
+  FlipCounts counts;
+  const std::int64_t done = for_each_byte_vector(levels, n, [&](std::int64_t i, const I8& change) {
+    const I8 trit = read<I8>(trits + i);
+    const ByteTrits before{trit > splat_byte(0), trit < splat_byte(0)};
+    const I8 code = xsimd::sadd(rule.centre_of(before), read<I8>(accumulators + i));
+    const I8 next = rule(code, before, change, counts);
+    const ByteTrits after = rule.trits_of(next);
+    write(trits + i, select(after.positive, splat_byte(1), splat_byte(0)) -
+                         select(after.negative, splat_byte(1), splat_byte(0)));
+    write(accumulators + i, next - rule.centre_of(after));
+  });
+  total = counts;
+  return done;
+}
+
+// ---- the kernels -------------------------------------------------------------------------------
+
 FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
                               const std::int16_t* levels, const FlipPolicy& policy,
                               std::int64_t n) {
@@ -124,7 +219,11 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
     return accumulate_whole_vectors(trits, accumulators, levels, rule, n, counts);
   };
   std::int64_t done = 0;
-  if (policy.on_flip == OnFlip::kReset) {
+  if (policy.on_flip == OnFlip::kCarry && policy.transition == Transition::kStepOneTrit &&
+      policy.threshold <= kMostByteThreshold) {
+    done = accumulate_bytes(trits, accumulators, levels,
+                            ByteRule(policy.threshold, policy.hysteresis), n, counts);
+  } else if (policy.on_flip == OnFlip::kReset) {
     done = accumulate_with(ResetRule(policy));
   } else if (policy.transition == Transition::kSetSign) {
     done = accumulate_with(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
@@ -139,13 +238,11 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
 
 FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
                              int hysteresis, std::int64_t n) {
-  const CarryRule<Transition::kStepOneTrit> rule(threshold, hysteresis);
+  const ByteRule rule(threshold, hysteresis);
   FlipCounts counts;
-  const std::int64_t done = for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
-    const I16 code = read_i16(codes + i);
-    const TritLanes next =
-        rule.step(trit_of(code, rule.threshold), code, read<I16>(levels + i), lanes);
-    write_narrow(codes + i, next.trit * rule.levels_per_trit + next.accumulator);
+  const std::int64_t done = for_each_byte_vector(levels, n, [&](std::int64_t i, const I8& change) {
+    const I8 code = read<I8>(codes + i);
+    write(codes + i, rule(code, rule.trits_of(code), change, counts));
   });
   const FlipCounts rest =
       reference::accumulate_latent(codes + done, levels + done, threshold, hysteresis, n - done);

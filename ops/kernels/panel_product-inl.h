@@ -42,12 +42,13 @@ struct Tile {
   Sum sum[kRows][kVectors] = {};
 
   template <typename Widen>
-  void add_to(std::int32_t* c, std::int64_t ldc, const Widen& widen) const {
+  void store(std::int32_t* c, std::int64_t ldc, bool add, const Widen& widen) const {
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kVectors; ++v) {
         std::int32_t* to = c + r * ldc + v * kColumnsPerVector;
-        (I32::load_unaligned(to) + I32(widen(reinterpret_cast<Bytes>(sum[r][v]))))
-            .store_unaligned(to);
+        I32 result = widen(reinterpret_cast<Bytes>(sum[r][v]));
+        if (add) result = result + I32::load_unaligned(to);
+        result.store_unaligned(to);
       }
     }
   }
@@ -78,34 +79,34 @@ inline Tile<kRows, kVectors> add_groups(const std::int8_t* a, std::int64_t lda,
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_trits(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, const std::uint8_t* panel,
-                                      std::int64_t groups) {
-  for (std::int64_t begin = 0; begin < groups; begin += kGroupsIn16Bits) {
+                                      std::int64_t groups, bool add) {
+  for (std::int64_t begin = 0; begin == 0 || begin < groups; begin += kGroupsIn16Bits) {
     const std::int64_t end = groups - begin < kGroupsIn16Bits ? groups : begin + kGroupsIn16Bits;
     add_groups<kRows, kVectors>(a, lda, panel, begin, end, [](Bytes sum, Bytes b, Bytes x) {
       return add_i16(sum, multiply_pairs_u8_i8(b, x));
-    }).add_to(c, ldc, [](Bytes sum) { return multiply_pairs_i16(sum, I16(1)); });
+    }).store(c, ldc, add || begin > 0, [](Bytes sum) { return multiply_pairs_i16(sum, I16(1)); });
   }
 }
 
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_seven_bits(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                            std::int64_t lda, const std::uint8_t* panel,
-                                           std::int64_t groups) {
+                                           std::int64_t groups, bool add) {
   const Bytes ones = I16(1);
   add_groups<kRows,
              kVectors>(a, lda, panel, 0, groups, [ones](Bytes sum, Bytes b, Bytes x) -> Bytes {
     return I32(sum) + I32(multiply_pairs_i16(multiply_pairs_u8_i8(b, x), ones));
-  }).add_to(c, ldc, [](Bytes sum) { return sum; });
+  }).store(c, ldc, add, [](Bytes sum) { return sum; });
 }
 
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, const std::uint8_t* panel,
-                                      std::int64_t groups) {
+                                      std::int64_t groups, bool add) {
 #ifdef __AVX512VNNI__
   add_groups<kRows, kVectors>(a, lda, panel, 0, groups, [](Bytes sum, Bytes b, Bytes x) {
     return _mm512_dpbusd_epi32(sum, b, x);
-  }).add_to(c, ldc, [](Bytes sum) { return sum; });
+  }).store(c, ldc, add, [](Bytes sum) { return sum; });
 #else
   const Bytes low = I16(0xFF);
   add_groups<kRows,
@@ -114,41 +115,54 @@ template <int kRows, int kVectors>
         multiply_pairs_i16(I32(b) & I32(low), shift_right_i16<8>(shift_left_i16<8>(x)));
     const Bytes odd = multiply_pairs_i16(shift_right_u16<8>(b), shift_right_i16<8>(x));
     return I32(sum) + (I32(even) + I32(odd));
-  }).add_to(c, ldc, [](Bytes sum) { return sum; });
+  }).store(c, ldc, add, [](Bytes sum) { return sum; });
 #endif
 }
 
+// multiply_panel() of the columns of kVectors vectors, kRows rows at a time.
 template <int kRows, int kVectors>
-void multiply_tile(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                   const std::uint8_t* panel, std::int64_t groups, PanelRange range) {
+void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                      std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
+                      PanelRange range, bool add) {
 #ifdef __AVX512VNNI__
   range = PanelRange::kBytes;
 #endif
-  switch (range) {
-    case PanelRange::kTrits:
-      return multiply_trits<kRows, kVectors>(c, ldc, a, lda, panel, groups);
-    case PanelRange::kSevenBits:
-      return multiply_seven_bits<kRows, kVectors>(c, ldc, a, lda, panel, groups);
-    case PanelRange::kBytes:
-      return multiply_bytes<kRows, kVectors>(c, ldc, a, lda, panel, groups);
-  }
+  const auto multiply = [&]<int kTogether>(std::int64_t r) {
+    switch (range) {
+      case PanelRange::kTrits:
+        return multiply_trits<kTogether, kVectors>(c + r * ldc, ldc, a + r * lda, lda, panel,
+                                                   groups, add);
+      case PanelRange::kSevenBits:
+        return multiply_seven_bits<kTogether, kVectors>(c + r * ldc, ldc, a + r * lda, lda, panel,
+                                                        groups, add);
+      case PanelRange::kBytes:
+        return multiply_bytes<kTogether, kVectors>(c + r * ldc, ldc, a + r * lda, lda, panel,
+                                                   groups, add);
+    }
+  };
+  std::int64_t r = 0;
+  for (; r + kRows <= rows; r += kRows) multiply.template operator()<kRows>(r);
+  for (; r < rows; ++r) multiply.template operator()<1>(r);
 }
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                    PanelRange range) {
+                    std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
+                    std::int64_t groups, PanelRange range, bool add) {
   // A tile of 4 rows by 4 vectors fills the 32 registers of AVX-512, by 2 vectors the 16 of AVX2.
-  constexpr int kVectors = sizeof(Bytes) == 64 ? 4 : 2;
-  constexpr std::int64_t kColumns = kVectors * kColumnsPerVector;
-  for (std::int64_t column = 0; column < kPanelColumns; column += kColumns) {
-    std::int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-      multiply_tile<4, kVectors>(c + r * ldc + column, ldc, a + r * lda, lda, panel + 4 * column,
-                                 groups, range);
-    }
-    for (; r < rows; ++r) {
-      multiply_tile<1, kVectors>(c + r * ldc + column, ldc, a + r * lda, lda, panel + 4 * column,
-                                 groups, range);
+  constexpr bool kManyRegisters = sizeof(Bytes) == 64;
+  for (std::int64_t column = 0; column < columns;) {
+    const auto multiply = [&]<int kRows, int kVectors>() {
+      multiply_vectors<kRows, kVectors>(c + column, ldc, a, lda, rows, panel + 4 * column, groups,
+                                        range, add);
+      column += kVectors * kColumnsPerVector;
+    };
+    const std::int64_t left = columns - column;
+    if (kManyRegisters && left > 2 * kColumnsPerVector) {
+      multiply.template operator()<4, kManyRegisters ? 4 : 2>();
+    } else if (left > kColumnsPerVector) {
+      multiply.template operator()<kManyRegisters ? 8 : 4, 2>();
+    } else {
+      multiply.template operator()<8, 1>();
     }
   }
 }

@@ -98,10 +98,12 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
 }
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, PanelRange) {
+                    std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
+                    std::int64_t groups, PanelRange, bool add) {
   for (std::int64_t r = 0; r < rows; ++r) {
+    if (!add) std::fill_n(c + r * ldc, columns, 0);
     for (std::int64_t g = 0; g < groups; ++g) {
-      for (std::int64_t i = 0; i < 4 * kPanelColumns; ++i) {
+      for (std::int64_t i = 0; i < 4 * columns; ++i) {
         c[r * ldc + i / 4] +=
             a[r * lda + 4 * g + i % 4] * std::int32_t{panel[g * 4 * kPanelColumns + i]};
       }

@@ -17,6 +17,7 @@ using Arch = TRITGRAD_ARCH;
 template <typename T>
 using Batch = xsimd::batch<T, Arch>;
 using U8 = Batch<std::uint8_t>;
+using I8 = Batch<std::int8_t>;
 using I16 = Batch<std::int16_t>;
 using I32 = Batch<std::int32_t>;
 using U32 = Batch<std::uint32_t>;
@@ -73,6 +74,15 @@ I32 read_i32(const std::uint16_t* p) {
 }
 F64 read_f64(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 
+// Two vectors as one of bytes: every value must fit.
+I8 narrow(const I16& low, const I16& high) {
+  const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+  return _mm512_permutexvar_epi64(order, _mm512_packs_epi16(low, high));
+}
+inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+  return __builtin_popcountll(static_cast<__mmask64>(mask));
+}
+
 // Narrowing writes: every value must fit the narrow type.
 void write_narrow(std::int8_t* p, const I16& x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi16_epi8(x));
@@ -124,6 +134,14 @@ I32 read_i32(const std::uint16_t* p) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 F64 read_f64(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+
+// Two vectors as one of bytes: every value must fit.
+I8 narrow(const I16& low, const I16& high) {
+  return _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0b11011000);
+}
+inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+  return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
+}
 
 // Packing works within 128-bit halves; this joins the low quarter of each half and writes them.
 void write_packed_halves(void* p, __m256i packed) {

@@ -20,6 +20,8 @@ class Normalized : public Rule {
 
   std::vector<MomentSpec> moments() const override { return {{"v", true}}; }
 
+  bool takes_one_number() const override { return true; }
+
   void begin(const RuleStep& step) override {
     inverse_bias_ = step.t > 1 ? static_cast<float>(1.0 / bias_correction(beta_, step.t - 1)) : 0;
   }

@@ -51,10 +51,8 @@ KernelSpec panel_spec(const std::string& name, PanelRange range, int largest, Ce
                                     [&](std::uint64_t i) { return random_int(i, 0, largest); });
     const Array<std::int32_t> c(kRows * kPanelColumns);
     return [=] {
-      // Sums begin at zero again, or they would leave 32 bits some day.
-      std::fill_n(c.data(), kRows * kPanelColumns, 0);
-      kernels().multiply_panel(c.data(), kPanelColumns, a.data(), kDepth, kRows, panel.data(),
-                               kDepth / 4, range);
+      kernels().multiply_panel(c.data(), kPanelColumns, a.data(), kDepth, kRows, kPanelColumns,
+                               panel.data(), kDepth / 4, range, /*add=*/false);
     };
   };
   return {name, "GOP/s", 2e-9 * kRows * kDepth * kPanelColumns, ceiling, make};

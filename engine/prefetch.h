@@ -1,0 +1,17 @@
+// Asking for memory that will be read soon. A tile of a matrix is some cache lines in each of many
+// rows, which lie pages apart: the processor's own prefetching does not see it coming.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tritgrad {
+
+inline constexpr std::int64_t kCacheLine = 64;
+
+inline void prefetch(const void* data, std::int64_t bytes) {
+  const auto* first = static_cast<const std::byte*>(data);
+  for (std::int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(first + i, 0, 2);
+}
+
+}  // namespace tritgrad
