@@ -201,6 +201,7 @@ void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::i
 void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    read_ahead(in + i, kLanes<F32>);
     write(out + i, xsimd::bitwise_cast<F32>(read_i32(in + i) << 16));
   }
   reference::bf16_to_float(out + i, in + i, n - i);
