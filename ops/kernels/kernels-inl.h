@@ -15,6 +15,7 @@
 #include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
+#include "ops/kernels/pack_across-inl.h"
 #include "ops/kernels/panel_product-inl.h"
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
@@ -36,7 +37,7 @@ const KernelTable kKernels = {
     .any_negative = any_negative,
     .raise_max_abs = raise_max_abs,
     .pack_down = pack_down,
-    .pack_across = pack_across,
+    .pack_across = wide::pack_across,
     .multiply_panel = multiply_panel,
     .rescale_sums = rescale_sums,
     .rescale_sums_by = rescale_sums_by,
