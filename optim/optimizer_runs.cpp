@@ -94,6 +94,11 @@ void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begi
                            UnitResult& result, std::int64_t slot) {
   const GradientSource& source = *state.parameter->gradient_source;
   const std::int64_t cols = state.parameter->shape().cols();
+  // Moments in fp32 are used where they lie, and rows of a tile lie apart.
+  const bool in_place =
+      std::any_of(state.moments.begin(), state.moments.end(),
+                  [](const Storage& m) { return m.spec().kind == FormatKind::kFp32; });
+  const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
   alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
   for (std::int64_t top = begin; top < end; top += GradientSource::kRows) {
@@ -104,10 +109,11 @@ void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begi
         state.parameter->storage().prefetch({row, left, right - left}, Reading::kMaster);
       }
       source.read(source.context, top, bottom, left, right, tile.data());
-      for (std::int64_t row = top; row < bottom; ++row) {
+      for (std::int64_t row = top; row < bottom; row += together) {
         const float* grad = tile.data() + (row - top) * (right - left);
-        step_run(state, update, {row, row + 1, left, right, slot},
-                 limit_gradient(state, grad, right - left, scratch.grad.data()), scratch, result);
+        const Run run{row, std::min(bottom, row + together), left, right, slot};
+        step_run(state, update, run, limit_gradient(state, grad, run.size(), scratch.grad.data()),
+                 scratch, result);
       }
     }
   }
