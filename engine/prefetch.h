@@ -11,7 +11,9 @@ inline constexpr std::int64_t kCacheLine = 64;
 
 inline void prefetch(const void* data, std::int64_t bytes) {
   const auto* first = static_cast<const std::byte*>(data);
-  for (std::int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(first + i, 0, 2);
+  const auto before =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data) % kCacheLine);
+  for (std::int64_t i = -before; i < bytes; i += kCacheLine) __builtin_prefetch(first + i, 0, 2);
 }
 
 }  // namespace tritgrad

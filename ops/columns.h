@@ -11,8 +11,8 @@
 
 namespace tritgrad {
 
-// Pieces of columns: long enough stretches of a row that the processor fetches the next ones by
-// itself, and, of all but narrow tensors, enough pieces for several threads.
+// Pieces of columns: of wide tensors stretches of a row that are long enough for the processor to
+// fetch what follows by itself, and at least four of them, for as many threads.
 inline constexpr std::int64_t kColumnPiece = 256;
 inline constexpr std::int64_t kLongestPiece = 1024;
 inline std::int64_t column_piece(std::int64_t cols) {

@@ -37,8 +37,8 @@ int offset_for(const QuantizedRows& x) {
   return negative > 0.0 ? 128 : 0;
 }
 
-// Rows begin at multiples of 4. Of a distance that is a power of two, many rows would share the few
-// places that the caches have for each of them.
+// Rows begin at multiples of 4. At distances of 1024 and its multiples many rows would share the
+// few places that the caches have for each of them.
 std::int64_t leading_dimension(std::int64_t cols) {
   const std::int64_t ld = round_up(cols, 4);
   return ld % 1024 == 0 ? ld + kCacheLine : ld;

@@ -39,7 +39,9 @@ void decode_masters(const Storage& storage, const Run& run, float* out) {
 
 }  // namespace
 
-// Neighbouring elements of a parameter, and the part of the pass that they belong to.
+// The same columns of some rows of a parameter, and the part of the pass that they belong to. Where
+// values or moments are used as they lie, in fp32, the elements must be neighbours: one row, or
+// whole rows.
 struct Optimizer::Run {
   std::int64_t row_begin, row_end, col_begin, col_end;
   std::int64_t slot;
@@ -94,10 +96,10 @@ void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begi
                            UnitResult& result, std::int64_t slot) {
   const GradientSource& source = *state.parameter->gradient_source;
   const std::int64_t cols = state.parameter->shape().cols();
-  // Moments in fp32 are used where they lie, and rows of a tile lie apart.
-  const bool in_place =
-      std::any_of(state.moments.begin(), state.moments.end(),
-                  [](const Storage& m) { return m.spec().kind == FormatKind::kFp32; });
+  // What is in fp32 is used where it lies, and rows of a tile lie apart.
+  const bool in_place = state.parameter->storage().fp32_data() != nullptr ||
+                        std::any_of(state.moments.begin(), state.moments.end(),
+                                    [](Storage& m) { return m.fp32_data() != nullptr; });
   const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
   alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;

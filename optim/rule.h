@@ -23,7 +23,8 @@ inline constexpr int kMaxMoments = 2;
 // that a rule reads and writes stays in the first-level cache.
 inline constexpr std::int64_t kRun = 4 * kBlock;
 
-// One run of neighbouring elements (row-major) of a parameter. Everything has n elements.
+// Some elements of a parameter: neighbours (row-major), or, where a gradient comes in tiles, the
+// same columns of some rows, one row after the other. Everything has n elements.
 struct RuleBlock {
   std::int64_t first;  // index of the first element in the parameter
   std::int64_t n;

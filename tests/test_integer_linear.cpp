@@ -130,6 +130,12 @@ const std::vector<LinearCase> kCases = {{FormatKind::kTernary, 0, 1, 1, 1},
                                         {FormatKind::kTernary, 64, 5, 700, 9, true},
                                         {FormatKind::kTrits, 128, 9, 700, 260},
                                         {FormatKind::kLatent8, 128, 260, 130, 7},
+                                        // Rows of codes that are kept from distances of 1024.
+                                        {FormatKind::kTrits, 0, 5, 1024, 9},
+                                        {FormatKind::kLatent8, 0, 5, 9, 1024},
+                                        {FormatKind::kTernary, 0, 1024, 8, 5},
+                                        // Wide enough for longer pieces of columns.
+                                        {FormatKind::kLatent8, 0, 5, 8, 2100},
                                         // Large enough for several units of work.
                                         {FormatKind::kTernary, 0, 300, 400, 200, true}};
 
@@ -140,7 +146,7 @@ TEST_CASE("integer linear: exact on whole numbers, for every format and shape") 
     CAPTURE(c.outputs);
     Layer layer(c, true);
     const Products integer = layer.run(Compute::kInt8);
-    // Sums of whole numbers below 2^24 are exact in fp32: 127 * 127 * 260, and 127 * 700.
+    // Sums of whole numbers below 2^24 are exact in fp32: 127 * 127 * 1024, and 127 * 2100.
     const Products exact = layer.run(Compute::kFp32);
     REQUIRE(std::ssize(integer.dw) == c.outputs * c.inputs);
     CHECK(integer.y == exact.y);

@@ -53,7 +53,9 @@ TEST_CASE("kernels: accumulate_ternary follows every policy on every state and l
   for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
     for (Transition transition : {Transition::kStepOneTrit, Transition::kSetSign}) {
       for (int threshold : {0, 7, 31, 42, 126}) {
-        const AllStates start(threshold <= 42 ? 127 : 255);
+        const bool in_bytes =
+            on_flip == OnFlip::kCarry && transition == Transition::kStepOneTrit && threshold <= 42;
+        const AllStates start(in_bytes ? 127 : 255);
         for (int hysteresis : {0, 8, 126, -9, 40000}) {
           compare(start, {threshold, on_flip, transition, hysteresis});
         }
@@ -129,15 +131,20 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
     Guarded<std::int16_t> levels(n, offset);
     for (std::int64_t i = 0; i < n; ++i) levels[i] = static_cast<std::int16_t>(i * 71 % 255 - 127);
 
-    Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
-    Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
-    const FlipCounts counts =
-        table.accumulate_ternary(trits.data(), accumulators.data(), levels.data(), {}, n);
-    const FlipCounts expected = reference_kernels().accumulate_ternary(
-        expected_trits.data(), expected_accumulators.data(), levels.data(), {}, n);
-    REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
-    REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
-    REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+    FlipPolicy wide, reset;
+    wide.threshold = 126;
+    reset.on_flip = OnFlip::kReset;
+    for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
+      Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
+      Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
+      const FlipCounts counts =
+          table.accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+      const FlipCounts expected = reference_kernels().accumulate_ternary(
+          expected_trits.data(), expected_accumulators.data(), levels.data(), policy, n);
+      REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
+      REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
+      REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+    }
 
     Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
     table.accumulate_latent(codes.data(), levels.data(), 42, 0, n);
@@ -150,14 +157,20 @@ TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
   constexpr std::int64_t n = 2 * 32768 * 32 + 77;
   std::vector<std::int8_t> trits(n, 0), accumulators(n, 0);
   const std::vector<std::int16_t> levels(n, 127);
+  FlipPolicy wide, reset;
+  wide.threshold = 43;  // the first whose lanes have 16 bits
+  reset.on_flip = OnFlip::kReset;
   for (const KernelTable* table : supported_kernels()) {
-    std::fill(trits.begin(), trits.end(), std::int8_t{0});
-    std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
-    FlipCounts counts =
-        table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), {}, n);
-    CHECK((counts.flips == n && counts.rail_flips == 0));
-    counts = table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), {}, n);
-    CHECK((counts.flips == 0 && counts.rail_flips == n));
+    for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
+      std::fill(trits.begin(), trits.end(), std::int8_t{0});
+      std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
+      FlipCounts counts =
+          table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+      CHECK((counts.flips == n && counts.rail_flips == 0));
+      counts =
+          table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+      CHECK((counts.flips == 0 && counts.rail_flips == n));
+    }
   }
 }
 

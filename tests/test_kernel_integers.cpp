@@ -201,7 +201,7 @@ TEST_CASE("kernel integers: panels hold every number where the contract says, an
   for (const KernelTable* table : supported_kernels()) {
     CAPTURE(table->name);
     for (std::int64_t columns : {1, 5, 63, 64}) {
-      for (std::int64_t depth : {1, 3, 4, 5, 32, 66}) {
+      for (std::int64_t depth : {1, 3, 4, 5, 32, 66, 132}) {
         for (int offset : {0, 1, 128}) {
           const int limit = offset == 128 ? 127 : offset;
           const std::int64_t ld = std::max(columns, depth) + 3;

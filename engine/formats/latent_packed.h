@@ -23,6 +23,7 @@
 #include "engine/format.h"
 #include "engine/formats/packed_codes.h"
 #include "engine/kernel_table.h"
+#include "engine/prefetch.h"
 
 namespace tritgrad {
 
