@@ -24,7 +24,8 @@ std::vector<TrafficWay> traffic_ways() {
                        const std::vector<std::string>& overrides = {}) -> TrafficWay& {
     ParallelSpec spec;
     spec.method = method;
-    return ways.emplace_back(name, joint_recipe(spec, load_recipe(recipe, overrides)), spec);
+    ways.push_back({name, joint_recipe(spec, load_recipe(recipe, overrides)), spec});
+    return ways.back();
   };
   add("allreduce, fp32", "fp32", ParallelMethod::kAllreduce);
   add("allreduce, bf16", "fp32", ParallelMethod::kAllreduce, {"gradient_format=bf16"});

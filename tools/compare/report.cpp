@@ -22,8 +22,9 @@ std::string title_of(const ComparisonRecord& record) {
 // "2-mnist-": names of files hold nothing that a shell or a link would stumble over.
 std::string picture_prefix(const ComparisonRecord& record, std::size_t number) {
   std::string name;
-  for (const unsigned char c : record.data) {
-    name += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  for (const char c : record.data) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '-';
   }
   return fmt::format("{}-{}-", number, name);
 }
