@@ -192,13 +192,12 @@ struct KernelTable {
   // 0 <= limit <= 255.
   void (*quantize_levels)(std::int16_t* levels, const float* direction, float scale, int limit,
                           const std::uint16_t* noise, std::int64_t n);
-  // engine/flips.h, accumulate(), on separate trits and accumulators. Levels are within +-127 where
-  // the policy is carry, one trit at a time, and the threshold at most 42; else anything.
+  // engine/flips.h, accumulate(), on separate trits and accumulators.
   FlipCounts (*accumulate_ternary)(std::int8_t* trits, std::int8_t* accumulators,
                                    const std::int16_t* levels, const FlipPolicy& policy,
                                    std::int64_t n);
   // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <= threshold <=
-  // 42, levels within +-127.
+  // 42.
   FlipCounts (*accumulate_latent)(std::int8_t* codes, const std::int16_t* levels, int threshold,
                                   int hysteresis, std::int64_t n);
 

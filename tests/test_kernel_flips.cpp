@@ -49,15 +49,17 @@ void compare(const AllStates& start, const FlipPolicy& policy) {
   }
 }
 
+// Levels that fit bytes, and all: kernels may tell them apart.
+constexpr int kMostLevels[] = {127, 255};
+
 TEST_CASE("kernels: accumulate_ternary follows every policy on every state and level") {
+  const AllStates narrow(kMostLevels[0]), all(kMostLevels[1]);
   for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
     for (Transition transition : {Transition::kStepOneTrit, Transition::kSetSign}) {
       for (int threshold : {0, 7, 31, 42, 126}) {
-        const bool in_bytes =
-            on_flip == OnFlip::kCarry && transition == Transition::kStepOneTrit && threshold <= 42;
-        const AllStates start(in_bytes ? 127 : 255);
         for (int hysteresis : {0, 8, 126, -9, 40000}) {
-          compare(start, {threshold, on_flip, transition, hysteresis});
+          compare(narrow, {threshold, on_flip, transition, hysteresis});
+          compare(all, {threshold, on_flip, transition, hysteresis});
         }
       }
     }
@@ -77,11 +79,11 @@ TEST_CASE("kernels: accumulate_ternary saturates at the ends of 16 bits and of h
   }
 }
 
-void compare_latent(int threshold) {
+void compare_latent(int threshold, int most) {
   const int k = 2 * threshold + 1;
   std::vector<std::int8_t> codes;
   std::vector<std::int16_t> levels;
-  for (int level = -127; level <= 127; ++level) {
+  for (int level = -most; level <= most; ++level) {
     for (int code = -128; code <= 127; ++code) {
       codes.push_back(static_cast<std::int8_t>(code));
       levels.push_back(static_cast<std::int16_t>(level));
@@ -113,7 +115,9 @@ void compare_latent(int threshold) {
 
 // 42, 10, 5 and 2 are the thresholds of latent8, latent6, latent5 and latent4.
 TEST_CASE("kernels: accumulate_latent is accumulate() on codes of one byte") {
-  for (int threshold : {42, 10, 5, 2, 0}) compare_latent(threshold);
+  for (int threshold : {42, 10, 5, 2, 0}) {
+    for (int most : kMostLevels) compare_latent(threshold, most);
+  }
 }
 
 TEST_CASE("kernels: accumulation handles every length and start, and stays inside its arrays") {
@@ -128,48 +132,56 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
       for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 29 % 85 - 42);
       return codes;
     };
-    Guarded<std::int16_t> levels(n, offset);
-    for (std::int64_t i = 0; i < n; ++i) levels[i] = static_cast<std::int16_t>(i * 71 % 255 - 127);
+    Guarded<std::int16_t> levels(n, offset), narrow(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) {
+      levels[i] = static_cast<std::int16_t>(i * 71 % 301 - 150);
+      narrow[i] = static_cast<std::int16_t>(i * 71 % 255 - 127);
+    }
 
     FlipPolicy wide, reset;
     wide.threshold = 126;
     reset.on_flip = OnFlip::kReset;
-    for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
+    const auto compare_ternary = [&](const std::int16_t* change, const FlipPolicy& policy) {
       Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
       Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
       const FlipCounts counts =
-          table.accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+          table.accumulate_ternary(trits.data(), accumulators.data(), change, policy, n);
       const FlipCounts expected = reference_kernels().accumulate_ternary(
-          expected_trits.data(), expected_accumulators.data(), levels.data(), policy, n);
+          expected_trits.data(), expected_accumulators.data(), change, policy, n);
       REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
       REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
       REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+    };
+    for (const std::int16_t* change : {levels.data(), narrow.data()}) {
+      for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) compare_ternary(change, policy);
+      Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
+      table.accumulate_latent(codes.data(), change, 42, 0, n);
+      reference_kernels().accumulate_latent(expected_codes.data(), change, 42, 0, n);
+      REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
     }
-
-    Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
-    table.accumulate_latent(codes.data(), levels.data(), 42, 0, n);
-    reference_kernels().accumulate_latent(expected_codes.data(), levels.data(), 42, 0, n);
-    REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
   });
 }
 
 TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
   constexpr std::int64_t n = 2 * 32768 * 32 + 77;
   std::vector<std::int8_t> trits(n, 0), accumulators(n, 0);
-  const std::vector<std::int16_t> levels(n, 127);
+  std::vector<std::int16_t> levels(n);
   FlipPolicy wide, reset;
   wide.threshold = 43;  // the first whose lanes have 16 bits
   reset.on_flip = OnFlip::kReset;
   for (const KernelTable* table : supported_kernels()) {
     for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
-      std::fill(trits.begin(), trits.end(), std::int8_t{0});
-      std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
-      FlipCounts counts =
-          table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
-      CHECK((counts.flips == n && counts.rail_flips == 0));
-      counts =
-          table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
-      CHECK((counts.flips == 0 && counts.rail_flips == n));
+      for (int most : kMostLevels) {
+        std::fill(levels.begin(), levels.end(), static_cast<std::int16_t>(most));
+        std::fill(trits.begin(), trits.end(), std::int8_t{0});
+        std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
+        FlipCounts counts =
+            table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+        CHECK((counts.flips == n && counts.rail_flips == 0));
+        counts =
+            table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+        CHECK((counts.flips == 0 && counts.rail_flips == n));
+      }
     }
   }
 }

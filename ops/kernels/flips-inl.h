@@ -1,8 +1,8 @@
 // The update of ternary weights: engine/flips.h without a branch per element.
 //
-// Up to threshold 42 a code trit K + accumulator fits a byte. Beyond, and for the other policies,
-// lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the sum with `levels` is clamped at
-// once, and the hysteresis is clamped beforehand.
+// Up to threshold 42 a code trit K + accumulator fits a byte, and so do the levels of all formats.
+// Beyond, and for the other policies, lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the
+// sum with `levels` is clamped at once, and the hysteresis is clamped beforehand.
 #pragma once
 
 #include <algorithm>
@@ -180,6 +180,17 @@ struct ByteRule {
   bool pushes;
 };
 
+// Whether levels of the whole vectors of bytes are within +-127, as those of all formats are.
+bool fit_bytes(const std::int16_t* levels, std::int64_t n) {
+  I16 most = splat(0), least = splat(0);
+  const std::int64_t whole = n / kLanes<I8> * kLanes<I8>;
+  for (std::int64_t i = 0; i < whole; i += kLanes<I16>) {
+    most = xsimd::max(most, read<I16>(levels + i));
+    least = xsimd::min(least, read<I16>(levels + i));
+  }
+  return !xsimd::any((most > splat(127)) | (least < splat(-127)));
+}
+
 // next(i, levels) for each whole vector of bytes; returns where the rest begins.
 template <typename Next>
 std::int64_t for_each_byte_vector(const std::int16_t* levels, std::int64_t n, const Next& next) {
@@ -220,7 +231,7 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
   };
   std::int64_t done = 0;
   if (policy.on_flip == OnFlip::kCarry && policy.transition == Transition::kStepOneTrit &&
-      policy.threshold <= kMostByteThreshold) {
+      policy.threshold <= kMostByteThreshold && fit_bytes(levels, n)) {
     done = accumulate_bytes(trits, accumulators, levels,
                             ByteRule(policy.threshold, policy.hysteresis), n, counts);
   } else if (policy.on_flip == OnFlip::kReset) {
@@ -238,6 +249,9 @@ FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
 
 FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
                              int hysteresis, std::int64_t n) {
+  if (!fit_bytes(levels, n)) {
+    return reference::accumulate_latent(codes, levels, threshold, hysteresis, n);
+  }
   const ByteRule rule(threshold, hysteresis);
   FlipCounts counts;
   const std::int64_t done = for_each_byte_vector(levels, n, [&](std::int64_t i, const I8& change) {
