@@ -187,6 +187,8 @@ TEST_CASE("cli: a configuration file stands for options; the command line wins")
   const Json expected =
       Json::parse(run(kQuick + "--recipe votes --set weight.lr=0.125 --json -").out);
   CHECK(from_file["weights_sha256"] == expected["weights_sha256"]);
+  const Json by_option = Json::parse(run(kQuick + "--recipe votes --lr .125 --json -").out);
+  CHECK(by_option["weights_sha256"] == expected["weights_sha256"]);
   CHECK(Json::parse(run(config + "--epochs 1").out)["epochs"] == 1);
   folder.write("bad.toml", "epoch = 2\n");
   check_refused("train --config " + (folder / "bad.toml"), "did you mean");

@@ -107,7 +107,8 @@ TEST_CASE("conv net: it learns what an untrained one does not know, whatever the
     CAPTURE(recipe);
     const TrainOptions options = options_for(recipe);
     const auto untrained = make_model(options.model, data, 2, load_recipe(recipe), options.seed);
-    CHECK(evaluate(*untrained, data, split.test, standardizer).value() < 0.75);
+    Tape tape;
+    CHECK(evaluate(*untrained, tape, data, split.test, standardizer).value() < 0.75);
     const RunResult result = train(data, options);
     CHECK(result.test_accuracy.value() >= 0.95);  // 114 of 120 rows
   }

@@ -287,6 +287,20 @@ TEST_CASE("training: the peak of live memory is that of the run, whatever ran be
   CHECK(larger > alone + 256 * 256 + 2 * 16 * 240 * 4);
 }
 
+TEST_CASE("training: evaluation works in the memory of the steps") {
+  const Dataset digits = open_dataset("digits", {});
+  TrainOptions options = quick("latent8");
+  options.model = "mlp:256,256";
+  options.batch = 128;
+  options.epochs = 1;
+  Split split = fixed_split(digits);
+  const std::int64_t with_test = train(digits, split, options).peak_live_bytes;
+  split.test.clear();
+  const std::int64_t steps_alone = train(digits, split, options).peak_live_bytes;
+  // No more than a batch of rows that are being read beside those of the last step.
+  CHECK(with_test <= steps_alone + 128 * 64 * std::int64_t{sizeof(float)});
+}
+
 TEST_CASE("training: a warm step touches the heap no more") {
   allow_onednn(false);  // it packs operands into memory from the heap (ops/dense_product.h)
   const Dataset wdbc = open_dataset("wdbc", {});

@@ -214,10 +214,13 @@ void apply(CommonOptions& options) {
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);
   check_writable("--log", options.train.log);
-  check(options.lr.empty() || parse_number(options.lr), "--lr: '", options.lr,
-        "' is no number; give one such as 0.01");
   options.train.augment = to_text(parse_augmentation(options.train.augment));
-  if (!options.lr.empty()) options.train.overrides.push_back("weight.lr=" + options.lr);
+  if (!options.lr.empty()) {
+    const std::optional<double> lr = parse_number(options.lr);
+    check(lr.has_value(), "--lr: '", options.lr, "' is no number; give one such as 0.01");
+    // As TOML writes it, which knows no ".01".
+    options.train.overrides.push_back(fmt::format("weight.lr={}", *lr));
+  }
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }
 

@@ -194,8 +194,9 @@ class TrainingRun {
   void run_steps(RunLog& log, ProgressLine& progress);
   void end_epoch(RunLog& log, ProgressLine& progress);
   std::optional<double> accuracy_on(const std::vector<std::int32_t>& rows) {
-    return timed(time_.evaluation,
-                 [&] { return evaluate(*model_, dataset_, rows, standardizer_, options_.ranks); });
+    return timed(time_.evaluation, [&] {
+      return evaluate(*model_, tape_, dataset_, rows, standardizer_, options_.ranks);
+    });
   }
   void warn(const std::string& warning, ProgressLine& progress) const {
     if (warning.empty() || options_.quiet) return;

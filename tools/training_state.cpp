@@ -306,10 +306,11 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
 
   const Split split = fixed_split(dataset);
   const Standardizer standardizer(means, inverse_stds);
+  Tape tape;
   return {path,
           dataset.name,
           saved.recipe.name,
-          *evaluate(*model, dataset, split.test, standardizer),
+          *evaluate(*model, tape, dataset, split.test, standardizer),
           static_cast<std::int64_t>(split.test.size()),
           field<std::int64_t>(run, path, "step")};
 }

@@ -23,8 +23,8 @@ constexpr std::int64_t kFingerprintSteps = 3;
 
 constexpr std::size_t kFingerprintRows = 256;
 
-// What these options make of the first steps, of a test and of the bytes: a cached result of older
-// code is then not taken for one of today's.
+// What these options make of the first steps, of a test, of the bytes and of the peak of memory: a
+// cached result of older code is then not taken for one of today's.
 Json fingerprint(const Dataset& dataset, TrainOptions options) {
   Split split = split_of(dataset, options, 0);
   split.val.clear();
@@ -40,7 +40,8 @@ Json fingerprint(const Dataset& dataset, TrainOptions options) {
     const RunResult run = train(dataset, split, options);
     return {{"weights", run.weights_sha256},
             {"accuracy", *run.test_accuracy},
-            {"bytes_per_parameter", run.bytes_per_parameter.total()}};
+            {"bytes_per_parameter", run.bytes_per_parameter.total()},
+            {"peak_live_bytes", run.peak_live_bytes}};
   } catch (const Diverged&) {
     return "diverged";
   }

@@ -19,9 +19,9 @@ enum class RunPurpose {
 
 // Everything that decides what a run computes, as one line of JSON: data, rows, recipe, model,
 // schedule, seed, version, kernels. Code that changed counts too, as far as it shows early: the key
-// holds the hash of the weights, the accuracy on some training rows and the bytes per parameter
-// after the first three steps, which are taken here. `data_hash`: see data_xxh3(). Epochs and batch
-// must be set.
+// holds the hash of the weights, the accuracy on some training rows, the bytes per parameter and
+// the peak of memory of the first three steps, which are taken here. `data_hash`: see data_xxh3().
+// Epochs and batch must be set.
 std::string run_key(const Dataset& dataset, const std::string& data_hash,
                     const TrainOptions& options, RunPurpose purpose);
 

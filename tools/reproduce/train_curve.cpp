@@ -126,7 +126,8 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
     if (after_epoch) after_epoch(mean);
   }
   curve.numbers = measure_curve(curve.epoch_loss, trace);
-  curve.numbers.test_accuracy = evaluate(*model, dataset, split.test, standardizer).value_or(0.0);
+  curve.numbers.test_accuracy =
+      evaluate(*model, tape, dataset, split.test, standardizer).value_or(0.0);
   return curve;
 }
 
