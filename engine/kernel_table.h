@@ -262,6 +262,7 @@ struct KernelTable {
 
   // ---- reductions ------------------------------------------------------------------------------
   bool (*all_finite)(const float* x, std::int64_t n);
+  bool (*all_finite_bf16)(const std::uint16_t* x, std::int64_t n);
   // Largest magnitude; NaN counts as larger than everything. 0 for n = 0.
   float (*max_abs)(const float* x, std::int64_t n);
   // Sums in double; element i goes to lane i % 16, lanes are added in order at the end.

@@ -101,9 +101,13 @@ void Parameter::zero_gradient() { std::fill(kept_bytes_.begin(), kept_bytes_.end
 
 const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float* out) const {
   if (grad) return grad.data + first;
-  const auto* stored = reinterpret_cast<const std::uint16_t*>(kept_bytes_.data());
-  kernels().bf16_to_float(out, stored + first, n);
+  kernels().bf16_to_float(out, bf16_gradient() + first, n);
   return out;
+}
+
+bool Parameter::gradient_is_finite(std::int64_t first, std::int64_t n) const {
+  return grad ? kernels().all_finite(grad.data + first, n)
+              : kernels().all_finite_bf16(bf16_gradient() + first, n);
 }
 
 Parameter& ParameterStore::add(ParameterSpec spec, std::uint64_t seed) {

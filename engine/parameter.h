@@ -91,9 +91,15 @@ class Parameter {
   void zero_gradient();
   // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
+  // Whether those elements are finite, as they lie.
+  bool gradient_is_finite(std::int64_t first, std::int64_t n) const;
   bool has_gradient() const { return grad || gradient_is_kept() || gradient_source != nullptr; }
 
  private:
+  const std::uint16_t* bf16_gradient() const {
+    return reinterpret_cast<const std::uint16_t*>(kept_bytes_.data());
+  }
+
   ParameterSpec spec_;
   std::uint32_t stream_;
   Storage storage_;

@@ -93,6 +93,26 @@ TEST_CASE("kernel rules: the largest magnitude and what is not finite are found 
   }
 }
 
+TEST_CASE("kernel rules: bf16 numbers that are not finite are found anywhere") {
+  for (const KernelTable* table : supported_kernels()) {
+    for (std::int64_t n : awkward_lengths()) {
+      Guarded<std::uint16_t> x(n, 1);
+      constexpr std::uint16_t kFinite[] = {0x7F7F, 0x0001, 0xFF7F, 0x8000};
+      for (std::int64_t i = 0; i < n; ++i) x[i] = kFinite[i % 4];
+      CHECK(table->all_finite_bf16(x.data(), n));
+      for (std::int64_t i : {std::int64_t{0}, n / 2, n - 1}) {
+        if (n == 0) continue;
+        const std::uint16_t before = x[i];
+        for (int bad : {0x7F80, 0xFF80, 0x7F81, 0xFFC0}) {
+          x[i] = static_cast<std::uint16_t>(bad);
+          CHECK_FALSE(table->all_finite_bf16(x.data(), n));
+        }
+        x[i] = before;
+      }
+    }
+  }
+}
+
 TEST_CASE("kernel rules: the sign of numbers without one is zero") {
   const float in[] = {0.0f, -0.0f, NAN, INFINITY, -INFINITY, 1e-45f, -1e-45f, 3e38f};
   const float expected[] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, -1.0f, 1.0f};

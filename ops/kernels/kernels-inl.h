@@ -87,6 +87,7 @@ const KernelTable kKernels = {
     .max_pool = max_pool,
     .max_pool_gradient = max_pool_gradient,
     .all_finite = all_finite,
+    .all_finite_bf16 = all_finite_bf16,
     .max_abs = max_abs,
     .sum = sum,
     .sum_of_squares = sum_of_squares,

@@ -252,6 +252,7 @@ const KernelTable kReferenceKernels = {
     .max_pool = reference::max_pool,
     .max_pool_gradient = reference::max_pool_gradient,
     .all_finite = reference::all_finite,
+    .all_finite_bf16 = reference::all_finite_bf16,
     .max_abs = reference::max_abs,
     .sum = reference::sum,
     .sum_of_squares = reference::sum_of_squares,

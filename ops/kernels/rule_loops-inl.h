@@ -102,6 +102,15 @@ bool all_finite(const float* x, std::int64_t n) {
   return largest < 0x7F800000u;
 }
 
+bool all_finite_bf16(const std::uint16_t* x, std::int64_t n) {
+  std::uint16_t largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<std::uint16_t>(x[i] & 0x7FFFu);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest < 0x7F80u;
+}
+
 // Of floats that are no NaN, the order is that of their bits.
 float max_abs(const float* x, std::int64_t n) {
   std::uint32_t largest = 0;
