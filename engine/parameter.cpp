@@ -91,12 +91,6 @@ void Parameter::move_average(const float* batch) {
   for (std::int64_t i = 0; i < n; ++i) average[i] += kAverageMomentum * (batch[i] - average[i]);
 }
 
-void Parameter::write_gradient(const float* values) {
-  for_each_block(kept_gradient_->shape(), [&](const Block& block) {
-    kept_gradient_->encode(block, values + block.col, {});
-  });
-}
-
 void Parameter::zero_gradient() { std::fill(kept_bytes_.begin(), kept_bytes_.end(), std::byte{0}); }
 
 const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float* out) const {

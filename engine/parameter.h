@@ -86,8 +86,6 @@ class Parameter {
   const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
   // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
   void collect_gradient();
-  // Replaces what is kept by `values` [shape].
-  void write_gradient(const float* values);
   void zero_gradient();
   // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;

@@ -142,6 +142,11 @@ class Optimizer {
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,
                 RunScratch& scratch, UnitResult& result);
+  static RuleBlock read_run(State& state, const Run& run, const float* grad, RunScratch& scratch);
+  // Whether a run's weights are decoded as masters, which formats write back by encoding.
+  static bool decodes_master(const State& state);
+  static FlipCounts descend_run(State& state, const Update& update, const Run& run,
+                                const RuleBlock& block, RunScratch& scratch);
   static FlipCounts descend_with_eco(Storage& storage, const Update& update, const Block& block,
                                      float* weight, const float* direction, const float* gain,
                                      float* momentum);

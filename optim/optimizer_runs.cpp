@@ -121,30 +121,32 @@ void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begi
   }
 }
 
-// Moments of a parameter share its shape, so a block of one is a block of the other.
-void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,
-                         RunScratch& scratch, UnitResult& result) {
+// What is not in fp32 is decoded. Moments of a parameter share its shape, so a block of one is a
+// block of the other.
+RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
+                              RunScratch& scratch) {
   Storage& storage = state.parameter->storage();
   const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
-  RuleBlock block{first,  run.size(), grad, scratch.weight.data(), {}, {}, scratch.direction.data(),
-                  nullptr};
-  const bool eco = state.group.eco != EcoForm::kOff;
-  if (eco) block.gain = scratch.gain.data();
-  const Rule::WeightReading reading = state.rule->weight_reading();
-  const bool has_master =
-      storage.fp32_data() == nullptr && (reading == Rule::WeightReading::kMaster || eco);
-  if (storage.fp32_data() != nullptr) {
-    block.weight = storage.fp32_data() + first;
-  } else if (has_master) {
+  RuleBlock block{first,
+                  run.size(),
+                  grad,
+                  scratch.weight.data(),
+                  {},
+                  {},
+                  scratch.direction.data(),
+                  state.group.eco == EcoForm::kOff ? nullptr : scratch.gain.data()};
+  if (const float* values = storage.fp32_data()) {
+    block.weight = values + first;
+  } else if (decodes_master(state)) {
     decode_masters(storage, run, scratch.weight.data());
-  } else if (reading == Rule::WeightReading::kValue) {
+  } else if (state.rule->weight_reading() == Rule::WeightReading::kValue) {
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
       storage.decode_value(b, scratch.weight.data() + offset);
     });
   }
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
-    const Storage& moment = state.moments[i];
-    float* stored = state.moments[i].fp32_data();
+    Storage& moment = state.moments[i];
+    float* stored = moment.fp32_data();
     float* decoded = scratch.moments[i].data();
     block.moments[i] = stored == nullptr ? decoded : stored + first;
     block.uniform[i] = moment.spec().kind == FormatKind::kScalar && state.rule->takes_one_number();
@@ -154,33 +156,26 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
       decode_masters(moment, run, decoded);
     }
   }
+  return block;
+}
 
+bool Optimizer::decodes_master(const State& state) {
+  return state.parameter->storage().fp32_data() == nullptr &&
+         (state.rule->weight_reading() == Rule::WeightReading::kMaster ||
+          state.group.eco != EcoForm::kOff);
+}
+
+void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,
+                         RunScratch& scratch, UnitResult& result) {
+  const RuleBlock block = read_run(state, run, grad, scratch);
   state.rule->direct(block);
-
   if (update.watch) {
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      state.watch.look(storage, b, block.direction + offset, update.descent.lr, result.seen);
+      state.watch.look(state.parameter->storage(), b, block.direction + offset, update.descent.lr,
+                       result.seen);
     });
   }
-  if (float* values = storage.fp32_data(); values != nullptr && !eco) {
-    // One call for the run: a call for each block costs a tenth of what memory allows.
-    kernels().descend(values + first, block.direction, update.descent.lr, block.n);
-  } else if (eco) {
-    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      result.flips += descend_with_eco(storage, update, b, scratch.weight.data() + offset,
-                                       block.direction + offset, block.gain + offset,
-                                       block.moments[0] + offset);
-    });
-  } else if (has_master && descends_by_encoding(storage.spec().kind)) {
-    kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
-    for_each_block_of(run, longest_block(storage), [&](const Block& b, std::int64_t offset) {
-      storage.encode(b, scratch.weight.data() + offset, update.descent.key);
-    });
-  } else {
-    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      result.flips += storage.descend(b, block.direction + offset, update.descent);
-    });
-  }
+  result.flips += descend_run(state, update, run, block, scratch);
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
     Storage& moment = state.moments[i];
     if (moment.fp32_data() != nullptr) continue;
@@ -191,6 +186,33 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
       moment.encode(b, scratch.moments[i].data() + offset, key);
     });
   }
+}
+
+FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run& run,
+                                  const RuleBlock& block, RunScratch& scratch) {
+  Storage& storage = state.parameter->storage();
+  const bool eco = state.group.eco != EcoForm::kOff;
+  FlipCounts flips;
+  if (float* values = storage.fp32_data(); values != nullptr && !eco) {
+    // One call for the run: a call for each block costs a tenth of what memory allows.
+    kernels().descend(values + block.first, block.direction, update.descent.lr, block.n);
+  } else if (eco) {
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      flips += descend_with_eco(storage, update, b, scratch.weight.data() + offset,
+                                block.direction + offset, block.gain + offset,
+                                block.moments[0] + offset);
+    });
+  } else if (decodes_master(state) && descends_by_encoding(storage.spec().kind)) {
+    kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
+    for_each_block_of(run, longest_block(storage), [&](const Block& b, std::int64_t offset) {
+      storage.encode(b, scratch.weight.data() + offset, update.descent.key);
+    });
+  } else {
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      flips += storage.descend(b, block.direction + offset, update.descent);
+    });
+  }
+  return flips;
 }
 
 // `weight` is the master before the step; it becomes the one after it.

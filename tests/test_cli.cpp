@@ -98,6 +98,8 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   const Json bytes = Json::parse(inspected.out);
   CHECK(bytes["forecast_bytes"] == bytes["live_bytes"]);
   CHECK(run("inspect " + file).out.find("forecast equals live bytes") != std::string::npos);
+  check_refused("inspect " + file + " --recipe fp32", "holds its recipe; leave out --recipe");
+  check_refused("inspect " + file + " --set weight.lr=1", "holds its recipe; leave out --recipe");
 
   const Result resumed = run("train --resume " + file + " --json -");
   REQUIRE(resumed.exit_code == 0);

@@ -260,10 +260,13 @@ ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& inp
   return live;
 }
 
-void run_inspect(const InspectOptions& options, bool ranks_given) {
+void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_given) {
   check(options.checkpoint.empty() != options.model.empty(),
         "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect "
         "--help'");
+  check(options.checkpoint.empty() || (!recipe_given && options.overrides.empty()),
+        "inspect: the checkpoint '", options.checkpoint,
+        "' holds its recipe; leave out --recipe and --set, or give --model instead");
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
   if (joint) return inspect_joint(options);
@@ -313,7 +316,9 @@ void add_inspect_command(CLI::App& app) {
       "  tritgrad inspect --model mlp:784-512-512-10 --recipe votes --live\n"
       "  tritgrad inspect --model mlp:8192-65536-65536-32768 --recipe latent8\n"
       "  tritgrad inspect m.safetensors");
-  command->callback([command, options] { run_inspect(*options, command->count("--ranks") > 0); });
+  command->callback([command, options] {
+    run_inspect(*options, command->count("--recipe") > 0, command->count("--ranks") > 0);
+  });
 }
 
 }  // namespace tritgrad
