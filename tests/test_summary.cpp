@@ -182,8 +182,8 @@ TEST_CASE("findings: below, above, not told apart, without an interval") {
       "Of 3 intervals of 95 %, 0.15 would miss 0 by chance if no recipe differed from master.",
       ("On the Pareto front (nothing is as small and more accurate): worse (0.20 B, 90.00 %), "
        "latent8 (1.18 B, 98.60 %), better (16.00 B, 99.90 %)."),
-      ("Chosen at the edge of the grid, so that a wider one might do better: better 0.1 (× 0.5, "
-       "edge)."),
+      ("Chosen at the edge of what was tried, so that more trials might do better: better 0.1 (× "
+       "0.5, edge)."),
       "Diverged while tuning: worse at 0.4."};
   CHECK(findings(record, compare(runs, "master")) == expected);
   const std::string html = render_html(make_page({"c", "m", {record}}));

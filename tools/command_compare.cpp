@@ -77,8 +77,8 @@ void print_run(const FinishedRun& finished, const RunClock& clock) {
   const RunResult& run = finished.run;
   const bool trial = finished.tuning_factor > 0.0;
   const std::optional<double>& accuracy = trial ? run.val_accuracy : run.test_accuracy;
-  const std::string what =
-      trial ? fmt::format("rate × {:g}", finished.tuning_factor) : fmt::format("seed {}", run.seed);
+  const std::string what = trial ? fmt::format("rate × {:.3g}", finished.tuning_factor)
+                                 : fmt::format("seed {}", run.seed);
   const std::string outcome =
       run.diverged.empty() ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test",
                                          100.0 * accuracy.value_or(0.0))

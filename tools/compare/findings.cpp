@@ -92,7 +92,7 @@ void add_tuning(Sentences& sentences, const ComparisonRecord& record) {
     }
   }
   if (!edges.empty()) {
-    sentences.add("Chosen at the edge of the grid, so that a wider one might do better: " +
+    sentences.add("Chosen at the edge of what was tried, so that more trials might do better: " +
                   joined(edges) + ".");
   }
   if (!failures.empty()) sentences.add("Diverged while tuning: " + joined(failures) + ".");

@@ -91,18 +91,18 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
   const Recipe recipe = load_recipe(base.recipe, base.overrides);
   Tuning tuning;
   tuning.recipe = recipe.name;
-  for (const double factor : tuning_factors(options.tune)) {
+  for (int i = 0; i < options.tune; ++i) {
     TuningCandidate candidate;
-    candidate.factor = factor;
-    candidate.lr = factor * recipe.group(Role::kWeight).update.lr;
+    candidate.factor = next_factor(tuning.candidates);
+    candidate.lr = candidate.factor * recipe.group(Role::kWeight).update.lr;
     TrainOptions trial = trial_of(base, options);
     set_rate(trial, candidate);
-    const RunResult run = runner.finish(trial, factor);
+    const RunResult run = runner.finish(trial, candidate.factor);
     if (run.diverged.empty()) candidate.val_accuracy = run.val_accuracy;
     candidate.seconds = run.seconds;
     candidate.cached = run.cached;
     candidate.curve = run.curve;
-    tuning.candidates.push_back(candidate);
+    insert(tuning.candidates, std::move(candidate));
   }
   tuning.chosen = choose_candidate(tuning.candidates);
   return tuning;

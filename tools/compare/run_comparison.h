@@ -44,7 +44,7 @@ ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& opti
 void check_comparison(const Dataset& dataset, const ComparisonOptions& options);
 
 // With options.tune > 1, every recipe is trained with seed 1 on its training rows without a
-// validation part (options.train.validation of them), once for each learning rate of the grid; the
+// validation part (options.train.validation of them), once for each learning rate on trial; the
 // best on that part is used for all seeds, which train on all training rows. Test rows are looked
 // at once for each seed, and never while tuning. A run that diverges is reported as such and ends
 // nothing. The record has no `dataset` and `command` yet.

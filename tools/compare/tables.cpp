@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tools/numbers.h"
 
@@ -107,14 +108,24 @@ PageTable bytes_table(const Comparison& comparison) {
 PageTable tuning_table(const ComparisonRecord& record) {
   PageTable table;
   table.heads = {"recipe"};
-  for (const TuningCandidate& candidate : record.tunings.front().candidates) {
-    table.heads.push_back(fmt::format("validation % at × {:g}", candidate.factor));
+  std::set<double> factors;
+  for (const Tuning& tuning : record.tunings) {
+    for (const TuningCandidate& candidate : tuning.candidates) factors.insert(candidate.factor);
+  }
+  for (const double factor : factors) {
+    table.heads.push_back(fmt::format("validation % at × {:.3g}", factor));
   }
   table.heads.push_back("chosen rate");
   for (const Tuning& tuning : record.tunings) {
     std::vector<std::string> row = {tuning.recipe};
-    for (const TuningCandidate& candidate : tuning.candidates) {
-      row.push_back(candidate.val_accuracy ? accuracy_text(candidate.val_accuracy) : "diverged");
+    auto candidate = tuning.candidates.begin();
+    for (const double factor : factors) {
+      if (candidate == tuning.candidates.end() || candidate->factor != factor) {
+        row.push_back(kMissing);
+        continue;
+      }
+      row.push_back(candidate->val_accuracy ? accuracy_text(candidate->val_accuracy) : "diverged");
+      ++candidate;
     }
     row.push_back(describe(tuning));
     table.rows.push_back(std::move(row));

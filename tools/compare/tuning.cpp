@@ -2,18 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "engine/check.h"
 
 namespace tritgrad {
 
-std::vector<double> tuning_factors(int count) {
-  check(count >= 1, "tuning_factors: ", count, " rates, expected at least 1");
-  std::vector<double> factors;
-  for (int i = 0; i < count; ++i) factors.push_back(std::exp2(i - count / 2));
-  return factors;
+double next_factor(const std::vector<TuningCandidate>& tried) {
+  constexpr std::array kFirst = {0.5, 1.0, 2.0};
+  if (tried.size() < kFirst.size()) return kFirst[tried.size()];
+  const std::size_t best = choose_candidate(tried);
+  // Where all diverged, the best is one of them, and lower rates are what is left.
+  if (best == 0 || !tried[best].val_accuracy) return tried.front().factor / 2.0;
+  if (best + 1 == tried.size()) return tried.back().factor * 2.0;
+  const TuningCandidate &below = tried[best - 1], &at = tried[best], &above = tried[best + 1];
+  const double gap_below = std::log2(at.factor / below.factor);
+  const double gap_above = std::log2(above.factor / at.factor);
+  const bool upwards = std::abs(gap_above - gap_below) > 0.01
+                           ? gap_above > gap_below
+                           : above.val_accuracy.value_or(-1.0) > below.val_accuracy.value_or(-1.0);
+  return std::sqrt(at.factor * (upwards ? above : below).factor);
+}
+
+void insert(std::vector<TuningCandidate>& candidates, TuningCandidate candidate) {
+  const auto place =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [&](const TuningCandidate& c) { return c.factor > candidate.factor; });
+  candidates.insert(place, std::move(candidate));
 }
 
 std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates) {
@@ -32,7 +51,8 @@ std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates) {
 
 std::string describe(const Tuning& tuning) {
   const TuningCandidate& choice = tuning.choice();
-  return fmt::format("{:g} (× {:g}{})", choice.lr, choice.factor, tuning.at_edge() ? ", edge" : "");
+  return fmt::format("{:.3g} (× {:.3g}{})", choice.lr, choice.factor,
+                     tuning.at_edge() ? ", edge" : "");
 }
 
 }  // namespace tritgrad

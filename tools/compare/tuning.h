@@ -1,4 +1,4 @@
-// Learning rates on trial: the same small grid around every recipe's own.
+// Learning rates on trial: the same number of them for every recipe, beginning around its own.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,18 @@ struct Tuning {
   std::size_t chosen = 0;
 
   const TuningCandidate& choice() const { return candidates.at(chosen); }
-  // Whether the chosen rate is the lowest or the highest tried: a wider grid might find a better.
+  // Whether the chosen rate is the lowest or the highest tried: more trials might find a better.
   bool at_edge() const { return chosen == 0 || chosen + 1 == candidates.size(); }
 };
 
-// `count` (>= 1) neighbouring powers of two around 1, rising: 1; 1/2, 1; 1/2, 1, 2; 1/4 .. 2 for
-// four; 1/4 .. 4 for five. An even count has one more below 1 than above, because rates that are
-// too high are what diverges.
-std::vector<double> tuning_factors(int count);
+// The factor to try after those that were (by rising factor). The first three are 1/2, 1 and 2.
+// Then, where the best lies at an end, the next power of two beyond that end; otherwise the middle
+// (of logarithms) of the wider gap beside the best, of equal gaps that towards the better
+// neighbour.
+double next_factor(const std::vector<TuningCandidate>& tried);
+
+// Puts a candidate where its factor belongs.
+void insert(std::vector<TuningCandidate>& candidates, TuningCandidate candidate);
 
 // The highest validation accuracy; of equal ones the factor nearest to 1, the lower of two as near.
 // When every candidate diverged, that of factor 1.
