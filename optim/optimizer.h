@@ -143,7 +143,7 @@ class Optimizer {
   void step_run(State& state, const Update& update, const Run& run, const float* grad,
                 RunScratch& scratch, UnitResult& result);
   static RuleBlock read_run(State& state, const Run& run, const float* grad, RunScratch& scratch);
-  // Whether a run's weights are decoded as masters, which formats write back by encoding.
+  // Whether a run's weights are decoded as masters.
   static bool decodes_master(const State& state);
   static FlipCounts descend_run(State& state, const Update& update, const Run& run,
                                 const RuleBlock& block, RunScratch& scratch);

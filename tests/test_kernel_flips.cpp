@@ -132,9 +132,10 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
       for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 29 % 85 - 42);
       return codes;
     };
-    Guarded<std::int16_t> levels(n, offset), narrow(n, offset);
+    Guarded<std::int16_t> levels(n, offset), narrow(n, offset), low(n, offset);
     for (std::int64_t i = 0; i < n; ++i) {
       levels[i] = static_cast<std::int16_t>(i * 71 % 301 - 150);
+      low[i] = static_cast<std::int16_t>(127 - i * 71 % 301);  // too low for bytes, never too high
       narrow[i] = static_cast<std::int16_t>(i * 71 % 255 - 127);
     }
 
@@ -152,7 +153,7 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
       REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
       REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
     };
-    for (const std::int16_t* change : {levels.data(), narrow.data()}) {
+    for (const std::int16_t* change : {levels.data(), narrow.data(), low.data()}) {
       for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) compare_ternary(change, policy);
       Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
       table.accumulate_latent(codes.data(), change, 42, 0, n);

@@ -325,6 +325,26 @@ TEST_CASE("optim: a refused step has moved nothing, a skipped one only what is s
   CHECK(run(NonFinite::kSkip, 1.0));        // no joint norm, no step
 }
 
+TEST_CASE("optim: what is not finite in a gradient kept in bf16 is found wherever it lies") {
+  constexpr std::int64_t kSize = 40000;  // more than one thread looks at
+  for (const std::int64_t bad : {std::int64_t{3}, std::int64_t{39000}, std::int64_t{-1}}) {
+    ParameterStore store;
+    Parameter& w = store.add({"w", Role::kWeight, {kSize}, {}, {Initial::Kind::kUniform, 1.0f}}, 1);
+    store.keep_gradients(FormatKind::kBf16);
+    Optimizer optimizer(
+        store, [](const ParameterSpec&) { return GroupSpec{}; }, 10, 1, NonFinite::kSkip);
+    std::vector<float> gradient(kSize, 0.5f);
+    if (bad >= 0) gradient[static_cast<std::size_t>(bad)] = std::nanf("");
+    w.grad = {gradient.data(), w.shape()};
+    w.collect_gradient();
+    w.grad = {};
+    const std::vector<std::byte> before = all_bytes(w.storage());
+    optimizer.step();
+    CHECK((all_bytes(w.storage()) == before) == (bad >= 0));
+    CHECK(optimizer.skipped_updates() == (bad >= 0 ? 1 : 0));
+  }
+}
+
 TEST_CASE("optim: numbers of steps that no run has made are refused") {
   GroupSpec group;
   Single single({4}, {}, group, 100);

@@ -12,8 +12,10 @@
 #include "tools/compare/findings.h"
 #include "tools/compare/report.h"
 #include "tools/compare/summary.h"
+#include "tools/compare/tables.h"
 #include "tools/compare/terminal_table.h"
 #include "tools/markup.h"
+#include "tools/numbers.h"
 #include "tools/page_file.h"
 
 namespace tritgrad::test {
@@ -230,6 +232,21 @@ TEST_CASE("report: machines are named where the runs come from another") {
   CHECK_FALSE(contains(page(), "Machines of the runs"));
   runs[0].machine = "another";
   CHECK(contains(page(), "a machine (3 runs); another (1 run)"));
+}
+
+TEST_CASE("report: the table of trials has a column for every factor that some recipe tried") {
+  ComparisonRecord record = record_of(two_recipes());
+  record.tunings = {{"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false}}, 1},
+                    {"fp32", {{1, 0.1, 0.8, 1, false}, {2, 0.2, {}, 1, false}}, 0}};
+  const PageTable table = tuning_table(record);
+  REQUIRE(table.heads.size() == 5);
+  CHECK(table.heads[1] == "validation % at × 0.5");
+  CHECK(table.heads[3] == "validation % at × 2");
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0] ==
+        std::vector<std::string>{"latent8", "90.00", "95.00", kMissing, "0.06 (× 1, edge)"});
+  CHECK(table.rows[1] ==
+        std::vector<std::string>{"fp32", kMissing, "80.00", "diverged", "0.1 (× 1, edge)"});
 }
 
 TEST_CASE("report: a tuned comparison draws the trials on rows held out") {

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "engine/check.h"
 #include "engine/loader.h"
 #include "ops/loss.h"
 
@@ -32,6 +33,8 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Dataset& dataset,
                                const std::vector<std::int32_t>& rows,
                                const Standardizer& standardizer, Communicator* ranks) {
   if (rows.empty()) return std::nullopt;
+  check(tape.node_count() == 0, "evaluate: the tape holds ", tape.node_count(),
+        " steps; call reset() first");
   const auto count = static_cast<double>(rows.size());
   if (ranks == nullptr) {
     return static_cast<double>(count_correct_rows(model, tape, dataset, rows, standardizer)) /

@@ -1,8 +1,9 @@
 // The update of ternary weights: engine/flips.h without a branch per element.
 //
 // Up to threshold 42 a code trit K + accumulator fits a byte, and so do the levels of all formats.
-// Beyond, and for the other policies, lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the
-// sum with `levels` is clamped at once, and the hysteresis is clamped beforehand.
+// (Latents with other levels are left to the reference.) Beyond, and for the other policies, lanes
+// have 16 bits: |trit K + accumulator| <= 253 + 128, the sum with `levels` is clamped at once, and
+// the hysteresis is clamped beforehand.
 #pragma once
 
 #include <algorithm>
@@ -180,7 +181,8 @@ struct ByteRule {
   bool pushes;
 };
 
-// Whether levels of the whole vectors of bytes are within +-127, as those of all formats are.
+// Whether levels of the whole vectors of bytes are within +-127, as those of all formats are up to
+// threshold 42.
 bool fit_bytes(const std::int16_t* levels, std::int64_t n) {
   I16 most = splat(0), least = splat(0);
   const std::int64_t whole = n / kLanes<I8> * kLanes<I8>;

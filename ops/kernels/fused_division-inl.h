@@ -1,16 +1,17 @@
-// Quotients and square roots without the divider, for the first processors with AVX-512.
+// Quotients and square roots without the divider, for AVX-512 before VBMI.
 //
-// Theirs is busy with a quotient of two vectors for 10 cycles, with a root for 12, while the units
-// for products idle. So codecs give every other vector to the divider and compute the ones between
-// with products: an estimate of 14 bits, a step of Newton's, and a last step from the exact
-// remainder. (Chains of products are long: where much else depends on them, as in adamw(), the
-// processor cannot hold enough of them at once, and the divider alone is faster.)
+// A Skylake's divider is busy with a quotient of two vectors for 10 cycles, with a root for 12,
+// while the units for products idle. So codecs give every other vector to the divider and compute
+// the ones between with products: an estimate of 14 bits, a step of Newton's, and a last step from
+// the exact remainder. (Chains of products are long: where much else depends on them, as in
+// adamw(), the processor cannot hold enough of them at once, and the divider alone is faster.)
 //
 // The last place may differ from what the divider gives, in rare cases. They do not reach the
 // codes: tests/test_kernel_codecs.cpp tries every number near enough to where a code changes. In
-// AVX2 the divider is as fast. So it is on processors with VBMI: a Zen 5 takes 2.5 cycles for a
-// quotient and 4.4 for a root, fewer than their products, and codecs that leave both to the divider
-// are up to twice as fast.
+// AVX2 the divider is as fast. On the one processor with VBMI that was measured, a Zen 5, a
+// quotient takes 2.5 cycles and a root 4.4, fewer than their products: there codecs leave both to
+// the divider, and are up to twice as fast. (Dividers of other makers' processors with VBMI may be
+// slower; the bits are the same.)
 #pragma once
 
 #include "ops/kernels/simd-inl.h"

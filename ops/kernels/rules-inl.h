@@ -47,8 +47,12 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   const F32 eps(constants.eps), weight_decay(constants.weight_decay);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
+    read_ahead(grad + i, kLanes<F32>);
     // Where all is fp32, these are the tensors themselves.
-    read_soon(grad + i, m + i, v + i, master + i);
+    read_soon(grad + i);
+    read_soon(m + i);
+    read_soon(v + i);
+    read_soon(master + i);
     const F32 g = read<F32>(grad + i);
     const F32 mean = beta1 * read<F32>(m + i) + one_minus_beta1 * g;
     const F32 square = beta2 * read<F32>(v + i) + (one_minus_beta2 * g) * g;

@@ -61,11 +61,11 @@ inline void read_ahead(const T* next, std::int64_t n) {
   }
 }
 
-// Asks for the vectors that a loop over several long arrays will read some steps after these: at
+// Asks for the vectors that one loop over several long arrays will read some steps after these: at
 // the end of a page of memory the processor's own prefetching starts anew, in each of the arrays.
-template <typename... T>
-inline void read_soon(const T*... next) {
-  (_mm_prefetch(reinterpret_cast<const char*>(next + 384), _MM_HINT_T0), ...);
+constexpr std::int64_t kSoon = 384;
+inline void read_soon(const float* next) {
+  _mm_prefetch(reinterpret_cast<const char*>(next + kSoon), _MM_HINT_T0);
 }
 
 #ifdef __AVX512F__

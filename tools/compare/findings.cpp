@@ -88,7 +88,7 @@ void add_tuning(Sentences& sentences, const ComparisonRecord& record) {
     if (tuning.at_edge()) edges.push_back(tuning.recipe + " " + describe(tuning));
     for (const TuningCandidate& candidate : tuning.candidates) {
       if (candidate.val_accuracy) continue;
-      failures.push_back(fmt::format("{} at {:g}", tuning.recipe, candidate.lr));
+      failures.push_back(fmt::format("{} at {:.3g}", tuning.recipe, candidate.lr));
     }
   }
   if (!edges.empty()) {

@@ -24,8 +24,8 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
          "--tune", options.tune,
          "learning rates of the weights (weight.lr; [[group]] tables keep theirs) tried for "
          "every recipe with seed 1, on rows held out of the training rows (--val, 0.1 if not "
-         "given): its own times 1/2, 1, 2, and on from there in the direction of the best; 1 = its "
-         "own alone")
+         "given): its own times 1/2, 1, 2, then beyond the end where the best lies, or between it "
+         "and its neighbours; 1 = its own alone")
       ->capture_default_str()
       ->check(CLI::Range(1, 15));
   app.add_option("--tune-epochs", options.tune_epochs, "epochs of these trials [those of a run]")

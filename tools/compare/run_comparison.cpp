@@ -102,7 +102,7 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
     candidate.seconds = run.seconds;
     candidate.cached = run.cached;
     candidate.curve = run.curve;
-    insert(tuning.candidates, std::move(candidate));
+    insert_by_factor(tuning.candidates, std::move(candidate));
   }
   tuning.chosen = choose_candidate(tuning.candidates);
   return tuning;

@@ -28,7 +28,7 @@ double next_factor(const std::vector<TuningCandidate>& tried) {
   return std::sqrt(at.factor * (upwards ? above : below).factor);
 }
 
-void insert(std::vector<TuningCandidate>& candidates, TuningCandidate candidate) {
+void insert_by_factor(std::vector<TuningCandidate>& candidates, TuningCandidate candidate) {
   const auto place =
       std::find_if(candidates.begin(), candidates.end(),
                    [&](const TuningCandidate& c) { return c.factor > candidate.factor; });

@@ -36,7 +36,7 @@ struct Tuning {
 double next_factor(const std::vector<TuningCandidate>& tried);
 
 // Puts a candidate where its factor belongs.
-void insert(std::vector<TuningCandidate>& candidates, TuningCandidate candidate);
+void insert_by_factor(std::vector<TuningCandidate>& candidates, TuningCandidate candidate);
 
 // The highest validation accuracy; of equal ones the factor nearest to 1, the lower of two as near.
 // When every candidate diverged, that of factor 1.
