@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/nearest.h"
+#include "engine/parse_number.h"
 #include "models/recipe_group.h"
 
 namespace tritgrad {
@@ -93,7 +94,8 @@ std::string base_of(const toml::table& file, const std::string& where) {
   return *name;
 }
 
-// "weight.lr=0.1" is TOML already; "weight.schedule=cosine" wants its quotes.
+// "weight.lr=0.1" is TOML already; "weight.lr=.1" wants its zero, "weight.schedule=cosine" its
+// quotes.
 toml::table parse_override(const std::string& text) {
   const std::size_t equals = text.find('=');
   check(equals != std::string::npos && equals > 0, "override '", text,
@@ -101,8 +103,16 @@ toml::table parse_override(const std::string& text) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error&) {
-    return parse_toml(text.substr(0, equals) + "=\"" + text.substr(equals + 1) + "\"",
-                      "override '" + text + "'");
+    const std::string key = text.substr(0, equals + 1);
+    std::string value = text.substr(equals + 1);
+    const std::size_t point = value.find('.');
+    const bool lacks_zero = point == value.find_first_not_of("+-") && parse_number(value);
+    if (lacks_zero) {
+      value.insert(point, "0");
+    } else {
+      value = "\"" + value + "\"";
+    }
+    return parse_toml(key + value, "override '" + text + "'");
   }
 }
 

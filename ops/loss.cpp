@@ -21,6 +21,12 @@ double softmax_row(const float* in, float* out, std::int64_t n) {
   return static_cast<double>(largest) + std::log(sum);
 }
 
+double mean(const float* row, std::int64_t n) {
+  double sum = 0.0;
+  for (std::int64_t j = 0; j < n; ++j) sum += static_cast<double>(row[j]);
+  return sum / static_cast<double>(n);
+}
+
 Var scalar(Tape& tape, double value, bool wants_grad) {
   const Var loss = tape.variable({1}, wants_grad);
   loss.value.data[0] = static_cast<float>(value);
@@ -29,7 +35,8 @@ Var scalar(Tape& tape, double value, bool wants_grad) {
 
 }  // namespace
 
-Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels) {
+Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
+                          double smoothing) {
   const std::int64_t n = logits.value.rows();
   const std::int64_t classes = logits.value.cols();
   check(static_cast<std::int64_t>(labels.size()) == n && n > 0,
@@ -39,28 +46,33 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
     check(labels[i] >= 0 && labels[i] < classes, "softmax_cross_entropy: label ", labels[i],
           " of row ", i, " is outside 0..", classes - 1);
   }
+  check(smoothing >= 0.0 && smoothing < 1.0, "softmax_cross_entropy: smoothing ", smoothing,
+        " found, 0 or more and below 1 expected");
 
   const Tensor probabilities = tape.tensor(logits.shape());
   const double total = parallel_sum(n, 64, [&](std::int64_t begin, std::int64_t end) {
     double sum = 0.0;
     for (std::int64_t i = begin; i < end; ++i) {
       const float* row = logits.value.row(i);
-      sum += softmax_row(row, probabilities.row(i), classes) -
-             static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
+      const auto at_label = static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
+      sum += softmax_row(row, probabilities.row(i), classes) - at_label;
+      if (smoothing > 0.0) sum += smoothing * (at_label - mean(row, classes));
     }
     return sum;
   });
 
   const Var loss = scalar(tape, total / static_cast<double>(n), logits.wants_grad());
   if (!logits.wants_grad()) return loss;
-  tape.record(loss, {}, [&tape, logits, probabilities, labels, loss, n, classes] {
+  tape.record(loss, {}, [&tape, logits, probabilities, labels, smoothing, loss, n, classes] {
     const float scale = tape.grad_of(loss).data[0] / static_cast<float>(n);
+    const auto everywhere = static_cast<float>(smoothing / static_cast<double>(classes));
+    const float at_label = scale * static_cast<float>(1.0 - smoothing);
     const Tensor grad = tape.grad_to(logits);
     for (std::int64_t i = 0; i < n; ++i) {
       float* dlogits = grad.row(i);
       const float* p = probabilities.row(i);
-      for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * p[j];
-      dlogits[labels[static_cast<std::size_t>(i)]] -= scale;
+      for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * (p[j] - everywhere);
+      dlogits[labels[static_cast<std::size_t>(i)]] -= at_label;
     }
   });
   return loss;

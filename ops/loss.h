@@ -7,9 +7,12 @@
 
 namespace tritgrad {
 
-// logits [n, classes], labels[n] in [0, classes) -> mean over n of -log softmax(logits)[label], in
-// nats. The labels must outlive backward().
-Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels);
+// logits [n, classes], labels[n] in [0, classes) -> mean over n of -sum_j t_j log
+// softmax(logits)_j, in nats, where t is 1 at the label and 0 elsewhere, or, with a smoothing s in
+// [0, 1), (1 - s) of that and s / classes everywhere (Szegedy et al. 2016, section 7). The labels
+// must outlive backward().
+Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
+                          double smoothing = 0.0);
 
 // Mean over all elements of (prediction - target)^2; the target has the prediction's shape and no
 // gradient.

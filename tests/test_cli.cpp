@@ -106,6 +106,7 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   const Result whole = run(kQuick + "--json -");
   CHECK(Json::parse(resumed.out)["weights_sha256"] == Json::parse(whole.out)["weights_sha256"]);
   check_refused("train --resume " + file + " --model mlp:9", "contradicts the checkpoint");
+  check_refused("train --resume " + file + " --label-smoothing .3", "contradicts the checkpoint");
   check_refused("train --resume " + file + " --lr 0.1", "leave them out");
 }
 

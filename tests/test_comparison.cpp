@@ -201,6 +201,7 @@ TEST_CASE("run key: everything that decides the result is in it, threads are not
       {"override", [](TrainOptions& o) { o.overrides.push_back("weight.lr=0.123"); }},
       {"micro-batches", [](TrainOptions& o) { o.micro_batches = 2; }},
       {"augment", [](TrainOptions& o) { o.augment = "shift=1"; }},
+      {"label smoothing", [](TrainOptions& o) { o.label_smoothing = 0.1; }},
       {"epochs", [](TrainOptions& o) { o.epochs = 4; }},
       {"batch", [](TrainOptions& o) { o.batch = 31; }},
       {"seed", [](TrainOptions& o) { o.seed = 2; }},

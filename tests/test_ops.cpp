@@ -207,22 +207,28 @@ void test_norm_ops() {
 
 void test_loss_ops() {
   const std::vector<std::int32_t> labels{0, 10, 3, 3, 9, 1, 5};
-  OpCase cross_entropy{"softmax_cross_entropy",
-                       {},
-                       [&](Tape& t, const Var& x) { return softmax_cross_entropy(t, x, labels); },
-                       [&](const Values& v) {
-                         Complex total = 0.0;
-                         for (std::int64_t i = 0; i < kRows; ++i) {
-                           Complex sum = 0.0;
-                           for (std::int64_t j = 0; j < kFeatures; ++j)
-                             sum += std::exp(at(v, i * kFeatures, j));
-                           total += std::log(sum) -
-                                    at(v, i * kFeatures, labels[static_cast<std::size_t>(i)]);
-                         }
-                         return total / static_cast<double>(kRows);
-                       }};
-  cross_entropy.makes_loss = true;
-  test_op(cross_entropy);
+  for (const double smoothing : {0.0, 0.1, 0.75}) {
+    OpCase cross_entropy{
+        "softmax_cross_entropy",
+        {},
+        [&](Tape& t, const Var& x) { return softmax_cross_entropy(t, x, labels, smoothing); },
+        [&](const Values& v) {
+          Complex total = 0.0;
+          for (std::int64_t i = 0; i < kRows; ++i) {
+            Complex sum = 0.0;
+            for (std::int64_t j = 0; j < kFeatures; ++j) sum += std::exp(at(v, i * kFeatures, j));
+            for (std::int64_t j = 0; j < kFeatures; ++j) {
+              const double one_hot = labels[static_cast<std::size_t>(i)] == j ? 1.0 : 0.0;
+              const double target =
+                  (1.0 - smoothing) * one_hot + smoothing / static_cast<double>(kFeatures);
+              total += target * (std::log(sum) - at(v, i * kFeatures, j));
+            }
+          }
+          return total / static_cast<double>(kRows);
+        }};
+    cross_entropy.makes_loss = true;
+    test_op(cross_entropy);
+  }
 
   std::vector<float> target = numbers(kX, 9);
   OpCase squared_error{
@@ -315,6 +321,11 @@ TEST_CASE("ops: shapes that do not fit are refused with both shapes") {
   x.value.fill(0.0f);
   CHECK_THROWS_WITH_AS(softmax_cross_entropy(tape, x, labels),
                        "softmax_cross_entropy: label 3 of row 1 is outside 0..2", Error);
+  const std::vector<std::int32_t> good{0, 2};
+  for (const double smoothing : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_WITH_AS(softmax_cross_entropy(tape, x, good, smoothing),
+                         doctest::Contains("0 or more and below 1 expected"), Error);
+  }
   Parameter one = make_parameter("b", Role::kBias, {4}, format(FormatKind::kFp32));
   CHECK_THROWS_AS(add_bias(tape, x, one), Error);
   CHECK_THROWS_AS(dropout(tape, x, 1.0f, {}), Error);
@@ -329,14 +340,16 @@ TEST_CASE("ops: shapes that do not fit are refused with both shapes") {
 TEST_CASE("ops: cross entropy survives extreme logits") {
   std::vector<float> logits{1e30f, -1e30f, 0.0f, 500.0f, 499.0f, 498.0f};
   const std::vector<std::int32_t> labels{0, 1};
-  Tape tape;
-  Var x = tape.variable({2, 3});
-  std::copy(logits.begin(), logits.end(), x.value.data);
-  const Var loss = softmax_cross_entropy(tape, x, labels);
-  tape.backward(loss, [](Parameter&) {});
-  CHECK(std::isfinite(loss.value.data[0]));
-  for (float g : x.grad().values()) CHECK(std::isfinite(g));
-  CHECK(count_correct(x.value, labels) == 1);
+  for (const double smoothing : {0.0, 0.1}) {
+    Tape tape;
+    Var x = tape.variable({2, 3});
+    std::copy(logits.begin(), logits.end(), x.value.data);
+    const Var loss = softmax_cross_entropy(tape, x, labels, smoothing);
+    tape.backward(loss, [](Parameter&) {});
+    CHECK(std::isfinite(loss.value.data[0]));
+    for (float g : x.grad().values()) CHECK(std::isfinite(g));
+    CHECK(count_correct(x.value, labels) == 1);
+  }
 }
 
 }  // namespace tritgrad::test

@@ -35,6 +35,14 @@ std::string on_votes(const std::string& override_text) {
 
 }  // namespace
 
+TEST_CASE("recipe errors: numbers of overrides need no zero before the point") {
+  CHECK(on_votes("continuous.beta1=.8").empty());
+  CHECK(load_recipe("votes", {"continuous.beta1=.8"}).toml ==
+        load_recipe("votes", {"continuous.beta1=0.8"}).toml);
+  CHECK(contains(on_votes("continuous.beta1=-.8"), "-0.8"));
+  CHECK(contains(on_votes("continuous.beta1=.8x"), "got \".8x\""));
+}
+
 TEST_CASE("recipe errors: a group of weights has a format and a rule of its own") {
   RecipeFile file;
   const std::string missing =

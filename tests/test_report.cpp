@@ -270,10 +270,12 @@ TEST_CASE("report: the question names what is compared") {
   run.epochs = 1;
   run.batch = 32;
   run.augment = "shift=2,flip";
+  run.label_smoothing = 0.1;
   const std::string page = html_of({run});
   for (const char* one :
        {"1 recipe,", "with 1 seed each",
-        ", 1 epoch in batches of 32, images augmented by shift=2,flip<", "for 1 run<"}) {
+        ", 1 epoch in batches of 32, images augmented by shift=2,flip, labels smoothed by 0.1<",
+        "for 1 run<"}) {
     CAPTURE(one);
     CHECK(contains(page, one));
   }

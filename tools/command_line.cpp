@@ -201,6 +201,11 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--augment", train.augment,
                      "of training images: shift=PIXELS, flip, or shift=PIXELS,flip [none]");
   command
+      .add_option("--label-smoothing", train.label_smoothing,
+                  "share of the target that is spread over all classes [0; 0.1 for images from "
+                  "10,000 rows]")
+      ->check(CLI::Range(0.0, 0.999));
+  command
       .add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
       ->take_all();
   command.add_option("--json", options.json,

@@ -22,7 +22,10 @@ void print_summary(const RunResult& r) {
     fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
   }
   if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
-  fmt::print("  train loss     {:.4f} nats\n", r.train_loss);
+  fmt::print("  train loss     {:.4f} nats{}\n", r.train_loss,
+             r.label_smoothing > 0
+                 ? fmt::format(", against labels smoothed by {}", r.label_smoothing)
+                 : "");
   if (r.zero_fraction) {
     fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
                r.flips_per_step);
@@ -81,6 +84,11 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   keep("--seed", train.seed, saved.seed);
   keep("--val", train.validation, saved.validation);
   keep("--augment", train.augment, saved.augment);
+  check(!train.label_smoothing || *train.label_smoothing == *saved.label_smoothing,
+        "--label-smoothing: ", train.label_smoothing.value_or(0.0), " contradicts the checkpoint '",
+        train.resume, "', which has ", saved.label_smoothing.value_or(0.0),
+        "; leave the option out");
+  train.label_smoothing = saved.label_smoothing;
   keep("--label", train.label, saved.label);
   keep("--header", train.header, saved.header);
   // What a resumed run adds would be lost otherwise.

@@ -24,6 +24,9 @@ void visit_run(Visitor& visit, Run& run) {
   visit("epochs", run.epochs);
   visit("batch", run.batch);
   if (visit.present("augment", !run.augment.empty())) visit("augment", run.augment);
+  if (visit.present("label_smoothing", run.label_smoothing > 0.0)) {
+    visit("label_smoothing", run.label_smoothing);
+  }
   visit("steps", run.steps);
   visit("seconds", run.seconds);
   visit("time", run.time);

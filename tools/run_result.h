@@ -67,12 +67,13 @@ struct RunResult {
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t batch = 0;
-  std::string augment;  // of the training images, see parse_augmentation()
+  std::string augment;         // of the training images, see parse_augmentation()
+  double label_smoothing = 0;  // of the targets, see softmax_cross_entropy()
   std::int64_t steps = 0;
   double seconds = 0;  // all of the run, the final test included
   TimeSpent time;      // the rest of `seconds` is saving and reporting
   std::int64_t parameters = 0;
-  double train_loss = 0;
+  double train_loss = 0;  // what was minimised, smoothed labels included
   std::optional<double> val_accuracy;
   std::optional<double> test_accuracy;  // mean over folds when folds > 0
   std::optional<double> test_accuracy_std;

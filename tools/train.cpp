@@ -92,7 +92,8 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
                       static_cast<std::uint32_t>(job.step())};
   const Var logits = job.model.forward(job.tape, {batch.x.row(begin), {n, batch.x.cols()}},
                                        {.training = true, .key = key});
-  const Var loss = softmax_cross_entropy(job.tape, logits, labels);
+  const Var loss =
+      softmax_cross_entropy(job.tape, logits, labels, job.options.label_smoothing.value_or(0.0));
   const double loss_value = static_cast<double>(loss.value.data[0]);
   sums.finite = std::isfinite(loss_value);
   if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());

@@ -31,6 +31,8 @@ struct TrainOptions {
   int folds = 0;            // 0: the fixed test split
   double validation = 0.0;  // share of the training rows
   std::string augment;      // of training images, see parse_augmentation()
+  // Of the targets, see softmax_cross_entropy(). Absent: by the data, see with_defaults().
+  std::optional<double> label_smoothing;
 
   std::string save;             // checkpoint, written after every epoch; empty: none
   std::int64_t save_every = 0;  // also every so many steps; 0: no
@@ -43,8 +45,9 @@ struct TrainOptions {
   Communicator* ranks = nullptr;  // of the job; all of them train with the same options
 };
 
-// The options with epochs and batch filled in: 60 epochs of batches of 32 below 10,000 rows, 10
-// epochs of batches of 128 from there on.
+// The options with epochs, batch and label smoothing filled in: 60 epochs of batches of 32 below
+// 10,000 rows; 10 epochs of batches of 128 from there on, with the labels of images smoothed by
+// 0.1.
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
 
 // The rows that these options divide the data into; `fold` counts from 0 where options.folds > 0.
@@ -55,7 +58,7 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
-// batch must be set.
+// batch must be set; without a label smoothing there is none.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
 // The run that the options describe: the fixed split, or all folds and their mean.

@@ -125,6 +125,7 @@ Metadata TrainingState::metadata() {
   run["seed"] = options_.seed;
   run["validation"] = options_.validation;
   run["augment"] = options_.augment;
+  run["label_smoothing"] = options_.label_smoothing.value_or(0.0);
   if (parallel_ != nullptr) run["parallel"] = to_json(options_.parallel, parallel_->ranks().size());
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
@@ -177,10 +178,11 @@ void TrainingState::load(const std::string& path) {
             saved.overrides == options_.overrides && saved.batch == options_.batch &&
             saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
             saved.validation == options_.validation && saved.augment == options_.augment &&
+            saved.label_smoothing == options_.label_smoothing.value_or(0.0) &&
             same_method(saved.parallel, options_.parallel),
         "checkpoint '", path,
-        "': it was written with another model, recipe, batch, seed, validation share, augmentation "
-        "or way to work in parallel; resume with the same");
+        "': it was written with another model, recipe, batch, seed, validation share, "
+        "augmentation, label smoothing or way to work in parallel; resume with the same");
   const auto sums = field<std::vector<double>>(run, path, "sums");
   const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
@@ -248,6 +250,7 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.epochs = options.epochs;
   result.batch = options.batch;
   result.augment = options.augment;
+  result.label_smoothing = options.label_smoothing.value_or(0.0);
   result.parameters = model.parameters().parameter_count();
   return result;
 }
@@ -266,6 +269,8 @@ TrainOptions saved_options(const std::string& path) {
   options.validation = field<double>(run, path, "validation");
   // Absent from checkpoints that are older than the option.
   if (run.contains("augment")) options.augment = field<std::string>(run, path, "augment");
+  options.label_smoothing =
+      run.contains("label_smoothing") ? field<double>(run, path, "label_smoothing") : 0.0;
   if (run.contains("parallel")) options.parallel = parallel_from(run, path);
   options.label = field<std::string>(run, path, "label");
   options.header = field<std::string>(run, path, "header");

@@ -54,7 +54,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   // Whoever adds an option decides here whether it belongs into the key: without it this does not
   // compile. The label and the header have made the data what they are.
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
-               folds, validation, augment, save, save_every, resume, log, stop_after, quiet,
+               folds, validation, augment, label_smoothing, save, save_every, resume, log, stop_after, quiet,
                parallel, ranks] = options;
   Json key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
@@ -70,6 +70,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   key["batch"] = batch;
   key["micro_batches"] = micro_batches;
   key["augment"] = augment;
+  if (label_smoothing.value_or(0.0) > 0.0) key["label_smoothing"] = *label_smoothing;
   key["seed"] = seed;
   key["tritgrad"] = TRITGRAD_VERSION;
   key["kernels"] = kernels().name;
