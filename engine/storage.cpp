@@ -117,6 +117,30 @@ std::int64_t Storage::bytes() const {
   return total;
 }
 
+void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out) const {
+  const auto block_of = [&](std::int64_t row, std::int64_t col) {
+    return Block{row, col, std::min(kBlock, shape_.cols() - col), 0};
+  };
+  const std::int64_t last = std::min(next.row_end, shape_.rows());
+  std::visit(
+      [&](const auto& format) {
+        if constexpr (requires { format.decode_trits(Block{}, out); }) {
+          for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
+            const std::int64_t then = next.row_begin + (row - tile.row_begin);
+            if constexpr (requires { format.prefetch(Block{}, Reading::kValue); }) {
+              if (then < last && next.col < shape_.cols()) {
+                format.prefetch(block_of(then, next.col), Reading::kValue);
+              }
+            }
+            format.decode_trits(block_of(row, tile.col), out + (row - tile.row_begin) * kBlock);
+          }
+        } else {
+          fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
+        }
+      },
+      format_);
+}
+
 void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
                        std::int32_t* sums) const {
   std::visit(
@@ -151,9 +175,13 @@ float* Storage::fp32_data() const {
 
 void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const {
   const std::int64_t cols = shape_.cols();
-  for_each_block(row_begin, row_end, cols, [&](const Block& block) {
-    decode_value(block, out + (block.row - row_begin) * cols + block.col);
-  });
+  std::visit(
+      [&](const auto& format) {
+        for_each_block(row_begin, row_end, cols, [&](const Block& block) {
+          format.decode_value(block, out + (block.row - row_begin) * cols + block.col);
+        });
+      },
+      format_);
 }
 
 bool rounds_updates(FormatKind kind) {

@@ -25,6 +25,12 @@
 
 namespace tritgrad {
 
+// One block of each of rows [row_begin, row_end), all of them from column `col` (a multiple of
+// kBlock) on.
+struct Tile {
+  std::int64_t row_begin, row_end, col;
+};
+
 class Storage {
  public:
   // Allocates zeros (scale16: ones). `value_category` is where the ledger books what inference
@@ -61,6 +67,9 @@ class Storage {
         },
         format_);
   }
+  // The same for a tile, its rows kBlock apart. Row by row, asks for the memory of the tile that
+  // will be read next, which may lie outside.
+  void decode_trits(const Tile& tile, const Tile& next, std::int8_t* out) const;
   // Asks for the memory that the reading of a block, or an update, will touch soon. Of formats
   // whose tiles are read often; the others leave it to the processor.
   void prefetch(const Block& block, Reading reading) const {

@@ -16,22 +16,14 @@ constexpr std::int64_t kTogether = kPanelColumns;
 constexpr std::int64_t kBatchRows = 256;
 constexpr std::int64_t kDepth = 256;
 
-// Rows of W that are asked for ahead of their decoding.
-constexpr std::int64_t kRowsAhead = 16;
-
-// Trits of rows [begin, end) and of one block of columns, kBlock apart.
-using TritTile = std::array<std::int8_t, kTogether * kBlock>;
-void decode_tile(const LinearOperands& w, std::int64_t begin, std::int64_t end, std::int64_t col,
-                 std::int8_t* trits) {
-  const std::int64_t n = std::min(kBlock, w.inputs - col);
-  for (std::int64_t row = begin; row < end; ++row) {
-    std::int8_t* out = trits + (row - begin) * kBlock;
-    if (row + kRowsAhead < w.outputs) {
-      w.weight->storage().prefetch({row + kRowsAhead, col, n}, Reading::kValue);
-    }
-    w.weight->storage().decode_trits({row, col, n}, out);
-    // Depth goes by fours.
-    std::fill(out + n, out + round_up(n, 4), std::int8_t{0});
+// Trits of one tile of W, rows kBlock apart.
+using DecodedTile = std::array<std::int8_t, kTogether * kBlock>;
+void decode_tile(const LinearOperands& w, const Tile& tile, const Tile& next, std::int8_t* trits) {
+  w.weight->storage().decode_trits(tile, next, trits);
+  // Depth goes by fours.
+  const std::int64_t n = std::min(kBlock, w.inputs - tile.col);
+  for (std::int64_t row = 0; row < tile.row_end - tile.row_begin && n % 4 != 0; ++row) {
+    std::fill(trits + row * kBlock + n, trits + row * kBlock + round_up(n, 4), std::int8_t{0});
   }
 }
 
@@ -90,13 +82,15 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
 // y of rows [top, bottom) of x and of rows [begin, end) of W, one panel.
 void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t bottom,
                   std::int64_t begin, std::int64_t end, const Tensor& y) {
-  alignas(kAlignment) TritTile trits;
+  alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
   const LinearOperands& w = f.w;
   std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
-    decode_tile(w, begin, end, col, trits.data());
+    const Tile next =
+        col + kBlock < w.inputs ? Tile{begin, end, col + kBlock} : Tile{end, end + kTogether, 0};
+    decode_tile(w, {begin, end, col}, next, trits.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
     kernels().pack_across(panel.data(), trits.data(), kBlock, round_up(block_end - col, 4),
                           end - begin, 1);
@@ -131,7 +125,7 @@ constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
 void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                          const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
                          std::int64_t top, std::int64_t bottom, const GradientTarget& dx) {
-  alignas(kAlignment) TritTile trits;
+  alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kPanelsPerBlock * kDepth * kPanelColumns> panels;
   alignas(kAlignment) std::array<std::int32_t, kPanelsPerBlock * kBatchRows * kPanelColumns> sums;
   const std::int64_t col = first / kBlock * kBlock;
@@ -142,7 +136,8 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
     for (std::int64_t part = 0; part < depth; part += kTogether) {
       const std::int64_t n = std::min(kTogether, depth - part);
-      decode_tile(w, output + part, output + part + n, col, trits.data());
+      const std::int64_t row = output + part;
+      decode_tile(w, {row, row + n, col}, {row + n, row + n + kTogether, col}, trits.data());
       for (std::int64_t p = 0; p < count; ++p) {
         const std::int64_t column = first + p * kPanelColumns;
         kernels().pack_down(panels.data() + p * kPanelBytes + part * kPanelColumns,

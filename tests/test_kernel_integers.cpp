@@ -174,6 +174,20 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
   }
 }
 
+TEST_CASE("kernel integers: the longest rows of packed trits fit the sums") {
+  constexpr std::int64_t n = 8'000'000;
+  const std::vector<std::uint8_t> ones(n / 5, 242);  // every trit is 1
+  for (const int code : {127, -127}) {
+    const std::vector<std::int8_t> x(n, static_cast<std::int8_t>(code));
+    for (const KernelTable* table : supported_kernels()) {
+      CAPTURE(table->name);
+      std::int32_t sum = 0;
+      table->dot_packed_trits(&sum, ones.data(), n / 5, 1, x.data(), n);
+      CHECK(sum == 2 * code * n);
+    }
+  }
+}
+
 TEST_CASE("kernel integers: the reference product is the sum of products") {
   constexpr std::int64_t groups = 3;
   std::array<std::int8_t, 4 * groups> a;

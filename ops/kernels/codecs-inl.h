@@ -92,16 +92,28 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
 // two digits, for tables of 16.
 struct TritDigits {
   void split(U8 (&digits)[5], const U8& bytes) const {
+    split_scaled(digits, bytes);
+#ifdef __AVX512VBMI__
+    digits[3] = U8(shift_right_u16<kScale[3]>(digits[3]));
+    digits[2] = U8(shift_right_u16<kScale[2]>(digits[2]));
+    digits[1] = U8(shift_right_u16<kScale[1]>(digits[1]));
+#endif
+  }
+
+  // Digit k times 2^kScale[k], where that saves instructions.
+#ifdef __AVX512VBMI__
+  static constexpr int kScale[5] = {0, 2, 4, 6, 0};
+#else
+  static constexpr int kScale[5] = {};
+#endif
+  void split_scaled(U8 (&digits)[5], const U8& bytes) const {
     const U8 limited = xsimd::min(bytes, U8(std::uint8_t{242}));
     const U8 less = limited - U8(std::uint8_t{81});
     const U8 rest = xsimd::min(xsimd::min(limited, less), less - U8(std::uint8_t{81}));
     digits[4] = (limited - rest) & three;
 #ifdef __AVX512VBMI__
     const U8 fields = _mm512_permutex2var_epi8(first_fields, rest, last_fields);
-    digits[3] = U8(shift_right_u16<6>(fields)) & three;
-    digits[2] = U8(shift_right_u16<4>(fields)) & three;
-    digits[1] = U8(shift_right_u16<2>(fields)) & three;
-    digits[0] = fields & three;
+    for (int k = 0; k < 4; ++k) digits[k] = fields & U8(static_cast<std::uint8_t>(3 << kScale[k]));
 #else
     // Even and odd bytes apart: products need 16 bits.
     constexpr std::int16_t kNinth = 57 << 7;

@@ -18,7 +18,7 @@ class DigitProducts {
   // `packed` a vector of bytes, whose digits belong to x, x + kStripe and so on.
   void add(const TritDigits& trit_digits, const std::uint8_t* packed, const std::int8_t* x) {
     U8 digits[5];
-    trit_digits.split(digits, read<U8>(packed));
+    trit_digits.split_scaled(digits, read<U8>(packed));
     for (int k = 0; k < 5; ++k) {
       const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
 #ifdef __AVX512VNNI__
@@ -36,10 +36,11 @@ class DigitProducts {
 
   std::int32_t total() {
 #ifdef __AVX512VNNI__
-    const I32 sum =
-        (I32(reinterpret_cast<Bytes>(sums_[0])) + I32(reinterpret_cast<Bytes>(sums_[1]))) +
-        (I32(reinterpret_cast<Bytes>(sums_[2])) + I32(reinterpret_cast<Bytes>(sums_[3]))) +
-        I32(reinterpret_cast<Bytes>(sums_[4]));
+    // A lane has a sixteenth of the products: 64 times those of 8'000'000 numbers fit.
+    I32 sum(0);
+    for (int k = 0; k < 5; ++k) {
+      sum += I32(reinterpret_cast<Bytes>(sums_[k])) >> TritDigits::kScale[k];
+    }
 #else
     widen();
     const I32 sum = wide_;
@@ -74,8 +75,11 @@ void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64
   const std::int64_t rest = n % kBlock, rest_bytes = (rest + 4) / 5;
   std::int8_t rest_x[kBlock] = {};
   std::uint8_t rest_packed[kStripe] = {};
-  for (std::int64_t i = 0; i < rest; ++i) {
-    rest_x[i / rest_bytes * kStripe + i % rest_bytes] = x[n - rest + i];
+  for (std::int64_t k = 0; k * rest_bytes < rest; ++k) {
+    const std::int64_t left = rest - k * rest_bytes;
+    const std::int64_t count = left < rest_bytes ? left : rest_bytes;
+    __builtin_memcpy(rest_x + k * kStripe, x + n - rest + k * rest_bytes,
+                     static_cast<std::size_t>(count));
   }
   for (std::int64_t row = 0; row < rows; ++row, packed += row_bytes) {
     DigitProducts products;
