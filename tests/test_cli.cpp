@@ -210,8 +210,12 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
   check_refused("train --lr abc", "--lr: 'abc' is no number");
   check_refused("train --data iris --model mpl:8", "mlp:");
   check_refused("train --set weight.lrr=1", "lr");
-  check_refused("train --epochs 0", "epochs");
-  check_refused("train --epochs many", "epochs");
+  check_refused("train --epochs 0",
+                "--epochs: '0' found, a whole number from 1 to 1000000 expected");
+  check_refused("train --epochs many", "'many' found, a whole number");
+  check_refused("train --epochs 1.5", "'1.5' found, a whole number");
+  check_refused("train --label-smoothing 1", "'1' found, a number from 0 to 0.9 expected");
+  check_refused("train --label-smoothing nan", "'nan' found, a number");
   check_refused("train --data iris --model mlp:5-8-3", "4 features");
   check_refused("inspect", "inspect: give either");
   check_refused("data fetch minst", "mnist");

@@ -6,6 +6,7 @@
 #include "tools/bench/bench_report.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 namespace {
@@ -52,15 +53,15 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--batch", bench.batches, "of the steps: rows; may be repeated")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
+      ->check(within(1, 1000000));
   command
       ->add_option("--rounds", bench.rounds,
                    "times that everything is measured; medians are reported")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->check(within(1, 1000));
   command->add_option("--threads", options->threads, "threads of everything, ceilings too")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(within(1, 1024));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->add_flag("--quiet", options->quiet, "no progress, no tables");
   command->footer(

@@ -12,6 +12,7 @@
 #include "tools/table.h"
 #include "tools/traffic.h"
 #include "tools/training_state.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 namespace {
@@ -309,7 +310,7 @@ void add_inspect_command(CLI::App& app) {
       "with --model: also what a data-parallel step sends (see 'tritgrad traffic')");
   command->add_option("--ranks", options->ranks, "of --dp")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(within(1, 1 << 20));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->footer(
       "Examples:\n"

@@ -20,6 +20,7 @@
 #include "optim/parallel/communicator.h"
 #include "tools/config_file.h"
 #include "tools/fetch.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 namespace {
@@ -183,28 +184,28 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
   command
       .add_option("--epochs", train.epochs,
                   "passes over the training rows [60; 10 from 10,000 rows]")
-      ->check(CLI::Range(1, 1000000));
+      ->check(within(1, 1000000));
   command.add_option("--batch", train.batch, "rows per step [32; 128 from 10,000 rows]")
-      ->check(CLI::Range(1, 1000000));
+      ->check(within(1, 1000000));
   command
       .add_option("--micro-batches", train.micro_batches,
                   "parts of each batch whose gradients are added up, to save activations; batch "
                   "norm then sees the parts [1]")
-      ->check(CLI::Range(1, 1000000));
+      ->check(within(1, 1000000));
   command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
   command.add_option("--compute", options.compute,
                      "int8 or fp32: products with ternary weights [the recipe's]");
   command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")
-      ->check(CLI::Range(2, 1000));
+      ->check(within(2, 1000));
   command.add_option("--val", train.validation, "share of the training rows held out to watch")
-      ->check(CLI::Range(0.0, 0.9));
+      ->check(within(0.0, 0.9));
   command.add_option("--augment", train.augment,
                      "of training images: shift=PIXELS, flip, or shift=PIXELS,flip [none]");
   command
       .add_option("--label-smoothing", train.label_smoothing,
                   "share of the target that is spread over all classes [0; 0.1 for images from "
                   "10,000 rows]")
-      ->check(CLI::Range(0.0, 0.999));
+      ->check(within(0.0, 0.9));
   command
       .add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
       ->take_all();

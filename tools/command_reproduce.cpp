@@ -15,6 +15,7 @@
 #include "tools/reproduce/study_charts.h"
 #include "tools/reproduce/study_csv.h"
 #include "tools/reproduce/study_page.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 namespace {
@@ -108,14 +109,14 @@ void add_reproduce_command(CLI::App& app) {
                       "folder for index.html, pictures and CSV files [reproduce-STUDY]");
   command->add_option("--epochs", options->training.epochs, "passes over the training rows")
       ->capture_default_str()
-      ->check(CLI::Range(2, 100000));
+      ->check(within(2, 100000));
   command->add_option("--seeds", options->training.seeds, "seeds 1..N for every curve")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100));
+      ->check(within(1, 100));
   command
       ->add_option("--largest", options->largest, "parameters of the largest matrix that is timed")
       ->capture_default_str()
-      ->check(CLI::Range(kSmallest, std::int64_t{1'000'000'000}));
+      ->check(within(kSmallest, std::int64_t{1'000'000'000}));
   command->add_option("--threads", options->threads,
                       "threads; results do not depend on it, times do [all]");
   command->add_option("--config", "FILE.toml with options as keys");

@@ -11,6 +11,7 @@
 #include "tools/repeat_command.h"
 #include "tools/table.h"
 #include "tools/traffic.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 namespace {
@@ -134,11 +135,11 @@ void add_traffic_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--ranks", options->ranks, "processes")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(within(1, 1 << 20));
   command
       ->add_option("--micro-batches", options->parts,
                    "parts of a batch, a multiple of the ranks [one for each]")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(within(1, 1 << 20));
   command
       ->add_option("--measured", options->measured,
                    "results of 'train --dp METHOD --json FILE', set beside the formulas")

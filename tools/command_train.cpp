@@ -8,6 +8,7 @@
 #include "tools/numbers.h"
 #include "tools/parallel_run.h"
 #include "tools/training_state.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 namespace {
@@ -149,13 +150,13 @@ void add_train_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
   command->add_option("--save-every", train.save_every, "also save every so many steps")
-      ->check(CLI::Range(1, 2000000000));
+      ->check(within(1, 2000000000));
   command->add_option(
       "--resume", train.resume,
       "continue from checkpoint FILE, bit for bit; saves back to it unless --save names "
       "another");
   command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
-      ->check(CLI::Range(1, 2000000000));
+      ->check(within(1, 2000000000));
   command->add_option("--log", train.log, "write one JSON object per epoch to FILE.jsonl");
   command->footer(
       "Examples:\n"

@@ -5,6 +5,7 @@
 #include "engine/check.h"
 #include "models/recipe.h"
 #include "tools/repeat_command.h"
+#include "tools/within.h"
 
 namespace tritgrad {
 
@@ -19,7 +20,7 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->capture_default_str();
   app.add_option("--seeds", options.seeds, "seeds 1..N for every recipe")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->check(within(1, 1000));
   app.add_option(
          "--tune", options.tune,
          "learning rates of the weights (weight.lr; [[group]] tables keep theirs) tried for "
@@ -27,9 +28,9 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
          "given): its own times 1/2, 1, 2, then beyond the end where the best lies, or between it "
          "and its neighbours; 1 = its own alone")
       ->capture_default_str()
-      ->check(CLI::Range(1, 15));
+      ->check(within(1, 15));
   app.add_option("--tune-epochs", options.tune_epochs, "epochs of these trials [those of a run]")
-      ->check(CLI::Range(1, 1000000));
+      ->check(within(1, 1000000));
 }
 
 void prepare(ComparisonRequest& request, const CLI::App& app) {

@@ -54,8 +54,8 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   // Whoever adds an option decides here whether it belongs into the key: without it this does not
   // compile. The label and the header have made the data what they are.
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
-               folds, validation, augment, label_smoothing, save, save_every, resume, log, stop_after, quiet,
-               parallel, ranks] = options;
+               folds, validation, augment, label_smoothing, save, save_every, resume, log,
+               stop_after, quiet, parallel, ranks] = options;
   Json key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;
