@@ -115,6 +115,8 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
 
 // Up to so many rows, each is multiplied with the weights as they are stored.
 constexpr std::int64_t kFewRows = 3;
+// Then so many rows of W at once, which share what is prepared of x.
+constexpr std::int64_t kRowsOfWeights = 256;
 
 // ---- dx ----------------------------------------------------------------------------------------
 
@@ -186,10 +188,10 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
   sum_rows(x, w.group_size, x_sums);
   const ForwardOperands f{w, x, x_sums, decode_scales(tape, w)};
   const bool few = x.rows <= kFewRows && w.groups == 1;
-  for_each_tile(w.outputs, kTogether, x.rows, w.inputs,
+  for_each_tile(w.outputs, few ? kRowsOfWeights : kTogether, x.rows, w.inputs,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
                   if (!few) return forward_tile(f, top, bottom, begin, end, y);
-                  std::array<std::int32_t, kTogether> sums;
+                  std::array<std::int32_t, kRowsOfWeights> sums;
                   for (std::int64_t r = top; r < bottom; ++r) {
                     w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
                     f.finish_row(sums.data(), r, begin, end, y);

@@ -207,10 +207,10 @@ TEST_CASE("run key: everything that decides the result is in it, threads are not
       {"seed", [](TrainOptions& o) { o.seed = 2; }},
       {"folds", [](TrainOptions& o) { o.folds = 3; }},
       {"validation", [](TrainOptions& o) { o.validation = 0.2; }}};
-  for (const auto& [name, change] : changes) {
-    CAPTURE(name);
+  for (const auto& change : changes) {
+    CAPTURE(change.first);
     TrainOptions other = base;
-    change(other);
+    change.second(other);
     CHECK(key(other) != first);
   }
   Dataset changed = open_dataset("digits");
