@@ -36,7 +36,7 @@ class DigitProducts {
 
   std::int32_t total() {
 #ifdef __AVX512VNNI__
-    // A lane has a sixteenth of the products: 64 times those of 8'000'000 numbers fit.
+    // A lane has an 80th of the products: 64 times those of 8'000'000 numbers fit.
     I32 sum(0);
     for (int k = 0; k < 5; ++k) {
       sum += I32(reinterpret_cast<Bytes>(sums_[k])) >> TritDigits::kScale[k];
