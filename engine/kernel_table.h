@@ -21,6 +21,10 @@
 
 namespace tritgrad {
 
+// Numbers of the inner dimension of an integer product, at most: sums of 32 bits hold so many
+// products of an int8 and a trit + 1, and some of their kernels no more.
+constexpr std::int64_t kLongestSum = 8'000'000;
+
 // Constants of one AdamW step, computed once per parameter in double (optim/rules/adamw.h).
 struct AdamwConstants {
   float beta1, beta2;
@@ -75,7 +79,7 @@ struct KernelTable {
   // The sum of a[i] b[i].
   std::int32_t (*dot_int8)(const std::int8_t* a, const std::int8_t* b, std::int64_t n);
   // sums[r] = the sum of (t[i] + 1) x[i] with row r of packed trits t, n of them in blocks of
-  // kBlock (engine/format.h), row_bytes apart; x[i] in +-127, n at most 8'000'000.
+  // kBlock (engine/format.h), row_bytes apart; x[i] in +-127, n at most kLongestSum.
   void (*dot_packed_trits)(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
                            std::int64_t rows, const std::int8_t* x, std::int64_t n);
   bool (*any_negative)(const std::int8_t* x, std::int64_t n);

@@ -25,11 +25,12 @@ struct Descriptor {
 MappedFile::MappedFile(const std::filesystem::path& path) {
   // Non-blocking, so that a pipe of this name is refused below and not waited for.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  check(file.value >= 0, path.string(), ": cannot be opened for reading: ", std::strerror(errno));
+  check(file.value >= 0, path.string(), ": cannot be opened for reading: ", std::strerror(errno),
+        "; check the path");
   struct stat status {};
   check(::fstat(file.value, &status) == 0, path.string(),
         ": cannot be read: ", std::strerror(errno));
-  check(S_ISREG(status.st_mode), path.string(), ": is not a regular file");
+  check(S_ISREG(status.st_mode), path.string(), ": is not a regular file; name a file");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;  // mmap refuses an empty range
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);

@@ -15,7 +15,7 @@ constexpr std::size_t kLengthBytes = 8;
 // The header's text, its length checked against the limit and the file.
 std::string_view header_of(std::span<const std::byte> bytes, const std::string& file) {
   check(bytes.size() >= kLengthBytes, file, ": is truncated: ", bytes.size(),
-        " bytes, a safetensors file begins with 8 bytes of header length");
+        " bytes, a safetensors file begins with 8 bytes of header length; restore it from a copy");
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) {
     length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
@@ -24,7 +24,7 @@ std::string_view header_of(std::span<const std::byte> bytes, const std::string& 
         kMaxHeaderBytes, " allowed; not a safetensors file, or damaged");
   check(length <= bytes.size() - kLengthBytes, file,
         ": is truncated within its header: ", bytes.size() - kLengthBytes, " of ", length,
-        " bytes");
+        " bytes; restore it from a copy");
   return {reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length};
 }
 
@@ -51,7 +51,8 @@ void check_layout(std::vector<HeaderTensor>& tensors, std::uint64_t data_bytes,
     check(tensor.begin == place, file, ": a hole of ", tensor.begin - place,
           " bytes lies before tensor ", shown_name(tensor.name));
     check(tensor.end <= data_bytes, file, ": is truncated within tensor ", shown_name(tensor.name),
-          ": the data has ", data_bytes, " bytes, the tensor ends at ", tensor.end);
+          ": the data has ", data_bytes, " bytes, the tensor ends at ", tensor.end,
+          "; restore it from a copy");
     place = tensor.end;
   }
   check(place == data_bytes, file, ": ", data_bytes - place,

@@ -128,7 +128,7 @@ void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out)
           for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
             const std::int64_t then = next.row_begin + (row - tile.row_begin);
             if constexpr (requires { format.prefetch(Block{}, Reading::kValue); }) {
-              if (then < last && next.col < shape_.cols()) {
+              if (then < last) {
                 format.prefetch(block_of(then, next.col), Reading::kValue);
               }
             }

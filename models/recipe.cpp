@@ -94,8 +94,8 @@ std::string base_of(const toml::table& file, const std::string& where) {
   return *name;
 }
 
-// "weight.lr=0.1" is TOML already; "weight.lr=.1" wants its zero, "weight.schedule=cosine" its
-// quotes.
+// "weight.lr=0.1" is TOML already; "weight.lr=.1" and "5." want a zero, "weight.schedule=cosine"
+// its quotes.
 toml::table parse_override(const std::string& text) {
   const std::size_t equals = text.find('=');
   check(equals != std::string::npos && equals > 0, "override '", text,
@@ -106,9 +106,10 @@ toml::table parse_override(const std::string& text) {
     const std::string key = text.substr(0, equals + 1);
     std::string value = text.substr(equals + 1);
     const std::size_t point = value.find('.');
-    const bool lacks_zero = point == value.find_first_not_of("+-") && parse_number(value);
-    if (lacks_zero) {
-      value.insert(point, "0");
+    if (point != std::string::npos && parse_number(value)) {
+      const auto is_digit = [&](std::size_t i) { return value[i] >= '0' && value[i] <= '9'; };
+      if (point + 1 == value.size() || !is_digit(point + 1)) value.insert(point + 1, "0");
+      if (point == 0 || !is_digit(point - 1)) value.insert(point, "0");
     } else {
       value = "\"" + value + "\"";
     }

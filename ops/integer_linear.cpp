@@ -22,7 +22,8 @@ void decode_tile(const LinearOperands& w, const Tile& tile, const Tile& next, st
   w.weight->storage().decode_trits(tile, next, trits);
   // Depth goes by fours.
   const std::int64_t n = std::min(kBlock, w.inputs - tile.col);
-  for (std::int64_t row = 0; row < tile.row_end - tile.row_begin && n % 4 != 0; ++row) {
+  if (n % 4 == 0) return;
+  for (std::int64_t row = 0; row < tile.row_end - tile.row_begin; ++row) {
     std::fill(trits + row * kBlock + n, trits + row * kBlock + round_up(n, 4), std::int8_t{0});
   }
 }
@@ -115,7 +116,8 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
 
 // Up to so many rows, each is multiplied with the weights as they are stored.
 constexpr std::int64_t kFewRows = 3;
-// Then so many rows of W at once, which share what is prepared of x.
+// Then so many rows of W at once, which share what is prepared of x; few enough for 16 threads to
+// have a part of a matrix of 4096.
 constexpr std::int64_t kRowsOfWeights = 256;
 
 // ---- dx ----------------------------------------------------------------------------------------
@@ -169,15 +171,13 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   }
 }
 
-// Sums of 32 bits hold so many products of a code and trit + 1.
-constexpr std::int64_t kMostInputs = 8'000'000;
-static_assert(255 * kMostInputs <= std::numeric_limits<std::int32_t>::max());
+static_assert(255 * kLongestSum <= std::numeric_limits<std::int32_t>::max());
 
 }  // namespace
 
 void check_integers(const char* op, const LinearOperands& w) {
-  check(std::max(w.inputs, w.outputs) <= kMostInputs, op, ": '", w.weight->name(), "' has shape ",
-        w.weight->shape().str(), "; in int8 an axis has at most ", kMostInputs,
+  check(std::max(w.inputs, w.outputs) <= kLongestSum, op, ": '", w.weight->name(), "' has shape ",
+        w.weight->shape().str(), "; in int8 an axis has at most ", kLongestSum,
         " elements; use --compute fp32");
   check(w.groups == 1 || w.group_size % 4 == 0, op, ": '", w.weight->name(), "' has a scale for ",
         w.group_size, " inputs; in int8 groups are a multiple of 4");

@@ -54,9 +54,9 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
     double sum = 0.0;
     for (std::int64_t i = begin; i < end; ++i) {
       const float* row = logits.value.row(i);
-      const auto at_label = static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
-      sum += softmax_row(row, probabilities.row(i), classes) - at_label;
-      if (smoothing > 0.0) sum += smoothing * (at_label - mean(row, classes));
+      const auto label_logit = static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
+      sum += softmax_row(row, probabilities.row(i), classes) - label_logit;
+      if (smoothing > 0.0) sum += smoothing * (label_logit - mean(row, classes));
     }
     return sum;
   });
@@ -65,14 +65,14 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
   if (!logits.wants_grad()) return loss;
   tape.record(loss, {}, [&tape, logits, probabilities, labels, smoothing, loss, n, classes] {
     const float scale = tape.grad_of(loss).data[0] / static_cast<float>(n);
-    const auto everywhere = static_cast<float>(smoothing / static_cast<double>(classes));
-    const float at_label = scale * static_cast<float>(1.0 - smoothing);
+    const auto uniform_share = static_cast<float>(smoothing / static_cast<double>(classes));
+    const auto label_share = static_cast<float>(1.0 - smoothing);
     const Tensor grad = tape.grad_to(logits);
     for (std::int64_t i = 0; i < n; ++i) {
       float* dlogits = grad.row(i);
       const float* p = probabilities.row(i);
-      for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * (p[j] - everywhere);
-      dlogits[labels[static_cast<std::size_t>(i)]] -= at_label;
+      for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * (p[j] - uniform_share);
+      dlogits[labels[static_cast<std::size_t>(i)]] -= scale * label_share;
     }
   });
   return loss;

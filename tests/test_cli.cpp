@@ -106,8 +106,21 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   const Result whole = run(kQuick + "--json -");
   CHECK(Json::parse(resumed.out)["weights_sha256"] == Json::parse(whole.out)["weights_sha256"]);
   check_refused("train --resume " + file + " --model mlp:9", "contradicts the checkpoint");
-  check_refused("train --resume " + file + " --label-smoothing .3", "contradicts the checkpoint");
   check_refused("train --resume " + file + " --lr 0.1", "leave them out");
+  check_refused("train --resume " + file + " --epochs 1", "steps already, 4 an epoch; give ");
+}
+
+TEST_CASE("cli: a resumed run takes label smoothing from its checkpoint") {
+  const Folder folder;
+  const std::string file = folder / "m.safetensors", smoothed = kQuick + "--label-smoothing .3 ";
+  REQUIRE(run(smoothed + "--stop-after 4 --quiet --save " + file).exit_code == 0);
+  check_refused(
+      "train --resume " + file + " --label-smoothing 0",
+      "--label-smoothing: '0' contradicts the checkpoint '" + file + "', which has '0.3'");
+  const Result resumed = run("train --json - --resume " + file);
+  REQUIRE(resumed.exit_code == 0);
+  const Json whole = Json::parse(run(smoothed + "--json -").out);
+  CHECK(Json::parse(resumed.out)["weights_sha256"] == whole["weights_sha256"]);
 }
 
 TEST_CASE("cli: eval names the recipe as train does") {
@@ -197,6 +210,8 @@ TEST_CASE("cli: a configuration file stands for options; the command line wins")
   check_refused("train --config " + (folder / "bad.toml"), "did you mean");
   folder.write("bad.toml", "epochs = = 2\n");
   check_refused("train --config " + (folder / "bad.toml"), "line 1");
+  folder.write("bad.toml", "val = 0.95\n");
+  check_refused("train --config " + (folder / "bad.toml"), "'0.95' found, a number from 0 to 0.9");
   check_refused("train --config " + (folder / "absent.toml"), "absent.toml");
 }
 
@@ -216,6 +231,8 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
   check_refused("train --epochs 1.5", "'1.5' found, a whole number");
   check_refused("train --label-smoothing 1", "'1' found, a number from 0 to 0.9 expected");
   check_refused("train --label-smoothing nan", "'nan' found, a number");
+  check_refused("train --seed -1", "'-1' found, a whole number from 0 to 18446744073709551615");
+  check_refused("train --threads 0", "'0' found, a whole number from 1 to 1024 expected");
   check_refused("train --data iris --model mlp:5-8-3", "4 features");
   check_refused("inspect", "inspect: give either");
   check_refused("data fetch minst", "mnist");
@@ -262,11 +279,19 @@ TEST_CASE("cli: a checkpoint remembers its label column; other data are refused"
   check_refused("compare --data iris --epochs 1 --report /nonexistent/r.html", "--report");
   folder.write("t.csv", "y,a,b\n" + rows + "1,3,1\n");
   check_refused("train --epochs 5 --resume " + file, "have changed");
+  check_refused("eval " + file, "have changed since it was written; its test rows may be others");
+  const Result scored = run("eval " + file + " --json - " + data);
+  REQUIRE(scored.exit_code == 0);
+  CHECK(Json::parse(scored.out)["rows"] == 4);
+  check_refused("eval " + file + " --label a " + data, "classes");
 }
 
 TEST_CASE("cli: a full disk behind standard output is an error") {
-  const std::string command = std::string("'") + TRITGRAD_BINARY + "' recipes >/dev/full 2>&1";
+  const Folder folder;
+  const std::string said = folder / "said";
+  const std::string command = "'" TRITGRAD_BINARY "' recipes >/dev/full 2>'" + said + "'";
   CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+  CHECK(read(said) == "tritgrad: standard output cannot be written; is the disk full?\n");
 }
 
 TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {

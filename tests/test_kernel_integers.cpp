@@ -175,7 +175,7 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
 }
 
 TEST_CASE("kernel integers: the longest rows of packed trits fit the sums") {
-  constexpr std::int64_t n = 8'000'000;
+  constexpr std::int64_t n = kLongestSum;
   const std::vector<std::uint8_t> ones(n / 5, 242);  // every trit is 1
   for (const int code : {127, -127}) {
     const std::vector<std::int8_t> x(n, static_cast<std::int8_t>(code));

@@ -2,11 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "engine/open_dataset.h"
+#include "engine/safetensors.h"
 #include "tests/support_files.h"
 #include "tools/train.h"
+#include "tools/training_state.h"
 
 namespace tritgrad {
 namespace {
@@ -69,6 +72,30 @@ TEST_CASE("label smoothing: a resumed run goes on with it, and not without") {
   CHECK(train(digits, rest).weights_sha256 == whole);
   rest.label_smoothing = 0.0;
   CHECK(contains(refusal([&] { train(digits, rest); }), "label smoothing"));
+}
+
+TEST_CASE("label smoothing: checkpoints of before it, and before augmentation, have none") {
+  const Dataset digits = open_dataset("digits");
+  const TempDir folder;
+  TrainOptions options = quick(0.0);
+  const std::string whole = train(digits, options).weights_sha256;
+  options.save = (folder / "new.safetensors").string();
+  options.stop_after = 30;
+  train(digits, options);
+  const SafetensorsFile file = SafetensorsFile::open(options.save);
+  Metadata metadata = file.metadata();
+  nlohmann::json run = nlohmann::json::parse(metadata.at("tritgrad.run"));
+  REQUIRE(run.erase("label_smoothing") == 1);
+  REQUIRE(run.erase("augment") == 1);
+  metadata["tritgrad.run"] = run.dump();
+  const std::string old = (folder / "old.safetensors").string();
+  write_safetensors(old, file.tensors(), metadata);
+  TrainOptions saved = saved_options(old);
+  CHECK(saved.label_smoothing == 0.0);
+  CHECK(saved.augment.empty());
+  saved.resume = old;
+  saved.quiet = true;
+  CHECK(train(digits, saved).weights_sha256 == whole);
 }
 
 }  // namespace

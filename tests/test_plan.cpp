@@ -69,7 +69,7 @@ TEST_CASE("plan: its comparisons run one after the other, and a second time from
   // The command of each comparison says the same as its table in the plan.
   const std::string single = json[1]["command"];
   CHECK(single ==
-        "tritgrad compare --data wine --model mlp:8 --epochs 2 --set clip_grad_norm=0.0 --recipes "
+        "tritgrad compare --data wine --model mlp:8 --epochs 2 --set clip_grad_norm=0 --recipes "
         "latent8,fp32,master --seeds 3 --tune 1");
   const Result alone = run(single.substr(std::string("tritgrad ").size()) + " --cache " +
                            (folder / "cache").string() + " --json -");

@@ -40,6 +40,10 @@ TEST_CASE("recipe errors: numbers of overrides need no zero before the point") {
   CHECK(load_recipe("votes", {"continuous.beta1=.8"}).toml ==
         load_recipe("votes", {"continuous.beta1=0.8"}).toml);
   CHECK(contains(on_votes("continuous.beta1=-.8"), "-0.8"));
+  for (const char* one : {"1.", "+1.", "1.e0"}) {
+    CHECK(load_recipe("votes", {std::string("weight.lr=") + one}).toml ==
+          load_recipe("votes", {"weight.lr=1.0"}).toml);
+  }
   CHECK(contains(on_votes("continuous.beta1=.8x"), "got \".8x\""));
 }
 

@@ -338,7 +338,8 @@ TEST_CASE("safetensors: a header that is too long, or longer than the file, is r
         "f: claims a header of 100000001 bytes, at most 100000000 allowed; not a safetensors file, "
         "or damaged");
   CHECK(verdict(little_endian(~std::uint64_t{0}) + "{}").starts_with("f: claims a header of"));
-  CHECK(verdict(little_endian(3) + "{}") == "f: is truncated within its header: 2 of 3 bytes");
+  CHECK(verdict(little_endian(3) + "{}") ==
+        "f: is truncated within its header: 2 of 3 bytes; restore it from a copy");
 }
 
 TEST_CASE("safetensors: nesting bombs and endless names end in a short sentence") {
@@ -356,11 +357,14 @@ TEST_CASE("safetensors: nesting bombs and endless names end in a short sentence"
 TEST_CASE("safetensors: what is not a regular file is refused") {
   const TempDir folder;
   CHECK_THROWS_WITH_AS(SafetensorsFile::open(folder.path()),
-                       (folder.path().string() + ": is not a regular file").c_str(), Error);
+                       (folder.path().string() + ": is not a regular file; name a file").c_str(),
+                       Error);
   const std::string missing = (folder / "none").string();
   CHECK_THROWS_WITH_AS(
       SafetensorsFile::open(missing),
-      (missing + ": cannot be opened for reading: No such file or directory").c_str(), Error);
+      (missing + ": cannot be opened for reading: No such file or directory; check the path")
+          .c_str(),
+      Error);
 }
 
 TEST_CASE("safetensors: the writer refuses what could not be read back, and keeps the old file") {

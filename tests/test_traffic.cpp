@@ -137,6 +137,7 @@ TEST_CASE("traffic: the command forecasts, reads measurements, and writes its pa
   REQUIRE(run("train --data iris --recipe votes --dp votes --micro-batches 2 --epochs 1 --json '" +
               result + "'")
               .exit_code == 0);
+  check_refused("traffic --measured '" + result + "'", "add --report FILE");
   const Result written =
       run("traffic --measured '" + result + "' --report '" + page + "' --model " + kModel);
   REQUIRE(written.exit_code == 0);

@@ -106,7 +106,10 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
     });
     if (!talk) continue;
     const ComparisonRecord& record = records.back();
-    fmt::print("\n{}\n{}, {}\n\n{}\n", record.dataset, record.model, counted(options.seeds, "seed"),
+    const double smoothing = record.runs.front().label_smoothing;
+    fmt::print("\n{}\n{}, {}{}\n\n{}\n", record.dataset, record.model,
+               counted(options.seeds, "seed"),
+               smoothing > 0 ? fmt::format(", labels smoothed by {}", smoothing) : "",
                render_terminal_table(record));
   }
 }

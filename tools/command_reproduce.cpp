@@ -67,7 +67,6 @@ std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
 
 void run_reproduce(const ReproduceOptions& options) {
   check_study(options.study);
-  check(options.threads >= 0, "--threads: ", options.threads, " is not a positive number");
   if (options.threads > 0) set_thread_count(options.threads);
   const std::string out = options.out.empty() ? "reproduce-" + options.study : options.out;
   prepare_folder(out);
@@ -117,8 +116,10 @@ void add_reproduce_command(CLI::App& app) {
       ->add_option("--largest", options->largest, "parameters of the largest matrix that is timed")
       ->capture_default_str()
       ->check(within(kSmallest, std::int64_t{1'000'000'000}));
-  command->add_option("--threads", options->threads,
-                      "threads; results do not depend on it, times do [all]");
+  command
+      ->add_option("--threads", options->threads,
+                   "threads; results do not depend on it, times do [all]")
+      ->check(within(1, 1024));
   command->add_option("--config", "FILE.toml with options as keys");
   command->add_flag("--quiet", options->training.quiet, "no progress, no last line");
   command->footer(

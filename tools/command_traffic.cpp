@@ -104,6 +104,8 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
   check_writable("--json", options.json);
   check_report_path(options.report);
   const std::vector<RunResult> measured = read_results(options.measured);
+  check(options.measured.empty() || !options.report.empty(),
+        "--measured: results are set beside the formulas on a page; add --report FILE");
   const int parts = options.parts == 0 ? options.ranks : options.parts;
   check(parts % options.ranks == 0, "--micro-batches ", parts, ": ", options.ranks,
         " ranks cannot share them evenly; give a multiple of ", options.ranks);

@@ -1,6 +1,8 @@
 // tritgrad train, tritgrad eval
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "engine/checkpoint.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
@@ -85,11 +87,9 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   keep("--seed", train.seed, saved.seed);
   keep("--val", train.validation, saved.validation);
   keep("--augment", train.augment, saved.augment);
-  check(!train.label_smoothing || *train.label_smoothing == *saved.label_smoothing,
-        "--label-smoothing: ", train.label_smoothing.value_or(0.0), " contradicts the checkpoint '",
-        train.resume, "', which has ", saved.label_smoothing.value_or(0.0),
-        "; leave the option out");
-  train.label_smoothing = saved.label_smoothing;
+  double smoothing = train.label_smoothing.value_or(0.0);
+  keep("--label-smoothing", smoothing, *saved.label_smoothing);
+  train.label_smoothing = smoothing;
   keep("--label", train.label, saved.label);
   keep("--header", train.header, saved.header);
   // What a resumed run adds would be lost otherwise.
@@ -119,12 +119,20 @@ void run_train(const CLI::App& command, CommonOptions& options,
   if (!train_options.quiet && options.json != "-") print_summary(result);
 }
 
-void run_eval(const std::string& path, CommonOptions& options, bool data_given) {
+// The data are the checkpoint's own, but for what the command names.
+void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
   TrainOptions saved = saved_options(path);
+  const bool data_given = command.count("--data") > 0;
   if (data_given) saved.data = options.train.data;
+  if (command.count("--label") > 0) saved.label = options.train.label;
+  if (command.count("--header") > 0) saved.header = options.train.header;
   options.train = saved;
   const Dataset dataset = open_data(options);
+  if (!data_given) {
+    check_same_data(path, dataset,
+                    "its test rows may be others now; name them by --data to score them as new");
+  }
   const Evaluation evaluation = evaluate_checkpoint(path, dataset, saved);
   if (options.json != "-") {
     fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({} rows)\n", path, evaluation.recipe,
@@ -147,7 +155,8 @@ void add_train_command(CLI::App& app) {
   command->add_option("--recipe", train.recipe, "name (see 'tritgrad recipes') or FILE.toml")
       ->capture_default_str();
   command->add_option("--seed", train.seed, "start of weights, order of rows, rounding")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(within<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()));
   command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
   command->add_option("--save-every", train.save_every, "also save every so many steps")
       ->check(within(1, 2000000000));
@@ -181,8 +190,7 @@ void add_eval_command(CLI::App& app) {
   command->footer(
       "Example:\n  tritgrad eval m.safetensors\n"
       "The data are those that the checkpoint was trained on, unless --data names others.");
-  command->callback(
-      [command, options, path] { run_eval(*path, *options, command->count("--data") > 0); });
+  command->callback([command, options, path] { run_eval(*command, *path, *options); });
 }
 
 }  // namespace tritgrad

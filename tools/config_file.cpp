@@ -1,5 +1,7 @@
 #include "tools/config_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -21,6 +23,10 @@ std::string value_text(const toml::node& node) {
   if (const toml::array* array = node.as_array()) {
     for (const toml::node& item : *array) list += (list.empty() ? "" : ",") + value_text(item);
     return list;
+  }
+  // The shortest text of the number, 0.2, where a stream would give 17 digits.
+  if (const toml::value<double>* number = node.as_floating_point()) {
+    return fmt::format("{}", number->get());
   }
   std::ostringstream value;
   value << toml::node_view<const toml::node>(node);

@@ -231,7 +231,8 @@ fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
     }
     put_in_place(source, ready, set);
   } catch (const fs::filesystem_error& error) {
-    fail(source.name, ": ", error.what());
+    fail(source.name, ": ", error.path1().string(), ": ", error.code().message(),
+         "; mend that, or name another folder (--cache or TRITGRAD_DATA)");
   }
   progress(concat(source.name, ": ", source.files.size(), " files verified, ", set.string()));
   return set;

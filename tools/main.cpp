@@ -13,6 +13,8 @@
 
 namespace {
 
+constexpr const char* kLostOutput = "standard output cannot be written; is the disk full?";
+
 // OpenMP threads spin while they wait, which makes a run ten times slower as soon as other
 // processes want the cores too. The run-time reads its policy before main() begins, so a program
 // that wants another one must set it and start again. Users who set a policy themselves keep
@@ -51,11 +53,11 @@ int main(int argc, char** argv) {
 
   try {
     const int code = tritgrad::run_command_line(app, argc, argv);
-    // A full disk behind a redirection shows only when the last bytes are handed over.
+    // A full disk behind a redirection often shows only when the last bytes are handed over.
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    return tritgrad::complain("standard output cannot be written; is the disk full?");
+    return tritgrad::complain(kLostOutput);
   } catch (const std::exception& error) {
-    const int code = tritgrad::complain(error.what());
+    const int code = tritgrad::complain(std::ferror(stdout) != 0 ? kLostOutput : error.what());
     tritgrad::abandon_ranks();
     return code;
   }

@@ -23,7 +23,7 @@ void RunLog::write(const EpochPoint& point) {
                               {"train_accuracy", point.train_accuracy}};
   line["val_accuracy"] = point.val_accuracy ? nlohmann::ordered_json(*point.val_accuracy) : nullptr;
   out_ << line.dump() << '\n' << std::flush;
-  check(out_.good(), "log file '", path_, "' cannot be written any more; is the disk full?");
+  check(out_.good(), "log file '", path_, "' cannot be written; is the disk full?");
 }
 
 }  // namespace tritgrad

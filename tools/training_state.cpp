@@ -77,6 +77,13 @@ std::string data_xxh3(const Dataset& dataset) {
   return hex(xxh3(std::as_bytes(std::span(parts))));
 }
 
+void check_same_data(const std::string& path, const Dataset& dataset, const char* remedy) {
+  const Json run = run_json(read_metadata(path), path);
+  check(field<std::string>(run, path, "data_xxh3") == data_xxh3(dataset), "checkpoint '", path,
+        "': the data '", field<std::string>(run, path, "data"),
+        "' have changed since it was written; ", remedy);
+}
+
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
                              const Standardizer& standardizer, const Dataset& dataset,
                              const TrainOptions& options, const Recipe& recipe,
@@ -169,10 +176,7 @@ void TrainingState::load(const std::string& path) {
         "classes than '",
         dataset_->name, "'");
   check_image(image_of(run, path), path, *dataset_);
-  check(field<std::string>(run, path, "data_xxh3") == data_xxh3(*dataset_), "checkpoint '", path,
-        "': the data '", saved_data,
-        "' have changed since it was written; a resumed run needs the same rows, labels and "
-        "classes");
+  check_same_data(path, *dataset_, "a resumed run needs the same rows, labels and classes");
   const TrainOptions saved = saved_options(path);
   check(saved.model == options_.model && saved.recipe == options_.recipe &&
             saved.overrides == options_.overrides && saved.batch == options_.batch &&
@@ -195,7 +199,12 @@ void TrainingState::load(const std::string& path) {
   const std::vector<NamedPlane> loaded = planes();
   load_checkpoint(path, loaded);
   if (parallel_ != nullptr) check_same_checkpoint(parallel_->ranks(), run, loaded, path);
-  optimizer_->resume_at(field<std::int64_t>(run, path, "step"));
+  const auto step = field<std::int64_t>(run, path, "step");
+  const std::int64_t steps_per_epoch = loader_->batches_per_epoch();
+  check(step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
+        ": the checkpoint '", path, "' has ", step, " steps already, ", steps_per_epoch,
+        " an epoch; give ", (step + steps_per_epoch - 1) / steps_per_epoch, " or more");
+  optimizer_->resume_at(step);
   if (parallel_ != nullptr) parallel_->restore(saved_ranks);
   loader_->seek({cursor[0], cursor[1]});
   sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),

@@ -26,6 +26,10 @@ struct EpochSums {
 // Tells whether data are still the same: values, labels, names of classes and features. 16 digits.
 std::string data_xxh3(const Dataset& dataset);
 
+// Throws Error when `dataset` is not what the checkpoint was trained on, value by value. `remedy`
+// ends the message.
+void check_same_data(const std::string& path, const Dataset& dataset, const char* remedy);
+
 class TrainingState {
  public:
   TrainingState(Model& model, Optimizer& optimizer, Loader& loader,

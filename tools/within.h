@@ -21,10 +21,13 @@ CLI::Validator within(Number low, Number high) {
   const auto refuse = [=](const std::string& text) -> std::string {
     std::optional<Number> number;
     if constexpr (std::integral<Number>) {
-      const char* end = text.data() + text.size();
+      const std::string_view digits = without_plus(text);
+      const char* end = digits.data() + digits.size();
       Number whole = 0;
-      const auto [stop, error] = std::from_chars(text.data(), end, whole);
-      if (stop == end && error == std::errc()) number = whole;
+      const auto [stop, error] = std::from_chars(digits.data(), end, whole);
+      // To CLI11 010 is eight.
+      const bool octal = digits.size() > 1 && digits[0] == '0';
+      if (stop == end && error == std::errc() && !octal) number = whole;
     } else {
       number = parse_number(text);
     }

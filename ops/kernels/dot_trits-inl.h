@@ -2,6 +2,10 @@
 // that reading the weights is all that counts.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
 #include "engine/format.h"
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/panel_product-inl.h"
@@ -11,8 +15,10 @@ namespace {
 
 constexpr std::int64_t kStripe = kBlock / 5;
 static_assert(kStripe % kLanes<U8> == 0);
+constexpr int kLargestScale =
+    *std::max_element(std::begin(TritDigits::kScale), std::end(TritDigits::kScale));
 
-// The sum of digits times x, in lanes.
+// The sum of digits times x, in lanes; with VNNI each digit's own, times its scale.
 class DigitProducts {
  public:
   // `packed` a vector of bytes, whose digits belong to x, x + kStripe and so on.
@@ -25,6 +31,7 @@ class DigitProducts {
       sums_[k] = reinterpret_cast<Sum>(
           _mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sums_[k]), digits[k], factors));
 #else
+      static_assert(kLargestScale == 0);
       narrow_ = add_i16(narrow_, multiply_pairs_u8_i8(digits[k], factors));
 #endif
     }
@@ -36,7 +43,9 @@ class DigitProducts {
 
   std::int32_t total() {
 #ifdef __AVX512VNNI__
-    // A lane has an 80th of the products: 64 times those of 8'000'000 numbers fit.
+    // A lane has 4 of each 64 products of a digit, one of five.
+    static_assert((kLongestSum / 80 + 4) * (2 * 127) << kLargestScale <=
+                  std::numeric_limits<std::int32_t>::max());
     I32 sum(0);
     for (int k = 0; k < 5; ++k) {
       sum += I32(reinterpret_cast<Bytes>(sums_[k])) >> TritDigits::kScale[k];

@@ -166,7 +166,10 @@ std::vector<Figure> draw_figures(const ComparisonRecord& record, const Compariso
                           [](const EpochPoint& point) { return point.train_loss; });
   loss.y.log = wants_log(loss);
   const std::string scale = loss.y.log ? " Logarithmic loss." : "";
-  add_curves(figures, "loss", loss, "Loss on the training data." + scale);
+  const bool smoothed = runs.front().label_smoothing > 0;
+  add_curves(figures, "loss", loss,
+             smoothed ? "Loss on the training data, against smoothed labels." + scale
+                      : "Loss on the training data." + scale);
   add_curves(figures, "training-accuracy",
              curves(runs, comparison, "training accuracy, %",
                     [](const EpochPoint& point) { return 100.0 * point.train_accuracy; }),
