@@ -279,6 +279,9 @@ TEST_CASE("report: the question names what is compared") {
     CAPTURE(one);
     CHECK(contains(page, one));
   }
+  CHECK(contains(page, "Loss on the training data, against smoothed labels."));
+  run.label_smoothing = 0.0;
+  CHECK(contains(html_of({run}), ", labels not smoothed<"));
 }
 
 TEST_CASE("markup checker: finds what it is there to find") {
