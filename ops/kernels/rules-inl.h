@@ -19,21 +19,19 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
 
 void quantize_levels(std::int16_t* levels, const float* direction, float scale, int limit,
                      const std::uint16_t* noise, std::int64_t n) {
-  const F32 negative_scale(-scale), high(static_cast<float>(limit)),
-      low(-static_cast<float>(limit));
+  const F32 negative_scale(-scale), high(static_cast<float>(limit));
+  const I32 low(-limit);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
-    const F32 exact = negative_scale * read<F32>(direction + i);
-    F32 level;
-    if (noise == nullptr) {
-      level = xsimd::nearbyint(exact);
-    } else {
-      const F32 u = (xsimd::to_float(read_i32(noise + i)) + F32(0.5f)) * F32(0x1p-16f);
-      level = xsimd::floor(exact + u);
+    F32 exact = negative_scale * read<F32>(direction + i);
+    // Both of the noise's operations are exact, so they may be fused.
+    if (noise != nullptr) {
+      exact += xsimd::fma(xsimd::to_float(read_i32(noise + i)), F32(0x1p-16f), F32(0x1p-17f));
     }
-    // Before the clamp, whose minimum and maximum would turn a NaN into a bound.
-    level = xsimd::select(level == level, level, F32(0.0f));
-    write_narrow(levels + i, xsimd::to_int(clamp(level, low, high)));
+    // What is too small for an integer becomes the smallest one; NaN becomes 0.
+    const F32 limited = xsimd::min(high, exact);
+    const I32 level = noise == nullptr ? to_nearest_or_zero(limited) : floor_or_zero(limited);
+    write_narrow(levels + i, xsimd::max(level, low));
   }
   reference::quantize_levels(levels + i, direction + i, scale, limit,
                              noise == nullptr ? nullptr : noise + i, n - i);

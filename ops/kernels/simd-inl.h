@@ -81,6 +81,16 @@ I32 read_i32(const std::uint16_t* p) {
 }
 F64 read_f64(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 
+// The whole number below, or the nearest; the smallest one for what is smaller still, 0 for NaN.
+I32 floor_or_zero(const F32& x) {
+  return _mm512_maskz_cvt_roundps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x,
+                                        _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+I32 to_nearest_or_zero(const F32& x) {
+  return _mm512_maskz_cvt_roundps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x,
+                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 // Two vectors as one of bytes: every value must fit.
 I8 narrow(const I16& low, const I16& high) {
   const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
@@ -141,6 +151,13 @@ I32 read_i32(const std::uint16_t* p) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 F64 read_f64(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+
+// The whole number below, or the nearest; the smallest one for what is smaller still, 0 for NaN.
+I32 to_nearest_or_zero(const F32& x) {
+  const __m256 ordered = _mm256_cmp_ps(x, x, _CMP_ORD_Q);
+  return _mm256_and_si256(_mm256_cvtps_epi32(x), _mm256_castps_si256(ordered));
+}
+I32 floor_or_zero(const F32& x) { return to_nearest_or_zero(xsimd::floor(x)); }
 
 // Two vectors as one of bytes: every value must fit.
 I8 narrow(const I16& low, const I16& high) {
