@@ -17,9 +17,9 @@ constexpr const char* kLostOutput = "standard output cannot be written; is the d
 
 // OpenMP threads spin while they wait, which makes a run ten times slower as soon as other
 // processes want the cores too; where they sleep at once, waking them costs more than a small
-// network gains by them. So they spin for some microseconds: of two threads that train mlp:512,512,
-// an epoch of MNIST takes 0.57 s (1.07 s when they sleep at once, 0.50 s when they never do), and
-// beside another such job 1.2 s (0.9 and 7.5 s). Ranks have other ranks beside them, and sleep.
+// network gains by them. So they spin for some microseconds, which makes two threads that train
+// mlp:512,512 twice as fast, and 1.4 times as slow beside two such threads (PERFORMANCE.md). Ranks
+// have other ranks beside them, and sleep.
 //
 // The run-time reads its policy before main() begins, so a program that wants another one must set
 // it and start again. Users who set a policy themselves keep theirs.
