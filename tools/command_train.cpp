@@ -189,7 +189,8 @@ void add_eval_command(CLI::App& app) {
                       "write the result as JSON to FILE, - = standard output");
   command->footer(
       "Example:\n  tritgrad eval m.safetensors\n"
-      "The data are those that the checkpoint was trained on, unless --data names others.");
+      "The data are those that the checkpoint was trained on, and refused if they have changed\n"
+      "since, unless --data names them or others.");
   command->callback([command, options, path] { run_eval(*command, *path, *options); });
 }
 
