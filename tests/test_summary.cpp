@@ -164,7 +164,7 @@ TEST_CASE("headline: speaks without a baseline, without accuracy and without run
 TEST_CASE("findings: below, above, not told apart, without an interval") {
   const BytesPerParameter small{0.2, 0, 0, 0, 0};
   std::vector<RunResult> runs = two_recipes();
-  for (int seed = 1; seed <= 2; ++seed) {
+  for (unsigned seed = 1; seed <= 2; ++seed) {
     runs.push_back(make_run("worse", seed, 0.9 + 1e-5 * seed, small));
     runs.push_back(make_run("better", seed, 0.999 + 1e-5 * seed, kMaster));
   }
