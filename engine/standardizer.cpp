@@ -102,11 +102,19 @@ void Standardizer::check_features(std::int64_t features) const {
 }
 
 void Standardizer::apply(std::span<float> row) const {
-  constexpr double kMax = std::numeric_limits<float>::max();
-  const std::size_t step = means_.size() == 1 ? 0 : 1;
+  const auto standardized = [](float x, double mean, double inverse_std) {
+    constexpr double kMax = std::numeric_limits<float>::max();
+    return static_cast<float>(std::clamp((double{x} - mean) * inverse_std, -kMax, kMax));
+  };
+  // Two loops: statistics that are read anew for each value of an image cost a fifth of the time
+  // that its batches take.
+  if (means_.size() == 1) {
+    const double mean{means_[0]}, inverse_std{inverse_stds_[0]};
+    for (float& x : row) x = standardized(x, mean, inverse_std);
+    return;
+  }
   for (std::size_t j = 0; j < row.size(); ++j) {
-    const double centred = double{row[j]} - double{means_[j * step]};
-    row[j] = static_cast<float>(std::clamp(centred * double{inverse_stds_[j * step]}, -kMax, kMax));
+    row[j] = standardized(row[j], double{means_[j]}, double{inverse_stds_[j]});
   }
 }
 
