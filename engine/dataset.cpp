@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/kernel_table.h"
 
 namespace tritgrad {
 
@@ -28,11 +29,12 @@ std::vector<std::int64_t> Dataset::class_counts() const {
   return counts;
 }
 
-void Dataset::gather(std::int64_t row, float* out) const {
+void Dataset::gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const {
+  const std::int64_t first = row * features + begin;
   if (element == Element::kByte) {
-    std::copy_n(values.as<std::uint8_t>() + row * features, features, out);
+    kernels().bytes_to_float(out, values.as<std::uint8_t>() + first, end - begin);
   } else {
-    std::copy_n(values.as<float>() + row * features, features, out);
+    std::copy_n(values.as<float>() + first, end - begin, out);
   }
 }
 

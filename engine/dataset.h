@@ -46,8 +46,9 @@ struct Dataset {
   int classes() const { return static_cast<int>(class_names.size()); }
   // Rows of each class.
   std::vector<std::int64_t> class_counts() const;
-  // The features of one row as fp32.
-  void gather(std::int64_t row, float* out) const;
+  // The features of one row, or columns [begin, end) of them, as fp32.
+  void gather(std::int64_t row, float* out) const { gather(row, 0, features, out); }
+  void gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const;
 };
 
 }  // namespace tritgrad

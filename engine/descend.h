@@ -17,22 +17,26 @@ void descend_master(F& format, const Block& block, const float* direction, const
   format.encode(block, master.data(), descent.key);
 }
 
-// The update of fixed-point formats in whole levels, -lr * direction * levels_per_unit rounded as
-// asked; `cols` is the matrix's, which tells a block's noise.
-using Levels = std::array<std::int16_t, kBlock>;
-inline Levels quantize_update(const Block& block, std::int64_t cols, const float* direction,
-                              const Descent& descent, int levels_per_unit, int limit,
-                              Rounding rounding) {
-  Levels levels;
-  std::array<std::uint16_t, kBlock> noise;
-  const bool stochastic = rounding == Rounding::kStochastic;
-  if (stochastic) {
-    kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols));
+// How the update of a block of a fixed-point format is rounded to whole levels; `cols` is the
+// matrix's, which tells a block's noise. To be made where it is used: it points into itself.
+class UpdateRounding {
+ public:
+  UpdateRounding(const Block& block, std::int64_t cols, const Descent& descent, int levels_per_unit,
+                 int limit, Rounding rounding) {
+    const double scale = static_cast<double>(descent.lr) * static_cast<double>(levels_per_unit);
+    const bool stochastic = rounding == Rounding::kStochastic;
+    if (stochastic)
+      kernels().random_u16(noise_.data(), block.n, descent.key, noise_index(block, cols));
+    rounding_ = {static_cast<float>(scale), limit, stochastic ? noise_.data() : nullptr};
   }
-  const double scale = static_cast<double>(descent.lr) * static_cast<double>(levels_per_unit);
-  kernels().quantize_levels(levels.data(), direction, static_cast<float>(scale), limit,
-                            stochastic ? noise.data() : nullptr, block.n);
-  return levels;
-}
+  UpdateRounding(const UpdateRounding&) = delete;
+  UpdateRounding& operator=(const UpdateRounding&) = delete;
+
+  const LevelRounding& get() const { return rounding_; }
+
+ private:
+  std::array<std::uint16_t, kBlock> noise_;
+  LevelRounding rounding_;
+};
 
 }  // namespace tritgrad

@@ -60,6 +60,20 @@ enum class PanelRange {
   kBytes,
 };
 
+// How a direction becomes whole levels of a fixed-point format: clip(floor(-scale * direction[i] +
+// u), -limit, limit) with u = (noise[i] + 0.5) / 65536, or clip(rint(-scale * direction[i])) (ties
+// to even) when noise == nullptr. NaN gives 0. 0 <= limit <= 255.
+struct LevelRounding {
+  float scale;
+  int limit;
+  const std::uint16_t* noise;
+
+  // That of elements from i on.
+  LevelRounding from(std::int64_t i) const {
+    return {scale, limit, noise == nullptr ? nullptr : noise + i};
+  }
+};
+
 struct KernelTable {
   const char* name;  // as TRITGRAD_ISA has it
 
@@ -100,11 +114,15 @@ struct KernelTable {
                          std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
                          std::int64_t groups, PanelRange range, bool add);
 
-  // Sums to numbers: out[i] = factor * (sums[i] - correction), or (factor * factors[i]) times that.
-  void (*rescale_sums)(float* out, const std::int32_t* sums, std::int32_t correction, float factor,
-                       std::int64_t n);
-  void (*rescale_sums_by)(float* out, const std::int32_t* sums, std::int32_t correction,
-                          float factor, const float* factors, std::int64_t n);
+  // Sums to numbers, row r of out: factors[r] * (sums[r][i] - corrections[r]), or
+  // (factors[r] * column_factors[i]) times that. Rows are ld_out and ld_sums apart.
+  void (*rescale_sums)(float* out, std::int64_t ld_out, const std::int32_t* sums,
+                       std::int64_t ld_sums, const std::int32_t* corrections, const float* factors,
+                       std::int64_t rows, std::int64_t n);
+  void (*rescale_sums_by)(float* out, std::int64_t ld_out, const std::int32_t* sums,
+                          std::int64_t ld_sums, const std::int32_t* corrections,
+                          const float* factors, const float* column_factors, std::int64_t rows,
+                          std::int64_t n);
 
   // ---- random bits -----------------------------------------------------------------------------
   // out[i] = random_u16(key, first + i); first is a multiple of 8.
@@ -191,19 +209,17 @@ struct KernelTable {
   // ---- formats: updates ------------------------------------------------------------------------
   // w[i] -= lr * direction[i]
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
-  // levels[i] = clip(floor(-scale * direction[i] + u), -limit, limit) with u = (noise[i] + 0.5) /
-  // 65536, or clip(rint(-scale * direction[i])) (ties to even) when noise == nullptr. NaN gives 0.
-  // 0 <= limit <= 255.
-  void (*quantize_levels)(std::int16_t* levels, const float* direction, float scale, int limit,
-                          const std::uint16_t* noise, std::int64_t n);
-  // engine/flips.h, accumulate(), on separate trits and accumulators.
-  FlipCounts (*accumulate_ternary)(std::int8_t* trits, std::int8_t* accumulators,
-                                   const std::int16_t* levels, const FlipPolicy& policy,
-                                   std::int64_t n);
+  void (*quantize_levels)(std::int16_t* levels, const float* direction,
+                          const LevelRounding& rounding, std::int64_t n);
+  // engine/flips.h, accumulate(), of those levels, on separate trits and accumulators.
+  FlipCounts (*descend_ternary)(std::int8_t* trits, std::int8_t* accumulators,
+                                const float* direction, const LevelRounding& rounding,
+                                const FlipPolicy& policy, std::int64_t n);
   // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <= threshold <=
-  // 42.
-  FlipCounts (*accumulate_latent)(std::int8_t* codes, const std::int16_t* levels, int threshold,
-                                  int hysteresis, std::int64_t n);
+  // 42, rounding.limit <= 127.
+  FlipCounts (*descend_latent)(std::int8_t* codes, const float* direction,
+                               const LevelRounding& rounding, int threshold, int hysteresis,
+                               std::int64_t n);
 
   // ---- update rules ----------------------------------------------------------------------------
   // m, v <- their moving averages; direction = m^ / (sqrt(v^) + eps) + weight_decay * master.
@@ -225,9 +241,10 @@ struct KernelTable {
   // (1 - beta) g^2.
   void (*normalized)(float* direction, float* v, const float* grad, float beta,
                      float one_minus_beta, float inverse_bias, std::int64_t n);
-  // The same for a v that begins as one number everywhere.
-  void (*normalized_by_one)(float* direction, float* v, float v_before, const float* grad,
-                            float beta, float one_minus_beta, float inverse_bias, std::int64_t n);
+  // The same for a v that is one number; returns the sum of what v would have become for each
+  // element, added as by sum().
+  double (*normalized_by_one)(float* direction, float v, const float* grad, float beta,
+                              float one_minus_beta, float inverse_bias, std::int64_t n);
   // gain = d direction / d m of adamw, with v after the update.
   void (*adam_gain)(float* gain, const float* v, float inverse_bias1, float inverse_bias2,
                     float eps, std::int64_t n);
@@ -248,6 +265,11 @@ struct KernelTable {
   // z[i] = (x[i] - mean[i]) * inverse_std[i]
   void (*standardize)(float* z, const float* x, const float* mean, const float* inverse_std,
                       std::int64_t n);
+  void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
+  // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float; of column i, or
+  // mean[0] and inverse_std[0] for all columns.
+  void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
+                               bool one_for_all, std::int64_t n);
   // y[i] = z[i] * gain[i] + bias[i]
   void (*scale_and_shift)(float* y, const float* z, const float* gain, const float* bias,
                           std::int64_t n);
@@ -269,7 +291,7 @@ struct KernelTable {
   bool (*all_finite_bf16)(const std::uint16_t* x, std::int64_t n);
   // Largest magnitude; NaN counts as larger than everything. 0 for n = 0.
   float (*max_abs)(const float* x, std::int64_t n);
-  // Sums in double; element i goes to lane i % 16, lanes are added in order at the end.
+  // Sums in double; element i goes to lane i % 32, lanes are added in order at the end.
   double (*sum)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
 };

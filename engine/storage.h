@@ -107,6 +107,18 @@ class Storage {
     return std::visit([&](auto& format) { return format.descend(block, direction, descent); },
                       format_);
   }
+  // encode() of elements whose sum this is, for a format that keeps nothing else of them.
+  void add_sum(std::int64_t slot, double sum) {
+    std::visit(
+        [&](auto& format) {
+          if constexpr (requires { format.add_sum(slot, sum); }) {
+            format.add_sum(slot, sum);
+          } else {
+            fail("Storage::add_sum: format ", format_name(spec_.kind), " keeps more than a sum");
+          }
+        },
+        format_);
+  }
 
   // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
   // them.

@@ -47,13 +47,15 @@ struct Columns {
   void standardize(float* z, const float* x, std::int64_t begin, std::int64_t n) const {
     kernels().standardize(z, x + begin, mean + begin, inverse_std + begin, n);
   }
+  // Columns [begin, begin + n) of a row of z, scaled and shifted: y before the rectifier.
+  void scale_and_shift(float* y, const float* z, std::int64_t begin, std::int64_t n) const {
+    kernels().scale_and_shift(y, z, gain + begin, bias + begin, n);
+  }
   // Columns [begin, begin + n) of a row of y.
   void finish(float* y, const float* z, std::int64_t begin, std::int64_t n) const {
-    if (rectify == Rectify::kNo) {
-      return kernels().scale_and_shift(y + begin, z, gain + begin, bias + begin, n);
-    }
+    if (rectify == Rectify::kNo) return scale_and_shift(y + begin, z, begin, n);
     ColumnFloats shifted;
-    kernels().scale_and_shift(shifted.data(), z, gain + begin, bias + begin, n);
+    scale_and_shift(shifted.data(), z, begin, n);
     kernels().relu(y + begin, shifted.data(), n);
   }
 };
@@ -66,6 +68,7 @@ void normalize(const Tensor& narrow_x, const Tensor& narrow_y, const Columns& c)
                     std::int64_t) {
                   ColumnFloats z;
                   for (std::int64_t i = top; i < bottom; ++i) {
+                    prefetch_after(x, i, begin, end - begin);
                     c.standardize(z.data(), x.row(i), begin, end - begin);
                     c.finish(y.row(i), z.data(), begin, end - begin);
                   }
@@ -79,12 +82,14 @@ void measure(Tape& tape, const Tensor& x, const BatchNormParameters& p, const Co
   const Tensor wide = c.wide(x);
   const double* sums = sum_columns(
       tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        prefetch_after(wide, row, begin, n);
         kernels().add_to_sums(to, wide.row(row) + begin, n);
       });
   double* means = tape.allocate_scratch<double>(c.wide.cols());
   for (std::int64_t j = 0; j < c.wide.cols(); ++j) means[j] = sums[j % features] / count;
   const double* squares = sum_columns(
       tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        prefetch_after(wide, row, begin, n);
         kernels().add_squares_around(to, wide.row(row) + begin, means + begin, n);
       });
   float* unbiased = tape.allocate_scratch<float>(features);
@@ -106,21 +111,25 @@ void measure(Tape& tape, const Tensor& x, const BatchNormParameters& p, const Co
 
 // With z = (x - mean) * inverse_std and dz = gain * dy:
 // dx = inverse_std * (dz - mean(dz) - z * mean(dz * z)), dgain = sum(dy * z), dbias = sum(dy).
-// dy loses what the rectifier held back. dx.grad is null where x wants none.
-void backward(Tape& tape, const Tensor& narrow_x, const Tensor& narrow_y, const Tensor& narrow_dy,
-              const Columns& c, const GradientTarget& dx, const Tensor& dgain,
-              const Tensor& dbias) {
-  const Tensor x = c.wide(narrow_x), y = c.wide(narrow_y), dy = c.wide(narrow_dy);
+// dy loses what the rectifier held back, which is seen from x, as that is read anyway. dx.grad is
+// null where x wants none.
+void backward(Tape& tape, const Tensor& narrow_x, const Tensor& narrow_dy, const Columns& c,
+              const GradientTarget& dx, const Tensor& dgain, const Tensor& dbias) {
+  const Tensor x = c.wide(narrow_x), dy = c.wide(narrow_dy);
   const std::int64_t features = c.wide.features;
   const std::int64_t cols = c.wide.cols();
   const double* sum_dy =
       sum_columns(tape, c.wide, narrow_x, 2,
                   [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
                     float* dy_row = dy.row(row) + begin;
-                    ColumnFloats z;
-                    if (c.rectify == Rectify::kYes)
-                      kernels().rectify_gradient(dy_row, y.row(row) + begin, n);
+                    ColumnFloats z, shifted;
+                    prefetch_after(dy, row, begin, n);
+                    prefetch_after(x, row, begin, n);
                     c.standardize(z.data(), x.row(row), begin, n);
+                    if (c.rectify == Rectify::kYes) {
+                      c.scale_and_shift(shifted.data(), z.data(), begin, n);
+                      kernels().rectify_gradient(dy_row, shifted.data(), n);
+                    }
                     kernels().add_to_sums(sums, dy_row, n);
                     kernels().add_products(sums + cols, dy_row, z.data(), n);
                   });
@@ -146,6 +155,8 @@ void backward(Tape& tape, const Tensor& narrow_x, const Tensor& narrow_y, const 
                   ColumnFloats z;
                   for (std::int64_t i = top; i < bottom; ++i) {
                     float* dy_row = dy.row(i) + begin;
+                    prefetch_after(dy, i, begin, end - begin);
+                    prefetch_after(x, i, begin, end - begin);
                     c.standardize(z.data(), x.row(i), begin, end - begin);
                     kernels().standardize_gradient(dy_row, z.data(), factor + begin,
                                                    mean_dy + begin, mean_dy_z + begin, end - begin);
@@ -178,7 +189,7 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify r
     const Tensor dbias = tape.gradient(*p.bias);
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = x.wants_grad() ? tape.target_in_place(x, y) : GradientTarget{};
-    backward(tape, x.value, y.value, dy, c, dx, dgain, dbias);
+    backward(tape, x.value, dy, c, dx, dgain, dbias);
   });
   return y;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/parallel.h"
+#include "engine/prefetch.h"
 #include "engine/tape.h"
 #include "engine/tensor.h"
 
@@ -53,6 +54,12 @@ struct Wide {
 // Rows of a tile, before they are widened: more than a batch of anything but pixels has.
 inline constexpr std::int64_t kTileRows = 4096;
 inline std::int64_t tiles_down(const Tensor& x) { return (x.rows() + kTileRows - 1) / kTileRows; }
+
+// Asks for columns [begin, begin + n) of the row that follows the next one: a piece of columns is a
+// stretch of each row, and rows lie pages apart, where the processor's own prefetching starts anew.
+inline void prefetch_after(const Tensor& x, std::int64_t row, std::int64_t begin, std::int64_t n) {
+  prefetch(x.row(row + 2) + begin, n * static_cast<std::int64_t>(sizeof(float)));
+}
 
 // body(first_column, last_column, first_row, last_row, how many tiles lie above) of wide x
 template <typename Body>

@@ -17,12 +17,13 @@ struct WeightGradient {
   const float* scales;
   QuantizedRows dy;  // [outputs x n], times the scales of x's rows
   Panels x;          // of x's columns
-  const std::int32_t* dy_sums;
+  // Of each row of dy^T x: what the offset of x's bytes adds to it, and, with one number of E, the
+  // factor of dW.
+  const std::int32_t* offsets;
+  const float* factors;
 
-  // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x; times E where it has one
-  // number a row and is asked for.
-  enum class Scaled { kNo, kYes };
-  void read_product(Scaled scaled, std::int64_t row_begin, std::int64_t row_end,
+  // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, each row times its factor.
+  void read_product(const float* by, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end, float* out) const {
     constexpr std::int64_t kRows = GradientSource::kRows;
     const std::int64_t cols = col_end - col_begin;
@@ -35,13 +36,9 @@ struct WeightGradient {
         kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
                                  last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
                                  /*add=*/false);
-        for (std::int64_t r = 0; r < rows; ++r) {
-          const float scale = scaled == Scaled::kYes ? scales[top + r] : 1.0f;
-          kernels().rescale_sums(out + (top - row_begin + r) * cols + first - col_begin,
-                                 sums.data() + r * kPanelColumns + first - p * kPanelColumns,
-                                 x.offset * dy_sums[top + r], dy.scales[top + r] * scale,
-                                 last - first);
-        }
+        kernels().rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
+                               sums.data() + first - p * kPanelColumns, kPanelColumns,
+                               offsets + top, by + top, rows, last - first);
       }
     }
   }
@@ -49,9 +46,9 @@ struct WeightGradient {
   void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
             std::int64_t col_end, float* out) const {
     if (w.groups == 1) {
-      return read_product(Scaled::kYes, row_begin, row_end, col_begin, col_end, out);
+      return read_product(factors, row_begin, row_end, col_begin, col_end, out);
     }
-    read_product(Scaled::kNo, row_begin, row_end, col_begin, col_end, out);
+    read_product(dy.scales, row_begin, row_end, col_begin, col_end, out);
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const float* row_scales = scales + row * w.groups;
       float* numbers = out + (row - row_begin) * (col_end - col_begin);
@@ -72,7 +69,7 @@ void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, flo
   std::array<std::int8_t, kBlock> trits;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
     const std::int64_t n = std::min(kBlock, w.inputs - col);
-    gradient.read_product(WeightGradient::Scaled::kNo, row, row + 1, col, col + n, dw.data());
+    gradient.read_product(gradient.dy.scales, row, row + 1, col, col + n, dw.data());
     w.weight->storage().decode_trits({row, col, n}, trits.data());
     for (std::int64_t i = 0; i < n; ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -90,6 +87,8 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
     const Wide wide(y);
     sums = sum_columns(
         tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+          prefetch_after(wide(dy), row, begin, n);
+          prefetch_after(wide(y), row, begin, n);
           kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, n);
         });
   }
@@ -109,15 +108,22 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const Tensor& y, const Tensor& dy, Share share) {
   auto* gradient = tape.allocate_scratch<WeightGradient>(1);
-  auto* dy_sums = tape.allocate_scratch<std::int32_t>(w.outputs);
-  *gradient = {w, decode_scales(tape, w), quantize_columns(tape, dy, x.scales),
-               pack_columns(tape, x), dy_sums};
-  sum_rows(gradient->dy, gradient->dy.cols, dy_sums);
+  auto* offsets = tape.allocate_scratch<std::int32_t>(w.outputs);
+  auto* factors = tape.allocate_scratch<float>(w.outputs);
+  *gradient = {w,
+               decode_scales(tape, w),
+               quantize_columns(tape, dy, x.scales),
+               pack_columns(tape, x),
+               offsets,
+               factors};
+  sum_rows(gradient->dy, gradient->dy.cols, offsets);
   bool finite = true;
   const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     const float largest = kernels().max_abs(gradient->scales + o * w.groups, w.groups);
     finite &= std::isfinite(most * gradient->dy.scales[o] * largest);
+    offsets[o] *= gradient->x.offset;
+    factors[o] = gradient->dy.scales[o] * gradient->scales[o * w.groups];
   }
   backward_scale(tape, *gradient, y, dy);
 

@@ -51,11 +51,12 @@ struct ForwardOperands {
   const std::int32_t* x_sums;
   const float* scales;
 
-  // One scale a row: outputs [begin, end) of row `row` from sums of x (trit + 1).
-  void finish_row(const std::int32_t* sums, std::int64_t row, std::int64_t begin, std::int64_t end,
-                  const Tensor& y) const {
-    kernels().rescale_sums_by(y.row(row) + begin, sums, x_sums[row], x.scales[row], scales + begin,
-                              end - begin);
+  // One scale a row: outputs [begin, end) of rows [top, top + rows) from sums of x (trit + 1),
+  // whose rows are `ld` apart.
+  void finish_rows(const std::int32_t* sums, std::int64_t ld, std::int64_t top, std::int64_t rows,
+                   std::int64_t begin, std::int64_t end, const Tensor& y) const {
+    kernels().rescale_sums_by(y.row(top) + begin, y.cols(), sums, ld, x_sums + top, x.scales + top,
+                              scales + begin, rows, end - begin);
   }
 };
 
@@ -64,12 +65,9 @@ struct ForwardOperands {
 void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64_t group,
                   std::int64_t top, std::int64_t rows, std::int64_t begin, std::int64_t end,
                   const Tensor& y) {
+  if (f.w.groups == 1) return f.finish_rows(sums, kPanelColumns, top, rows, begin, end, y);
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int32_t* row_sums = sums + r * kPanelColumns;
-    if (f.w.groups == 1) {
-      f.finish_row(row_sums, top + r, begin, end, y);
-      continue;
-    }
     const std::int32_t offset = f.x_sums[(top + r) * f.w.groups + group];
     float* out = y.row(top + r);
     for (std::int64_t o = begin; o < end; ++o) {
@@ -131,7 +129,7 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                          std::int64_t top, std::int64_t bottom, const GradientTarget& dx) {
   alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kPanelsPerBlock * kDepth * kPanelColumns> panels;
-  alignas(kAlignment) std::array<std::int32_t, kPanelsPerBlock * kBatchRows * kPanelColumns> sums;
+  alignas(kAlignment) std::array<std::int32_t, kBatchRows * kBlock> sums;
   const std::int64_t col = first / kBlock * kBlock;
   const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
   const std::int64_t rows = bottom - top;
@@ -150,24 +148,24 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
       }
     }
     for (std::int64_t p = 0; p < count; ++p) {
-      kernels().multiply_panel(sums.data() + p * kBatchRows * kPanelColumns, kPanelColumns,
+      kernels().multiply_panel(sums.data() + p * kPanelColumns, kBlock,
                                z.codes + top * z.ld + output, z.ld, rows,
                                std::min(kPanelColumns, last - first - p * kPanelColumns),
                                panels.data() + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits,
                                /*add=*/output > 0);
     }
   }
+  const std::int64_t n = last - first;
+  float* out = dx.grad.row(top) + first;
+  if (dx.fresh) {
+    return kernels().rescale_sums(out, dx.grad.cols(), sums.data(), kBlock, z_sums + top,
+                                  z.scales + top, rows, n);
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float scale = z.scales[top + r];
-    for (std::int64_t p = 0; p < count; ++p) {
-      const std::int32_t* sum = sums.data() + (p * kBatchRows + r) * kPanelColumns;
-      const std::int64_t column = first + p * kPanelColumns;
-      float* out = dx.grad.row(top + r) + column;
-      const std::int64_t n = std::min(kPanelColumns, last - column);
-      std::array<float, kPanelColumns> share;
-      kernels().rescale_sums(dx.fresh ? out : share.data(), sum, z_sums[top + r], scale, n);
-      if (!dx.fresh) kernels().add_scaled(out, share.data(), 1.0f, n);
-    }
+    std::array<float, kBlock> share;
+    kernels().rescale_sums(share.data(), kBlock, sums.data() + r * kBlock, kBlock, z_sums + top + r,
+                           z.scales + top + r, 1, n);
+    kernels().add_scaled(out + r * dx.grad.cols(), share.data(), 1.0f, n);
   }
 }
 
@@ -194,7 +192,7 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
                   std::array<std::int32_t, kRowsOfWeights> sums;
                   for (std::int64_t r = top; r < bottom; ++r) {
                     w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
-                    f.finish_row(sums.data(), r, begin, end, y);
+                    f.finish_rows(sums.data(), kRowsOfWeights, r, 1, begin, end, y);
                   }
                 });
 }

@@ -58,6 +58,7 @@ void quantize_tile(const QuantizedRows& q, const Tensor& x, const float* factors
     const std::int64_t rows = std::min(together, bottom - row);
     for (std::int64_t r = 0; r < rows; ++r) {
       const float* numbers = x.row(row + r) + begin;
+      prefetch_after(x, row + r, begin, n);
       float* to = product.data() + r * n;
       for (std::int64_t c = 0; c < n; ++c)
         to[c] = numbers[c] * factors[row + r] * inverse[begin + c];
@@ -173,6 +174,7 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
                     std::int64_t tile) {
                   for (std::int64_t row = top; row < bottom; ++row) {
+                    prefetch_after(x, row, begin, end - begin);
                     kernels().raise_max_abs(largest + tile * x.cols() + begin, x.row(row) + begin,
                                             factors[row], end - begin);
                   }

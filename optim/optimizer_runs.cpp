@@ -54,6 +54,7 @@ struct Optimizer::RunScratch {
   using Numbers = std::array<float, kMaxRun + 5 * kAlignment / sizeof(float)>;
   alignas(kAlignment) Numbers grad, weight, direction, gain;
   alignas(kAlignment) std::array<Numbers, kMaxMoments> moments;
+  std::array<double, kMaxMoments> sums;
 };
 
 const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {
@@ -149,8 +150,8 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
     float* stored = moment.fp32_data();
     float* decoded = scratch.moments[i].data();
     block.moments[i] = stored == nullptr ? decoded : stored + first;
-    block.uniform[i] = moment.spec().kind == FormatKind::kScalar && state.rule->takes_one_number();
-    if (block.uniform[i]) {
+    if (moment.spec().kind == FormatKind::kScalar && state.rule->takes_one_number()) {
+      block.sums[i] = &scratch.sums[i];
       moment.decode_master({run.row_begin, run.col_begin, 1, run.slot}, decoded);
     } else if (stored == nullptr) {
       decode_masters(moment, run, decoded);
@@ -179,6 +180,10 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
     Storage& moment = state.moments[i];
     if (moment.fp32_data() != nullptr) continue;
+    if (block.sums[i] != nullptr) {
+      moment.add_sum(run.slot, *block.sums[i]);
+      continue;
+    }
     // Every plane has noise of its own: shared noise would correlate its rounding errors.
     RandomKey key = update.descent.key;
     key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;

@@ -31,9 +31,9 @@ struct RuleBlock {
   const float* grad;
   const float* weight;          // the reading that weight_reading() asked for, else unspecified
   float* moments[kMaxMoments];  // in and out
-  // The moment is one number everywhere (format scalar) and comes as moments[i][0] alone, to rules
-  // that take one number; all n are to be written.
-  bool uniform[kMaxMoments];
+  // Not null: the moment is one number everywhere (format scalar), and comes as moments[i][0] to
+  // rules that take one number; out: the sum of what would become of it for each element.
+  double* sums[kMaxMoments];
   float* direction;  // out
   float* gain;       // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
 };

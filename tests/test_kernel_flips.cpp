@@ -1,5 +1,5 @@
 // The update of ternary weights: every kernel against accumulate() of engine/flips.h on every
-// state.
+// state, with directions that are whole levels; and with noise against the two steps apart.
 #include <doctest/doctest.h>
 
 #include "tests/kernel_inputs.h"
@@ -15,7 +15,8 @@ struct AllStates {
         for (int trit = -1; trit <= 1; ++trit) {
           trits.push_back(static_cast<std::int8_t>(trit));
           accumulators.push_back(static_cast<std::int8_t>(accumulator));
-          levels.push_back(static_cast<std::int16_t>(level));
+          levels.push_back(level);
+          direction.push_back(static_cast<float>(-level));
         }
       }
     }
@@ -23,10 +24,14 @@ struct AllStates {
   std::int64_t size() const { return std::ssize(levels); }
 
   std::vector<std::int8_t> trits, accumulators;
-  std::vector<std::int16_t> levels;
+  std::vector<int> levels;
+  std::vector<float> direction;  // whose levels with the scale 1 these are
 };
 
-void compare(const AllStates& start, const FlipPolicy& policy) {
+// Whole levels, exactly; `most` is the largest.
+LevelRounding whole(int most) { return {1.0f, most, nullptr}; }
+
+void compare(const AllStates& start, const FlipPolicy& policy, int most) {
   AllStates expected = start;
   FlipCounts expected_counts;
   for (std::size_t i = 0; i < start.levels.size(); ++i) {
@@ -37,8 +42,9 @@ void compare(const AllStates& start, const FlipPolicy& policy) {
   }
   for (const KernelTable* table : supported_kernels()) {
     AllStates actual = start;
-    const FlipCounts counts = table->accumulate_ternary(
-        actual.trits.data(), actual.accumulators.data(), start.levels.data(), policy, start.size());
+    const FlipCounts counts =
+        table->descend_ternary(actual.trits.data(), actual.accumulators.data(),
+                               start.direction.data(), whole(most), policy, start.size());
     CAPTURE(table->name);
     CAPTURE(policy.threshold);
     CAPTURE(policy.hysteresis);
@@ -52,41 +58,31 @@ void compare(const AllStates& start, const FlipPolicy& policy) {
 // Levels that fit bytes, and all: kernels may tell them apart.
 constexpr int kMostLevels[] = {127, 255};
 
-TEST_CASE("kernels: accumulate_ternary follows every policy on every state and level") {
+TEST_CASE("kernels: descend_ternary follows every policy on every state and level") {
   const AllStates narrow(kMostLevels[0]), all(kMostLevels[1]);
   for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
     for (Transition transition : {Transition::kStepOneTrit, Transition::kSetSign}) {
       for (int threshold : {0, 7, 31, 42, 126}) {
         for (int hysteresis : {0, 8, 126, -9, 40000}) {
-          compare(narrow, {threshold, on_flip, transition, hysteresis});
-          compare(all, {threshold, on_flip, transition, hysteresis});
+          compare(narrow, {threshold, on_flip, transition, hysteresis}, kMostLevels[0]);
+          compare(all, {threshold, on_flip, transition, hysteresis}, kMostLevels[1]);
         }
       }
     }
   }
 }
 
-TEST_CASE("kernels: accumulate_ternary saturates at the ends of 16 bits and of hysteresis") {
-  AllStates start(1);
-  for (std::size_t i = 0; i < start.levels.size(); ++i) {
-    start.levels[i] = i % 2 == 0 ? std::int16_t{32767} : std::int16_t{-32768};
-  }
-  for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
-    for (int hysteresis : {0, 126, 40000}) {
-      compare(start, {126, on_flip, Transition::kStepOneTrit, hysteresis});
-      compare(start, {0, on_flip, Transition::kSetSign, hysteresis});
-    }
-  }
-}
-
-void compare_latent(int threshold, int most) {
+void compare_latent(int threshold) {
+  constexpr int most = kMostLevels[0];
   const int k = 2 * threshold + 1;
   std::vector<std::int8_t> codes;
-  std::vector<std::int16_t> levels;
+  std::vector<int> levels;
+  std::vector<float> direction;
   for (int level = -most; level <= most; ++level) {
     for (int code = -128; code <= 127; ++code) {
       codes.push_back(static_cast<std::int8_t>(code));
-      levels.push_back(static_cast<std::int16_t>(level));
+      levels.push_back(level);
+      direction.push_back(static_cast<float>(-level));
     }
   }
   for (int hysteresis : {0, 8, 42, -9, 40000}) {
@@ -102,8 +98,8 @@ void compare_latent(int threshold, int most) {
     }
     for (const KernelTable* table : supported_kernels()) {
       std::vector<std::int8_t> actual = codes;
-      const FlipCounts counts = table->accumulate_latent(actual.data(), levels.data(), threshold,
-                                                         hysteresis, std::ssize(actual));
+      const FlipCounts counts = table->descend_latent(actual.data(), direction.data(), whole(most),
+                                                      threshold, hysteresis, std::ssize(actual));
       CAPTURE(table->name);
       CAPTURE(threshold);
       REQUIRE(actual == expected);
@@ -114,13 +110,11 @@ void compare_latent(int threshold, int most) {
 }
 
 // 42, 10, 5 and 2 are the thresholds of latent8, latent6, latent5 and latent4.
-TEST_CASE("kernels: accumulate_latent is accumulate() on codes of one byte") {
-  for (int threshold : {42, 10, 5, 2, 0}) {
-    for (int most : kMostLevels) compare_latent(threshold, most);
-  }
+TEST_CASE("kernels: descend_latent is accumulate() on codes of one byte") {
+  for (int threshold : {42, 10, 5, 2, 0}) compare_latent(threshold);
 }
 
-TEST_CASE("kernels: accumulation handles every length and start, and stays inside its arrays") {
+TEST_CASE("kernels: updates handle every length, start and noise, and stay inside their arrays") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     const auto make_trits = [&] {
       Guarded<std::int8_t> trits(n, offset);
@@ -132,33 +126,41 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
       for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 29 % 85 - 42);
       return codes;
     };
-    Guarded<std::int16_t> levels(n, offset), narrow(n, offset), low(n, offset);
-    for (std::int64_t i = 0; i < n; ++i) {
-      levels[i] = static_cast<std::int16_t>(i * 71 % 301 - 150);
-      low[i] = static_cast<std::int16_t>(127 - i * 71 % 301);  // too low for bytes, never too high
-      narrow[i] = static_cast<std::int16_t>(i * 71 % 255 - 127);
-    }
-
+    Guarded<float> direction = floats(n, offset, 41);
+    Guarded<std::uint16_t> noise = noise_bits(n, offset);
     FlipPolicy wide, reset;
     wide.threshold = 126;
     reset.on_flip = OnFlip::kReset;
-    const auto compare_ternary = [&](const std::int16_t* change, const FlipPolicy& policy) {
-      Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
-      Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
-      const FlipCounts counts =
-          table.accumulate_ternary(trits.data(), accumulators.data(), change, policy, n);
-      const FlipCounts expected = reference_kernels().accumulate_ternary(
-          expected_trits.data(), expected_accumulators.data(), change, policy, n);
-      REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
-      REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
-      REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
-    };
-    for (const std::int16_t* change : {levels.data(), narrow.data(), low.data()}) {
-      for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) compare_ternary(change, policy);
+    for (const LevelRounding& rounding :
+         {LevelRounding{85.0f, 85, noise.data()}, LevelRounding{85.0f, 85, nullptr},
+          LevelRounding{-0.3f, 127, noise.data()}, LevelRounding{3.0f, 128, noise.data()},
+          LevelRounding{85.0f, 255, nullptr}}) {
+      std::vector<std::int16_t> levels(static_cast<std::size_t>(n));
+      table.quantize_levels(levels.data(), direction.data(), rounding, n);
+      for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
+        Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
+        Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
+        FlipCounts expected;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const TritState next = accumulate({expected_trits[i], expected_accumulators[i]},
+                                            levels[static_cast<std::size_t>(i)], policy, expected);
+          expected_trits[i] = static_cast<std::int8_t>(next.trit);
+          expected_accumulators[i] = static_cast<std::int8_t>(next.accumulator);
+        }
+        const FlipCounts counts = table.descend_ternary(trits.data(), accumulators.data(),
+                                                        direction.data(), rounding, policy, n);
+        REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
+        REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
+        REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+      }
+      if (rounding.limit > 127) continue;
       Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
-      table.accumulate_latent(codes.data(), change, 42, 0, n);
-      reference_kernels().accumulate_latent(expected_codes.data(), change, 42, 0, n);
+      const FlipCounts counts =
+          table.descend_latent(codes.data(), direction.data(), rounding, 42, 0, n);
+      const FlipCounts expected = reference_kernels().descend_latent(
+          expected_codes.data(), direction.data(), rounding, 42, 0, n);
       REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
+      REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
     }
   });
 }
@@ -166,21 +168,23 @@ TEST_CASE("kernels: accumulation handles every length and start, and stays insid
 TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
   constexpr std::int64_t n = 2 * 32768 * 32 + 77;
   std::vector<std::int8_t> trits(n, 0), accumulators(n, 0);
-  std::vector<std::int16_t> levels(n);
+  std::vector<float> direction(n);
   FlipPolicy wide, reset;
   wide.threshold = 43;  // the first whose lanes have 16 bits
   reset.on_flip = OnFlip::kReset;
   for (const KernelTable* table : supported_kernels()) {
     for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
       for (int most : kMostLevels) {
-        std::fill(levels.begin(), levels.end(), static_cast<std::int16_t>(most));
+        std::fill(direction.begin(), direction.end(), static_cast<float>(-most));
         std::fill(trits.begin(), trits.end(), std::int8_t{0});
         std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
-        FlipCounts counts =
-            table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+        const auto descend = [&] {
+          return table->descend_ternary(trits.data(), accumulators.data(), direction.data(),
+                                        whole(most), policy, n);
+        };
+        FlipCounts counts = descend();
         CHECK((counts.flips == n && counts.rail_flips == 0));
-        counts =
-            table->accumulate_ternary(trits.data(), accumulators.data(), levels.data(), policy, n);
+        counts = descend();
         CHECK((counts.flips == 0 && counts.rail_flips == n));
       }
     }

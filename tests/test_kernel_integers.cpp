@@ -94,29 +94,37 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
 }
 
 TEST_CASE("kernel integers: sums become numbers") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
-    Guarded<std::int32_t> sums(n, offset);
-    for (std::int64_t i = 0; i < n; ++i) sums[i] = draw(i, -2000000, 2000000) * 1000;
-    Guarded<float> factors = floats(n, offset, 3);
-    for (std::int32_t correction : {0, -77, 123456}) {
-      for (float factor : {0.37f, -1e-30f}) {
-        Twins<float> one(n, offset), many(n, offset);
-        for (const bool actual : {false, true}) {
-          const KernelTable& t = actual ? table : reference_kernels();
-          float* out = (actual ? one.actual : one.expected).data();
-          t.rescale_sums(out, sums.data(), correction, factor, n);
-          t.rescale_sums_by((actual ? many.actual : many.expected).data(), sums.data(), correction,
-                            factor, factors.data(), n);
-        }
-        REQUIRE(same_bits(one.expected, one.actual, n));
-        REQUIRE(same_bits(many.expected, many.actual, n, true));
-        for (std::int64_t i = 0; i < n; ++i) {
-          const float exact = static_cast<float>(sums[i] - correction);
-          REQUIRE(one.actual[i] == factor * exact);
-          const float by = factor * factors[i] * exact;
-          REQUIRE((std::isnan(by) ? std::isnan(many.actual[i]) : many.actual[i] == by));
-        }
+  const std::array<std::int32_t, 3> corrections{0, -77, 123456};
+  const std::array<float, 3> factors{0.37f, -1e-30f, 2.0f};
+  constexpr std::int64_t kRows = 3, kGap = 5;
+  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    const std::int64_t ld = n + kGap, all = kRows * ld;
+    Guarded<std::int32_t> sums(all, offset);
+    for (std::int64_t i = 0; i < all; ++i) sums[i] = draw(i, -2000000, 2000000) * 1000;
+    Guarded<float> column_factors = floats(n, offset, 3);
+    const auto start = [](std::int64_t i) { return static_cast<float>(i); };
+    Twins<float> one(all, offset, start), many(all, offset, start);
+    for (const bool actual : {false, true}) {
+      const KernelTable& t = actual ? table : reference_kernels();
+      t.rescale_sums((actual ? one.actual : one.expected).data(), ld, sums.data(), ld,
+                     corrections.data(), factors.data(), kRows, n);
+      t.rescale_sums_by((actual ? many.actual : many.expected).data(), ld, sums.data(), ld,
+                        corrections.data(), factors.data(), column_factors.data(), kRows, n);
+    }
+    REQUIRE(same_bits(one.expected, one.actual, all));
+    REQUIRE(same_bits(many.expected, many.actual, all, true));
+    for (std::int64_t i = 0; i < all; ++i) {
+      const auto row = static_cast<std::size_t>(i / ld);
+      const std::int64_t column = i % ld;
+      if (column >= n) {  // between rows nothing is written
+        REQUIRE(one.actual[i] == start(i));
+        REQUIRE(many.actual[i] == start(i));
+        continue;
       }
+      const float exact = static_cast<float>(sums[i] - corrections[row]);
+      REQUIRE(one.actual[i] == factors[row] * exact);
+      const float by = factors[row] * column_factors[column] * exact;
+      REQUIRE((std::isnan(by) ? std::isnan(many.actual[i]) : many.actual[i] == by));
     }
   });
 }

@@ -70,6 +70,50 @@ TEST_CASE("kernel layers: elementwise loops equal the reference and their formul
   });
 }
 
+TEST_CASE("kernel layers: features are standardised in double and stay finite") {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const auto finite = [](std::int64_t i, std::uint32_t stream) {
+    const float x = awkward_float(i, stream);
+    return std::isfinite(x) ? x : std::copysign(kMost, x);
+  };
+  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    // One more, so that the statistics of all features are there for none, too.
+    Guarded<float> means(n + 1, offset), inverse_stds(n + 1, offset);
+    for (std::int64_t i = 0; i <= n; ++i) {
+      means[i] = finite(i, 21);
+      inverse_stds[i] = finite(i, 22);
+    }
+    for (const bool one_for_all : {false, true}) {
+      const auto start = [&](std::int64_t i) { return finite(i, 23); };
+      Twins<float> x(n, offset, start);
+      for (const bool actual : {false, true}) {
+        (actual ? table : reference_kernels())
+            .standardize_features((actual ? x.actual : x.expected).data(), means.data(),
+                                  inverse_stds.data(), one_for_all, n);
+      }
+      REQUIRE(same_bits(x.expected, x.actual, n));
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t j = one_for_all ? 0 : i;
+        const double exact = (double{start(i)} - double{means[j]}) * double{inverse_stds[j]};
+        REQUIRE(x.actual[i] ==
+                static_cast<float>(std::clamp(exact, -double{kMost}, double{kMost})));
+      }
+    }
+  });
+}
+
+TEST_CASE("kernel layers: bytes become floats") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Guarded<std::uint8_t> bytes(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) bytes[i] = static_cast<std::uint8_t>(255 - i);
+    Twins<float> out(n, offset);
+    reference_kernels().bytes_to_float(out.expected.data(), bytes.data(), n);
+    table.bytes_to_float(out.actual.data(), bytes.data(), n);
+    REQUIRE(same_bits(out.expected, out.actual, n));
+    for (std::int64_t i = 0; i < n; ++i) REQUIRE(out.actual[i] == static_cast<float>(bytes[i]));
+  });
+}
+
 TEST_CASE(
     "kernel layers: sums down columns and along rows equal the reference and their formulas") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
@@ -97,8 +141,8 @@ TEST_CASE(
     for (std::int64_t i = 0; i < n; ++i) {
       if (!std::isfinite(x.a[i])) x.a[i] = 1.0f;
     }
-    std::array<double, 16> lanes{};
-    for (std::int64_t i = 0; i < n; ++i) lanes[static_cast<std::size_t>(i % 16)] += double{x.a[i]};
+    std::array<double, 32> lanes{};
+    for (std::int64_t i = 0; i < n; ++i) lanes[static_cast<std::size_t>(i % 32)] += double{x.a[i]};
     double total = 0.0;
     for (double lane : lanes) total += lane;
     REQUIRE(table.sum(x.a.data(), n) == total);

@@ -178,9 +178,9 @@ TEST_CASE("kernels: quantize_levels equals the reference") {
       const std::uint16_t* bits = stochastic ? noise.data() : nullptr;
       for (float scale : {1.0f, 0.37f, 0.0f}) {
         for (int limit : {0, 1, 127, 255}) {
-          reference_kernels().quantize_levels(levels.expected.data(), direction.data(), scale,
-                                              limit, bits, n);
-          table.quantize_levels(levels.actual.data(), direction.data(), scale, limit, bits, n);
+          reference_kernels().quantize_levels(levels.expected.data(), direction.data(),
+                                              {scale, limit, bits}, n);
+          table.quantize_levels(levels.actual.data(), direction.data(), {scale, limit, bits}, n);
           REQUIRE_MESSAGE(same_bits(levels.expected, levels.actual, n), table.name, " n=", n);
         }
       }
@@ -194,14 +194,14 @@ TEST_CASE("kernels: quantize_levels goes against the direction, clips, and is un
   const std::array<float, 9> direction = {-0.5f, -1.5f, 2.5f,    -3.49f, inf,
                                           -inf,  nan,   -300.0f, 0.6f};
   std::array<std::int16_t, 9> levels{};
-  reference_kernels().quantize_levels(levels.data(), direction.data(), 1.0f, 255, nullptr, 9);
+  reference_kernels().quantize_levels(levels.data(), direction.data(), {1.0f, 255, nullptr}, 9);
   CHECK(levels == std::array<std::int16_t, 9>{0, 2, -2, 3, -255, 255, 0, 255, -1});
   // 2.25 becomes 3 for a quarter of the noise values and 2 for the rest.
   const std::vector<float> same(65536, -2.25f);
   std::vector<std::uint16_t> noise(65536);
   std::vector<std::int16_t> drawn(65536);
   for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<std::uint16_t>(i);
-  reference_kernels().quantize_levels(drawn.data(), same.data(), 1.0f, 255, noise.data(), 65536);
+  reference_kernels().quantize_levels(drawn.data(), same.data(), {1.0f, 255, noise.data()}, 65536);
   CHECK(std::count(drawn.begin(), drawn.end(), 3) == 16384);
   CHECK(std::count(drawn.begin(), drawn.end(), 2) == 49152);
 }

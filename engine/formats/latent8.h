@@ -64,9 +64,9 @@ class Latent8 {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    const Levels levels =
-        quantize_update(block, cols_, direction, descent, kLevels, kLevels, rounding_);
-    return kernels().accumulate_latent(at(block), levels.data(), kThreshold, hysteresis_, block.n);
+    const UpdateRounding rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+    return kernels().descend_latent(at(block), direction, rounding.get(), kThreshold, hysteresis_,
+                                    block.n);
   }
 
  private:

@@ -87,8 +87,8 @@ class LatentPacked {
   // Nearest level whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::array<std::int16_t, kBlock> levels;
-    kernels().quantize_levels(levels.data(), master, -static_cast<float>(kLevels), kMaxCode,
-                              nullptr, block.n);
+    kernels().quantize_levels(levels.data(), master,
+                              {-static_cast<float>(kLevels), kMaxCode, nullptr}, block.n);
     std::array<std::int8_t, kBlock> codes;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
       codes[i] = static_cast<std::int8_t>(levels[i]);
@@ -97,12 +97,11 @@ class LatentPacked {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    const Levels levels =
-        quantize_update(block, cols_, direction, descent, kLevels, kLevels, rounding_);
+    const UpdateRounding rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());
-    const FlipCounts counts =
-        kernels().accumulate_latent(codes.data(), levels.data(), kThreshold, hysteresis_, block.n);
+    const FlipCounts counts = kernels().descend_latent(codes.data(), direction, rounding.get(),
+                                                       kThreshold, hysteresis_, block.n);
     if constexpr (kMaxCode < kRail) {
       constexpr std::int8_t kTop = kMaxCode;
       for (std::int8_t& code : std::span(codes).first(static_cast<std::size_t>(block.n))) {

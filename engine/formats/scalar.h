@@ -33,8 +33,9 @@ class Scalar {
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
   void encode(const Block& block, const float* master, const RandomKey&) {
-    sums_.as<double>()[block.slot] += kernels().sum(master, block.n);
+    add_sum(block.slot, kernels().sum(master, block.n));
   }
+  void add_sum(std::int64_t slot, double sum) { sums_.as<double>()[slot] += sum; }
   FlipCounts descend(const Block&, const float*, const Descent&) {
     fail("Scalar::descend: one number cannot hold the weights of a tensor");
   }

@@ -109,12 +109,12 @@ class Ternary {
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);
     const int k = policy.levels_per_trit();
-    const Levels levels = quantize_update(block, cols_, direction, descent, k, k, rounding_);
+    const UpdateRounding rounding(block, cols_, descent, k, k, rounding_);
 
     std::array<std::int8_t, kBlock> trits;
     kernels().decode_trits(trits.data(), packed(block), block.n);
-    const FlipCounts counts = kernels().accumulate_ternary(trits.data(), accumulator(block),
-                                                           levels.data(), policy, block.n);
+    const FlipCounts counts = kernels().descend_ternary(trits.data(), accumulator(block), direction,
+                                                        rounding.get(), policy, block.n);
     if (counts.flips > 0) kernels().encode_trits(packed(block), trits.data(), block.n);
     return counts;
   }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/descend.h"
 #include "engine/format.h"
 #include "engine/formats/ternary.h"
 #include "engine/kernel_table.h"
@@ -62,7 +63,8 @@ class Trits {
   // Rounds as the spec says; NaN gives 0.
   void encode(const Block& block, const float* master, const RandomKey& key) {
     std::array<std::int16_t, kBlock> levels;
-    quantize(block, levels.data(), master, -1.0f, 1, key);
+    const UpdateRounding rounding(block, cols_, {-1.0f, key}, 1, 1, rounding_);
+    kernels().quantize_levels(levels.data(), master, rounding.get(), block.n);
     std::array<std::int8_t, kBlock> trits;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
       trits[i] = static_cast<std::int8_t>(levels[i]);
@@ -71,8 +73,7 @@ class Trits {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<std::int16_t, kBlock> levels;
-    quantize(block, levels.data(), direction, descent.lr, 2, descent.key);
+    const UpdateRounding rounding(block, cols_, descent, 1, 2, rounding_);
     std::array<std::int8_t, kBlock> trits;
     kernels().decode_trits(trits.data(), packed(block), block.n);
     // One level per trit leaves no remainder: the accumulators stay zero.
@@ -81,24 +82,13 @@ class Trits {
                                    .transition = Transition::kStepOneTrit,
                                    .hysteresis = 0};
     std::array<std::int8_t, kBlock> accumulators{};
-    const FlipCounts counts = kernels().accumulate_ternary(trits.data(), accumulators.data(),
-                                                           levels.data(), one_level, block.n);
+    const FlipCounts counts = kernels().descend_ternary(
+        trits.data(), accumulators.data(), direction, rounding.get(), one_level, block.n);
     if (counts.flips > 0) kernels().encode_trits(packed(block), trits.data(), block.n);
     return counts;
   }
 
  private:
-  // levels = -scale * x, rounded as the spec says and clipped to +-limit.
-  void quantize(const Block& block, std::int16_t* levels, const float* x, float scale, int limit,
-                const RandomKey& key) const {
-    std::array<std::uint16_t, kBlock> noise;
-    const bool stochastic = rounding_ == Rounding::kStochastic;
-    if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
-    }
-    kernels().quantize_levels(levels, x, scale, limit, stochastic ? noise.data() : nullptr,
-                              block.n);
-  }
   std::uint8_t* packed(const Block& block) const {
     return trits_.as<std::uint8_t>() + block.row * Ternary::row_bytes(cols_) + block.col / 5;
   }

@@ -35,6 +35,9 @@ class PhiloxLanes {
   // chains keep the processor busier than one.
   template <int kChains>
   void draw(std::uint16_t* out, std::uint64_t first) const {
+    // Keys are read from memory each time: a call draws once or little more, and to spread twenty
+    // keys over twenty registers beforehand would take a third of it.
+    asm volatile("" ::: "memory");
     U64 c0[kChains], c1[kChains], c2[kChains], c3[kChains];
     for (int chain = 0; chain < kChains; ++chain) {
       c0[chain] = offsets_ + U64(first / 8 + static_cast<std::uint64_t>(chain * kLanes<U64>));
@@ -82,7 +85,10 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   for (; i + kNumbers <= n; i += kNumbers) {
     lanes.draw<1>(out + i, first + static_cast<std::uint64_t>(i));
   }
-  reference::random_u16(out + i, n - i, key, first + static_cast<std::uint64_t>(i));
+  if (i == n) return;
+  std::uint16_t rest[kNumbers];
+  lanes.draw<1>(rest, first + static_cast<std::uint64_t>(i));
+  __builtin_memcpy(out + i, rest, static_cast<std::size_t>(n - i) * sizeof(*rest));
 }
 
 // The five digits of bytes 0..242, lowest first. Below 243, the unsigned min(v, v - 81, v - 162) is

@@ -1,13 +1,15 @@
-// The update of ternary weights: engine/flips.h without a branch per element.
+// The update of ternary weights: engine/flips.h without a branch per element, on levels that are
+// never stored.
 //
 // Up to threshold 42 a code trit K + accumulator fits a byte, and so do the levels of all formats.
-// (Latents with other levels are left to the reference.) Beyond, and for the other policies, lanes
-// have 16 bits: |trit K + accumulator| <= 253 + 128, the sum with `levels` is clamped at once, and
-// the hysteresis is clamped beforehand.
+// Beyond, and for the other policies, lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the
+// sum with the levels is clamped at once, and the hysteresis is clamped beforehand.
 #pragma once
 
 #include <algorithm>
+#include <array>
 
+#include "ops/kernels/levels-inl.h"
 #include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
 
@@ -108,15 +110,20 @@ std::int64_t for_each_vector(std::int64_t n, FlipCounts& counts, const Body& bod
 }
 
 template <typename Rule>
-std::int64_t accumulate_whole_vectors(std::int8_t* trits, std::int8_t* accumulators,
-                                      const std::int16_t* levels, const Rule& rule, std::int64_t n,
-                                      FlipCounts& counts) {
-  return for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
+FlipCounts descend_words(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+                         const LevelRounding& rounding, const FlipPolicy& policy, const Rule& rule,
+                         std::int64_t n) {
+  FlipCounts counts;
+  const Levels levels(direction, rounding);
+  const std::int64_t done = for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
     const TritLanes next =
-        rule({read_i16(trits + i), read_i16(accumulators + i)}, read<I16>(levels + i), lanes);
+        rule({read_i16(trits + i), read_i16(accumulators + i)}, levels.words(i), lanes);
     write_narrow(trits + i, next.trit);
     write_narrow(accumulators + i, next.accumulator);
   });
+  counts += reference::descend_ternary(trits + done, accumulators + done, direction + done,
+                                       rounding.from(done), policy, n - done);
+  return counts;
 }
 
 // ---- codes of one byte -------------------------------------------------------------------------
@@ -124,6 +131,7 @@ std::int64_t accumulate_whole_vectors(std::int8_t* trits, std::int8_t* accumulat
 I8 splat_byte(int value) { return I8(static_cast<std::int8_t>(value)); }
 
 constexpr int kMostByteThreshold = 42;
+constexpr int kMostByteLevels = 127;
 
 using ByteMask = xsimd::batch_bool<std::int8_t, Arch>;
 
@@ -181,88 +189,88 @@ struct ByteRule {
   bool pushes;
 };
 
-// Whether levels of the whole vectors of bytes are within +-127, as those of all formats are up to
-// threshold 42.
-bool fit_bytes(const std::int16_t* levels, std::int64_t n) {
-  I16 most = splat(0), least = splat(0);
-  const std::int64_t whole = n / kLanes<I8> * kLanes<I8>;
-  for (std::int64_t i = 0; i < whole; i += kLanes<I16>) {
-    most = xsimd::max(most, read<I16>(levels + i));
-    least = xsimd::min(least, read<I16>(levels + i));
+// next(planes, levels) for each vector of bytes, planes being pointers to its numbers. The last,
+// which may be shorter, is filled up with zeros, which do not move.
+template <std::size_t kPlanes, typename Next>
+void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const float* direction,
+                          const LevelRounding& rounding, std::int64_t n, const Next& next) {
+  constexpr std::int64_t kStep = kLanes<I8>;
+  using Planes = std::array<std::int8_t*, kPlanes>;
+  const Levels levels(direction, rounding);
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    Planes here;
+    for (std::size_t p = 0; p < kPlanes; ++p) here[p] = planes[p] + i;
+    next(here, levels.bytes(i));
   }
-  return !xsimd::any((most > splat(127)) | (least < splat(-127)));
-}
-
-// next(i, levels) for each whole vector of bytes; returns where the rest begins.
-template <typename Next>
-std::int64_t for_each_byte_vector(const std::int16_t* levels, std::int64_t n, const Next& next) {
-  constexpr std::int64_t step = kLanes<I8>;
-  const std::int64_t whole = n / step * step;
-  for (std::int64_t i = 0; i < whole; i += step) {
-    next(i, narrow(read<I16>(levels + i), read<I16>(levels + i + step / 2)));
+  if (i == n) return;
+  std::int8_t numbers[kPlanes][kStep] = {};
+  float rest_direction[kStep] = {};
+  std::uint16_t rest_noise[kStep] = {};
+  const std::int64_t rest = n - i;
+  __builtin_memcpy(rest_direction, direction + i, static_cast<std::size_t>(rest) * sizeof(float));
+  if (rounding.noise != nullptr) {
+    __builtin_memcpy(rest_noise, rounding.noise + i, static_cast<std::size_t>(rest) * 2);
   }
-  return whole;
-}
-
-std::int64_t accumulate_bytes(std::int8_t* trits, std::int8_t* accumulators,
-                              const std::int16_t* levels, const ByteRule& rule, std::int64_t n,
-                              FlipCounts& total) {
-  FlipCounts counts;
-  const std::int64_t done = for_each_byte_vector(levels, n, [&](std::int64_t i, const I8& change) {
-    const I8 trit = read<I8>(trits + i);
-    const ByteTrits before{trit > splat_byte(0), trit < splat_byte(0)};
-    const I8 code = xsimd::sadd(rule.centre_of(before), read<I8>(accumulators + i));
-    const I8 next = rule(code, before, change, counts);
-    const ByteTrits after = rule.trits_of(next);
-    write(trits + i, select(after.positive, splat_byte(1), splat_byte(0)) -
-                         select(after.negative, splat_byte(1), splat_byte(0)));
-    write(accumulators + i, next - rule.centre_of(after));
-  });
-  total = counts;
-  return done;
+  Planes here;
+  for (std::size_t p = 0; p < kPlanes; ++p) {
+    here[p] = numbers[p];
+    __builtin_memcpy(numbers[p], planes[p] + i, static_cast<std::size_t>(rest));
+  }
+  const LevelRounding rest_rounding{rounding.scale, rounding.limit,
+                                    rounding.noise == nullptr ? nullptr : rest_noise};
+  next(here, Levels(rest_direction, rest_rounding).bytes(0));
+  for (std::size_t p = 0; p < kPlanes; ++p) {
+    __builtin_memcpy(planes[p] + i, numbers[p], static_cast<std::size_t>(rest));
+  }
 }
 
 // ---- the kernels -------------------------------------------------------------------------------
 
-FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
-                              const std::int16_t* levels, const FlipPolicy& policy,
-                              std::int64_t n) {
+FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+                         const LevelRounding& rounding, const ByteRule& rule, std::int64_t n) {
   FlipCounts counts;
-  const auto accumulate_with = [&](const auto& rule) {
-    return accumulate_whole_vectors(trits, accumulators, levels, rule, n, counts);
-  };
-  std::int64_t done = 0;
-  if (policy.on_flip == OnFlip::kCarry && policy.transition == Transition::kStepOneTrit &&
-      policy.threshold <= kMostByteThreshold && fit_bytes(levels, n)) {
-    done = accumulate_bytes(trits, accumulators, levels,
-                            ByteRule(policy.threshold, policy.hysteresis), n, counts);
-  } else if (policy.on_flip == OnFlip::kReset) {
-    done = accumulate_with(ResetRule(policy));
-  } else if (policy.transition == Transition::kSetSign) {
-    done = accumulate_with(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
-  } else {
-    done =
-        accumulate_with(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
-  }
-  const FlipCounts rest = reference::accumulate_ternary(trits + done, accumulators + done,
-                                                        levels + done, policy, n - done);
-  return {counts.flips + rest.flips, counts.rail_flips + rest.rail_flips};
+  const std::array<std::int8_t*, 2> planes{trits, accumulators};
+  for_each_byte_vector(planes, direction, rounding, n, [&](const auto& at, const I8& change) {
+    const I8 trit = read<I8>(at[0]);
+    const ByteTrits before{trit > splat_byte(0), trit < splat_byte(0)};
+    const I8 code = xsimd::sadd(rule.centre_of(before), read<I8>(at[1]));
+    const I8 next = rule(code, before, change, counts);
+    const ByteTrits after = rule.trits_of(next);
+    write(at[0], select(after.positive, splat_byte(1), splat_byte(0)) -
+                     select(after.negative, splat_byte(1), splat_byte(0)));
+    write(at[1], next - rule.centre_of(after));
+  });
+  return counts;
 }
 
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
-                             int hysteresis, std::int64_t n) {
-  if (!fit_bytes(levels, n)) {
-    return reference::accumulate_latent(codes, levels, threshold, hysteresis, n);
+FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+                           const LevelRounding& rounding, const FlipPolicy& policy,
+                           std::int64_t n) {
+  const auto by_words = [&](const auto& rule) {
+    return descend_words(trits, accumulators, direction, rounding, policy, rule, n);
+  };
+  if (policy.on_flip == OnFlip::kReset) return by_words(ResetRule(policy));
+  if (policy.transition == Transition::kSetSign) {
+    return by_words(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
   }
+  if (policy.threshold <= kMostByteThreshold && rounding.limit <= kMostByteLevels) {
+    return descend_bytes(trits, accumulators, direction, rounding,
+                         ByteRule(policy.threshold, policy.hysteresis), n);
+  }
+  return by_words(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
+}
+
+FlipCounts descend_latent(std::int8_t* codes, const float* direction, const LevelRounding& rounding,
+                          int threshold, int hysteresis, std::int64_t n) {
   const ByteRule rule(threshold, hysteresis);
   FlipCounts counts;
-  const std::int64_t done = for_each_byte_vector(levels, n, [&](std::int64_t i, const I8& change) {
-    const I8 code = read<I8>(codes + i);
-    write(codes + i, rule(code, rule.trits_of(code), change, counts));
+  const std::array<std::int8_t*, 1> planes{codes};
+  for_each_byte_vector(planes, direction, rounding, n, [&](const auto& at, const I8& change) {
+    const I8 code = read<I8>(at[0]);
+    write(at[0], rule(code, rule.trits_of(code), change, counts));
   });
-  const FlipCounts rest =
-      reference::accumulate_latent(codes + done, levels + done, threshold, hysteresis, n - done);
-  return {counts.flips + rest.flips, counts.rail_flips + rest.rail_flips};
+  return counts;
 }
 
 }  // namespace

@@ -66,18 +66,28 @@ void raise_max_abs(float* __restrict largest, const float* __restrict x, float f
   }
 }
 
-void rescale_sums(float* __restrict out, const std::int32_t* __restrict sums,
-                  std::int32_t correction, float factor, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    out[i] = factor * static_cast<float>(sums[i] - correction);
+void rescale_sums(float* __restrict out, std::int64_t ld_out, const std::int32_t* __restrict sums,
+                  std::int64_t ld_sums, const std::int32_t* __restrict corrections,
+                  const float* __restrict factors, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, out += ld_out, sums += ld_sums) {
+    const std::int32_t correction = corrections[r];
+    const float factor = factors[r];
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[i] = factor * static_cast<float>(sums[i] - correction);
+    }
   }
 }
 
-void rescale_sums_by(float* __restrict out, const std::int32_t* __restrict sums,
-                     std::int32_t correction, float factor, const float* __restrict factors,
-                     std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    out[i] = factor * factors[i] * static_cast<float>(sums[i] - correction);
+void rescale_sums_by(float* __restrict out, std::int64_t ld_out,
+                     const std::int32_t* __restrict sums, std::int64_t ld_sums,
+                     const std::int32_t* __restrict corrections, const float* __restrict factors,
+                     const float* __restrict column_factors, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, out += ld_out, sums += ld_sums) {
+    const std::int32_t correction = corrections[r];
+    const float factor = factors[r];
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[i] = factor * column_factors[i] * static_cast<float>(sums[i] - correction);
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
+#include "ops/kernels/levels-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/pack_across-inl.h"
 #include "ops/kernels/panel_product-inl.h"
@@ -65,8 +66,8 @@ const KernelTable kKernels = {
     .decode_fp8 = decode_fp8,
     .descend = descend,
     .quantize_levels = quantize_levels,
-    .accumulate_ternary = accumulate_ternary,
-    .accumulate_latent = accumulate_latent,
+    .descend_ternary = descend_ternary,
+    .descend_latent = descend_latent,
     .adamw = adamw,
     .add_scaled = add_scaled,
     .sgd = sgd,
@@ -82,6 +83,8 @@ const KernelTable kKernels = {
     .add_squares_around = add_squares_around,
     .add_products = add_products,
     .standardize = standardize,
+    .bytes_to_float = bytes_to_float,
+    .standardize_features = standardize_features,
     .scale_and_shift = scale_and_shift,
     .standardize_gradient = standardize_gradient,
     .max_pool = max_pool,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "engine/kernel_table.h"
 
@@ -41,6 +42,29 @@ void add_products(double* __restrict sums, const float* __restrict a, const floa
 void standardize(float* __restrict z, const float* __restrict x, const float* __restrict mean,
                  const float* __restrict inverse_std, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) z[i] = (x[i] - mean[i]) * inverse_std[i];
+}
+
+void bytes_to_float(float* __restrict out, const std::uint8_t* __restrict x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(x[i]);
+}
+
+inline float standardized(float x, double mean, double inverse_std) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  const double wide = (static_cast<double>(x) - mean) * inverse_std;
+  const double below = wide < kMax ? wide : kMax;
+  return static_cast<float>(below > -kMax ? below : -kMax);
+}
+
+void standardize_features(float* __restrict x, const float* __restrict mean,
+                          const float* __restrict inverse_std, bool one_for_all, std::int64_t n) {
+  if (one_for_all) {
+    const double m = static_cast<double>(mean[0]), s = static_cast<double>(inverse_std[0]);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = standardized(x[i], m, s);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[i] = standardized(x[i], static_cast<double>(mean[i]), static_cast<double>(inverse_std[i]));
+  }
 }
 
 void scale_and_shift(float* __restrict y, const float* __restrict z, const float* __restrict gain,

@@ -115,42 +115,30 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) w[i] -= lr * direction[i];
 }
 
-void quantize_levels(std::int16_t* levels, const float* direction, float scale, int limit,
-                     const std::uint16_t* noise, std::int64_t n) {
-  const auto bound = static_cast<float>(limit);
+void quantize_levels(std::int16_t* levels, const float* direction, const LevelRounding& rounding,
+                     std::int64_t n) {
+  const auto bound = static_cast<float>(rounding.limit);
   for (std::int64_t i = 0; i < n; ++i) {
-    const float exact = -scale * direction[i];
-    const float level = noise == nullptr
-                            ? std::nearbyint(exact)
-                            : std::floor(exact + (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f);
+    const float exact = -rounding.scale * direction[i];
+    const float level =
+        rounding.noise == nullptr
+            ? std::nearbyint(exact)
+            : std::floor(exact + (static_cast<float>(rounding.noise[i]) + 0.5f) * 0x1p-16f);
     levels[i] = std::isnan(level) ? std::int16_t{0}
                                   : static_cast<std::int16_t>(std::clamp(level, -bound, bound));
   }
 }
 
-FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
-                              const std::int16_t* levels, const FlipPolicy& policy,
-                              std::int64_t n) {
+FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+                           const LevelRounding& rounding, const FlipPolicy& policy,
+                           std::int64_t n) {
   FlipCounts counts;
   for (std::int64_t i = 0; i < n; ++i) {
-    const TritState next = accumulate({trits[i], accumulators[i]}, levels[i], policy, counts);
+    std::int16_t levels;
+    quantize_levels(&levels, direction + i, rounding.from(i), 1);
+    const TritState next = accumulate({trits[i], accumulators[i]}, levels, policy, counts);
     trits[i] = static_cast<std::int8_t>(next.trit);
     accumulators[i] = static_cast<std::int8_t>(next.accumulator);
-  }
-  return counts;
-}
-
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
-                             int hysteresis, std::int64_t n) {
-  const FlipPolicy policy{.threshold = threshold,
-                          .on_flip = OnFlip::kCarry,
-                          .transition = Transition::kStepOneTrit,
-                          .hysteresis = hysteresis};
-  FlipCounts counts;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const TritState next =
-        accumulate(split_code(codes[i], policy.threshold), levels[i], policy, counts);
-    codes[i] = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
   }
   return counts;
 }
@@ -169,21 +157,52 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
 
 namespace {
 
+FlipCounts descend_latent(std::int8_t* codes, const float* direction, const LevelRounding& rounding,
+                          int threshold, int hysteresis, std::int64_t n) {
+  const FlipPolicy policy{.threshold = threshold,
+                          .on_flip = OnFlip::kCarry,
+                          .transition = Transition::kStepOneTrit,
+                          .hysteresis = hysteresis};
+  FlipCounts counts;
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::int16_t levels;
+    quantize_levels(&levels, direction + i, rounding.from(i), 1);
+    const TritState next =
+        accumulate(split_code(codes[i], policy.threshold), levels, policy, counts);
+    codes[i] = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
+  }
+  return counts;
+}
+
 void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {
   encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
 }
 
 double sum(const float* x, std::int64_t n) {
-  double lanes[16] = {};
-  for (std::int64_t i = 0; i < n; ++i) lanes[i % 16] += double{x[i]};
+  double lanes[32] = {};
+  for (std::int64_t i = 0; i < n; ++i) lanes[i % 32] += double{x[i]};
   double total = 0.0;
   for (double lane : lanes) total += lane;
   return total;
 }
 
 double sum_of_squares(const float* x, std::int64_t n) {
-  double lanes[16] = {};
-  for (std::int64_t i = 0; i < n; ++i) lanes[i % 16] += double{x[i]} * double{x[i]};
+  double lanes[32] = {};
+  for (std::int64_t i = 0; i < n; ++i) lanes[i % 32] += double{x[i]} * double{x[i]};
+  double total = 0.0;
+  for (double lane : lanes) total += lane;
+  return total;
+}
+
+double normalized_by_one(float* direction, float v, const float* grad, float beta,
+                         float one_minus_beta, float inverse_bias, std::int64_t n) {
+  const float root = std::sqrt(v * inverse_bias);
+  double lanes[32] = {};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = grad[i];
+    direction[i] = root > 0.0f ? g * (1.0f / root) : 0.0f;
+    lanes[i % 32] += double{beta * v + (one_minus_beta * g) * g};
+  }
   double total = 0.0;
   for (double lane : lanes) total += lane;
   return total;
@@ -230,8 +249,8 @@ const KernelTable kReferenceKernels = {
     .decode_fp8 = reference::decode_fp8,
     .descend = reference::descend,
     .quantize_levels = reference::quantize_levels,
-    .accumulate_ternary = reference::accumulate_ternary,
-    .accumulate_latent = reference::accumulate_latent,
+    .descend_ternary = reference::descend_ternary,
+    .descend_latent = reference::descend_latent,
     .adamw = reference::adamw,
     .add_scaled = reference::add_scaled,
     .sgd = reference::sgd,
@@ -247,6 +266,8 @@ const KernelTable kReferenceKernels = {
     .add_squares_around = reference::add_squares_around,
     .add_products = reference::add_products,
     .standardize = reference::standardize,
+    .bytes_to_float = reference::bytes_to_float,
+    .standardize_features = reference::standardize_features,
     .scale_and_shift = reference::scale_and_shift,
     .standardize_gradient = reference::standardize_gradient,
     .max_pool = reference::max_pool,

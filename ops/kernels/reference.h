@@ -8,8 +8,6 @@
 
 namespace tritgrad::reference {
 
-void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);
-
 // Bytes [begin, end) of n packed trits; `trits` and `packed` point to element 0 and byte 0, because
 // the place of an element depends on n.
 void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
@@ -20,12 +18,10 @@ void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n);
 void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noise, std::int64_t n);
 
 void descend(float* w, const float* direction, float lr, std::int64_t n);
-void quantize_levels(std::int16_t* levels, const float* direction, float scale, int limit,
-                     const std::uint16_t* noise, std::int64_t n);
-FlipCounts accumulate_ternary(std::int8_t* trits, std::int8_t* accumulators,
-                              const std::int16_t* levels, const FlipPolicy& policy, std::int64_t n);
-FlipCounts accumulate_latent(std::int8_t* codes, const std::int16_t* levels, int threshold,
-                             int hysteresis, std::int64_t n);
+void quantize_levels(std::int16_t* levels, const float* direction, const LevelRounding& rounding,
+                     std::int64_t n);
+FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+                           const LevelRounding& rounding, const FlipPolicy& policy, std::int64_t n);
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
            const AdamwConstants& constants, std::int64_t n);

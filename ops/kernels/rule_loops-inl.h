@@ -63,20 +63,6 @@ void normalized(float* __restrict direction, float* __restrict v, const float* _
   }
 }
 
-void normalized_by_one(float* __restrict direction, float* __restrict v, float v_before,
-                       const float* __restrict grad, float beta, float one_minus_beta,
-                       float inverse_bias, std::int64_t n) {
-  const float root = __builtin_sqrtf(v_before * inverse_bias);
-  const float inverse = 1.0f / root;
-  const float kept = beta * v_before;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float g = grad[i];
-    v[i] = kept + (one_minus_beta * g) * g;
-    const float normalized = g * inverse;
-    direction[i] = root > 0.0f ? normalized : 0.0f;
-  }
-}
-
 void adam_gain(float* __restrict gain, const float* __restrict v, float inverse_bias1,
                float inverse_bias2, float eps, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {

@@ -2,6 +2,7 @@
 // multiply-add is never fused, so the bits are the same everywhere.
 #pragma once
 
+#include "ops/kernels/levels-inl.h"
 #include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
 
@@ -17,24 +18,12 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
   reference::descend(w + i, direction + i, lr, n - i);
 }
 
-void quantize_levels(std::int16_t* levels, const float* direction, float scale, int limit,
-                     const std::uint16_t* noise, std::int64_t n) {
-  const F32 negative_scale(-scale), high(static_cast<float>(limit));
-  const I32 low(-limit);
+void quantize_levels(std::int16_t* levels, const float* direction, const LevelRounding& rounding,
+                     std::int64_t n) {
+  const Levels vectors(direction, rounding);
   std::int64_t i = 0;
-  for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
-    F32 exact = negative_scale * read<F32>(direction + i);
-    // Both of the noise's operations are exact, so they may be fused.
-    if (noise != nullptr) {
-      exact += xsimd::fma(xsimd::to_float(read_i32(noise + i)), F32(0x1p-16f), F32(0x1p-17f));
-    }
-    // What is too small for an integer becomes the smallest one; NaN becomes 0.
-    const F32 limited = xsimd::min(high, exact);
-    const I32 level = noise == nullptr ? to_nearest_or_zero(limited) : floor_or_zero(limited);
-    write_narrow(levels + i, xsimd::max(level, low));
-  }
-  reference::quantize_levels(levels + i, direction + i, scale, limit,
-                             noise == nullptr ? nullptr : noise + i, n - i);
+  for (; i + kLanes<I32> <= n; i += kLanes<I32>) write_narrow(levels + i, vectors.at(i));
+  reference::quantize_levels(levels + i, direction + i, rounding.from(i), n - i);
 }
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
@@ -63,24 +52,47 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
 }
 
-// The sum of term(x[i]); element i goes to lane i % 16.
+// Sums in double: element i goes to lane i % 32, lanes are added in order at the end.
+class LaneSums {
+ public:
+  LaneSums() {
+    for (F64& sum : sums_) sum = F64(0.0);
+  }
+
+  static constexpr std::int64_t kElements = 32;
+  static constexpr std::int64_t kWidth = kLanes<F64>;
+
+  // Those of kElements elements: values(part) are kWidth of them, from part * kWidth on.
+  template <typename Values>
+  void add(const Values& values) {
+    for (std::int64_t part = 0; part < kElements / kWidth; ++part) sums_[part] += values(part);
+  }
+  // With the rest, fewer than kElements: rest(lane) for each.
+  template <typename Rest>
+  double total(std::int64_t n, const Rest& rest) const {
+    double lanes[kElements];
+    for (std::int64_t part = 0; part < kElements / kWidth; ++part) {
+      write(lanes + part * kWidth, sums_[part]);
+    }
+    for (std::int64_t lane = 0; lane < n; ++lane) lanes[lane] += rest(lane);
+    double total = 0.0;
+    for (double lane : lanes) total += lane;
+    return total;
+  }
+
+ private:
+  F64 sums_[kElements / kWidth];
+};
+
+// The sum of term(x[i]).
 template <typename Term>
 double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
-  constexpr std::int64_t width = kLanes<F64>;
-  F64 sums[16 / width];
-  for (F64& sum : sums) sum = F64(0.0);
+  LaneSums sums;
   std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    for (std::int64_t part = 0; part < 16 / width; ++part) {
-      sums[part] += term(read_f64(x + i + part * width));
-    }
+  for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
+    sums.add([=](std::int64_t part) { return term(read_f64(x + i + part * LaneSums::kWidth)); });
   }
-  double lanes[16];
-  for (std::int64_t part = 0; part < 16 / width; ++part) write(lanes + part * width, sums[part]);
-  for (std::int64_t lane = 0; i + lane < n; ++lane) lanes[lane] += term(double{x[i + lane]});
-  double total = 0.0;
-  for (double lane : lanes) total += lane;
-  return total;
+  return sums.total(n - i, [=](std::int64_t lane) { return term(double{x[i + lane]}); });
 }
 
 double sum(const float* x, std::int64_t n) {
@@ -89,6 +101,31 @@ double sum(const float* x, std::int64_t n) {
 
 double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(x, n, [](const auto& value) { return value * value; });
+}
+
+double normalized_by_one(float* direction, float v, const float* grad, float beta,
+                         float one_minus_beta, float inverse_bias, std::int64_t n) {
+  const float root = __builtin_sqrtf(v * inverse_bias);
+  // Before the first measurement the direction is 0, whatever the gradient is.
+  const bool measured = root > 0.0f;
+  const float inverse = measured ? 1.0f / root : 0.0f;
+  const float kept = beta * v;
+  LaneSums sums;
+  std::int64_t i = 0;
+  for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
+    float next[LaneSums::kElements];
+    for (std::int64_t part = 0; part < LaneSums::kElements; part += kLanes<F32>) {
+      const F32 g = read<F32>(grad + i + part);
+      write(next + part, F32(kept) + (F32(one_minus_beta) * g) * g);
+      write(direction + i + part, measured ? g * F32(inverse) : F32(0.0f));
+    }
+    sums.add([&](std::int64_t part) { return read_f64(next + part * LaneSums::kWidth); });
+  }
+  return sums.total(n - i, [&](std::int64_t lane) {
+    const float g = grad[i + lane];
+    direction[i + lane] = measured ? g * inverse : 0.0f;
+    return double{kept + (one_minus_beta * g) * g};
+  });
 }
 
 }  // namespace

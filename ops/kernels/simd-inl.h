@@ -91,10 +91,15 @@ I32 to_nearest_or_zero(const F32& x) {
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// Two vectors as one of bytes: every value must fit.
-I8 narrow(const I16& low, const I16& high) {
+// Two or four vectors as one of narrower numbers, which saturate.
+I16 narrow(const I32& low, const I32& high) {
   const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-  return _mm512_permutexvar_epi64(order, _mm512_packs_epi16(low, high));
+  return _mm512_permutexvar_epi64(order, _mm512_packs_epi32(low, high));
+}
+I8 narrow(const I32& a, const I32& b, const I32& c, const I32& d) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i packed = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
+  return _mm512_permutexvar_epi32(order, packed);
 }
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
@@ -159,9 +164,14 @@ I32 to_nearest_or_zero(const F32& x) {
 }
 I32 floor_or_zero(const F32& x) { return to_nearest_or_zero(xsimd::floor(x)); }
 
-// Two vectors as one of bytes: every value must fit.
-I8 narrow(const I16& low, const I16& high) {
-  return _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0b11011000);
+// Two or four vectors as one of narrower numbers, which saturate.
+I16 narrow(const I32& low, const I32& high) {
+  return _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0b11011000);
+}
+I8 narrow(const I32& a, const I32& b, const I32& c, const I32& d) {
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+  return _mm256_permutevar8x32_epi32(packed, order);
 }
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));

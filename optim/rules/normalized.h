@@ -28,9 +28,9 @@ class Normalized : public Rule {
 
   void direct(const RuleBlock& b) const override {
     const float beta = static_cast<float>(beta_), fresh = static_cast<float>(1.0 - beta_);
-    if (b.uniform[0]) {
-      kernels().normalized_by_one(b.direction, b.moments[0], *b.moments[0], b.grad, beta, fresh,
-                                  inverse_bias_, b.n);
+    if (b.sums[0] != nullptr) {
+      *b.sums[0] = kernels().normalized_by_one(b.direction, *b.moments[0], b.grad, beta, fresh,
+                                               inverse_bias_, b.n);
     } else {
       kernels().normalized(b.direction, b.moments[0], b.grad, beta, fresh, inverse_bias_, b.n);
     }
