@@ -28,11 +28,11 @@ class DigitProducts {
     for (int k = 0; k < 5; ++k) {
       const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
 #ifdef __AVX512VNNI__
-      sums_[k] = reinterpret_cast<Sum>(
+      sums_[k] = reinterpret_cast<Sums32>(
           _mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sums_[k]), digits[k], factors));
 #else
       static_assert(kLargestScale == 0);
-      narrow_ = add_i16(narrow_, multiply_pairs_u8_i8(digits[k], factors));
+      narrow_ += reinterpret_cast<Sums16>(multiply_pairs_u8_i8(digits[k], factors));
 #endif
     }
 #ifndef __AVX512VNNI__
@@ -60,15 +60,15 @@ class DigitProducts {
  private:
 #ifdef __AVX512VNNI__
   // Each of its own: one after the other, sums would wait for each other.
-  Sum sums_[5] = {};
+  Sums32 sums_[5] = {};
 #else
   void widen() {
-    wide_ = wide_ + I32(multiply_pairs_i16(narrow_, I16(1)));
-    narrow_ = I16(0);
+    wide_ = wide_ + I32(multiply_pairs_i16(reinterpret_cast<Bytes>(narrow_), I16(1)));
+    narrow_ = Sums16{};
     vectors_ = 0;
   }
 
-  I16::register_type narrow_ = I16(0);
+  Sums16 narrow_ = {};
   I32 wide_ = I32(0);
   int vectors_ = 0;
 #endif

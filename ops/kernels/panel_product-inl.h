@@ -5,7 +5,7 @@
 // known of the numbers decides how products of pairs are added:
 //   trits:      64 groups of pairs fit 16 bits before they must be widened;
 //   seven bits: each pair fits 16 bits, and is widened at once;
-//   bytes:      bytes are widened first, the even ones and the odd ones of each group apart.
+//   bytes:      less 128 they are signed, and go as magnitudes whose signs the other factor takes.
 // Integers are exact in any order, so all targets give the same.
 #pragma once
 
@@ -21,12 +21,10 @@ constexpr std::int64_t kGroupBytes = 4 * kPanelColumns;
 constexpr std::int64_t kGroupsIn16Bits = 64;
 
 using Bytes = I32::register_type;
-// With __m512i, g++ 12 copies every sum before and after vpdpbusd.
-#ifdef __AVX512VNNI__
-using Sum = __v16si;
-#else
-using Sum = Bytes;
-#endif
+// Sums have the type of their numbers: with that of the intrinsics g++ 12 copies every one before
+// or after each instruction.
+using Sums16 [[gnu::vector_size(sizeof(Bytes))]] = std::int16_t;
+using Sums32 [[gnu::vector_size(sizeof(Bytes))]] = std::int32_t;
 
 inline Bytes load_bytes(const void* p) {
   return I32::load_unaligned(static_cast<const std::int32_t*>(p));
@@ -37,7 +35,7 @@ inline Bytes repeat_four(const std::int8_t* p) {
   return I32(bytes);
 }
 
-template <int kRows, int kVectors>
+template <typename Sum, int kRows, int kVectors>
 struct Tile {
   Sum sum[kRows][kVectors] = {};
 
@@ -55,11 +53,11 @@ struct Tile {
 };
 
 // sum[r][v] = step(sum[r][v], group of vector v, repeated group of row r) for groups [begin, end).
-template <int kRows, int kVectors, typename Step>
-inline Tile<kRows, kVectors> add_groups(const std::int8_t* a, std::int64_t lda,
-                                        const std::uint8_t* panel, std::int64_t begin,
-                                        std::int64_t end, const Step& step) {
-  Tile<kRows, kVectors> tile;
+template <typename Sum, int kRows, int kVectors, typename Step>
+inline Tile<Sum, kRows, kVectors> add_groups(const std::int8_t* a, std::int64_t lda,
+                                             const std::uint8_t* panel, std::int64_t begin,
+                                             std::int64_t end, const Step& step) {
+  Tile<Sum, kRows, kVectors> tile;
   for (std::int64_t g = begin; g < end; ++g) {
     Bytes b[kVectors];
     for (int v = 0; v < kVectors; ++v)
@@ -67,8 +65,7 @@ inline Tile<kRows, kVectors> add_groups(const std::int8_t* a, std::int64_t lda,
     for (int r = 0; r < kRows; ++r) {
       const Bytes repeated = repeat_four(a + r * lda + 4 * g);
       for (int v = 0; v < kVectors; ++v) {
-        Sum& sum = tile.sum[r][v];
-        sum = reinterpret_cast<Sum>(step(reinterpret_cast<Bytes>(sum), b[v], repeated));
+        tile.sum[r][v] = step(tile.sum[r][v], b[v], repeated);
       }
     }
   }
@@ -82,8 +79,9 @@ template <int kRows, int kVectors>
                                       std::int64_t groups, bool add) {
   for (std::int64_t begin = 0; begin == 0 || begin < groups; begin += kGroupsIn16Bits) {
     const std::int64_t end = groups - begin < kGroupsIn16Bits ? groups : begin + kGroupsIn16Bits;
-    add_groups<kRows, kVectors>(a, lda, panel, begin, end, [](Bytes sum, Bytes b, Bytes x) {
-      return add_i16(sum, multiply_pairs_u8_i8(b, x));
+    add_groups<Sums16, kRows,
+               kVectors>(a, lda, panel, begin, end, [](Sums16 sum, Bytes b, Bytes x) {
+      return sum + reinterpret_cast<Sums16>(multiply_pairs_u8_i8(b, x));
     }).store(c, ldc, add || begin > 0, [](Bytes sum) { return multiply_pairs_i16(sum, I16(1)); });
   }
 }
@@ -93,31 +91,52 @@ template <int kRows, int kVectors>
                                            std::int64_t lda, const std::uint8_t* panel,
                                            std::int64_t groups, bool add) {
   const Bytes ones = I16(1);
-  add_groups<kRows,
-             kVectors>(a, lda, panel, 0, groups, [ones](Bytes sum, Bytes b, Bytes x) -> Bytes {
-    return I32(sum) + I32(multiply_pairs_i16(multiply_pairs_u8_i8(b, x), ones));
+  add_groups<Sums32, kRows,
+             kVectors>(a, lda, panel, 0, groups, [ones](Sums32 sum, Bytes b, Bytes x) {
+    const Bytes pairs = multiply_pairs_u8_i8(b, x);
+    return sum + reinterpret_cast<Sums32>(multiply_pairs_i16(pairs, ones));
   }).store(c, ldc, add, [](Bytes sum) { return sum; });
 }
+
+#ifdef __AVX512VNNI__
 
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, const std::uint8_t* panel,
                                       std::int64_t groups, bool add) {
-#ifdef __AVX512VNNI__
-  add_groups<kRows, kVectors>(a, lda, panel, 0, groups, [](Bytes sum, Bytes b, Bytes x) {
-    return _mm512_dpbusd_epi32(sum, b, x);
+  add_groups<Sums32, kRows, kVectors>(a, lda, panel, 0, groups, [](Sums32 sum, Bytes b, Bytes x) {
+    return reinterpret_cast<Sums32>(_mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sum), b, x));
   }).store(c, ldc, add, [](Bytes sum) { return sum; });
-#else
-  const Bytes low = I16(0xFF);
-  add_groups<kRows,
-             kVectors>(a, lda, panel, 0, groups, [low](Bytes sum, Bytes b, Bytes x) -> Bytes {
-    const Bytes even =
-        multiply_pairs_i16(I32(b) & I32(low), shift_right_i16<8>(shift_left_i16<8>(x)));
-    const Bytes odd = multiply_pairs_i16(shift_right_u16<8>(b), shift_right_i16<8>(x));
-    return I32(sum) + (I32(even) + I32(odd));
-  }).store(c, ldc, add, [](Bytes sum) { return sum; });
-#endif
 }
+
+#else
+
+// Of bytes less 128: two products are at most 2 * 128 * 127.
+template <int kRows, int kVectors>
+[[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
+                                      std::int64_t lda, const std::uint8_t* panel,
+                                      std::int64_t groups, bool add) {
+  const Bytes ones = I16(1), middle = U8(std::uint8_t{128});
+  add_groups<Sums32, kRows,
+             kVectors>(a, lda, panel, 0, groups, [ones, middle](Sums32 sum, Bytes b, Bytes x) {
+    const Bytes number = U8(b) ^ U8(middle);
+    const Bytes pairs = multiply_pairs_u8_i8(magnitudes(number), with_signs(x, number));
+    return sum + reinterpret_cast<Sums32>(multiply_pairs_i16(pairs, ones));
+  }).store(c, ldc, add, [](Bytes sum) { return sum; });
+}
+
+// What those 128 are of the products: c[r] = or += 128 times the sum of row r of a.
+void start_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                 std::int64_t rows, std::int64_t columns, std::int64_t groups, bool add) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < 4 * groups; ++i) sum += a[r * lda + i];
+    std::int32_t* to = c + r * ldc;
+    for (std::int64_t i = 0; i < columns; ++i) to[i] = (add ? to[i] : 0) + 128 * sum;
+  }
+}
+
+#endif
 
 // multiply_panel() of the columns of kVectors vectors, kRows rows at a time.
 template <int kRows, int kVectors>
@@ -148,6 +167,12 @@ void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
                     std::int64_t groups, PanelRange range, bool add) {
+#ifndef __AVX512VNNI__
+  if (range == PanelRange::kBytes) {
+    start_bytes(c, ldc, a, lda, rows, columns, groups, add);
+    add = true;
+  }
+#endif
   // A tile of 4 rows by 4 vectors fills the 32 registers of AVX-512, by 2 vectors the 16 of AVX2.
   constexpr bool kManyRegisters = sizeof(Bytes) == 64;
   for (std::int64_t column = 0; column < columns;) {

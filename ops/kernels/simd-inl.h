@@ -123,7 +123,11 @@ U64 multiply_low_halves(const U64& a, const U64& b) { return _mm512_mul_epu32(a,
 // and 16-bit numbers.
 inline __m512i multiply_pairs_u8_i8(__m512i a, __m512i b) { return _mm512_maddubs_epi16(a, b); }
 inline __m512i multiply_pairs_i16(__m512i a, __m512i b) { return _mm512_madd_epi16(a, b); }
-inline __m512i add_i16(__m512i a, __m512i b) { return _mm512_add_epi16(a, b); }
+// Bytes without their signs (128 for -128); x with the sign of y times its own, where y is not 0.
+inline __m512i magnitudes(__m512i x) { return _mm512_abs_epi8(x); }
+inline __m512i with_signs(__m512i x, __m512i y) {
+  return _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(y), _mm512_setzero_si512(), x);
+}
 // The upper halves of products of 16-bit numbers.
 inline __m512i multiply_high_u16(__m512i a, __m512i b) { return _mm512_mulhi_epu16(a, b); }
 // table[index], with a table of 16 bytes and indices 0..15.
@@ -201,7 +205,9 @@ U64 multiply_low_halves(const U64& a, const U64& b) { return _mm256_mul_epu32(a,
 // and 16-bit numbers.
 inline __m256i multiply_pairs_u8_i8(__m256i a, __m256i b) { return _mm256_maddubs_epi16(a, b); }
 inline __m256i multiply_pairs_i16(__m256i a, __m256i b) { return _mm256_madd_epi16(a, b); }
-inline __m256i add_i16(__m256i a, __m256i b) { return _mm256_add_epi16(a, b); }
+// Bytes without their signs (128 for -128); x with the sign of y times its own, where y is not 0.
+inline __m256i magnitudes(__m256i x) { return _mm256_abs_epi8(x); }
+inline __m256i with_signs(__m256i x, __m256i y) { return _mm256_sign_epi8(x, y); }
 inline __m256i multiply_high_u16(__m256i a, __m256i b) { return _mm256_mulhi_epu16(a, b); }
 inline U8 table_of(const std::uint8_t* sixteen) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
