@@ -14,16 +14,14 @@ namespace {
 // dW of the trits: E times dy^T x.
 struct WeightGradient {
   LinearOperands w;
+  // E; with one number a row, and d E known, times the scales of dy: what makes dW of the product.
   const float* scales;
-  QuantizedRows dy;  // [outputs x n], times the scales of x's rows
-  Panels x;          // of x's columns
-  // Of each row of dy^T x: what the offset of x's bytes adds to it, and, with one number of E, the
-  // factor of dW.
-  const std::int32_t* offsets;
-  const float* factors;
+  QuantizedRows dy;             // [outputs x n], times the scales of x's rows
+  Panels x;                     // of x's columns
+  const std::int32_t* offsets;  // what the offset of x's bytes adds to each row of dy^T x
 
   // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, each row times its factor.
-  void read_product(const float* by, std::int64_t row_begin, std::int64_t row_end,
+  void read_product(const float* factors, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end, float* out) const {
     constexpr std::int64_t kRows = GradientSource::kRows;
     const std::int64_t cols = col_end - col_begin;
@@ -38,7 +36,7 @@ struct WeightGradient {
                                  /*add=*/false);
         kernels().rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
                                sums.data() + first - p * kPanelColumns, kPanelColumns,
-                               offsets + top, by + top, rows, last - first);
+                               offsets + top, factors + top, rows, last - first);
       }
     }
   }
@@ -46,7 +44,7 @@ struct WeightGradient {
   void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
             std::int64_t col_end, float* out) const {
     if (w.groups == 1) {
-      return read_product(factors, row_begin, row_end, col_begin, col_end, out);
+      return read_product(scales, row_begin, row_end, col_begin, col_end, out);
     }
     read_product(dy.scales, row_begin, row_end, col_begin, col_end, out);
     for (std::int64_t row = row_begin; row < row_end; ++row) {
@@ -108,24 +106,21 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const Tensor& y, const Tensor& dy, Share share) {
   auto* gradient = tape.allocate_scratch<WeightGradient>(1);
+  float* scales = decode_scales(tape, w);
   auto* offsets = tape.allocate_scratch<std::int32_t>(w.outputs);
-  auto* factors = tape.allocate_scratch<float>(w.outputs);
-  *gradient = {w,
-               decode_scales(tape, w),
-               quantize_columns(tape, dy, x.scales),
-               pack_columns(tape, x),
-               offsets,
-               factors};
+  *gradient = {w, scales, quantize_columns(tape, dy, x.scales), pack_columns(tape, x), offsets};
   sum_rows(gradient->dy, gradient->dy.cols, offsets);
   bool finite = true;
   const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
   for (std::int64_t o = 0; o < w.outputs; ++o) {
-    const float largest = kernels().max_abs(gradient->scales + o * w.groups, w.groups);
+    const float largest = kernels().max_abs(scales + o * w.groups, w.groups);
     finite &= std::isfinite(most * gradient->dy.scales[o] * largest);
     offsets[o] *= gradient->x.offset;
-    factors[o] = gradient->dy.scales[o] * gradient->scales[o * w.groups];
   }
   backward_scale(tape, *gradient, y, dy);
+  if (w.groups == 1) {
+    for (std::int64_t o = 0; o < w.outputs; ++o) scales[o] *= gradient->dy.scales[o];
+  }
 
   auto* source = tape.allocate_scratch<GradientSource>(1);
   *source = {[](const void* context, std::int64_t row_begin, std::int64_t row_end,

@@ -21,7 +21,7 @@ LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* sca
 bool in_integers(const LinearOperands& w, Compute compute);
 
 // Scales of all rows [outputs x groups], in the tape's scratch.
-inline const float* decode_scales(Tape& tape, const LinearOperands& w) {
+inline float* decode_scales(Tape& tape, const LinearOperands& w) {
   float* scales = tape.allocate_scratch<float>(w.outputs * w.groups);
   w.scale->storage().decode_rows(0, w.outputs, scales);
   return scales;

@@ -17,10 +17,11 @@ struct Result {
   std::string out, err;
 };
 
-inline Result run(const std::string& arguments) {
+// `under`: a program that starts it, with arguments of its own.
+inline Result run(const std::string& arguments, const std::string& under = "") {
   const TempDir folder;
   const std::string out = folder / "stdout", err = folder / "stderr";
-  const std::string command = std::string("'") + TRITGRAD_BINARY + "' " + arguments + " >'" + out +
+  const std::string command = under + " '" + TRITGRAD_BINARY + "' " + arguments + " >'" + out +
                               "' 2>'" + err + "' </dev/null";
   const int status = std::system(command.c_str());
   return {WEXITSTATUS(status), read_text(out), read_text(err)};

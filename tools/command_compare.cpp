@@ -11,6 +11,7 @@
 #include "tools/compare/request.h"
 #include "tools/compare/run_clock.h"
 #include "tools/compare/terminal_table.h"
+#include "tools/interrupt.h"
 #include "tools/numbers.h"
 #include "tools/page_file.h"
 #include "tools/repeat_command.h"
@@ -54,6 +55,9 @@ template <typename Work>
 void name_place(const ComparisonRequest& request, const Work& work) {
   try {
     work();
+  } catch (const Interrupted&) {
+    throw Interrupted(
+        "interrupted; finished runs are kept, and the same command goes on from there");
   } catch (const Error& error) {
     if (request.where.empty()) throw;
     fail(request.where, ": ", error.what());

@@ -1,6 +1,7 @@
 // tritgrad: train ternary networks without master weights, compare, inspect.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -10,6 +11,7 @@
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/complain.h"
+#include "tools/interrupt.h"
 
 namespace {
 
@@ -64,6 +66,9 @@ int main(int argc, char** argv) {
     // A full disk behind a redirection often shows only when the last bytes are handed over.
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     return tritgrad::complain(kLostOutput);
+  } catch (const tritgrad::Interrupted& end) {
+    tritgrad::complain(end.what());
+    return 128 + SIGINT;
   } catch (const std::exception& error) {
     const int code = tritgrad::complain(std::ferror(stdout) != 0 ? kLostOutput : error.what());
     tritgrad::abandon_ranks();

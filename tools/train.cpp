@@ -12,6 +12,7 @@
 #include "models/model.h"
 #include "ops/loss.h"
 #include "tools/evaluate.h"
+#include "tools/interrupt.h"
 #include "tools/parallel_run.h"
 #include "tools/run_log.h"
 #include "tools/stall.h"
@@ -43,6 +44,15 @@ void check_stop(const TrainOptions& options, std::int64_t steps_done) {
   check(options.stop_after == 0 || options.stop_after > steps_done, "--stop-after ",
         options.stop_after, ": the checkpoint '", options.resume, "' has ", steps_done,
         " steps already; leave the option out or name a later step");
+}
+
+Interrupted interruption(const TrainOptions& options, std::int64_t done, std::int64_t total) {
+  const std::string where = concat("interrupted after step ", done, " of ", total, "; ");
+  if (options.folds > 0) return Interrupted(where + "nothing was saved");
+  if (options.save.empty())
+    return Interrupted(where + "nothing was saved, as --save was not given");
+  return Interrupted(
+      concat(where, "saved; to go on: tritgrad train --resume '", options.save, "'"));
 }
 
 // What body() returns; the time it takes is added to `seconds`.
@@ -232,6 +242,8 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
   const Job job{options_, recipe_, *model_, optimizer_, tape_, parallel_.get()};
   const std::int64_t steps_per_epoch = loader_.batches_per_epoch();
   std::int64_t examples = 0;
+  std::optional<InterruptWatch> watch;  // ranks would wait for the one that stopped
+  if (options_.ranks == nullptr) watch.emplace();
   bool stop = false;
   while (!stop && optimizer_.steps_done() < total_steps_) {
     const Batch batch = timed(time_.batches, [&] { return loader_.next(); });
@@ -246,9 +258,11 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
                     examples);
     const bool epoch_ends = done % steps_per_epoch == 0;
     if (epoch_ends) end_epoch(log, progress);
-    stop = options_.stop_after > 0 && done >= options_.stop_after;
+    const bool interrupted = watch && watch->interrupted();
+    stop = interrupted || (options_.stop_after > 0 && done >= options_.stop_after);
     const bool due = options_.save_every > 0 && done % options_.save_every == 0;
     if (!options_.save.empty() && (due || stop || epoch_ends)) state_.save(options_.save);
+    if (interrupted && done < total_steps_) throw interruption(options_, done, total_steps_);
   }
 }
 
