@@ -47,12 +47,13 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   options.epochs = 1000000;
   options.batch = 16;
   options.quiet = true;
-  options.save = (folder / "m.safetensors").string();
+  options.save = (folder / "it's mine.safetensors").string();
   options.save_every = 1;
   const std::string said = interrupted_run(iris, options);
   CAPTURE(said);
   REQUIRE(contains(said, "interrupted after step "));
-  CHECK(contains(said, " of 8000000; saved; to go on: tritgrad train --resume '" + options.save));
+  CHECK(contains(said, " of 8000000; saved; to go on: tritgrad train --resume '" +
+                           (folder / "it").string() + "'\\''s mine.safetensors'"));
   const std::int64_t step = std::stoll(said.substr(std::string("interrupted after step ").size()));
 
   TrainOptions rest = options;

@@ -1,20 +1,8 @@
 #include "tools/repeat_command.h"
 
+#include "tools/shell_quoted.h"
+
 namespace tritgrad {
-namespace {
-
-// As a shell wants it.
-std::string shell_quoted(const std::string& value) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@";
-  if (!value.empty() && value.find_first_not_of(kPlain) == std::string::npos) return value;
-  std::string text = "'";
-  for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-}  // namespace
-
 std::string repeat_command(const CLI::App& app) {
   std::string text = "tritgrad " + app.get_name();
   for (const CLI::Option* option : app.get_options()) {

@@ -15,6 +15,7 @@
 #include "tools/interrupt.h"
 #include "tools/parallel_run.h"
 #include "tools/run_log.h"
+#include "tools/shell_quoted.h"
 #include "tools/stall.h"
 #include "tools/training_state.h"
 
@@ -52,7 +53,7 @@ Interrupted interruption(const TrainOptions& options, std::int64_t done, std::in
   if (options.save.empty())
     return Interrupted(where + "nothing was saved, as --save was not given");
   return Interrupted(
-      concat(where, "saved; to go on: tritgrad train --resume '", options.save, "'"));
+      concat(where, "saved; to go on: tritgrad train --resume ", shell_quoted(options.save)));
 }
 
 // What body() returns; the time it takes is added to `seconds`.
