@@ -16,7 +16,7 @@ InterruptWatch::InterruptWatch() {
   if (sigaction(SIGINT, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
   struct sigaction note = {};
   note.sa_handler = [](int) { noted = 1; };
-  note.sa_flags = SA_RESETHAND | SA_RESTART;
+  note.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &note, nullptr);
 }
 
