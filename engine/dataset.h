@@ -43,6 +43,8 @@ struct Dataset {
 
   // All features share one unit: one mean and one scale for all.
   bool is_image() const { return image.size() > 0; }
+  // From 0 (black) to 255.
+  bool has_byte_pixels() const { return is_image() && element == Element::kByte; }
   int classes() const { return static_cast<int>(class_names.size()); }
   // Rows of each class.
   std::vector<std::int64_t> class_counts() const;

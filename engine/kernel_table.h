@@ -266,6 +266,8 @@ struct KernelTable {
   void (*standardize)(float* z, const float* x, const float* mean, const float* inverse_std,
                       std::int64_t n);
   void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
+  // x[i] <- sqrt(x[i]), rounded correctly
+  void (*square_roots)(float* x, std::int64_t n);
   // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float; of column i, or
   // mean[0] and inverse_std[0] for all columns.
   void (*standardize_features)(float* x, const float* mean, const float* inverse_std,

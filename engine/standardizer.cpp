@@ -20,32 +20,42 @@ struct Moments {
   bool constant = true;  // seen in the values: a rounded mean would give it a variance above zero
 };
 
+// What is measured: these rows, on this scale.
+struct Sample {
+  const Dataset& dataset;
+  std::span<const std::int32_t> rows;
+  PixelScale pixels;
+
+  void gather(std::int32_t row, std::int64_t begin, std::int64_t end, float* out) const {
+    dataset.gather(row, begin, end, out);
+    if (pixels == PixelScale::kSquareRoot) kernels().square_roots(out, end - begin);
+  }
+};
+
 // Calls body(x) with columns [begin, end) of each row, in order.
 template <typename Body>
-void for_each_piece(const Dataset& dataset, std::span<const std::int32_t> rows, std::int64_t begin,
-                    std::int64_t end, const Body& body) {
+void for_each_piece(const Sample& sample, std::int64_t begin, std::int64_t end, const Body& body) {
   std::array<float, kColumns> values{};
-  for (std::int32_t row : rows) {
-    dataset.gather(row, begin, end, values.data());
+  for (std::int32_t row : sample.rows) {
+    sample.gather(row, begin, end, values.data());
     body(values.data());
   }
 }
 
 // Moments of columns [begin, end) over the rows: two passes, sums in row order.
-void column_moments(const Dataset& dataset, std::span<const std::int32_t> rows, std::int64_t begin,
-                    std::int64_t end, Moments* moments) {
+void column_moments(const Sample& sample, std::int64_t begin, std::int64_t end, Moments* moments) {
   const std::int64_t n = end - begin;
-  const auto count = static_cast<double>(rows.size());
+  const auto count = static_cast<double>(sample.rows.size());
   std::array<double, kColumns> means{}, squares{};
   std::array<float, kColumns> first{};
   std::array<std::int32_t, kColumns> differs{};
-  dataset.gather(rows[0], begin, end, first.data());
-  for_each_piece(dataset, rows, begin, end, [&](const float* x) {
+  sample.gather(sample.rows[0], begin, end, first.data());
+  for_each_piece(sample, begin, end, [&](const float* x) {
     kernels().add_to_sums(means.data(), x, n);
     for (std::size_t j = 0; j < kColumns; ++j) differs[j] |= x[j] != first[j];
   });
   for (double& mean : means) mean /= count;
-  for_each_piece(dataset, rows, begin, end, [&](const float* x) {
+  for_each_piece(sample, begin, end, [&](const float* x) {
     kernels().add_squares_around(squares.data(), x, means.data(), n);
   });
   for (std::int64_t j = 0; j < n; ++j) {
@@ -79,12 +89,25 @@ float inverse_std(const Moments& moments) {
 
 }  // namespace
 
-Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int32_t> rows) {
+PixelScale parse_pixel_scale(const std::string& text) {
+  if (text == "linear") return PixelScale::kLinear;
+  check(text == "sqrt", "pixels: '", text, "' found, linear or sqrt expected");
+  return PixelScale::kSquareRoot;
+}
+
+const char* to_text(PixelScale scale) {
+  return scale == PixelScale::kSquareRoot ? "sqrt" : "linear";
+}
+
+Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int32_t> rows,
+                               PixelScale pixels) {
   check(!rows.empty(), "Standardizer: no training rows of ", dataset.name,
         " given, at least one needed");
+  check(pixels == PixelScale::kLinear || dataset.has_byte_pixels(), "pixels: '", dataset.name,
+        "' holds no pixels of 8 bits, of which a square root could be taken; leave sqrt out");
   std::vector<Moments> columns(static_cast<std::size_t>(dataset.features));
   parallel_ranges(dataset.features, kColumns, [&](std::int64_t begin, std::int64_t end) {
-    column_moments(dataset, rows, begin, end, columns.data());
+    column_moments({dataset, rows, pixels}, begin, end, columns.data());
   });
   if (dataset.is_image()) columns = {pool(dataset, rows[0], columns)};
   std::vector<float> means, inverse_stds;
@@ -92,11 +115,12 @@ Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int3
     means.push_back(static_cast<float>(column.mean));
     inverse_stds.push_back(inverse_std(column));
   }
-  return {std::move(means), std::move(inverse_stds)};
+  return {std::move(means), std::move(inverse_stds), pixels};
 }
 
-Standardizer::Standardizer(std::vector<float> means, std::vector<float> inverse_stds)
-    : means_(std::move(means)), inverse_stds_(std::move(inverse_stds)) {
+Standardizer::Standardizer(std::vector<float> means, std::vector<float> inverse_stds,
+                           PixelScale pixels)
+    : means_(std::move(means)), inverse_stds_(std::move(inverse_stds)), pixels_(pixels) {
   check(!means_.empty() && means_.size() == inverse_stds_.size(), "Standardizer: ", means_.size(),
         " means and ", inverse_stds_.size(), " inverse deviations found, the same number expected");
   const auto finite = [](float x) { return std::isfinite(x); };
@@ -112,6 +136,9 @@ void Standardizer::check_features(std::int64_t features) const {
 }
 
 void Standardizer::apply(std::span<float> row) const {
+  if (pixels_ == PixelScale::kSquareRoot) {
+    kernels().square_roots(row.data(), static_cast<std::int64_t>(row.size()));
+  }
   kernels().standardize_features(row.data(), means_.data(), inverse_stds_.data(),
                                  means_.size() == 1, static_cast<std::int64_t>(row.size()));
 }

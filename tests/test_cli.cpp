@@ -231,6 +231,8 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
   check_refused("train --epochs 1.5", "'1.5' found, a whole number");
   check_refused("train --label-smoothing 1", "'1' found, a number from 0 to 0.9 expected");
   check_refused("train --label-smoothing nan", "'nan' found, a number");
+  check_refused("train --pixels cubic", "pixels: 'cubic' found, linear or sqrt expected");
+  check_refused("train --pixels sqrt", "'wdbc' holds no pixels of 8 bits");
   check_refused("train --seed -1", "'-1' found, a whole number from 0 to 18446744073709551615");
   check_refused("train --threads 0", "'0' found, a whole number from 1 to 1024 expected");
   check_refused("train --data iris --model mlp:5-8-3", "4 features");

@@ -10,6 +10,7 @@
 #include "engine/diverged.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
+#include "tests/byte_digits.h"
 #include "tests/support_files.h"
 #include "tools/bench/bench_report.h"
 #include "tools/compare/run_comparison.h"
@@ -213,6 +214,10 @@ TEST_CASE("run key: everything that decides the result is in it, threads are not
     change.second(other);
     CHECK(key(other) != first);
   }
+  const Dataset bytes = byte_digits();
+  TrainOptions roots = base;
+  roots.pixels = PixelScale::kSquareRoot;
+  CHECK(key_of(bytes, hash, roots) != key_of(bytes, hash, base));
   Dataset changed = open_dataset("digits");
   changed.image = {4, 16, 1};
   CHECK(key_of(changed, hash, base) != first);

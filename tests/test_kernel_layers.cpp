@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tests/kernel_inputs.h"
 
@@ -45,6 +46,9 @@ TEST_CASE("kernel layers: elementwise loops equal the reference and their formul
     compare<float>(
         table, n, offset, [&](const KernelTable& t, float* out) { t.relu(out, x.a.data(), n); },
         [&](std::int64_t i, float) { return x.a[i] < 0.0f ? 0.0f : x.a[i]; });
+    compare<float>(
+        table, n, offset, [&](const KernelTable& t, float* out) { t.square_roots(out, n); },
+        [](std::int64_t, float x0) { return std::sqrt(x0); });
     compare<float>(
         table, n, offset,
         [&](const KernelTable& t, float* out) { t.rectify_gradient(out, x.a.data(), n); },

@@ -224,6 +224,8 @@ TEST_CASE("parallel training: ranks that differ refuse to start, and say in what
   CHECK(contains(refusal([](TrainOptions& o) { o.epochs = 7; }), "another length"));
   CHECK(contains(refusal([](TrainOptions& o) { o.label_smoothing = 0.1; }),
                  "rank 1 has another label smoothing"));
+  CHECK(contains(refusal([](TrainOptions& o) { o.pixels = PixelScale::kSquareRoot; }),
+                 "rank 1 has another scale of pixels"));
   CHECK(contains(refusal([](TrainOptions& o) { o.parallel.majority = true; }), "--dp"));
   const Dataset wdbc = open_dataset("wdbc", {});
   const std::string data = message_of([&] {

@@ -282,6 +282,8 @@ TEST_CASE("report: the question names what is compared") {
   CHECK(contains(page, "Loss on the training data, against smoothed labels."));
   run.label_smoothing = 0.0;
   CHECK(contains(html_of({run}), ", labels not smoothed<"));
+  run.pixels = "sqrt";
+  CHECK(contains(html_of({run}), ", labels not smoothed, square roots of pixels<"));
 }
 
 TEST_CASE("markup checker: finds what it is there to find") {

@@ -94,6 +94,7 @@ TEST_CASE("run result: what is written is read back exactly") {
   run.overrides = {"weight.lr=0.05", "name=\"x\""};
   run.augment = "shift=2,flip";
   run.label_smoothing = 0.1;
+  run.pixels = "sqrt";
   run.curve.push_back({3, 1e-17, 1, std::nullopt});
   const std::string text = to_json(run);
   CHECK(to_json(run_from_json(text)) == text);
@@ -109,6 +110,7 @@ TEST_CASE("run result: what is written is read back exactly") {
   CHECK(back.overrides == run.overrides);
   CHECK(back.augment == run.augment);
   CHECK(back.label_smoothing == run.label_smoothing);
+  CHECK(back.pixels == run.pixels);
 
   run = make_run("latent8", 1, kNan, kLatent);
   run.train_loss = kInfinity;
@@ -120,6 +122,7 @@ TEST_CASE("run result: what is written is read back exactly") {
   CHECK(odd.overrides.empty());
   CHECK(odd.augment.empty());
   CHECK(odd.label_smoothing == 0.0);
+  CHECK(odd.pixels == "linear");
 }
 
 TEST_CASE("run result: text that is no result is refused with the key") {

@@ -87,6 +87,29 @@ TEST_CASE("standardizer: images share one mean and one scale") {
   CHECK(one_row.inverse_stds()[0] == doctest::Approx(0.1));
 }
 
+TEST_CASE("standardizer: square roots of pixels are what is measured and standardised") {
+  Dataset data;
+  data.name = "pixels";
+  data.image = {1, 2, 1};
+  data.allocate(2, 2, Element::kByte);
+  const std::uint8_t pixels[] = {0, 4, 16, 100};  // roots 0, 2, 4, 10
+  std::copy_n(pixels, 4, data.values.as<std::uint8_t>());
+  const Standardizer standardizer = Standardizer::fit(data, Rows{0, 1}, PixelScale::kSquareRoot);
+  CHECK(standardizer.means() == std::vector<float>{4});
+  // Variance (16 + 4 + 0 + 36) / 4 = 14.
+  const auto inverse_std = static_cast<float>(1.0 / std::sqrt(14.0));
+  CHECK(standardizer.inverse_stds() == std::vector<float>{inverse_std});
+  CHECK(applied(standardizer, {16, 0}) == std::vector<float>{0, -4 * inverse_std});
+  const Standardizer restored(standardizer.means(), standardizer.inverse_stds(),
+                              PixelScale::kSquareRoot);
+  CHECK(applied(restored, {81, 1}) == applied(standardizer, {81, 1}));
+  // Numbers that are no pixels may be negative.
+  CHECK(contains(
+      refusal([] { Standardizer::fit(open_dataset("digits"), Rows{0}, PixelScale::kSquareRoot); }),
+      "'digits' holds no pixels of 8 bits"));
+  CHECK(contains(refusal([] { parse_pixel_scale("cubic"); }), "'cubic' found, linear or sqrt"));
+}
+
 TEST_CASE("standardizer: extreme numbers give finite results") {
   const float max = std::numeric_limits<float>::max();
   const float tiny = std::numeric_limits<float>::denorm_min();

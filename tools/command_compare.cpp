@@ -110,11 +110,11 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
     });
     if (!talk) continue;
     const ComparisonRecord& record = records.back();
-    const double smoothing = record.runs.front().label_smoothing;
-    fmt::print("\n{}\n{}, {}{}\n\n{}\n", record.dataset, record.model,
-               counted(options.seeds, "seed"),
-               smoothing > 0 ? fmt::format(", labels smoothed by {}", smoothing) : "",
-               render_terminal_table(record));
+    const RunResult& run = record.runs.front();
+    fmt::print(
+        "\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model, counted(options.seeds, "seed"),
+        run.label_smoothing > 0 ? fmt::format(", labels smoothed by {}", run.label_smoothing) : "",
+        run.pixels == "sqrt" ? ", square roots of pixels" : "", render_terminal_table(record));
   }
 }
 

@@ -207,6 +207,9 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
                   "share of the target that is spread over all classes [0; 0.1 for images from "
                   "10,000 rows]")
       ->check(within(0.0, 0.9));
+  command.add_option("--pixels", options.pixels,
+                     "linear, or sqrt: square roots of pixels are standardised instead [sqrt for "
+                     "grey images of 8 bits a pixel]");
   command
       .add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
       ->take_all();
@@ -221,6 +224,7 @@ void apply(CommonOptions& options) {
   check_writable("--save", options.train.save);
   check_writable("--log", options.train.log);
   options.train.augment = to_text(parse_augmentation(options.train.augment));
+  if (!options.pixels.empty()) options.train.pixels = parse_pixel_scale(options.pixels);
   if (!options.lr.empty()) {
     const std::optional<double> lr = parse_number(options.lr);
     check(lr.has_value(), "--lr: '", options.lr, "' is no number; give one such as 0.01");

@@ -21,6 +21,7 @@ struct CommonOptions {
   std::string cache;
   std::string lr;
   std::string compute;
+  std::string pixels;
   int threads = 0;
   std::string json;
 };

@@ -16,8 +16,9 @@ namespace tritgrad {
 namespace {
 
 void print_summary(const RunResult& r) {
-  fmt::print("{} on {}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
-             r.model, r.compute, r.seed, r.epochs, r.steps, r.seconds);
+  fmt::print("{} on {}{}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
+             r.pixels == "sqrt" ? " (square roots of pixels)" : "", r.model, r.compute, r.seed,
+             r.epochs, r.steps, r.seconds);
   if (r.test_accuracy) {
     const std::string spread =
         r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
@@ -90,6 +91,8 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   double smoothing = train.label_smoothing.value_or(0.0);
   keep("--label-smoothing", smoothing, *saved.label_smoothing);
   train.label_smoothing = smoothing;
+  keep("--pixels", options.pixels, std::string(to_text(*saved.pixels)));
+  train.pixels = saved.pixels;
   keep("--label", train.label, saved.label);
   keep("--header", train.header, saved.header);
   // What a resumed run adds would be lost otherwise.

@@ -76,6 +76,10 @@ TrainOptions with_defaults(TrainOptions options, const Dataset& dataset) {
   if (!options.label_smoothing) {
     options.label_smoothing = large && dataset.is_image() ? kImageLabelSmoothing : 0.0;
   }
+  if (!options.pixels) {
+    const bool grey = dataset.has_byte_pixels() && dataset.image.channels == 1;
+    options.pixels = grey ? PixelScale::kSquareRoot : PixelScale::kLinear;
+  }
   return options;
 }
 

@@ -27,6 +27,7 @@ void visit_run(Visitor& visit, Run& run) {
   if (visit.present("label_smoothing", run.label_smoothing > 0.0)) {
     visit("label_smoothing", run.label_smoothing);
   }
+  if (visit.present("pixels", run.pixels != "linear")) visit("pixels", run.pixels);
   visit("steps", run.steps);
   visit("seconds", run.seconds);
   visit("time", run.time);

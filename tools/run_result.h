@@ -67,8 +67,9 @@ struct RunResult {
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t batch = 0;
-  std::string augment;         // of the training images, see parse_augmentation()
-  double label_smoothing = 0;  // of the targets, see softmax_cross_entropy()
+  std::string augment;            // of the training images, see parse_augmentation()
+  double label_smoothing = 0;     // of the targets, see softmax_cross_entropy()
+  std::string pixels = "linear";  // what is standardised of a pixel, see parse_pixel_scale()
   std::int64_t steps = 0;
   double seconds = 0;  // all of the run, the final test included
   TimeSpent time;      // the rest of `seconds` is saving and reporting

@@ -186,7 +186,8 @@ class TrainingRun {
         split_(split),
         options_(options),
         recipe_(recipe),
-        standardizer_(Standardizer::fit(dataset, split.train)),
+        standardizer_(
+            Standardizer::fit(dataset, split.train, options.pixels.value_or(PixelScale::kLinear))),
         loader_(make_loader(dataset, split, standardizer_, options)),
         total_steps_(options.epochs * loader_.batches_per_epoch()),
         model_(make_model(options.model, dataset, dataset.classes(), recipe, options.seed)),

@@ -9,6 +9,7 @@
 
 #include "engine/dataset.h"
 #include "engine/split.h"
+#include "engine/standardizer.h"
 #include "models/recipe.h"
 #include "optim/parallel/data_parallel.h"
 #include "tools/progress.h"
@@ -33,6 +34,8 @@ struct TrainOptions {
   std::string augment;      // of training images, see parse_augmentation()
   // Of the targets, see softmax_cross_entropy(). Absent: by the data, see with_defaults().
   std::optional<double> label_smoothing;
+  // What is standardised of a pixel. Absent: by the data, see with_defaults().
+  std::optional<PixelScale> pixels;
 
   std::string save;             // checkpoint, written after every epoch; empty: none
   std::int64_t save_every = 0;  // also every so many steps; 0: no
@@ -45,9 +48,9 @@ struct TrainOptions {
   Communicator* ranks = nullptr;  // of the job; all of them train with the same options
 };
 
-// The options with epochs, batch and label smoothing filled in: 60 epochs of batches of 32 below
-// 10,000 rows; 10 epochs of batches of 128 from there on, with the labels of images smoothed by
-// 0.1.
+// The options with what was left open filled in: 60 epochs of batches of 32 below 10,000 rows; 10
+// epochs of batches of 128 from there on, with the labels of images smoothed by 0.1; square roots
+// of pixels where images are grey and have 8 bits a pixel.
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
 
 // The rows that these options divide the data into; `fold` counts from 0 where options.folds > 0.
@@ -58,7 +61,7 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
-// batch must be set; without a label smoothing there is none.
+// batch must be set; without a label smoothing there is none, without `pixels` they are linear.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
 // The run that the options describe: the fixed split, or all folds and their mean.

@@ -133,6 +133,7 @@ Metadata TrainingState::metadata() {
   run["validation"] = options_.validation;
   run["augment"] = options_.augment;
   run["label_smoothing"] = options_.label_smoothing.value_or(0.0);
+  run["pixels"] = to_text(options_.pixels.value_or(PixelScale::kLinear));
   if (parallel_ != nullptr) run["parallel"] = to_json(options_.parallel, parallel_->ranks().size());
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
@@ -178,15 +179,18 @@ void TrainingState::load(const std::string& path) {
   check_image(image_of(run, path), path, *dataset_);
   check_same_data(path, *dataset_, "a resumed run needs the same rows, labels and classes");
   const TrainOptions saved = saved_options(path);
-  check(saved.model == options_.model && saved.recipe == options_.recipe &&
-            saved.overrides == options_.overrides && saved.batch == options_.batch &&
-            saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
-            saved.validation == options_.validation && saved.augment == options_.augment &&
-            saved.label_smoothing == options_.label_smoothing.value_or(0.0) &&
-            same_method(saved.parallel, options_.parallel),
-        "checkpoint '", path,
-        "': it was written with another model, recipe, batch, seed, validation share, "
-        "augmentation, label smoothing or way to work in parallel; resume with the same");
+  check(
+      saved.model == options_.model && saved.recipe == options_.recipe &&
+          saved.overrides == options_.overrides && saved.batch == options_.batch &&
+          saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
+          saved.validation == options_.validation && saved.augment == options_.augment &&
+          saved.label_smoothing == options_.label_smoothing.value_or(0.0) &&
+          saved.pixels == options_.pixels.value_or(PixelScale::kLinear) &&
+          same_method(saved.parallel, options_.parallel),
+      "checkpoint '", path,
+      "': it was written with another model, recipe, batch, seed, validation share, "
+      "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with the "
+      "same");
   const auto sums = field<std::vector<double>>(run, path, "sums");
   const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
@@ -260,6 +264,7 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.batch = options.batch;
   result.augment = options.augment;
   result.label_smoothing = options.label_smoothing.value_or(0.0);
+  result.pixels = to_text(options.pixels.value_or(PixelScale::kLinear));
   result.parameters = model.parameters().parameter_count();
   return result;
 }
@@ -280,6 +285,8 @@ TrainOptions saved_options(const std::string& path) {
   if (run.contains("augment")) options.augment = field<std::string>(run, path, "augment");
   options.label_smoothing =
       run.contains("label_smoothing") ? field<double>(run, path, "label_smoothing") : 0.0;
+  options.pixels = parse_pixel_scale(
+      run.contains("pixels") ? field<std::string>(run, path, "pixels") : "linear");
   if (run.contains("parallel")) options.parallel = parallel_from(run, path);
   options.label = field<std::string>(run, path, "label");
   options.header = field<std::string>(run, path, "header");
@@ -319,7 +326,7 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   load_planes(path, planes);
 
   const Split split = fixed_split(dataset);
-  const Standardizer standardizer(means, inverse_stds);
+  const Standardizer standardizer(means, inverse_stds, *saved_options(path).pixels);
   Tape tape;
   return {path,
           dataset.name,

@@ -84,6 +84,7 @@ const KernelTable kKernels = {
     .add_products = add_products,
     .standardize = standardize,
     .bytes_to_float = bytes_to_float,
+    .square_roots = square_roots,
     .standardize_features = standardize_features,
     .scale_and_shift = scale_and_shift,
     .standardize_gradient = standardize_gradient,

@@ -48,6 +48,10 @@ void bytes_to_float(float* __restrict out, const std::uint8_t* __restrict x, std
   for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(x[i]);
 }
 
+void square_roots(float* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] = std::sqrt(x[i]);
+}
+
 inline float standardized(float x, double mean, double inverse_std) {
   constexpr double kMax = std::numeric_limits<float>::max();
   const double wide = (static_cast<double>(x) - mean) * inverse_std;

@@ -267,6 +267,7 @@ const KernelTable kReferenceKernels = {
     .add_products = reference::add_products,
     .standardize = reference::standardize,
     .bytes_to_float = reference::bytes_to_float,
+    .square_roots = reference::square_roots,
     .standardize_features = reference::standardize_features,
     .scale_and_shift = reference::scale_and_shift,
     .standardize_gradient = reference::standardize_gradient,

@@ -54,7 +54,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   // Whoever adds an option decides here whether it belongs into the key: without it this does not
   // compile. The label and the header have made the data what they are.
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
-               folds, validation, augment, label_smoothing, save, save_every, resume, log,
+               folds, validation, augment, label_smoothing, pixels, save, save_every, resume, log,
                stop_after, quiet, parallel, ranks] = options;
   Json key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
@@ -71,6 +71,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   key["micro_batches"] = micro_batches;
   key["augment"] = augment;
   if (label_smoothing.value_or(0.0) > 0.0) key["label_smoothing"] = *label_smoothing;
+  if (pixels == PixelScale::kSquareRoot) key["pixels"] = to_text(*pixels);
   key["seed"] = seed;
   key["tritgrad"] = TRITGRAD_VERSION;
   key["kernels"] = kernels().name;

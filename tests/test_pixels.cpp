@@ -1,0 +1,93 @@
+// --pixels: its default, what a checkpoint keeps of it, and what contradicts one.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/safetensors.h"
+#include "tests/byte_digits.h"
+#include "tests/support_files.h"
+#include "tools/train.h"
+#include "tools/training_state.h"
+
+namespace tritgrad {
+namespace {
+
+PixelScale scale_of(const ImageShape& image, Element element) {
+  Dataset dataset;
+  dataset.image = image;
+  dataset.element = element;
+  return with_defaults({}, dataset).pixels.value();
+}
+
+TrainOptions quick(PixelScale pixels) {
+  TrainOptions options;
+  options.data = "digits";
+  options.model = "mlp:16";
+  options.recipe = "latent8";
+  options.epochs = 2;
+  options.batch = 64;
+  options.pixels = pixels;
+  options.quiet = true;
+  return options;
+}
+
+// A checkpoint after 30 steps, and the hash of the weights of the whole run.
+std::string save_part(const Dataset& data, TrainOptions options, const std::string& path) {
+  const std::string whole = train(data, options).weights_sha256;
+  options.save = path;
+  options.stop_after = 30;
+  train(data, options);
+  return whole;
+}
+
+TEST_CASE(
+    "pixels: square roots for grey images of bytes, linear elsewhere, or what was asked for") {
+  CHECK(scale_of({28, 28, 1}, Element::kByte) == PixelScale::kSquareRoot);
+  CHECK(scale_of({8, 8, 1}, Element::kFloat32) == PixelScale::kLinear);
+  CHECK(scale_of({32, 32, 3}, Element::kByte) == PixelScale::kLinear);
+  CHECK(scale_of({}, Element::kByte) == PixelScale::kLinear);
+  CHECK(with_defaults(quick(PixelScale::kLinear), byte_digits()).pixels == PixelScale::kLinear);
+}
+
+TEST_CASE("pixels: a resumed run and a test of a checkpoint go on with their scale") {
+  const Dataset data = byte_digits();
+  const TempDir folder;
+  const TrainOptions options = quick(PixelScale::kSquareRoot);
+  const std::string path = (folder / "m.safetensors").string();
+  const std::string whole = save_part(data, options, path);
+  CHECK(whole != train(data, quick(PixelScale::kLinear)).weights_sha256);
+  TrainOptions rest = options;
+  rest.resume = path;
+  rest.pixels = PixelScale::kLinear;
+  CHECK(contains(refusal([&] { train(data, rest); }), "scale of pixels"));
+  rest = saved_options(path);
+  rest.resume = rest.save = path;
+  rest.quiet = true;
+  const RunResult run = train(data, rest);
+  CHECK(run.weights_sha256 == whole);
+  CHECK(run.pixels == "sqrt");
+  CHECK(evaluate_checkpoint(path, data, rest).accuracy == *run.test_accuracy);
+}
+
+TEST_CASE("pixels: checkpoints of before them are linear") {
+  const Dataset data = byte_digits();
+  const TempDir folder;
+  const std::string path = (folder / "new.safetensors").string();
+  const std::string whole = save_part(data, quick(PixelScale::kLinear), path);
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  Metadata metadata = file.metadata();
+  nlohmann::json run = nlohmann::json::parse(metadata.at("tritgrad.run"));
+  REQUIRE(run.erase("pixels") == 1);
+  metadata["tritgrad.run"] = run.dump();
+  const std::string old = (folder / "old.safetensors").string();
+  write_safetensors(old, file.tensors(), metadata);
+  TrainOptions saved = saved_options(old);
+  CHECK(saved.pixels == PixelScale::kLinear);
+  saved.resume = old;
+  saved.quiet = true;
+  CHECK(train(data, saved).weights_sha256 == whole);
+}
+
+}  // namespace
+}  // namespace tritgrad
