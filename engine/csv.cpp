@@ -121,6 +121,9 @@ class TableReader {
     dataset.feature_names = std::move(names_);
     std::copy(values_.begin(), values_.end(), dataset.values.as<float>());
     labels_.finish(dataset, options.class_names);
+    if (options.header == CsvOptions::Header::kAuto && !layout_.has_header) {
+      check_first_label(dataset);
+    }
     return dataset;
   }
 
@@ -140,6 +143,18 @@ class TableReader {
            " is not a finite fp32 number; fill or remove the row");
     }
     return static_cast<float>(*number);
+  }
+
+  // Names of columns may be numbers, so a first line with a label of its own is one of names or
+  // of data.
+  void check_first_label(const Dataset& dataset) const {
+    const std::vector<std::int64_t> counts = dataset.class_counts();
+    const auto first = static_cast<std::size_t>(dataset.labels[0]);
+    const bool lone = counts[first] == 1 && std::count(counts.begin(), counts.end(), 1) == 1;
+    check(!lone || counts.size() == 1, where_, ": the label of the first line, ",
+          shown(dataset.class_names[first]),
+          ", is that of no other line; say whether the line holds names (--header yes) or data "
+          "(--header no)");
   }
 
   void add_label(const std::string& cell, std::int64_t line) {

@@ -38,10 +38,10 @@ constexpr KnownDataset kKnown[] = {
 };
 
 // A table whose rows are in the order of their publication.
-Dataset open_table(const KnownDataset& known, const fs::path& path) {
+Dataset open_table(const KnownDataset& known, const fs::path& path, const DataOptions& options) {
   Dataset dataset = read_csv(path.string());
   check(dataset.rows == known.rows, path.string(), ": ", dataset.rows, " rows found, ", known.rows,
-        " expected; run: tritgrad data fetch ", known.name);
+        " expected; run: tritgrad data fetch ", known.name, options.fetch_arguments);
   dataset.published_test_rows = known.published_test_rows;
   return dataset;
 }
@@ -59,9 +59,9 @@ Dataset open_known(const KnownDataset& known, const DataOptions& options) {
   const fs::path folder = fs::path(options.cache_folder) / known.name;
   const fs::path table = folder / concat(known.name, ".csv");
   std::error_code error;
-  if (fs::exists(table, error)) return open_table(known, table);
+  if (fs::exists(table, error)) return open_table(known, table, options);
   check(has_idx_files(folder) || has_cifar_files(folder), "data set ", known.name, " is not in ",
-        folder.string(), "; run: tritgrad data fetch ", known.name);
+        folder.string(), "; run: tritgrad data fetch ", known.name, options.fetch_arguments);
   return open_folder(folder, known.name);
 }
 
@@ -91,6 +91,8 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
   }
   const std::size_t comma = spec.find(".npy,");
   if (comma != std::string::npos) {
+    check(comma + 5 < spec.size(), "data \"", spec,
+          "\": labels are missing; give both arrays as x.npy,y.npy");
     return read_npy_pair(spec.substr(0, comma + 4), spec.substr(comma + 5));
   }
   std::error_code error;

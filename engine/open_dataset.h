@@ -25,7 +25,8 @@ std::span<const KnownDataset> known_datasets();
 
 struct DataOptions {
   CsvOptions csv;
-  std::string cache_folder;  // fetched sets lie in <cache_folder>/<name>
+  std::string cache_folder;     // fetched sets lie in <cache_folder>/<name>
+  std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
 };
 
 // `spec` is, in this order:

@@ -69,7 +69,7 @@ std::pair<Rows, Rows> take_fraction(const Rows& rows, const Dataset& dataset, do
     kept.insert(kept.end(), cut, classes[label].end());
   }
   check(!kept.empty() && !taken.empty(), subject, " fraction ", fraction, " of ", rows.size(),
-        " rows of ", dataset.name, " leaves a part empty; use another fraction or more data");
+        " rows of ", dataset.name, " leaves a part empty; give more rows");
   std::sort(kept.begin(), kept.end());
   std::sort(taken.begin(), taken.end());
   return {std::move(kept), std::move(taken)};

@@ -81,6 +81,19 @@ TEST_CASE("csv: the header is recognised, and can be declared") {
   CHECK(contains(refused("a,2,l\n1,2,x\n3,4,y\n"), "say that there is a header"));
 }
 
+TEST_CASE("csv: a first line of numbers whose label is its own may be a header, and is refused") {
+  const std::string text = "0,1,l\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n";
+  CHECK(contains(refused(text), "t.csv: the label of the first line, \"l\", is that of no other"));
+  CHECK(contains(refused("0,1,2\n1,2,0\n3,4,1\n5,6,0\n7,8,1\n"), "first line, \"2\", is that"));
+  CsvOptions options;
+  options.header = CsvOptions::Header::kYes;
+  CHECK(parse(text, options).rows == 4);
+  options.header = CsvOptions::Header::kNo;
+  CHECK(parse(text, options).rows == 5);
+  // Another label that stands alone makes one in the first line nothing special.
+  CHECK(parse("1,2,a\n3,4,b\n5,6,c\n7,8,c\n").rows == 4);
+}
+
 TEST_CASE("csv: the label column by name and by number") {
   const std::string text = "kind,a,c\nx,1,2\ny,3,4\n";
   for (const char* label : {"kind", "0", "-3"}) {

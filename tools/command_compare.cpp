@@ -11,6 +11,7 @@
 #include "tools/compare/request.h"
 #include "tools/compare/run_clock.h"
 #include "tools/compare/terminal_table.h"
+#include "tools/distinct_files.h"
 #include "tools/interrupt.h"
 #include "tools/numbers.h"
 #include "tools/page_file.h"
@@ -25,16 +26,6 @@ struct CompareCommand {
   std::string report;
   bool fresh = false;
 };
-
-std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
-  const std::string split =
-      options.folds > 0 ? fmt::format("{}-fold cross-validation", options.folds)
-      : dataset.published_test_rows > 0
-          ? fmt::format("the published test set of {} rows", dataset.published_test_rows)
-          : "a fixed, stratified test split of 20 %";
-  return fmt::format("{}: {} rows, {} features, {} classes; {}", dataset.name, dataset.rows,
-                     dataset.features, dataset.class_names.size(), split);
-}
 
 std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& command) {
   prepare(command.single, app);
@@ -118,9 +109,20 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
   }
 }
 
+void check_files(const CompareCommand& command) {
+  check_report_path(command.report);
+  const CommonOptions& common = command.single.common;
+  std::vector<NamedFile> inputs = data_files(common.train.data);
+  inputs.push_back({"--plan", command.plan});
+  for (const std::string& recipe : command.single.options.recipes) {
+    inputs.push_back({"--recipes", recipe});
+  }
+  check_distinct_files(inputs, {{"--json", common.json}, {"--report", command.report}});
+}
+
 void run_compare(const CLI::App& app, CompareCommand& command) {
   const CommonOptions& common = command.single.common;
-  check_report_path(command.report);
+  check_files(command);
   std::vector<ComparisonRequest> requests = requests_of(app, command);
   RunClock clock = check_all(requests);
   for (ComparisonRequest& request : requests) request.options.train.quiet = common.train.quiet;

@@ -19,7 +19,9 @@
 #include "engine/parse_number.h"
 #include "optim/parallel/communicator.h"
 #include "tools/config_file.h"
+#include "tools/distinct_files.h"
 #include "tools/fetch.h"
+#include "tools/shell_quoted.h"
 #include "tools/within.h"
 
 namespace tritgrad {
@@ -57,6 +59,10 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
     return a == "--config" || a.starts_with("--config=");
   });
   if (config == arguments.end()) return arguments;
+  check(std::none_of(
+            config + 1, arguments.end(),
+            [](const std::string& a) { return a == "--config" || a.starts_with("--config="); }),
+        "--config: given twice; put all options into one file");
   const bool inline_value = config->size() > 8;
   check(inline_value || config + 1 != arguments.end(), "--config: a file name is missing");
   const std::string path = inline_value ? config->substr(9) : *(config + 1);
@@ -146,7 +152,11 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
 void check_writable(const char* option, const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty() || path == "-") return;
-  check(!fs::is_directory(path), option, ": '", path, "' is a folder; name a file");
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  check(status.type() != fs::file_type::none, option, ": '", path, "' is no possible path (",
+        error.message(), "); name another file");
+  check(!fs::is_directory(status), option, ": '", path, "' is a folder; name a file");
   const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
   check(fs::is_directory(folder), option, ": there is no folder '", folder.string(),
         "'; make it first");
@@ -223,6 +233,12 @@ void apply(CommonOptions& options) {
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);
   check_writable("--log", options.train.log);
+  const NamedFile json{"--json", options.json}, log{"--log", options.train.log};
+  std::vector<NamedFile> inputs = data_files(options.train.data);
+  inputs.push_back({"--recipe", options.train.recipe});
+  check_distinct_files(inputs, {{"--save", options.train.save}, json, log});
+  check_distinct_files({{"--resume", options.train.resume}},
+                       {json, log});  // --save may go on in it
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.pixels.empty()) options.train.pixels = parse_pixel_scale(options.pixels);
   if (!options.lr.empty()) {
@@ -247,11 +263,16 @@ Dataset open_data(const CommonOptions& options) {
   const TrainOptions& train = options.train;
   DataOptions data;
   data.cache_folder = cache_folder(options.cache).string();
+  if (!options.cache.empty()) data.fetch_arguments = " --cache " + shell_quoted(options.cache);
   check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
         train.header, "', expected auto, yes or no");
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
   data.csv.label = train.label;
-  return open_dataset(train.data, data);
+  Dataset dataset = open_dataset(train.data, data);
+  const bool csv = std::filesystem::is_regular_file(train.data) && !dataset.is_image();
+  check(csv || (train.label.empty() && train.header == "auto"), "--label and --header are for CSV ",
+        "files, which '", train.data, "' is not; leave them out or name a file by --data");
+  return dataset;
 }
 
 void write_json(const std::string& path, const std::string& text) {

@@ -6,6 +6,7 @@
 #include "engine/read_file.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/distinct_files.h"
 #include "tools/numbers.h"
 #include "tools/page_file.h"
 #include "tools/repeat_command.h"
@@ -103,6 +104,9 @@ Forecasts forecast_all(const std::string& model, int ranks, int parts) {
 void run_traffic(const CLI::App& app, const TrafficOptions& options) {
   check_writable("--json", options.json);
   check_report_path(options.report);
+  std::vector<NamedFile> inputs;
+  for (const std::string& path : options.measured) inputs.push_back({"--measured", path});
+  check_distinct_files(inputs, {{"--json", options.json}, {"--report", options.report}});
   const std::vector<RunResult> measured = read_results(options.measured);
   check(options.measured.empty() || !options.report.empty(),
         "--measured: results are set beside the formulas on a page; add --report FILE");

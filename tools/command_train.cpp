@@ -1,11 +1,13 @@
 // tritgrad train, tritgrad eval
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "engine/checkpoint.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/distinct_files.h"
 #include "tools/evaluate.h"
 #include "tools/numbers.h"
 #include "tools/parallel_run.h"
@@ -15,10 +17,11 @@
 namespace tritgrad {
 namespace {
 
-void print_summary(const RunResult& r) {
+void print_summary(const RunResult& r, const std::string& data) {
   fmt::print("{} on {}{}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
              r.pixels == "sqrt" ? " (square roots of pixels)" : "", r.model, r.compute, r.seed,
              r.epochs, r.steps, r.seconds);
+  fmt::print("  data           {}\n", data);
   if (r.test_accuracy) {
     const std::string spread =
         r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
@@ -69,6 +72,13 @@ void print_summary(const RunResult& r) {
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }
 
+// Label column and header of a checkpoint's own file mean nothing to data of another kind.
+void forget_columns(const std::string& data, TrainOptions& saved) {
+  if (std::filesystem::is_regular_file(data)) return;
+  saved.label.clear();
+  saved.header = "auto";
+}
+
 // Options that a resumed run takes from its checkpoint must not be contradicted.
 void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   TrainOptions saved = saved_options(options.train.resume);
@@ -80,7 +90,12 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
     value = saved_value;
   };
   TrainOptions& train = options.train;
-  keep("--data", train.data, saved.data);
+  // The same rows may lie elsewhere now; whether they are the same is seen when they are read.
+  if (command.count("--data") == 0) {
+    train.data = saved.data;
+  } else {
+    forget_columns(train.data, saved);
+  }
   keep("--model", train.model, saved.model);
   keep("--recipe", train.recipe, saved.recipe);
   keep("--batch", train.batch, saved.batch);
@@ -116,18 +131,24 @@ void run_train(const CLI::App& command, CommonOptions& options,
         "--save-every needs --save FILE");
   const std::unique_ptr<Communicator> ranks =
       connect(parallel_options, command.count("--micro-batches") > 0, train_options);
-  const RunResult result = train(open_data(options), train_options);
+  const Dataset dataset = open_data(options);
+  const RunResult result = train(dataset, train_options);
   if (ranks != nullptr && ranks->rank() > 0) return;
   write_json(options.json, to_json(result));
-  if (!train_options.quiet && options.json != "-") print_summary(result);
+  if (train_options.quiet || options.json == "-") return;
+  print_summary(result, dataset_line(dataset, train_options));
 }
 
 // The data are the checkpoint's own, but for what the command names.
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
+  check_distinct_files({{"the checkpoint", path}}, {{"--json", options.json}});
   TrainOptions saved = saved_options(path);
   const bool data_given = command.count("--data") > 0;
-  if (data_given) saved.data = options.train.data;
+  if (data_given) {
+    saved.data = options.train.data;
+    forget_columns(saved.data, saved);
+  }
   if (command.count("--label") > 0) saved.label = options.train.label;
   if (command.count("--header") > 0) saved.header = options.train.header;
   options.train = saved;
@@ -166,7 +187,7 @@ void add_train_command(CLI::App& app) {
   command->add_option(
       "--resume", train.resume,
       "continue from checkpoint FILE, bit for bit; saves back to it unless --save names "
-      "another");
+      "another; other --epochs than before stretch the schedule of rates");
   command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
       ->check(within(1, 2000000000));
   command->add_option("--log", train.log, "write one JSON object per epoch to FILE.jsonl");

@@ -71,6 +71,7 @@ std::vector<std::string> option_arguments(const toml::table& table, const std::s
   flatten(table, "", entries);
   std::vector<std::string> known = option_names(command);
   for (std::string& name : known) name.erase(0, 2);  // keys have no dashes
+  std::erase_if(known, [](const std::string& name) { return name == "config" || name == "help"; });
   std::vector<std::string> arguments;
   for (const auto& [key, value, line] : entries) {
     if (key.starts_with("set.")) {

@@ -1,4 +1,6 @@
 // The run that the options describe: one split, or the mean over folds.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "engine/check.h"
@@ -67,6 +69,16 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold) {
                                   : fixed_split(dataset);
   if (options.validation <= 0.0) return split;
   return carve_validation(std::move(split), dataset, options.validation);
+}
+
+std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
+  const std::string split =
+      options.folds > 0 ? fmt::format("{}-fold cross-validation", options.folds)
+      : dataset.published_test_rows > 0
+          ? fmt::format("the published test set of {} rows", dataset.published_test_rows)
+          : "a fixed, stratified test split of 20 %";
+  return fmt::format("{}: {} rows, {} features, {} classes; {}", dataset.name, dataset.rows,
+                     dataset.features, dataset.class_names.size(), split);
 }
 
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset) {

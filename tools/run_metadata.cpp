@@ -1,5 +1,7 @@
 #include "tools/run_metadata.h"
 
+#include <algorithm>
+
 namespace tritgrad {
 
 const std::string& metadata_value(const Metadata& metadata, const std::string& path,
@@ -62,6 +64,20 @@ void check_image(const ImageShape& saved, const std::string& path, const Dataset
   check(saved.size() == 0 || saved == image, "checkpoint '", path, "': its model read images of ",
         saved.height, " x ", saved.width, " x ", saved.channels, " but those of '", dataset.name,
         "' have ", image.height, " x ", image.width, " x ", image.channels);
+}
+
+void check_feature_order(const Json& run, const std::string& path, const Dataset& dataset) {
+  if (!run.contains("feature_names")) return;
+  const auto saved = field<std::vector<std::string>>(run, path, "feature_names");
+  const std::vector<std::string>& names = dataset.feature_names;
+  std::vector<std::string> a = saved, b = names;
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  if (saved == names || a != b) return;
+  const auto [was, is] = std::mismatch(saved.begin(), saved.end(), names.begin());
+  fail("checkpoint '", path, "': feature ", was - saved.begin() + 1, " was '", *was,
+       "' in the training data and is '", *is, "' in '", dataset.name,
+       "'; put the columns into the order of the training data");
 }
 
 }  // namespace tritgrad

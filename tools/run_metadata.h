@@ -41,4 +41,7 @@ ImageShape image_of(const Json& run, const std::string& path);
 // Refuses data whose images are not those of the model.
 void check_image(const ImageShape& saved, const std::string& path, const Dataset& dataset);
 
+// Throws Error when the columns of the data are those of the training data in another order.
+void check_feature_order(const Json& run, const std::string& path, const Dataset& dataset);
+
 }  // namespace tritgrad

@@ -247,6 +247,10 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
   std::optional<InterruptWatch> watch;  // ranks would wait for the one that stopped
   if (options_.ranks == nullptr) watch.emplace();
   bool stop = false;
+  // Of a finished run that is resumed nothing is left to do but the copy that was asked for.
+  if (optimizer_.steps_done() == total_steps_ && options_.save != options_.resume) {
+    state_.save(options_.save);
+  }
   while (!stop && optimizer_.steps_done() < total_steps_) {
     const Batch batch = timed(time_.batches, [&] { return loader_.next(); });
     EpochSums& sums = state_.sums();

@@ -53,6 +53,9 @@ struct TrainOptions {
 // of pixels where images are grey and have 8 bits a pixel.
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
 
+// "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"
+std::string dataset_line(const Dataset& dataset, const TrainOptions& options);
+
 // The rows that these options divide the data into; `fold` counts from 0 where options.folds > 0.
 Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 

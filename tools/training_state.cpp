@@ -141,6 +141,7 @@ Metadata TrainingState::metadata() {
     run["image"] = {image.height, image.width, image.channels};
   }
   run["class_names"] = dataset_->class_names;
+  run["feature_names"] = dataset_->feature_names;
   run["label"] = options_.label;
   run["header"] = options_.header;
   run["data_xxh3"] = data_xxh3(*dataset_);
@@ -317,6 +318,7 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   check(field<std::vector<std::string>>(run, path, "class_names") == dataset.class_names,
         "checkpoint '", path, "': its classes are not those of '", dataset.name,
         "'; check the label column");
+  check_feature_order(run, path, dataset);
   const auto model =
       make_model(saved.model, saved.input, saved.outputs, saved.recipe, options.seed);
   std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));

@@ -1,0 +1,111 @@
+// What the program reads and writes: nothing that is read is ever replaced, and a saved run finds
+// its data again.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/program.h"
+
+namespace tritgrad::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// Two classes, of which the first column knows and the second does not.
+std::string table(const char* header) {
+  std::string text = header;
+  for (int i = 0; i < 40; ++i) {
+    text += std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+  }
+  return text;
+}
+
+std::string hash_of(const Result& result) {
+  REQUIRE(result.exit_code == 0);
+  return Json::parse(result.out)["weights_sha256"];
+}
+
+const std::string kSmall = " --model mlp:4 --epochs 2 ";
+
+TEST_CASE("cli files: an output that would replace an input, or another output, is refused") {
+  const TempDir folder;
+  const std::string data = folder.write("t.csv", table("a,b,y\n"));
+  const std::string recipe = folder.write("r.toml", "base = \"votes\"\nname = \"mine\"\n");
+  const std::string checkpoint = folder / "m.safetensors";
+  const std::string train = "train --data " + data + " --recipe " + recipe + kSmall;
+  REQUIRE(run(train + "--quiet --save " + checkpoint).exit_code == 0);
+  const std::string saved = read_text(checkpoint);
+  for (const char* option : {"--save", "--json", "--log"}) {
+    CAPTURE(option);
+    const std::string begin = train + option + " ";
+    check_refused(begin + data, std::string(option) + ": '" + data + "' is also read (--data)");
+    check_refused(begin + recipe, "is also read (--recipe)");
+    std::filesystem::create_symlink(data, folder / "link");
+    check_refused(begin + (folder / "link").string(), "is also read (--data)");
+    std::filesystem::remove(folder / "link");
+  }
+  const std::string both = (folder / "x").string();
+  check_refused(train + "--save " + both + " --json " + both, "is also written by --save");
+  check_refused(train + "--json " + both + " --log " + (folder / "./x").string(), "by --json");
+  CHECK_FALSE(std::filesystem::exists(both));
+  check_refused("train --resume " + checkpoint + " --json " + checkpoint, "(--resume)");
+  for (const char* command : {"eval ", "inspect "}) {
+    check_refused(command + checkpoint + " --json " + checkpoint, "also read (the checkpoint)");
+  }
+  check_refused("inspect --model mlp:4-4-2 --recipe " + recipe + " --json " + recipe, "--recipe");
+  check_refused("compare --data " + data + " --recipes votes," + recipe + " --json " + recipe,
+                "is also read (--recipes)");
+  check_refused("compare --plan " + recipe + " --json " + recipe, "is also read (--plan)");
+  CHECK(read_text(data) == table("a,b,y\n"));
+  CHECK(read_text(recipe).starts_with("base"));
+  CHECK(read_text(checkpoint) == saved);
+  CHECK(run(train + "--json /dev/null --log /dev/null").exit_code == 0);
+}
+
+TEST_CASE("cli files: a saved run goes on with its data in another place, and with no others") {
+  const TempDir folder;
+  const std::string data = folder.write("t.csv", table("a,b,y\n"));
+  const std::string checkpoint = folder / "m.safetensors";
+  const std::string train = "train --data " + data + kSmall + "--json - ";
+  const std::string whole = hash_of(run(train));
+  REQUIRE(run(train + "--stop-after 1 --save " + checkpoint).exit_code == 0);
+  const std::string moved = folder / "moved.csv";
+  std::filesystem::rename(data, moved);
+  check_refused("train --resume " + checkpoint, "t.csv");
+  const std::string others = folder.write("others.csv", table("a,b,y\n") + "1,1,1\n");
+  check_refused("train --resume " + checkpoint + " --data " + others, "have changed");
+  CHECK(hash_of(run("train --resume " + checkpoint + " --json - --data " + moved)) == whole);
+  // There is nothing left to train, and the copy is made all the same.
+  const std::string copy = folder / "copy.safetensors";
+  CHECK(hash_of(run("train --json - --resume " + checkpoint + " --save " + copy)) == whole);
+  CHECK(hash_of(run("train --json - --resume " + copy)) == whole);
+}
+
+TEST_CASE("cli files: columns in another order are not scored") {
+  const TempDir folder;
+  const std::string data = folder.write("t.csv", table("a,b,y\n"));
+  const std::string checkpoint = folder / "m.safetensors";
+  REQUIRE(run("train --quiet --data " + data + kSmall + "--save " + checkpoint).exit_code == 0);
+  check_refused("eval " + checkpoint + " --data " + folder.write("p.csv", table("b,a,y\n")),
+                "feature 1 was 'a' in the training data and is 'b' in 'p'");
+  // Other names may be other words for the same.
+  const std::string renamed = folder.write("n.csv", table("c,d,y\n"));
+  CHECK(run("eval " + checkpoint + " --data " + renamed).exit_code == 0);
+}
+
+TEST_CASE("cli files: what cannot be is refused in one sentence") {
+  const TempDir folder;
+  check_refused("train --data iris --label petal", "--label and --header are for CSV files");
+  check_refused("train --data iris --header no", "which 'iris' is not");
+  const std::string name(300, 'a');
+  check_refused("train --data iris --save " + (folder / name).string(), "is no possible path");
+  check_refused("train --data x.npy,", "labels are missing");
+  const std::string cache = folder.path().string();
+  check_refused("train --data letter --cache " + cache,
+                "run: tritgrad data fetch letter --cache " + cache);
+}
+
+}  // namespace
+}  // namespace tritgrad::test
