@@ -9,7 +9,7 @@ the others. What is printed are medians over the rounds.
 PyTorch is measured as it comes ("default", glibc's malloc) and as fast as we can make it ("tuned",
 jemalloc with huge pages that are never given back). OpenBLAS is the one with OpenMP, whose threads are
 torch's own; the one with pthreads would compete with them. It chooses its kernels by itself: variables
-that would hold it back are removed.
+that would hold it back are removed. "avx2" is what a processor without AVX-512 would run, on both sides.
 
     fp32          AdamW (foreach) on fp32
     bf16          weights, activations and moments in bfloat16
@@ -34,6 +34,8 @@ HOLD_BACK = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "ATEN_
              "LD_PRELOAD", "MALLOC_CONF", "TRITGRAD_ISA", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
              "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
              "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+AVX2_ONLY = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
+             "DNNL_MAX_CPU_ISA": "AVX2"}
 SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
 BASE = "tritgrad latent8"
 WARM_STEPS, LEAST_STEPS, MOST_STEPS, LEAST_SECONDS = 3, 5, 50, 1.0
@@ -140,14 +142,17 @@ def run(command, cores, env):
 
 
 class Torch:
-    def __init__(self, kind, tuned):
-        self.kind, self.tuned = kind, tuned
-        self.name = "torch {} {}".format(kind, "tuned" if tuned else "default")
+    def __init__(self, kind, tuned, avx2=False):
+        self.kind, self.tuned, self.avx2 = kind, tuned, avx2
+        self.name = "torch {} {}{}".format(kind, "tuned" if tuned else "default",
+                                           " avx2" if avx2 else "")
 
     def measure(self, options, model, batch, threads, cores):
         more = {"LD_LIBRARY_PATH": OPENBLAS}
         if self.tuned:
             more.update(LD_PRELOAD=JEMALLOC, MALLOC_CONF=TUNED_MALLOC)
+        if self.avx2:
+            more.update(AVX2_ONLY)
         command = [sys.executable, os.path.abspath(__file__), "--worker", self.kind, model,
                    str(batch), str(threads)]
         return run(command, cores, environment(threads, more))
@@ -173,7 +178,7 @@ class Tritgrad:
 def contenders(batch):
     kinds = ["fp32"] if batch < 256 else ["fp32", "bf16", "ternary QAT", "BitLinear"]
     torch = [Torch(kind, tuned) for kind in kinds for tuned in (False, True)]
-    return torch + [Tritgrad(BASE, "latent8"), Tritgrad(BASE + " avx2", "latent8", "avx2"),
+    return torch + [Torch("fp32", True, avx2=True), Tritgrad(BASE, "latent8"), Tritgrad(BASE + " avx2", "latent8", "avx2"),
                     Tritgrad("tritgrad fp32", "fp32")]
 
 
@@ -269,6 +274,8 @@ def ratios(settings, middle):
         add("vs BitLinear tuned", setting, setting + ("torch BitLinear tuned",), setting + (BASE,))
         add("vs bf16 tuned", setting, setting + ("torch bf16 tuned",), setting + (BASE,))
         add("avx2 vs fp32 tuned", setting, setting + ("torch fp32 tuned",),
+            setting + (BASE + " avx2",))
+        add("avx2 vs fp32 tuned avx2", setting, setting + ("torch fp32 tuned avx2",),
             setting + (BASE + " avx2",))
         if threads == 2:
             add("two threads vs one", setting, (model, batch, 1, BASE), setting + (BASE,))
