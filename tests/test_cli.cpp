@@ -161,7 +161,7 @@ TEST_CASE("cli: compare prints a table and writes one self-contained page") {
   const Folder folder;
   const Result result =
       run("compare --data iris --model mlp:8 --epochs 2 --seeds 2 --recipes "
-          "master,latent8 --cache " +
+          "'master, latent8' --cache " +
           (folder / "cache") + " --report " + (folder / "r.html"));
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("latent8") != std::string::npos);

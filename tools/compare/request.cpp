@@ -33,11 +33,22 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->check(within(1, 1000000));
 }
 
+namespace {
+
+std::string without_outer_spaces(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+}  // namespace
+
 void prepare(ComparisonRequest& request, const CLI::App& app) {
   apply(request.common);
   request.options.train = request.common.train;
   request.command = repeat_command(app);
   std::vector<std::string>& recipes = request.options.recipes;
+  for (std::string& recipe : recipes) recipe = without_outer_spaces(recipe);
   if (std::find(recipes.begin(), recipes.end(), "all") == recipes.end()) return;
   check(recipes.size() == 1,
         "--recipes: 'all' stands alone; leave the other names out, or name every recipe");
