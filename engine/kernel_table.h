@@ -51,6 +51,9 @@ struct GemmShape {
 // Neighbouring elements that share a scale in companded formats.
 inline constexpr std::int64_t kCompandedGroup = 32;
 
+// Lanes of sums in double: element i is added to lane i % kSumLanes, then lanes in order.
+inline constexpr std::int64_t kSumLanes = 32;
+
 // Columns of a panel of bytes (multiply_panel), and what is known of the numbers, which decides how
 // many products fit 16 bits.
 inline constexpr std::int64_t kPanelColumns = 64;
@@ -268,7 +271,8 @@ struct KernelTable {
   void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
   // x[i] <- sqrt(x[i]), rounded correctly
   void (*square_roots)(float* x, std::int64_t n);
-  // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float; of column i, or
+  // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float, NaN as NaN; of
+  // column i, or
   // mean[0] and inverse_std[0] for all columns.
   void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
                                bool one_for_all, std::int64_t n);
@@ -293,7 +297,7 @@ struct KernelTable {
   bool (*all_finite_bf16)(const std::uint16_t* x, std::int64_t n);
   // Largest magnitude; NaN counts as larger than everything. 0 for n = 0.
   float (*max_abs)(const float* x, std::int64_t n);
-  // Sums in double; element i goes to lane i % 32, lanes are added in order at the end.
+  // Sums in double; see kSumLanes.
   double (*sum)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
 };

@@ -174,6 +174,41 @@ TEST_CASE("gradient memory: what is used twice gets both shares, whichever op co
   }
 }
 
+TEST_CASE("gradient memory: an input of two integer layers gets both shares") {
+  constexpr std::int64_t kInputs = 70, kOutputs = 9;  // more columns than a panel has
+  Parameter one = make_parameter("one", Role::kWeight, {kOutputs, kInputs},
+                                 spec_of(FormatKind::kTrits), 1.5f, 1);
+  Parameter other = make_parameter("other", Role::kWeight, {kOutputs, kInputs},
+                                   spec_of(FormatKind::kTrits), 1.5f, 2);
+  Parameter scale =
+      make_parameter("scale", Role::kScale, {kOutputs, 1}, spec_of(FormatKind::kFp32));
+  encode_all(scale.storage(), std::vector<float>(kOutputs, 0.5f));
+  // Rows of unlike size, so that each has a scale of its own in int8.
+  std::vector<float> dy = numbers(kRows * kOutputs, 3);
+  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] *= static_cast<float>(1 + i / kOutputs);
+  const auto gradient = [&](const std::vector<Parameter*>& weights) {
+    Tape tape;
+    const Var x = tape.variable({kRows, kInputs});
+    const std::vector<float> values = numbers(kRows * kInputs, 4);
+    std::copy(values.begin(), values.end(), x.value.data);
+    std::vector<Var> outputs;
+    for (Parameter* weight : weights) {
+      outputs.push_back(linear(tape, x, *weight, &scale, Compute::kInt8));
+    }
+    const Var loss = tape.variable({1});
+    tape.record(loss, {}, [&] {
+      for (const Var& y : outputs) std::copy(dy.begin(), dy.end(), tape.target(y).grad.data);
+    });
+    tape.backward(loss, [](Parameter&) {});
+    return values_of(x.grad());
+  };
+  const std::vector<float> first = gradient({&one}), second = gradient({&other});
+  CHECK(first != second);
+  std::vector<float> sum(first.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = second[i] + first[i];
+  CHECK(gradient({&one, &other}) == sum);
+}
+
 TEST_CASE("gradient memory: a chain of ops needs the memory of one gradient") {
   Tape tape;
   const auto bytes_of_chain = [&](int length) {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -16,23 +17,45 @@
 namespace tritgrad::test {
 namespace {
 
-// What the run says that SIGINT ended, or "" when it came to its own end. The signal comes when the
-// run has saved for the first time, so it is surely under way.
+// Sends SIGINT to this process as soon as there is a file, which a run writes when it saves for the
+// first time: then it is surely under way.
+class InterruptWhenSaved {
+ public:
+  explicit InterruptWhenSaved(const std::filesystem::path& file)
+      : thread_([this, file] {
+          while (!over_ && !std::filesystem::exists(file)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          }
+          if (!over_) ::kill(::getpid(), SIGINT);
+        }) {}
+  ~InterruptWhenSaved() {
+    over_ = true;
+    thread_.join();
+  }
+  InterruptWhenSaved(const InterruptWhenSaved&) = delete;
+  InterruptWhenSaved& operator=(const InterruptWhenSaved&) = delete;
+
+ private:
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+// What the run says that SIGINT ended, or "" when it came to its own end.
 std::string interrupted_run(const Dataset& dataset, const TrainOptions& options) {
-  std::thread sender([&] {
-    while (!std::filesystem::exists(options.save)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ::kill(::getpid(), SIGINT);
-  });
-  std::string said;
+  const InterruptWhenSaved sender(options.save);
   try {
     train(dataset, options);
   } catch (const Interrupted& end) {
-    said = end.what();
+    return end.what();
   }
-  sender.join();
-  return said;
+  return "";
+}
+
+// How the signal would be taken now.
+auto disposition() {
+  struct sigaction now = {};
+  sigaction(SIGINT, nullptr, &now);
+  return now.sa_handler;
 }
 
 }  // namespace
@@ -49,11 +72,13 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   options.quiet = true;
   options.save = (folder / "it's mine.safetensors").string();
   options.save_every = 1;
+  options.log = (folder / "run.jsonl").string();
   const std::string said = interrupted_run(iris, options);
   CAPTURE(said);
   REQUIRE(contains(said, "interrupted after step "));
   CHECK(contains(said, " of 8000000; saved; to go on: tritgrad train --resume '" +
-                           (folder / "it").string() + "'\\''s mine.safetensors'"));
+                           (folder / "it").string() +
+                           "'\\''s mine.safetensors' --save-every 1 --log " + options.log));
   const std::int64_t step = std::stoll(said.substr(std::string("interrupted after step ").size()));
 
   TrainOptions rest = options;
@@ -62,6 +87,7 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   TrainOptions whole = options;
   whole.save = (folder / "whole.safetensors").string();
   whole.save_every = 0;
+  whole.log.clear();
   whole.stop_after = step + 5;
   CHECK(train(iris, rest).weights_sha256 == train(iris, whole).weights_sha256);
 }
@@ -71,17 +97,51 @@ TEST_CASE("interrupt: the signal is the process's own again when the watch is ov
   {
     const InterruptWatch watch;
     CHECK_FALSE(watch.interrupted());
+    CHECK((disposition() != SIG_DFL));
+  }
+  CHECK((disposition() == SIG_DFL));
+  {
+    const InterruptWatch watch;
     std::raise(SIGINT);
     CHECK(watch.interrupted());
+    CHECK((disposition() == SIG_DFL));  // a second one ends the process
   }
-  CHECK((std::signal(SIGINT, SIG_IGN) == SIG_DFL));
+  CHECK_FALSE(InterruptWatch().interrupted());
+  std::signal(SIGINT, SIG_IGN);
   {
     // Whoever has the signal ignored, as nohup and a shell's background jobs do, wants it ignored.
     const InterruptWatch watch;
     std::raise(SIGINT);
     CHECK_FALSE(watch.interrupted());
   }
-  CHECK((std::signal(SIGINT, previous) == SIG_IGN));
+  CHECK((disposition() == SIG_IGN));
+  std::signal(SIGINT, previous);
+}
+
+TEST_CASE("interrupt: a signal that came between two runs ends the second one") {
+  const auto previous = std::signal(SIGINT, SIG_DFL);
+  const Dataset iris = open_dataset("iris", {});
+  TrainOptions options;
+  options.data = "iris";
+  options.model = "mlp:8";
+  options.quiet = true;
+  std::string said;
+  {
+    const InterruptWatch watch;
+    std::raise(SIGINT);
+    options.epochs = 1;
+    options.batch = 1000;  // one step: the run is over before it could look
+    CHECK(train(iris, options).steps == 1);
+    options.folds = 3;
+    options.epochs = 5;
+    try {
+      train(iris, options);
+    } catch (const Interrupted& end) {
+      said = end.what();
+    }
+  }
+  std::signal(SIGINT, previous);
+  CHECK(said == "interrupted after step 1 of 5; nothing was saved");
 }
 
 TEST_CASE("interrupt: the program says so and exits with 130") {
@@ -90,6 +150,20 @@ TEST_CASE("interrupt: the program says so and exits with 130") {
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "interrupted after step "));
   CHECK(contains(train.err, "nothing was saved, as --save was not given"));
+}
+
+TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on") {
+  const TempDir folder;
+  const std::string endless =
+      "compare --data iris --model mlp:8 --epochs 1000000 --recipes votes --cache " +
+      folder.path().string();
+  for (const bool fresh : {false, true}) {
+    const Result compare = run(endless + (fresh ? " --fresh" : ""),
+                               "timeout --foreground --preserve-status --signal=INT 2");
+    CHECK(compare.exit_code == 130);
+    CHECK(contains(compare.err, "interrupted; finished runs are kept"));
+    CHECK(contains(compare.err, "without --fresh") == fresh);
+  }
 }
 
 }  // namespace tritgrad::test

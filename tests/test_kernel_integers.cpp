@@ -96,19 +96,20 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
 TEST_CASE("kernel integers: sums become numbers") {
   const std::array<std::int32_t, 3> corrections{0, -77, 123456};
   const std::array<float, 3> factors{0.37f, -1e-30f, 2.0f};
-  constexpr std::int64_t kRows = 3, kGap = 5;
+  constexpr std::int64_t kRows = 3, kGap = 5, kGapOfSums = 2;
   for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t ld = n + kGap, all = kRows * ld;
-    Guarded<std::int32_t> sums(all, offset);
-    for (std::int64_t i = 0; i < all; ++i) sums[i] = draw(i, -2000000, 2000000) * 1000;
+    const std::int64_t ld_sums = n + kGapOfSums, all_sums = kRows * ld_sums;
+    Guarded<std::int32_t> sums(all_sums, offset);
+    for (std::int64_t i = 0; i < all_sums; ++i) sums[i] = draw(i, -2000000, 2000000) * 1000;
     Guarded<float> column_factors = floats(n, offset, 3);
     const auto start = [](std::int64_t i) { return static_cast<float>(i); };
     Twins<float> one(all, offset, start), many(all, offset, start);
     for (const bool actual : {false, true}) {
       const KernelTable& t = actual ? table : reference_kernels();
-      t.rescale_sums((actual ? one.actual : one.expected).data(), ld, sums.data(), ld,
+      t.rescale_sums((actual ? one.actual : one.expected).data(), ld, sums.data(), ld_sums,
                      corrections.data(), factors.data(), kRows, n);
-      t.rescale_sums_by((actual ? many.actual : many.expected).data(), ld, sums.data(), ld,
+      t.rescale_sums_by((actual ? many.actual : many.expected).data(), ld, sums.data(), ld_sums,
                         corrections.data(), factors.data(), column_factors.data(), kRows, n);
     }
     REQUIRE(same_bits(one.expected, one.actual, all));
@@ -121,7 +122,7 @@ TEST_CASE("kernel integers: sums become numbers") {
         REQUIRE(many.actual[i] == start(i));
         continue;
       }
-      const float exact = static_cast<float>(sums[i] - corrections[row]);
+      const float exact = static_cast<float>(sums[i / ld * ld_sums + column] - corrections[row]);
       REQUIRE(one.actual[i] == factors[row] * exact);
       const float by = factors[row] * column_factors[column] * exact;
       REQUIRE((std::isnan(by) ? std::isnan(many.actual[i]) : many.actual[i] == by));

@@ -145,12 +145,24 @@ TEST_CASE(
     for (std::int64_t i = 0; i < n; ++i) {
       if (!std::isfinite(x.a[i])) x.a[i] = 1.0f;
     }
-    std::array<double, 32> lanes{};
-    for (std::int64_t i = 0; i < n; ++i) lanes[static_cast<std::size_t>(i % 32)] += double{x.a[i]};
+    std::array<double, kSumLanes> lanes{};
+    for (std::int64_t i = 0; i < n; ++i) {
+      lanes[static_cast<std::size_t>(i % kSumLanes)] += double{x.a[i]};
+    }
     double total = 0.0;
     for (double lane : lanes) total += lane;
     REQUIRE(table.sum(x.a.data(), n) == total);
     REQUIRE(reference_kernels().sum(x.a.data(), n) == total);
+  });
+}
+
+TEST_CASE("kernel layers: features that are no numbers stay none") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Guarded<float> x(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = i % 3 == 0 ? std::nanf("") : 1.0f;
+    const float mean = 1.0f, inverse_std = 2.0f;
+    table.standardize_features(x.data(), &mean, &inverse_std, true, n);
+    for (std::int64_t i = 0; i < n; ++i) REQUIRE((i % 3 == 0 ? std::isnan(x[i]) : x[i] == 0.0f));
   });
 }
 

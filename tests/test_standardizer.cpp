@@ -61,6 +61,40 @@ TEST_CASE("standardizer: only training rows count") {
   CHECK(standardizer.inverse_stds() == std::vector<float>{1});
 }
 
+TEST_CASE("standardizer: every column is measured, however many there are and on all threads") {
+  constexpr std::int64_t kColumns = 600;
+  constexpr float kRows[] = {-1, 0, 1};  // column j holds j + 3 times these
+  std::vector<float> values;
+  for (float row : kRows) {
+    for (std::int64_t j = 0; j < kColumns; ++j) values.push_back(static_cast<float>(j) + 3 * row);
+  }
+  const Dataset data = table(3, values);
+  std::vector<float> part(kColumns);
+  data.gather(1, 250, 590, part.data());
+  for (std::size_t j = 0; j < 340; ++j) CHECK(part[j] == static_cast<float>(250 + j));
+  for (int threads : {1, 4}) {
+    set_thread_count(threads);
+    const Standardizer standardizer = Standardizer::fit(data, Rows{0, 1, 2});
+    set_thread_count(0);
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      CHECK(standardizer.means()[j] == static_cast<float>(j));
+      // Variance (9 + 0 + 9) / 3 = 6, from differences that are exact.
+      CHECK(standardizer.inverse_stds()[j] == static_cast<float>(1.0 / std::sqrt(6.0)));
+    }
+  }
+}
+
+TEST_CASE("standardizer: the columns of an image count alike, however many there are") {
+  Dataset data;
+  data.image = {1, 600, 1};
+  data.allocate(1, 600, Element::kByte);
+  // 300 of 0 and 300 of 2: with columns taken for others the mean would not be 1.
+  std::fill_n(data.values.as<std::uint8_t>() + 300, 300, std::uint8_t{2});
+  const Standardizer standardizer = Standardizer::fit(data, Rows{0});
+  CHECK(standardizer.means() == std::vector<float>{1});
+  CHECK(standardizer.inverse_stds() == std::vector<float>{1});
+}
+
 TEST_CASE("standardizer: a constant column keeps its unit") {
   // 0.1 is not a binary fraction: the mean of three is not exactly 0.1, a naive deviation not
   // exactly 0.

@@ -47,8 +47,7 @@ void name_place(const ComparisonRequest& request, const Work& work) {
   try {
     work();
   } catch (const Interrupted&) {
-    throw Interrupted(
-        "interrupted; finished runs are kept, and the same command goes on from there");
+    throw;
   } catch (const Error& error) {
     if (request.where.empty()) throw;
     fail(request.where, ": ", error.what());
@@ -132,11 +131,18 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   std::vector<ComparisonRecord> records;
   std::exception_ptr failure;
   try {
+    const InterruptWatch watch;
     compare_all(requests, cache, clock, talk, records);
+  } catch (const Interrupted&) {
+    failure = std::make_exception_ptr(Interrupted(
+        command.fresh ? "interrupted; finished runs are kept: without --fresh the same command "
+                        "goes on from there"
+                      : "interrupted; finished runs are kept, and the same command goes on from "
+                        "there"));
   } catch (const Error&) {
-    if (records.empty()) throw;
     failure = std::current_exception();
   }
+  if (failure && records.empty()) std::rethrow_exception(failure);
   write_json(common.json, to_json(records, bench_machine()));
   if (!command.report.empty()) {
     write_page(command.report, make_page({repeat_command(app), bench_machine(), records}));

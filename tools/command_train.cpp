@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "engine/checkpoint.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/distinct_files.h"
 #include "tools/evaluate.h"
+#include "tools/interrupt.h"
 #include "tools/numbers.h"
 #include "tools/parallel_run.h"
 #include "tools/training_state.h"
@@ -132,6 +134,8 @@ void run_train(const CLI::App& command, CommonOptions& options,
   const std::unique_ptr<Communicator> ranks =
       connect(parallel_options, command.count("--micro-batches") > 0, train_options);
   const Dataset dataset = open_data(options);
+  std::optional<InterruptWatch> watch;  // of all folds; ranks would wait for the one that stopped
+  if (ranks == nullptr) watch.emplace();
   const RunResult result = train(dataset, train_options);
   if (ranks != nullptr && ranks->rank() > 0) return;
   write_json(options.json, to_json(result));

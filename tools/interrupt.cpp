@@ -6,11 +6,13 @@ namespace tritgrad {
 namespace {
 
 volatile std::sig_atomic_t noted = 0;
+int watches = 0;
 struct sigaction before;
 
 }  // namespace
 
 InterruptWatch::InterruptWatch() {
+  if (watches++ > 0) return;
   noted = 0;
   // Where the signal is ignored, as for background jobs of a shell, it stays so.
   if (sigaction(SIGINT, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
@@ -20,7 +22,9 @@ InterruptWatch::InterruptWatch() {
   sigaction(SIGINT, &note, nullptr);
 }
 
-InterruptWatch::~InterruptWatch() { sigaction(SIGINT, &before, nullptr); }
+InterruptWatch::~InterruptWatch() {
+  if (--watches == 0) sigaction(SIGINT, &before, nullptr);
+}
 
 bool InterruptWatch::interrupted() const { return noted != 0; }
 

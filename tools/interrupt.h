@@ -12,7 +12,9 @@ class Interrupted : public Error {
 };
 
 // While it lives, the first SIGINT is noted; a second one ends the process at once, as everywhere
-// else. One at a time; other processes of a job are not told, so ranks should have none.
+// else. Watches within another one see what it has noted: a command keeps one for all of its runs,
+// so that none is begun after a signal that came between two. Other processes of a job are not
+// told, so ranks should have none. All of a process belong to one thread.
 class InterruptWatch {
  public:
   InterruptWatch();

@@ -3,6 +3,7 @@
 #include "tools/shell_quoted.h"
 
 namespace tritgrad {
+
 std::string repeat_command(const CLI::App& app) {
   std::string text = "tritgrad " + app.get_name();
   for (const CLI::Option* option : app.get_options()) {

@@ -52,8 +52,10 @@ Interrupted interruption(const TrainOptions& options, std::int64_t done, std::in
   if (options.folds > 0) return Interrupted(where + "nothing was saved");
   if (options.save.empty())
     return Interrupted(where + "nothing was saved, as --save was not given");
-  return Interrupted(
-      concat(where, "saved; to go on: tritgrad train --resume ", shell_quoted(options.save)));
+  std::string go_on = "tritgrad train --resume " + shell_quoted(options.save);
+  if (options.save_every > 0) go_on += concat(" --save-every ", options.save_every);
+  if (!options.log.empty()) go_on += " --log " + shell_quoted(options.log);
+  return Interrupted(concat(where, "saved; to go on: ", go_on));
 }
 
 // What body() returns; the time it takes is added to `seconds`.

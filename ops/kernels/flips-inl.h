@@ -210,7 +210,8 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
   const std::int64_t rest = n - i;
   __builtin_memcpy(rest_direction, direction + i, static_cast<std::size_t>(rest) * sizeof(float));
   if (rounding.noise != nullptr) {
-    __builtin_memcpy(rest_noise, rounding.noise + i, static_cast<std::size_t>(rest) * 2);
+    __builtin_memcpy(rest_noise, rounding.noise + i,
+                     static_cast<std::size_t>(rest) * sizeof(rest_noise[0]));
   }
   Planes here;
   for (std::size_t p = 0; p < kPlanes; ++p) {

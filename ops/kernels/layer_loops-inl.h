@@ -55,8 +55,8 @@ void square_roots(float* x, std::int64_t n) {
 inline float standardized(float x, double mean, double inverse_std) {
   constexpr double kMax = std::numeric_limits<float>::max();
   const double wide = (static_cast<double>(x) - mean) * inverse_std;
-  const double below = wide < kMax ? wide : kMax;
-  return static_cast<float>(below > -kMax ? below : -kMax);
+  const double below = wide > kMax ? kMax : wide;  // NaN stays
+  return static_cast<float>(below < -kMax ? -kMax : below);
 }
 
 void standardize_features(float* __restrict x, const float* __restrict mean,

@@ -80,14 +80,14 @@ inline TritSums step_trits(TritSums sum, Ints a, Ints b) { return step_bytes(sum
 #elif defined(__AVX2__)
 
 constexpr const char* kTritsName = "vpmaddubsw + vpaddw";
-constexpr const char* kBytesName = "vpmaddwd + vpaddd";
-constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes / 2;
+constexpr const char* kBytesName = "vpmaddubsw + vpmaddwd + vpaddd";
+constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes;
 using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::int16_t;
 inline TritSums step_trits(TritSums sum, Ints a, Ints b) {
   return sum + reinterpret_cast<TritSums>(multiply_pairs_u8_i8(a, b));
 }
 inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
-  return sum + reinterpret_cast<ByteSums>(multiply_pairs_i16(a, b));
+  return sum + reinterpret_cast<ByteSums>(multiply_pairs_i16(multiply_pairs_u8_i8(a, b), b));
 }
 
 #elif defined(__SSE2__)

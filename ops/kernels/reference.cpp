@@ -178,34 +178,32 @@ void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n
   encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
 }
 
-double sum(const float* x, std::int64_t n) {
-  double lanes[32] = {};
-  for (std::int64_t i = 0; i < n; ++i) lanes[i % 32] += double{x[i]};
+// term(i) for elements 0 to n - 1, added as kSumLanes says.
+template <typename Term>
+double sum_in_lanes(std::int64_t n, const Term& term) {
+  double lanes[kSumLanes] = {};
+  for (std::int64_t i = 0; i < n; ++i) lanes[i % kSumLanes] += double{term(i)};
   double total = 0.0;
   for (double lane : lanes) total += lane;
   return total;
 }
 
+double sum(const float* x, std::int64_t n) {
+  return sum_in_lanes(n, [x](std::int64_t i) { return x[i]; });
+}
+
 double sum_of_squares(const float* x, std::int64_t n) {
-  double lanes[32] = {};
-  for (std::int64_t i = 0; i < n; ++i) lanes[i % 32] += double{x[i]} * double{x[i]};
-  double total = 0.0;
-  for (double lane : lanes) total += lane;
-  return total;
+  return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
 }
 
 double normalized_by_one(float* direction, float v, const float* grad, float beta,
                          float one_minus_beta, float inverse_bias, std::int64_t n) {
   const float root = std::sqrt(v * inverse_bias);
-  double lanes[32] = {};
-  for (std::int64_t i = 0; i < n; ++i) {
+  return sum_in_lanes(n, [=](std::int64_t i) {
     const float g = grad[i];
     direction[i] = root > 0.0f ? g * (1.0f / root) : 0.0f;
-    lanes[i % 32] += double{beta * v + (one_minus_beta * g) * g};
-  }
-  double total = 0.0;
-  for (double lane : lanes) total += lane;
-  return total;
+    return beta * v + (one_minus_beta * g) * g;
+  });
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class LaneSums {
     for (F64& sum : sums_) sum = F64(0.0);
   }
 
-  static constexpr std::int64_t kElements = 32;
+  static constexpr std::int64_t kElements = kSumLanes;
   static constexpr std::int64_t kWidth = kLanes<F64>;
 
   // Those of kElements elements: values(part) are kWidth of them, from part * kWidth on.

@@ -140,10 +140,6 @@ inline __m512i shift_left_i16(__m512i a) {
   return _mm512_slli_epi16(a, kBits);
 }
 template <int kBits>
-inline __m512i shift_right_i16(__m512i a) {
-  return _mm512_srai_epi16(a, kBits);
-}
-template <int kBits>
 inline __m512i shift_right_u16(__m512i a) {
   return _mm512_srli_epi16(a, kBits);
 }
@@ -216,10 +212,6 @@ inline U8 look_up(const U8& table, const U8& index) { return _mm256_shuffle_epi8
 template <int kBits>
 inline __m256i shift_left_i16(__m256i a) {
   return _mm256_slli_epi16(a, kBits);
-}
-template <int kBits>
-inline __m256i shift_right_i16(__m256i a) {
-  return _mm256_srai_epi16(a, kBits);
 }
 template <int kBits>
 inline __m256i shift_right_u16(__m256i a) {

@@ -117,7 +117,7 @@ KernelSpec linear_spec(std::int64_t batch, const std::string& name, const std::s
 void add_products(std::vector<KernelSpec>& specs) {
   specs.push_back(panel_spec("multiply_panel trits", PanelRange::kTrits, 2, Ceiling::kInt8Trits));
   specs.push_back(
-      panel_spec("multiply_panel seven bits", PanelRange::kSevenBits, 127, Ceiling::kInt8Trits));
+      panel_spec("multiply_panel seven bits", PanelRange::kSevenBits, 127, Ceiling::kInt8Int8));
   specs.push_back(panel_spec("multiply_panel bytes", PanelRange::kBytes, 255, Ceiling::kInt8Int8));
   specs.push_back(gemm_spec());
   constexpr double kElements = 1e-9 * ForwardLayer::kSide * ForwardLayer::kSide;
