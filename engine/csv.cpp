@@ -151,8 +151,7 @@ class TableReader {
     const std::vector<std::int64_t> counts = dataset.class_counts();
     const auto first = static_cast<std::size_t>(dataset.labels[0]);
     const bool lone = counts[first] == 1 && std::count(counts.begin(), counts.end(), 1) == 1;
-    check(!lone || counts.size() == 1, where_, ": the label of the first line, ",
-          shown(dataset.class_names[first]),
+    check(!lone, where_, ": the label of the first line, ", shown(dataset.class_names[first]),
           ", is that of no other line; say whether the line holds names (--header yes) or data "
           "(--header no)");
   }

@@ -51,6 +51,8 @@ TEST_CASE("cli files: an output that would replace an input, or another output, 
   check_refused(train + "--json " + both + " --log " + (folder / "./x").string(), "by --json");
   CHECK_FALSE(std::filesystem::exists(both));
   check_refused("train --resume " + checkpoint + " --json " + checkpoint, "(--resume)");
+  check_refused("train --resume " + checkpoint + " --json " + data, "is also read (--data)");
+  check_refused("eval " + checkpoint + " --json " + data, "is also read (--data)");
   for (const char* command : {"eval ", "inspect "}) {
     check_refused(command + checkpoint + " --json " + checkpoint, "also read (the checkpoint)");
   }

@@ -233,12 +233,6 @@ void apply(CommonOptions& options) {
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);
   check_writable("--log", options.train.log);
-  const NamedFile json{"--json", options.json}, log{"--log", options.train.log};
-  std::vector<NamedFile> inputs = data_files(options.train.data);
-  inputs.push_back({"--recipe", options.train.recipe});
-  check_distinct_files(inputs, {{"--save", options.train.save}, json, log});
-  check_distinct_files({{"--resume", options.train.resume}},
-                       {json, log});  // --save may go on in it
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.pixels.empty()) options.train.pixels = parse_pixel_scale(options.pixels);
   if (!options.lr.empty()) {
@@ -248,6 +242,15 @@ void apply(CommonOptions& options) {
     options.train.overrides.push_back(fmt::format("weight.lr={}", *lr));
   }
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
+}
+
+void check_outputs(const CommonOptions& options) {
+  const NamedFile json{"--json", options.json}, log{"--log", options.train.log};
+  std::vector<NamedFile> inputs = data_files(options.train.data);
+  inputs.push_back({"--recipe", options.train.recipe});
+  // A run may be saved where it was resumed from.
+  check_distinct_files({{"--resume", options.train.resume}}, {json, log});
+  check_distinct_files(inputs, {{"--save", options.train.save}, json, log});
 }
 
 std::filesystem::path cache_folder(const std::string& option) {

@@ -33,6 +33,10 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
 
+// Throws Error when an output would replace what is read, or another output. To be called once the
+// options are complete.
+void check_outputs(const CommonOptions& options);
+
 // What --cache says (empty: nothing), else the user's own: fetched data and finished runs. Throws
 // Error for a file.
 std::filesystem::path cache_folder(const std::string& option);

@@ -127,6 +127,7 @@ void run_train(const CLI::App& command, CommonOptions& options,
   apply(options);
   TrainOptions& train_options = options.train;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
+  check_outputs(options);
   check(train_options.stop_after == 0 || !train_options.save.empty(),
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
@@ -156,6 +157,7 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   if (command.count("--label") > 0) saved.label = options.train.label;
   if (command.count("--header") > 0) saved.header = options.train.header;
   options.train = saved;
+  check_outputs(options);
   const Dataset dataset = open_data(options);
   if (!data_given) {
     check_same_data(path, dataset,

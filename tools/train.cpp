@@ -250,7 +250,8 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
   if (options_.ranks == nullptr) watch.emplace();
   bool stop = false;
   // Of a finished run that is resumed nothing is left to do but the copy that was asked for.
-  if (optimizer_.steps_done() == total_steps_ && options_.save != options_.resume) {
+  if (optimizer_.steps_done() == total_steps_ && !options_.save.empty() &&
+      options_.save != options_.resume) {
     state_.save(options_.save);
   }
   while (!stop && optimizer_.steps_done() < total_steps_) {
