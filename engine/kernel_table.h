@@ -271,9 +271,8 @@ struct KernelTable {
   void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
   // x[i] <- sqrt(x[i]), rounded correctly
   void (*square_roots)(float* x, std::int64_t n);
-  // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float, NaN as NaN; of
-  // column i, or
-  // mean[0] and inverse_std[0] for all columns.
+  // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float; NaN stays. Mean
+  // and inverse_std are those of column i, or mean[0] and inverse_std[0] for all columns.
   void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
                                bool one_for_all, std::int64_t n);
   // y[i] = z[i] * gain[i] + bias[i]

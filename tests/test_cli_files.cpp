@@ -64,6 +64,12 @@ TEST_CASE("cli files: an output that would replace an input, or another output, 
   CHECK(read_text(recipe).starts_with("base"));
   CHECK(read_text(checkpoint) == saved);
   CHECK(run(train + "--json /dev/null --log /dev/null").exit_code == 0);
+  // The name of a data set or a recipe is no file.
+  const std::string named = (folder / "votes").string();
+  CHECK(run("train --data iris --epochs 1 --recipe votes --json votes",
+            "cd '" + folder.path().string() + "' &&")
+            .exit_code == 0);
+  CHECK(std::filesystem::exists(named));
 }
 
 TEST_CASE("cli files: a saved run goes on with its data in another place, and with no others") {

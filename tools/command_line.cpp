@@ -272,7 +272,8 @@ Dataset open_data(const CommonOptions& options) {
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
   data.csv.label = train.label;
   Dataset dataset = open_dataset(train.data, data);
-  const bool csv = std::filesystem::is_regular_file(train.data) && !dataset.is_image();
+  std::error_code error;
+  const bool csv = std::filesystem::is_regular_file(train.data, error) && !dataset.is_image();
   check(csv || (train.label.empty() && train.header == "auto"), "--label and --header are for CSV ",
         "files, which '", train.data, "' is not; leave them out or name a file by --data");
   return dataset;

@@ -76,7 +76,8 @@ void print_summary(const RunResult& r, const std::string& data) {
 
 // Label column and header of a checkpoint's own file mean nothing to data of another kind.
 void forget_columns(const std::string& data, TrainOptions& saved) {
-  if (std::filesystem::is_regular_file(data)) return;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(data, error)) return;
   saved.label.clear();
   saved.header = "auto";
 }

@@ -9,6 +9,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Devices can be read and written at once. What does not exist, such as the name of a recipe, is no
+// file that could be lost.
+bool replaces(const std::string& output, const std::string& input) {
+  std::error_code error;
+  return fs::is_regular_file(input, error) && fs::equivalent(output, input, error);
+}
+
 // A pipe or a device can be written to twice.
 bool can_be_lost(const std::string& path) {
   std::error_code error;
@@ -16,11 +23,12 @@ bool can_be_lost(const std::string& path) {
   return !path.empty() && path != "-" && (!fs::exists(status) || fs::is_regular_file(status));
 }
 
-bool same_file(const std::string& a, const std::string& b) {
+bool same_output(const std::string& a, const std::string& b) {
   if (!can_be_lost(a) || !can_be_lost(b)) return false;
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
-  return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
+  const fs::path path = fs::weakly_canonical(a, error);
+  return !path.empty() && path == fs::weakly_canonical(b, error);
 }
 
 }  // namespace
@@ -30,11 +38,11 @@ void check_distinct_files(const std::vector<NamedFile>& inputs,
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const NamedFile& output = outputs[i];
     for (const NamedFile& input : inputs) {
-      check(!same_file(output.path, input.path), output.option, ": '", output.path,
+      check(!replaces(output.path, input.path), output.option, ": '", output.path,
             "' is also read (", input.option, ") and would be replaced; name another file");
     }
     for (std::size_t j = 0; j < i; ++j) {
-      check(!same_file(output.path, outputs[j].path), output.option, ": '", output.path,
+      check(!same_output(output.path, outputs[j].path), output.option, ": '", output.path,
             "' is also written by ", outputs[j].option, "; name another file");
     }
   }

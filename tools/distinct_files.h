@@ -8,11 +8,12 @@ namespace tritgrad {
 
 struct NamedFile {
   std::string option;  // as users give it: "--save"
-  std::string path;    // empty, "-", a device and what does not exist are no one's input
+  std::string path;    // empty or "-": none
 };
 
-// Throws Error that names both options when two of them are one file, however it is written or
-// linked.
+// Throws Error that names both options when an output is the file that an input is, or another
+// output, however it is written or linked. Inputs that are no files, such as names of recipes, and
+// devices are let through.
 void check_distinct_files(const std::vector<NamedFile>& inputs,
                           const std::vector<NamedFile>& outputs);
 

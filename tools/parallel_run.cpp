@@ -169,7 +169,7 @@ void check_same_job(const Dataset& dataset, const TrainOptions& options, const R
   agree("number of folds (--folds)", options.folds);
   agree("augmentation (--augment)", options.augment);
   agree("label smoothing (--label-smoothing)", options.label_smoothing.value_or(0.0));
-  agree("scale of pixels (--pixels)", to_text(options.pixels.value_or(PixelScale::kLinear)));
+  agree("scale of pixels (--pixels)", to_text(options.pixel_scale()));
   agree("last step (--stop-after)", options.stop_after);
   agree("time between checkpoints (--save-every)", options.save_every);
   agree("choice whether to save (--save)", use(options.save));

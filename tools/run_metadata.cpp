@@ -66,6 +66,14 @@ void check_image(const ImageShape& saved, const std::string& path, const Dataset
         "' have ", image.height, " x ", image.width, " x ", image.channels);
 }
 
+PixelScale pixels_of(const Json& run, const std::string& path) {
+  if (!run.contains("pixels")) return PixelScale::kLinear;
+  const auto text = field<std::string>(run, path, "pixels");
+  check(text == "linear" || text == "sqrt", "checkpoint '", path, "': metadata field 'pixels' is '",
+        text, "', expected linear or sqrt");
+  return parse_pixel_scale(text);
+}
+
 void check_feature_order(const Json& run, const std::string& path, const Dataset& dataset) {
   if (!run.contains("feature_names")) return;
   const auto saved = field<std::vector<std::string>>(run, path, "feature_names");

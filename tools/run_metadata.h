@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "engine/checkpoint.h"
 #include "engine/dataset.h"
+#include "engine/standardizer.h"
 #include "optim/parallel/data_parallel.h"
 
 namespace tritgrad {
@@ -40,6 +41,9 @@ int ranks_of(const Json& run, const std::string& path);
 ImageShape image_of(const Json& run, const std::string& path);
 // Refuses data whose images are not those of the model.
 void check_image(const ImageShape& saved, const std::string& path, const Dataset& dataset);
+
+// Linear in checkpoints that are older than the choice.
+PixelScale pixels_of(const Json& run, const std::string& path);
 
 // Throws Error when the columns of the data are those of the training data in another order.
 void check_feature_order(const Json& run, const std::string& path, const Dataset& dataset);

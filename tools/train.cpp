@@ -188,8 +188,7 @@ class TrainingRun {
         split_(split),
         options_(options),
         recipe_(recipe),
-        standardizer_(
-            Standardizer::fit(dataset, split.train, options.pixels.value_or(PixelScale::kLinear))),
+        standardizer_(Standardizer::fit(dataset, split.train, options.pixel_scale())),
         loader_(make_loader(dataset, split, standardizer_, options)),
         total_steps_(options.epochs * loader_.batches_per_epoch()),
         model_(make_model(options.model, dataset, dataset.classes(), recipe, options.seed)),

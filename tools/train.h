@@ -36,6 +36,7 @@ struct TrainOptions {
   std::optional<double> label_smoothing;
   // What is standardised of a pixel. Absent: by the data, see with_defaults().
   std::optional<PixelScale> pixels;
+  PixelScale pixel_scale() const { return pixels.value_or(PixelScale::kLinear); }
 
   std::string save;             // checkpoint, written after every epoch; empty: none
   std::int64_t save_every = 0;  // also every so many steps; 0: no

@@ -133,7 +133,7 @@ Metadata TrainingState::metadata() {
   run["validation"] = options_.validation;
   run["augment"] = options_.augment;
   run["label_smoothing"] = options_.label_smoothing.value_or(0.0);
-  run["pixels"] = to_text(options_.pixels.value_or(PixelScale::kLinear));
+  run["pixels"] = to_text(options_.pixel_scale());
   if (parallel_ != nullptr) run["parallel"] = to_json(options_.parallel, parallel_->ranks().size());
   run["inputs"] = dataset_->features;
   run["outputs"] = dataset_->class_names.size();
@@ -186,8 +186,7 @@ void TrainingState::load(const std::string& path) {
           saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
           saved.validation == options_.validation && saved.augment == options_.augment &&
           saved.label_smoothing == options_.label_smoothing.value_or(0.0) &&
-          saved.pixels == options_.pixels.value_or(PixelScale::kLinear) &&
-          same_method(saved.parallel, options_.parallel),
+          saved.pixels == options_.pixel_scale() && same_method(saved.parallel, options_.parallel),
       "checkpoint '", path,
       "': it was written with another model, recipe, batch, seed, validation share, "
       "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with the "
@@ -265,7 +264,7 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.batch = options.batch;
   result.augment = options.augment;
   result.label_smoothing = options.label_smoothing.value_or(0.0);
-  result.pixels = to_text(options.pixels.value_or(PixelScale::kLinear));
+  result.pixels = to_text(options.pixel_scale());
   result.parameters = model.parameters().parameter_count();
   return result;
 }
@@ -286,8 +285,7 @@ TrainOptions saved_options(const std::string& path) {
   if (run.contains("augment")) options.augment = field<std::string>(run, path, "augment");
   options.label_smoothing =
       run.contains("label_smoothing") ? field<double>(run, path, "label_smoothing") : 0.0;
-  options.pixels = parse_pixel_scale(
-      run.contains("pixels") ? field<std::string>(run, path, "pixels") : "linear");
+  options.pixels = pixels_of(run, path);
   if (run.contains("parallel")) options.parallel = parallel_from(run, path);
   options.label = field<std::string>(run, path, "label");
   options.header = field<std::string>(run, path, "header");
@@ -328,7 +326,7 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   load_planes(path, planes);
 
   const Split split = fixed_split(dataset);
-  const Standardizer standardizer(means, inverse_stds, *saved_options(path).pixels);
+  const Standardizer standardizer(means, inverse_stds, pixels_of(run, path));
   Tape tape;
   return {path,
           dataset.name,
