@@ -5,6 +5,7 @@
 
 #include "engine/format.h"
 #include "engine/kernel_table.h"
+#include "engine/update_noise.h"
 
 namespace tritgrad {
 
@@ -17,16 +18,16 @@ void descend_master(F& format, const Block& block, const float* direction, const
   format.encode(block, master.data(), descent.key);
 }
 
-// How the update of a block of a fixed-point format is rounded to whole levels; `cols` is the
-// matrix's, which tells a block's noise. To be made where it is used: it points into itself.
+// How the update of a block of a fixed-point format is rounded to whole levels, by noise spread
+// over the steps (engine/update_noise.h) or to nearest; `cols` is the matrix's, which tells a
+// block's noise. To be made where it is used: it points into itself.
 class UpdateRounding {
  public:
   UpdateRounding(const Block& block, std::int64_t cols, const Descent& descent, int levels_per_unit,
                  int limit, Rounding rounding) {
     const double scale = static_cast<double>(descent.lr) * static_cast<double>(levels_per_unit);
     const bool stochastic = rounding == Rounding::kStochastic;
-    if (stochastic)
-      kernels().random_u16(noise_.data(), block.n, descent.key, noise_index(block, cols));
+    if (stochastic) kernels().update_noise(noise_.data(), descent.key, block_number(block, cols));
     rounding_ = {static_cast<float>(scale), limit, stochastic ? noise_.data() : nullptr};
   }
   UpdateRounding(const UpdateRounding&) = delete;
@@ -38,5 +39,6 @@ class UpdateRounding {
   std::array<std::uint16_t, kBlock> noise_;
   LevelRounding rounding_;
 };
+static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
 
 }  // namespace tritgrad

@@ -133,8 +133,8 @@ struct Plane {
   std::span<std::byte> bytes;
 };
 
-// One update: master -= lr * direction. The noise of stochastic rounding depends on the key and the
-// element alone.
+// One update: master -= lr * direction. What rounds it stochastically depends on the key and the
+// element alone; key.step counts the updates.
 struct Descent {
   float lr = 0.0f;
   RandomKey key;
@@ -170,11 +170,16 @@ void for_each_block(const Shape& shape, Body&& body) {
   for_each_block(0, shape.rows(), shape.cols(), body);
 }
 
-// Noise numbers of a block: rows are spaced by whole blocks, so that a block starts at a multiple
-// of 8.
+// Number of a block in its matrix, row by row.
+inline std::uint64_t block_number(const Block& block, std::int64_t cols) {
+  const std::int64_t blocks_per_row = (cols + kBlock - 1) / kBlock;
+  return static_cast<std::uint64_t>(block.row * blocks_per_row + block.col / kBlock);
+}
+// Of its first element, where rows are padded to whole blocks: a multiple of 8, at which random
+// bits begin (KernelTable::random_u16).
 inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
-  const std::int64_t padded = (cols + kBlock - 1) / kBlock * kBlock;
-  return static_cast<std::uint64_t>(block.row * padded + block.col);
+  return block_number(block, cols) * static_cast<std::uint64_t>(kBlock) +
+         static_cast<std::uint64_t>(block.col % kBlock);
 }
 
 }  // namespace tritgrad

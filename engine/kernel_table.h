@@ -130,6 +130,8 @@ struct KernelTable {
   // ---- random bits -----------------------------------------------------------------------------
   // out[i] = random_u16(key, first + i); first is a multiple of 8.
   void (*random_u16)(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);
+  // out[i] = update_noise(key, block, i), i < kBlock: engine/update_noise.h.
+  void (*update_noise)(std::uint16_t* out, const RandomKey& key, std::uint64_t block);
 
   // ---- formats: number codecs ------------------------------------------------------------------
   // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of

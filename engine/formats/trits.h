@@ -63,8 +63,11 @@ class Trits {
   // Rounds as the spec says; NaN gives 0.
   void encode(const Block& block, const float* master, const RandomKey& key) {
     std::array<std::int16_t, kBlock> levels;
-    const UpdateRounding rounding(block, cols_, {-1.0f, key}, 1, 1, rounding_);
-    kernels().quantize_levels(levels.data(), master, rounding.get(), block.n);
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+    const LevelRounding rounding{-1.0f, 1, stochastic ? noise.data() : nullptr};
+    kernels().quantize_levels(levels.data(), master, rounding, block.n);
     std::array<std::int8_t, kBlock> trits;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
       trits[i] = static_cast<std::int8_t>(levels[i]);

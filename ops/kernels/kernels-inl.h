@@ -43,6 +43,7 @@ const KernelTable kKernels = {
     .rescale_sums = rescale_sums,
     .rescale_sums_by = rescale_sums_by,
     .random_u16 = random_u16,
+    .update_noise = update_noise,
     .decode_trits = decode_trits,
     .encode_trits = encode_trits,
     .trits_to_float = trits_to_float,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/format.h"
+#include "engine/update_noise.h"
 #include "ops/kernels/targets.h"
 
 // Loops that have no other form are their own specification.
@@ -28,6 +29,12 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
       const std::uint32_t word = words[static_cast<std::size_t>(j / 2)];
       out[i + j] = static_cast<std::uint16_t>(j % 2 == 0 ? word : word >> 16);
     }
+  }
+}
+
+void update_noise(std::uint16_t* out, const RandomKey& key, std::uint64_t block) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kBlock); ++i) {
+    out[i] = tritgrad::update_noise(key, block, i);
   }
 }
 
@@ -224,6 +231,7 @@ const KernelTable kReferenceKernels = {
     .rescale_sums = reference::rescale_sums,
     .rescale_sums_by = reference::rescale_sums_by,
     .random_u16 = reference::random_u16,
+    .update_noise = reference::update_noise,
     .decode_trits = reference::decode_trits,
     .encode_trits = reference::encode_trits,
     .trits_to_float = reference::trits_to_float,
