@@ -136,6 +136,7 @@ void run_train(const CLI::App& command, CommonOptions& options,
                const ParallelOptions& parallel_options) {
   apply(options);
   TrainOptions& train_options = options.train;
+  train_options.cache = options.cache;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
   check_outputs(options);
   check_saved_names(train_options);
