@@ -101,10 +101,10 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
     if (!talk) continue;
     const ComparisonRecord& record = records.back();
     const RunResult& run = record.runs.front();
-    fmt::print(
-        "\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model, counted(options.seeds, "seed"),
-        run.label_smoothing > 0 ? fmt::format(", labels smoothed by {}", run.label_smoothing) : "",
-        run.pixels == "sqrt" ? ", square roots of pixels" : "", render_terminal_table(record));
+    const std::string labels = label_words(run), pixels = pixel_words(run);
+    fmt::print("\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model,
+               counted(options.seeds, "seed"), labels.empty() ? "" : ", " + labels,
+               pixels.empty() ? "" : ", " + pixels, render_terminal_table(record));
   }
 }
 

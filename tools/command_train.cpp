@@ -20,9 +20,10 @@ namespace tritgrad {
 namespace {
 
 void print_summary(const RunResult& r, const std::string& data) {
+  const std::string pixels = pixel_words(r), labels = label_words(r);
   fmt::print("{} on {}{}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
-             r.pixels == "sqrt" ? " (square roots of pixels)" : "", r.model, r.compute, r.seed,
-             r.epochs, r.steps, r.seconds);
+             pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed, r.epochs,
+             r.steps, r.seconds);
   fmt::print("  data           {}\n", data);
   if (r.test_accuracy) {
     const std::string spread =
@@ -32,9 +33,7 @@ void print_summary(const RunResult& r, const std::string& data) {
   }
   if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
   fmt::print("  train loss     {:.4f} nats{}\n", r.train_loss,
-             r.label_smoothing > 0
-                 ? fmt::format(", against labels smoothed by {}", r.label_smoothing)
-                 : "");
+             labels.empty() ? "" : ", against " + labels);
   if (r.zero_fraction) {
     fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
                r.flips_per_step);
