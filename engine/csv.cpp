@@ -13,6 +13,7 @@
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
 #include "engine/read_file.h"
+#include "engine/utf8.h"
 
 namespace tritgrad {
 namespace {
@@ -84,6 +85,16 @@ Layout find_layout(std::vector<std::string> first, const std::string& where,
     layout.has_header = looks_like_header(cells, layout.label);
   }
   return layout;
+}
+
+// Checkpoints and results hold names as JSON, which knows no other text.
+void check_header(const std::vector<std::string>& names, const std::string& where,
+                  std::int64_t line) {
+  for (std::size_t column = 0; column < names.size(); ++column) {
+    if (is_utf8(names[column])) continue;
+    fail(where, ", line ", line, ": the name of column ", column,
+         " is not UTF-8; save the file as UTF-8");
+  }
 }
 
 class TableReader {
@@ -161,6 +172,9 @@ class TableReader {
     if (const auto number = parse_number(cell); number && !std::isfinite(*number)) {
       fail(where_, ", line ", line, ": the label is ", shown(cell), "; fill or remove the row");
     }
+    if (!is_utf8(cell)) {
+      fail(where_, ", line ", line, ": the label is not UTF-8; save the file as UTF-8");
+    }
     labels_.add(cell);
   }
 
@@ -180,6 +194,7 @@ Dataset parse_csv(std::string_view text, const std::string& where, const CsvOpti
   check(records.next(cells), where, ": the file is empty; at least two rows of data needed");
   Layout layout = find_layout(cells, where, options);
   const bool has_header = layout.has_header;
+  if (has_header) check_header(layout.first, where, records.line());
   TableReader table(std::move(layout), where);
   if (!has_header) table.add(cells, records.line());
   while (records.next(cells)) table.add(cells, records.line());

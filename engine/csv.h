@@ -2,7 +2,7 @@
 //
 // Separators are comma, semicolon or tab (detected in the first line). Cells may be quoted with "",
 // which also protects separators and line ends; blanks around cells, blank lines, CRLF and a UTF-8
-// byte order mark are ignored.
+// byte order mark are ignored. Names of columns and classes must be UTF-8.
 #pragma once
 
 #include <string>

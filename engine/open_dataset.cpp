@@ -54,9 +54,15 @@ Dataset open_folder(const fs::path& folder, const std::string& name) {
        "CIFAR-10's six (data_batch_1.bin, ..., test_batch.bin)");
 }
 
-Dataset open_known(const KnownDataset& known, const DataOptions& options) {
-  if (known.built_in) return builtin_dataset(known.name);
-  const fs::path folder = fs::path(options.cache_folder) / known.name;
+const KnownDataset* find_known(const std::string& name) {
+  for (const KnownDataset& known : kKnown) {
+    if (name == known.name) return &known;
+  }
+  return nullptr;
+}
+
+Dataset open_fetched(const KnownDataset& known, const fs::path& folder,
+                     const DataOptions& options) {
   const fs::path table = folder / concat(known.name, ".csv");
   std::error_code error;
   if (fs::exists(table, error)) return open_table(known, table, options);
@@ -85,22 +91,39 @@ std::string folder_name(const std::string& path) {
 
 std::span<const KnownDataset> known_datasets() { return kKnown; }
 
-Dataset open_dataset(const std::string& spec, const DataOptions& options) {
-  for (const KnownDataset& known : kKnown) {
-    if (spec == known.name) return open_known(known, options);
+DataSource data_source(const std::string& spec, const std::string& cache_folder) {
+  using Kind = DataSource::Kind;
+  if (const KnownDataset* known = find_known(spec)) {
+    if (known->built_in) return {Kind::kBuiltIn, {}};
+    return {Kind::kFetched, {(fs::path(cache_folder) / known->name).string()}};
   }
   const std::size_t comma = spec.find(".npy,");
   if (comma != std::string::npos) {
-    check(comma + 5 < spec.size(), "data \"", spec,
-          "\": labels are missing; give both arrays as x.npy,y.npy");
-    return read_npy_pair(spec.substr(0, comma + 4), spec.substr(comma + 5));
+    return {Kind::kNpyPair, {spec.substr(0, comma + 4), spec.substr(comma + 5)}};
   }
   std::error_code error;
-  const fs::file_status status = fs::status(spec, error);
-  if (!fs::exists(status)) refuse(spec);
-  if (fs::is_directory(status)) {
-    return open_folder(spec, folder_name(spec));
+  return {fs::is_directory(spec, error) ? Kind::kFolder : Kind::kCsv, {spec}};
+}
+
+Dataset open_dataset(const std::string& spec, const DataOptions& options) {
+  using Kind = DataSource::Kind;
+  const DataSource source = data_source(spec, options.cache_folder);
+  switch (source.kind) {
+    case Kind::kBuiltIn:
+      return builtin_dataset(spec);
+    case Kind::kFetched:
+      return open_fetched(*find_known(spec), source.paths[0], options);
+    case Kind::kNpyPair:
+      check(!source.paths[1].empty(), "data \"", spec,
+            "\": labels are missing; give both arrays as x.npy,y.npy");
+      return read_npy_pair(source.paths[0], source.paths[1]);
+    case Kind::kFolder:
+      return open_folder(spec, folder_name(spec));
+    case Kind::kCsv:
+      break;
   }
+  std::error_code error;
+  if (!fs::exists(spec, error)) refuse(spec);
   check(!spec.ends_with(".npy"), "data \"", spec,
         "\": labels are missing; give both arrays as x.npy,y.npy");
   return read_csv(spec, options.csv);

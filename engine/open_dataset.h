@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/csv.h"
 #include "engine/dataset.h"
@@ -28,6 +29,17 @@ struct DataOptions {
   std::string cache_folder;     // fetched sets lie in <cache_folder>/<name>
   std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
 };
+
+// Where the rows of a data set lie.
+struct DataSource {
+  enum class Kind { kBuiltIn, kFetched, kNpyPair, kFolder, kCsv };
+  Kind kind;
+  // Files or one folder, whether or not they exist; none for what is part of the library.
+  std::vector<std::string> paths;
+};
+
+// What open_dataset() would read.
+DataSource data_source(const std::string& spec, const std::string& cache_folder);
 
 // `spec` is, in this order:
 //   "iris", "wdbc", "digits", "wine"   a set that is part of the library

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "tests/support_files.h"
@@ -27,10 +28,16 @@ inline Result run(const std::string& arguments, const std::string& under = "") {
   return {WEXITSTATUS(status), read_text(out), read_text(err)};
 }
 
+// What runs a program within a folder.
+inline std::string within(const std::filesystem::path& folder) {
+  return "cd '" + folder.string() + "' &&";
+}
+
 // Refused: exit code 1, nothing on stdout, one line on stderr that contains `part`.
-inline void check_refused(const std::string& arguments, const std::string& part) {
+inline void check_refused(const std::string& arguments, const std::string& part,
+                          const std::string& under = "") {
   CAPTURE(arguments);
-  const Result result = run(arguments);
+  const Result result = run(arguments, under);
   CAPTURE(result.err);
   CHECK(result.exit_code == 1);
   CHECK(result.out.empty());

@@ -64,12 +64,6 @@ TEST_CASE("cli files: an output that would replace an input, or another output, 
   CHECK(read_text(recipe).starts_with("base"));
   CHECK(read_text(checkpoint) == saved);
   CHECK(run(train + "--json /dev/null --log /dev/null").exit_code == 0);
-  // The name of a data set or a recipe is no file.
-  const std::string named = (folder / "votes").string();
-  CHECK(run("train --data iris --epochs 1 --recipe votes --json votes",
-            "cd '" + folder.path().string() + "' &&")
-            .exit_code == 0);
-  CHECK(std::filesystem::exists(named));
 }
 
 TEST_CASE("cli files: a saved run goes on with its data in another place, and with no others") {
@@ -101,6 +95,47 @@ TEST_CASE("cli files: columns in another order are not scored") {
   // Other names may be other words for the same.
   const std::string renamed = folder.write("n.csv", table("c,d,y\n"));
   CHECK(run("eval " + checkpoint + " --data " + renamed).exit_code == 0);
+}
+
+TEST_CASE("cli files: the name of a data set wins over a file of that name") {
+  const TempDir folder;
+  const std::string here = within(folder.path());
+  folder.write("iris", table("a,b,y\n"));
+  check_refused("train --data iris --label y", "which 'iris' is not", here);
+  REQUIRE(run("train --data ./iris --label y --quiet --save m" + kSmall, here).exit_code == 0);
+  // The checkpoint's label column is none of the data set's, so what differs is the features.
+  check_refused("eval m --data iris", "features", here);
+}
+
+TEST_CASE("cli files: an empty label takes back that of a configuration file") {
+  const TempDir folder;
+  const std::string here = within(folder.path());
+  folder.write("t.csv", table("a,b,y\n"));
+  folder.write("run.toml", "label = \"a\"\nmodel = \"mlp:4\"\nepochs = 1\nquiet = true\n");
+  folder.write("none.toml", "label = \"\"\nmodel = \"mlp:4\"\nepochs = 1\nquiet = true\n");
+  CHECK(run("train --config run.toml --data t.csv", here).exit_code == 0);
+  CHECK(run("train --config run.toml --data iris --label ''", here).exit_code == 0);
+  CHECK(run("train --config none.toml --data iris", here).exit_code == 0);
+  check_refused("train --config run.toml --data iris", "--label and --header are for CSV", here);
+  folder.write("empty.toml", "recipe = \"\"\ndata = \"iris\"\n");
+  check_refused("train --config empty.toml --epochs 1", "is empty; give a value", here);
+}
+
+TEST_CASE("cli files: names that a checkpoint could not hold are refused before a run") {
+  const TempDir folder;
+  const std::string here = within(folder.path());
+  folder.write("t\xE4.csv", table("a,b,y\n"));
+  folder.write("r\xE4.toml", "base = \"votes\"\nname = \"mine\"\n");
+  check_refused("train --save m --data t\xE4.csv" + kSmall, "--data: 't\xE4.csv' is not UTF-8",
+                here);
+  check_refused("train --save m --data iris --recipe r\xE4.toml" + kSmall, "--recipe: 'r\xE4.toml'",
+                here);
+  CHECK_FALSE(std::filesystem::exists(folder / "m"));
+  CHECK(run("train --quiet --data t\xE4.csv --json out" + kSmall, here).exit_code == 0);
+  REQUIRE(run("train --quiet --data iris --epochs 1 --save m\xE4", here).exit_code == 0);
+  CHECK(run("eval m\xE4 --json out", here).exit_code == 0);
+  check_refused("train --save m --data " + folder.write("c.csv", table("\xE4,b,y\n")) + kSmall,
+                "c.csv, line 1: the name of column 0 is not UTF-8");
 }
 
 TEST_CASE("cli files: what cannot be is refused in one sentence") {

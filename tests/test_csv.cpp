@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/csv.h"
+#include "engine/utf8.h"
 #include "tests/support_files.h"
 
 namespace tritgrad {
@@ -138,6 +139,30 @@ TEST_CASE("csv: refusals name the line and the column") {
   CHECK(contains(refused("a,l\n1,x\n2,x\n"), "all 2 rows have the label \"x\""));
   CHECK(contains(refused("a,l\n1,x\n2,\n"), "line 3: the label is empty"));
   CHECK(contains(refused("a,l\n1,0\n2,nan\n"), "line 3: the label is \"nan\""));
+}
+
+TEST_CASE("csv: names that are not UTF-8 are refused, with line and column") {
+  CHECK(contains(refused("\n\nH\xF6he,b,l\n1,2,x\n1,2,y\n"),
+                 "t.csv, line 3: the name of column 0 is not UTF-8; save the file as UTF-8"));
+  CHECK(contains(refused("a,b,kla\xDF\n1,2,x\n1,2,y\n"), "line 1: the name of column 2 is not"));
+  CHECK(contains(refused("a,l\n1,x\n2,gr\xFCn\n"), "line 3: the label is not UTF-8"));
+  const Dataset data = parse("H\u00F6he,\u9AD8\u3055,\U0001F600,l\n1,2,3,x\n1,2,3,gr\u00FCn\n");
+  CHECK(data.feature_names == Names{"H\u00F6he", "\u9AD8\u3055", "\U0001F600"});
+  CHECK(data.class_names == Names{"gr\u00FCn", "x"});
+}
+
+TEST_CASE("csv: what is UTF-8 and what only looks like it") {
+  for (const char* good : {"", "a", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBF",
+                           "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    CAPTURE(good);
+    CHECK(is_utf8(good));
+  }
+  for (const char* bad :
+       {"\x80", "\xC1\xBF", "\xC2", "\xC2 ", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xEF\xBF",
+        "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF\xFE", "a\xC3\xA4\xE4"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(is_utf8(bad));
+  }
 }
 
 TEST_CASE("csv: numbers at the edges of fp32") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include "engine/open_dataset.h"
 #include "tests/program.h"
 #include "tests/support_files.h"
+#include "tools/compare/run_comparison.h"
 #include "tools/interrupt.h"
 #include "tools/train.h"
 
@@ -118,30 +120,56 @@ TEST_CASE("interrupt: the signal is the process's own again when the watch is ov
   std::signal(SIGINT, previous);
 }
 
-TEST_CASE("interrupt: a signal that came between two runs ends the second one") {
+TEST_CASE("interrupt: a signal that came between two runs ends the second one, however short") {
   const auto previous = std::signal(SIGINT, SIG_DFL);
   const Dataset iris = open_dataset("iris", {});
   TrainOptions options;
   options.data = "iris";
   options.model = "mlp:8";
   options.quiet = true;
-  std::string said;
-  {
+  options.epochs = 1;
+  options.batch = 1000;  // one step: the run is over before it could look
+  for (const int folds : {0, 3}) {
+    options.folds = folds;
     const InterruptWatch watch;
+    CHECK(train(iris, options).steps == std::max(1, folds));
     std::raise(SIGINT);
-    options.epochs = 1;
-    options.batch = 1000;  // one step: the run is over before it could look
-    CHECK(train(iris, options).steps == 1);
-    options.folds = 3;
-    options.epochs = 5;
-    try {
-      train(iris, options);
-    } catch (const Interrupted& end) {
-      said = end.what();
-    }
+    CHECK(refusal([&] { train(iris, options); }) ==
+          "interrupted before the first step of a run; nothing was saved of it");
   }
   std::signal(SIGINT, previous);
-  CHECK(said == "interrupted after step 1 of 5; nothing was saved");
+}
+
+TEST_CASE("interrupt: a comparison begins no further run") {
+  const auto previous = std::signal(SIGINT, SIG_DFL);
+  const Dataset iris = open_dataset("iris", {});
+  ComparisonOptions options;
+  options.train.data = "iris";
+  options.train.model = "mlp:8";
+  options.train.quiet = true;
+  options.train.epochs = 1;
+  options.train.batch = 1000;
+  options.recipes = {"votes"};
+  options.seeds = 5;
+  int finished = 0;
+  {
+    const InterruptWatch watch;
+    const auto interrupt_second = [&](const FinishedRun&) {
+      if (++finished == 2) std::raise(SIGINT);
+    };
+    CHECK_THROWS_AS(run_comparison(iris, options, RunCache("", false), interrupt_second),
+                    Interrupted);
+  }
+  CHECK(finished == 2);
+  std::signal(SIGINT, previous);
+}
+
+TEST_CASE("interrupt: a command of many runs of one step ends between them") {
+  const Result train =
+      run("train --data digits --model mlp:1024,1024 --folds 170 --epochs 1 --batch 2000 --quiet",
+          "timeout --foreground --preserve-status --signal=INT 2");
+  CHECK(train.exit_code == 130);
+  CHECK(contains(train.err, "interrupted before the first step of a run"));
 }
 
 TEST_CASE("interrupt: the program says so and exits with 130") {
@@ -150,6 +178,15 @@ TEST_CASE("interrupt: the program says so and exits with 130") {
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "interrupted after step "));
   CHECK(contains(train.err, "nothing was saved, as --save was not given"));
+}
+
+TEST_CASE("interrupt: the command that goes on knows where the data lie") {
+  const TempDir folder;
+  const Result train =
+      run("train --data iris --model mlp:8 --epochs 1000000 --quiet --cache 'my data' --save m",
+          within(folder.path()) + " timeout --foreground --preserve-status --signal=INT 1");
+  CHECK(train.exit_code == 130);
+  CHECK(contains(train.err, "to go on: tritgrad train --resume m --cache 'my data'\n"));
 }
 
 TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on") {

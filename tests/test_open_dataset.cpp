@@ -73,6 +73,26 @@ TEST_CASE("open_dataset: a folder is named after itself, however its path ends")
   }
 }
 
+TEST_CASE("open_dataset: a name wins over a file, and every spec tells what it reads") {
+  using Kind = DataSource::Kind;
+  using Paths = std::vector<std::string>;
+  const TempDir work;
+  const std::string folder = work.path().string();
+  const auto expect = [&](const std::string& spec, Kind kind, const Paths& paths) {
+    CAPTURE(spec);
+    const DataSource source = data_source(spec, "cache");
+    CHECK(source.kind == kind);
+    CHECK(source.paths == paths);
+  };
+  expect("iris", Kind::kBuiltIn, {});
+  expect("letter", Kind::kFetched, {"cache/letter"});
+  expect("./iris", Kind::kCsv, {"./iris"});
+  expect("a.npy,b.npy", Kind::kNpyPair, {"a.npy", "b.npy"});
+  expect("a.npy,", Kind::kNpyPair, {"a.npy", ""});
+  expect(folder, Kind::kFolder, {folder});
+  expect(folder + "/none.csv", Kind::kCsv, {folder + "/none.csv"});
+}
+
 TEST_CASE("open_dataset: unknown and unfetched names say what to do") {
   CHECK(contains(refusal([] { open_dataset("irsi"); }), "did you mean 'iris'?"));
   CHECK(contains(refusal([] { open_dataset("nothing-like-it"); }), "known: iris, wdbc"));

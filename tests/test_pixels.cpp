@@ -6,6 +6,8 @@
 
 #include "engine/safetensors.h"
 #include "tests/byte_digits.h"
+#include "tests/idx_folder.h"
+#include "tests/program.h"
 #include "tests/support_files.h"
 #include "tools/train.h"
 #include "tools/training_state.h"
@@ -87,6 +89,39 @@ TEST_CASE("pixels: checkpoints of before them are linear") {
   saved.resume = old;
   saved.quiet = true;
   CHECK(train(data, saved).weights_sha256 == whole);
+}
+
+TEST_CASE("pixels: the program resumes a checkpoint of byte images with their square roots") {
+  using nlohmann::json;
+  const TempDir folder;
+  test::write_idx_folder(folder);
+  const std::string here = test::within(folder.path());
+  const auto result = [&](const std::string& arguments) {
+    const test::Result done = test::run(arguments + " --json -", here);
+    CAPTURE(done.err);
+    REQUIRE(done.exit_code == 0);
+    return json::parse(done.out);
+  };
+  const std::string train = "train --data idx --model mlp:8 --recipe latent8 --epochs 4 --batch 16";
+  const json whole = result(train);
+  CHECK(whole["pixels"] == "sqrt");
+  const json linear = result(train + " --pixels linear");
+  CHECK(whole["weights_sha256"] != linear["weights_sha256"]);
+  result(train + " --save m --stop-after 6");
+  test::check_refused("train --resume m --pixels linear",
+                      "--pixels: 'linear' contradicts the checkpoint 'm', which has 'sqrt'", here);
+  const json rest = result("train --resume m --pixels sqrt --save n --stop-after 9");
+  CHECK(rest["pixels"] == "sqrt");
+  for (const char* checkpoint : {"m", "n"}) {
+    const json resumed = result(std::string("train --resume ") + checkpoint);
+    CHECK(resumed["weights_sha256"] == whole["weights_sha256"]);
+    CHECK(resumed["test_accuracy"] == whole["test_accuracy"]);
+    CHECK(resumed["pixels"] == "sqrt");
+  }
+  CHECK(result("eval n")["test_accuracy"] == whole["test_accuracy"]);
+  result(train + " --pixels linear --save l --stop-after 6");
+  test::check_refused("train --resume l --pixels sqrt", "which has 'linear'", here);
+  CHECK(result("train --resume l")["weights_sha256"] == linear["weights_sha256"]);
 }
 
 }  // namespace

@@ -80,6 +80,16 @@ TEST_CASE("run result: numbers that do not exist are null, and the seed keeps it
   CHECK(json["seed"] == std::numeric_limits<std::uint64_t>::max());
 }
 
+TEST_CASE("run result: summaries say what was done to pixels and labels") {
+  RunResult run;
+  CHECK(pixel_words(run).empty());
+  CHECK(label_words(run).empty());
+  run.pixels = "sqrt";
+  run.label_smoothing = 0.1;
+  CHECK(pixel_words(run) == "square roots of pixels");
+  CHECK(label_words(run) == "labels smoothed by 0.1");
+}
+
 TEST_CASE("run result: what is written is read back exactly") {
   RunResult run =
       make_run("latent8", std::numeric_limits<std::uint64_t>::max(), 1.0 / 3.0, kLatent);

@@ -31,8 +31,8 @@ std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& 
   prepare(command.single, app);
   if (app.get_option("--plan")->count() == 0) return {command.single};
   for (const CLI::Option* option : app.get_options()) {
-    const std::vector<std::string> allowed = {"plan",  "report", "json",   "quiet",
-                                              "fresh", "cache",  "threads"};
+    const std::vector<std::string> allowed = {"plan",  "report", "json",    "quiet",
+                                              "fresh", "cache",  "threads", "config"};
     check(option->count() == 0 || std::find(allowed.begin(), allowed.end(),
                                             option->get_lnames().front()) != allowed.end(),
           "--", option->get_lnames().front(),
@@ -101,28 +101,35 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
     if (!talk) continue;
     const ComparisonRecord& record = records.back();
     const RunResult& run = record.runs.front();
-    fmt::print(
-        "\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model, counted(options.seeds, "seed"),
-        run.label_smoothing > 0 ? fmt::format(", labels smoothed by {}", run.label_smoothing) : "",
-        run.pixels == "sqrt" ? ", square roots of pixels" : "", render_terminal_table(record));
+    const std::string labels = label_words(run), pixels = pixel_words(run);
+    fmt::print("\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model,
+               counted(options.seeds, "seed"), labels.empty() ? "" : ", " + labels,
+               pixels.empty() ? "" : ", " + pixels, render_terminal_table(record));
   }
 }
 
-void check_files(const CompareCommand& command) {
-  check_report_path(command.report);
-  const CommonOptions& common = command.single.common;
-  std::vector<NamedFile> inputs = data_files(common.train.data);
-  inputs.push_back({"--plan", command.plan});
-  for (const std::string& recipe : command.single.options.recipes) {
-    inputs.push_back({"--recipes", recipe});
+// What the comparisons read, which is known once a plan is read.
+void check_files(const std::vector<ComparisonRequest>& requests,
+                 const std::vector<NamedFile>& outputs) {
+  for (const ComparisonRequest& request : requests) {
+    name_place(request, [&] {
+      std::vector<NamedFile> inputs = input_files(request.common);
+      for (const std::string& recipe : request.options.recipes) {
+        const std::vector<NamedFile> files = recipe_files("--recipes", recipe);
+        inputs.insert(inputs.end(), files.begin(), files.end());
+      }
+      check_distinct_files(inputs, outputs);
+    });
   }
-  check_distinct_files(inputs, {{"--json", common.json}, {"--report", command.report}});
 }
 
 void run_compare(const CLI::App& app, CompareCommand& command) {
   const CommonOptions& common = command.single.common;
-  check_files(command);
+  check_report_path(command.report);
+  const std::vector<NamedFile> outputs = {{"--json", common.json}, {"--report", command.report}};
+  check_distinct_files({{"--plan", command.plan}, {"--config", common.config}}, outputs);
   std::vector<ComparisonRequest> requests = requests_of(app, command);
+  check_files(requests, outputs);
   RunClock clock = check_all(requests);
   for (ComparisonRequest& request : requests) request.options.train.quiet = common.train.quiet;
   make_picture_folder(command.report);

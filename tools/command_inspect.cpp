@@ -269,8 +269,9 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   check(options.checkpoint.empty() || (!recipe_given && options.overrides.empty()),
         "inspect: the checkpoint '", options.checkpoint,
         "' holds its recipe; leave out --recipe and --set, or give --model instead");
-  check_distinct_files({{"the checkpoint", options.checkpoint}, {"--recipe", options.recipe}},
-                       {{"--json", options.json}});
+  std::vector<NamedFile> inputs = recipe_files("--recipe", options.recipe);
+  inputs.push_back({"the checkpoint", options.checkpoint});
+  check_distinct_files(inputs, {{"--json", options.json}});
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
   if (joint) return inspect_joint(options);

@@ -51,7 +51,7 @@ void check_ranks(std::vector<std::string>& arguments, const CLI::App& app) {
         command == arguments.end() ? "" : *command, "' without mpirun");
 }
 
-// Replaces --config FILE by the options in the file, in front of the command's own.
+// Puts the options in the file of --config in front of the command's own.
 std::vector<std::string> expand_config(std::vector<std::string> arguments, const CLI::App& app) {
   const auto command = find_command(arguments, app);
   if (command == arguments.end()) return arguments;
@@ -70,15 +70,15 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
       option_arguments(read_toml("configuration file", path), "configuration file '" + path + "'",
                        *app.get_subcommand(*command));
   const auto position = command - arguments.begin();
-  arguments.erase(config, config + (inline_value ? 1 : 2));
   arguments.insert(arguments.begin() + position + 1, inserted.begin(), inserted.end());
   return arguments;
 }
 
-// An empty value is mostly that of a shell variable which is not set.
+// An empty value is mostly that of a shell variable which is not set. An empty label takes back
+// that of a configuration file.
 void refuse_empty_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_expected_max() == 0) continue;
+    if (option->get_expected_max() == 0 || option->check_lname("label")) continue;
     option->check([](const std::string& value) -> std::string {
       return value.empty() ? "is empty; give a value, or leave it out" : "";
     });
@@ -180,7 +180,8 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
       ->capture_default_str();
   command.add_option("--threads", options.threads, "threads; results do not depend on it [all]")
       ->check(within(1, 1024));
-  command.add_option("--config", "FILE.toml with options as keys; [set] overrides the recipe");
+  command.add_option("--config", options.config,
+                     "FILE.toml with options as keys; [set] overrides the recipe");
 }
 
 void add_training_options(CLI::App& command, CommonOptions& options) {
@@ -244,13 +245,25 @@ void apply(CommonOptions& options) {
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }
 
+std::vector<NamedFile> input_files(const CommonOptions& options) {
+  std::vector<NamedFile> files =
+      data_files(options.train.data, cache_folder(options.cache).string());
+  files.push_back({"--config", options.config});
+  return files;
+}
+
 void check_outputs(const CommonOptions& options) {
-  const NamedFile json{"--json", options.json}, log{"--log", options.train.log};
-  std::vector<NamedFile> inputs = data_files(options.train.data);
-  inputs.push_back({"--recipe", options.train.recipe});
+  const TrainOptions& train = options.train;
+  const NamedFile json{"--json", options.json}, log{"--log", train.log, true};
+  std::vector<NamedFile> inputs = input_files(options);
+  // The recipe of a resumed run is that of its checkpoint, whatever became of the file.
+  if (train.resume.empty()) {
+    const std::vector<NamedFile> recipe = recipe_files("--recipe", train.recipe);
+    inputs.insert(inputs.end(), recipe.begin(), recipe.end());
+  }
   // A run may be saved where it was resumed from.
-  check_distinct_files({{"--resume", options.train.resume}}, {json, log});
-  check_distinct_files(inputs, {{"--save", options.train.save}, json, log});
+  check_distinct_files({{"--resume", train.resume}}, {json, log});
+  check_distinct_files(inputs, {{"--save", train.save}, json, log});
 }
 
 std::filesystem::path cache_folder(const std::string& option) {
@@ -259,6 +272,10 @@ std::filesystem::path cache_folder(const std::string& option) {
   check(!std::filesystem::exists(option, error) || std::filesystem::is_directory(option, error),
         "--cache: '", option, "' is a file; name a folder");
   return option;
+}
+
+bool is_csv(const std::string& data) {
+  return data_source(data, "").kind == DataSource::Kind::kCsv;
 }
 
 Dataset open_data(const CommonOptions& options) {
@@ -272,8 +289,7 @@ Dataset open_data(const CommonOptions& options) {
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
   data.csv.label = train.label;
   Dataset dataset = open_dataset(train.data, data);
-  std::error_code error;
-  const bool csv = std::filesystem::is_regular_file(train.data, error) && !dataset.is_image();
+  const bool csv = is_csv(train.data);
   check(csv || (train.label.empty() && train.header == "auto"), "--label and --header are for CSV ",
         "files, which '", train.data, "' is not; leave them out or name a file by --data");
   return dataset;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/open_dataset.h"
+#include "tools/distinct_files.h"
 #include "tools/train.h"
 
 namespace tritgrad {
@@ -22,6 +23,7 @@ struct CommonOptions {
   std::string lr;
   std::string compute;
   std::string pixels;
+  std::string config;  // its options are among these already
   int threads = 0;
   std::string json;
 };
@@ -32,7 +34,11 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
+// Whether --data names a table that --label and --header are for.
+bool is_csv(const std::string& data);
 
+// The files of --data and --config. To be called once the options are complete.
+std::vector<NamedFile> input_files(const CommonOptions& options);
 // Throws Error when an output would replace what is read, or another output. To be called once the
 // options are complete.
 void check_outputs(const CommonOptions& options);

@@ -1,11 +1,11 @@
 // tritgrad train, tritgrad eval
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <limits>
 #include <optional>
 
 #include "engine/checkpoint.h"
+#include "engine/utf8.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/distinct_files.h"
@@ -20,9 +20,10 @@ namespace tritgrad {
 namespace {
 
 void print_summary(const RunResult& r, const std::string& data) {
+  const std::string pixels = pixel_words(r), labels = label_words(r);
   fmt::print("{} on {}{}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
-             r.pixels == "sqrt" ? " (square roots of pixels)" : "", r.model, r.compute, r.seed,
-             r.epochs, r.steps, r.seconds);
+             pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed, r.epochs,
+             r.steps, r.seconds);
   fmt::print("  data           {}\n", data);
   if (r.test_accuracy) {
     const std::string spread =
@@ -32,9 +33,7 @@ void print_summary(const RunResult& r, const std::string& data) {
   }
   if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
   fmt::print("  train loss     {:.4f} nats{}\n", r.train_loss,
-             r.label_smoothing > 0
-                 ? fmt::format(", against labels smoothed by {}", r.label_smoothing)
-                 : "");
+             labels.empty() ? "" : ", against " + labels);
   if (r.zero_fraction) {
     fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
                r.flips_per_step);
@@ -76,8 +75,7 @@ void print_summary(const RunResult& r, const std::string& data) {
 
 // Label column and header of a checkpoint's own file mean nothing to data of another kind.
 void forget_columns(const std::string& data, TrainOptions& saved) {
-  std::error_code error;
-  if (std::filesystem::is_regular_file(data, error)) return;
+  if (is_csv(data)) return;
   saved.label.clear();
   saved.header = "auto";
 }
@@ -123,12 +121,24 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   train.parallel = saved.parallel;
 }
 
+// A checkpoint holds names as JSON.
+void check_saved_names(const TrainOptions& options) {
+  if (options.save.empty()) return;
+  const NamedFile names[] = {{"--data", options.data}, {"--recipe", options.recipe}};
+  for (const NamedFile& name : names) {
+    check(is_utf8(name.path), name.option, ": '", name.path,
+          "' is not UTF-8 and cannot be kept in a checkpoint; give the file another name");
+  }
+}
+
 void run_train(const CLI::App& command, CommonOptions& options,
                const ParallelOptions& parallel_options) {
   apply(options);
   TrainOptions& train_options = options.train;
+  train_options.cache = options.cache;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
   check_outputs(options);
+  check_saved_names(train_options);
   check(train_options.stop_after == 0 || !train_options.save.empty(),
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
@@ -148,7 +158,6 @@ void run_train(const CLI::App& command, CommonOptions& options,
 // The data are the checkpoint's own, but for what the command names.
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
-  check_distinct_files({{"the checkpoint", path}}, {{"--json", options.json}});
   TrainOptions saved = saved_options(path);
   const bool data_given = command.count("--data") > 0;
   if (data_given) {
@@ -158,7 +167,9 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   if (command.count("--label") > 0) saved.label = options.train.label;
   if (command.count("--header") > 0) saved.header = options.train.header;
   options.train = saved;
-  check_outputs(options);
+  std::vector<NamedFile> inputs = input_files(options);
+  inputs.push_back({"the checkpoint", path});
+  check_distinct_files(inputs, {{"--json", options.json}});
   const Dataset dataset = open_data(options);
   if (!data_given) {
     check_same_data(path, dataset,

@@ -85,6 +85,8 @@ std::vector<std::string> option_arguments(const toml::table& table, const std::s
       check(value == "true" || value == "false", where, ", line ", line, ": ", key, " = ", value,
             ", expected true or false");
       if (value == "true") arguments.push_back(option);
+    } else if (value.empty()) {  // after "=" it would be taken for missing
+      arguments.insert(arguments.end(), {option, value});
     } else {
       arguments.push_back(option + "=" + value);
     }

@@ -3,32 +3,68 @@
 #include <filesystem>
 
 #include "engine/check.h"
+#include "engine/open_dataset.h"
+#include "models/recipe.h"
 
 namespace tritgrad {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Devices can be read and written at once. What does not exist, such as the name of a recipe, is no
-// file that could be lost.
-bool replaces(const std::string& output, const std::string& input) {
+// One path for each file, however it is written or linked, whether or not it exists. Relative paths
+// of new files would stay relative in weakly_canonical().
+fs::path place_of(const std::string& path) {
   std::error_code error;
-  return fs::is_regular_file(input, error) && fs::equivalent(output, input, error);
+  const fs::path absolute = fs::absolute(path, error);
+  const fs::path place = fs::weakly_canonical(absolute, error);
+  return place.empty() ? absolute : place;
 }
 
-// A pipe or a device can be written to twice.
-bool can_be_lost(const std::string& path) {
+// A file that writing an output replaces.
+struct Written {
+  fs::path place;
+  std::string name;  // for messages, in quotes
+};
+
+// None for pipes and devices, which can be written to twice.
+std::vector<Written> written_files(const NamedFile& output) {
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  return !path.empty() && path != "-" && (!fs::exists(status) || fs::is_regular_file(status));
+  const fs::file_status status = fs::status(output.path, error);
+  const bool can_be_lost = !fs::exists(status) || fs::is_regular_file(status);
+  if (output.path.empty() || output.path == "-" || !can_be_lost) return {};
+  std::vector<Written> files{{place_of(output.path), concat("'", output.path, "'")}};
+  if (output.in_place) return files;
+  fs::path temporary = files[0].place;
+  temporary += ".tmp";
+  files.push_back(
+      {temporary, concat("'", output.path, ".tmp', which becomes '", output.path, "',")});
+  return files;
 }
 
-bool same_output(const std::string& a, const std::string& b) {
-  if (!can_be_lost(a) || !can_be_lost(b)) return false;
+bool same_file(const fs::path& a, const fs::path& b) {
   std::error_code error;
-  if (fs::equivalent(a, b, error)) return true;
-  const fs::path path = fs::weakly_canonical(a, error);
-  return !path.empty() && path == fs::weakly_canonical(b, error);
+  return a == b || fs::equivalent(a, b, error);
+}
+
+void check_apart(const Written& file, const std::string& option, const NamedFile& input) {
+  std::error_code error;
+  if (fs::is_directory(input.path, error)) {
+    check(file.place.parent_path() != place_of(input.path), option, ": ", file.name,
+          " lies in the folder '", input.path, "' that is read (", input.option,
+          "); name a file elsewhere");
+  } else if (fs::is_regular_file(input.path, error)) {
+    check(!same_file(file.place, place_of(input.path)), option, ": ", file.name, " is also read (",
+          input.option, ") and would be replaced; name another file");
+  }
+}
+
+void check_apart(const NamedFile& output, const NamedFile& other) {
+  for (const Written& file : written_files(output)) {
+    for (const Written& before : written_files(other)) {
+      check(!same_file(file.place, before.place), output.option, ": ", file.name,
+            " is also written by ", other.option, "; name another file");
+    }
+  }
 }
 
 }  // namespace
@@ -36,22 +72,24 @@ bool same_output(const std::string& a, const std::string& b) {
 void check_distinct_files(const std::vector<NamedFile>& inputs,
                           const std::vector<NamedFile>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const NamedFile& output = outputs[i];
-    for (const NamedFile& input : inputs) {
-      check(!replaces(output.path, input.path), output.option, ": '", output.path,
-            "' is also read (", input.option, ") and would be replaced; name another file");
+    for (const Written& file : written_files(outputs[i])) {
+      for (const NamedFile& input : inputs) check_apart(file, outputs[i].option, input);
     }
-    for (std::size_t j = 0; j < i; ++j) {
-      check(!same_output(output.path, outputs[j].path), output.option, ": '", output.path,
-            "' is also written by ", outputs[j].option, "; name another file");
-    }
+    for (std::size_t j = 0; j < i; ++j) check_apart(outputs[i], outputs[j]);
   }
 }
 
-std::vector<NamedFile> data_files(const std::string& data) {
-  const std::size_t comma = data.find(".npy,");
-  if (comma == std::string::npos) return {{"--data", data}};
-  return {{"--data", data.substr(0, comma + 4)}, {"--data", data.substr(comma + 5)}};
+std::vector<NamedFile> data_files(const std::string& data, const std::string& cache_folder) {
+  std::vector<NamedFile> files;
+  for (const std::string& path : data_source(data, cache_folder).paths) {
+    files.push_back({"--data", path});
+  }
+  return files;
+}
+
+std::vector<NamedFile> recipe_files(const std::string& option, const std::string& recipe) {
+  if (!builtin_recipe_text(recipe).empty()) return {};
+  return {{option, recipe}};
 }
 
 }  // namespace tritgrad

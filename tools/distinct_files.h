@@ -7,17 +7,22 @@
 namespace tritgrad {
 
 struct NamedFile {
-  std::string option;  // as users give it: "--save"
-  std::string path;    // empty or "-": none
+  std::string option;     // as users give it: "--save"
+  std::string path;       // empty or "-": none
+  bool in_place = false;  // an output that is not written beside its place first (AtomicFile)
 };
 
-// Throws Error that names both options when an output is the file that an input is, or another
-// output, however it is written or linked. Inputs that are no files, such as names of recipes, and
-// devices are let through.
+// Throws Error that names both options when an output is a file that is read, lies in a folder that
+// is read, or is another output, however it is written or linked. What an output is written to
+// before it is whole, OUTPUT.tmp, counts as well. Inputs that do not exist, and devices, are let
+// through.
 void check_distinct_files(const std::vector<NamedFile>& inputs,
                           const std::vector<NamedFile>& outputs);
 
-// The files behind --data: none for a name, a pair for X.npy,Y.npy.
-std::vector<NamedFile> data_files(const std::string& data);
+// What --data reads: none for a data set of the library, a folder for a fetched one.
+std::vector<NamedFile> data_files(const std::string& data, const std::string& cache_folder);
+
+// What is read for a recipe: none for a built-in one.
+std::vector<NamedFile> recipe_files(const std::string& option, const std::string& recipe);
 
 }  // namespace tritgrad

@@ -8,6 +8,7 @@ std::string repeat_command(const CLI::App& app) {
   std::string text = "tritgrad " + app.get_name();
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
+    if (option->check_lname("config")) continue;  // its options are among the others
     const std::string name = " --" + option->get_lnames().front();
     if (option->get_items_expected_max() == 0) {
       text += name;

@@ -1,10 +1,13 @@
 #include "tools/run_result.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "engine/standardizer.h"
 
 namespace tritgrad {
 namespace {
@@ -185,6 +188,14 @@ struct Reader {
 };
 
 }  // namespace
+
+std::string pixel_words(const RunResult& run) {
+  return run.pixels == to_text(PixelScale::kSquareRoot) ? "square roots of pixels" : "";
+}
+
+std::string label_words(const RunResult& run) {
+  return run.label_smoothing > 0 ? fmt::format("labels smoothed by {}", run.label_smoothing) : "";
+}
 
 std::string to_json(const RunResult& run) {
   Writer writer;

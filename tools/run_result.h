@@ -98,6 +98,11 @@ struct RunResult {
   bool cached = false;             // of an earlier comparison, with the wall time that it took then
 };
 
+// How summaries put what was done to the pixels and the labels, "square roots of pixels" and
+// "labels smoothed by 0.1"; empty where nothing was.
+std::string pixel_words(const RunResult& run);
+std::string label_words(const RunResult& run);
+
 // One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null.
 // `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and `cached`
 // only for runs that are, `machine` only where it is noted, `traffic` only for data-parallel runs.

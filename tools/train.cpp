@@ -55,7 +55,16 @@ Interrupted interruption(const TrainOptions& options, std::int64_t done, std::in
   std::string go_on = "tritgrad train --resume " + shell_quoted(options.save);
   if (options.save_every > 0) go_on += concat(" --save-every ", options.save_every);
   if (!options.log.empty()) go_on += " --log " + shell_quoted(options.log);
+  if (!options.cache.empty()) go_on += " --cache " + shell_quoted(options.cache);
   return Interrupted(concat(where, "saved; to go on: ", go_on));
+}
+
+// A run of one step is over before it looks, so of many such runs none would ever be ended.
+void begin_unless_interrupted(const TrainOptions& options) {
+  if (options.ranks != nullptr) return;  // they would wait for the one that stopped
+  if (InterruptWatch().interrupted()) {
+    throw Interrupted("interrupted before the first step of a run; nothing was saved of it");
+  }
 }
 
 // What body() returns; the time it takes is added to `seconds`.
@@ -319,6 +328,7 @@ void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
 }
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
+  begin_unless_interrupted(options);
   const Recipe alone = recipe_of(options);
   check_same_job(dataset, options, alone);
   const Recipe recipe = joint_recipe(options.parallel, alone);

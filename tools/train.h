@@ -44,6 +44,7 @@ struct TrainOptions {
   std::string log;              // file for one JSON object per epoch; empty: none
   std::int64_t stop_after = 0;  // stop (and save) after so many steps in all; 0: never
   bool quiet = false;
+  std::string cache;  // as --cache names it, for the command that goes on; empty: not given
 
   ParallelSpec parallel;
   Communicator* ranks = nullptr;  // of the job; all of them train with the same options
@@ -66,6 +67,7 @@ void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set; without a label smoothing there is none, without `pixels` they are linear.
+// Throws Interrupted after a SIGINT (tools/interrupt.h): before it begins, or when a step is done.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
 // The run that the options describe: the fixed split, or all folds and their mean.

@@ -342,7 +342,7 @@ std::string to_json(const Evaluation& evaluation) {
                                 {"test_accuracy", evaluation.accuracy},
                                 {"rows", evaluation.rows},
                                 {"steps", evaluation.steps}}
-      .dump();
+      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace tritgrad

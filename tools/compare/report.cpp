@@ -32,13 +32,12 @@ std::string picture_prefix(const ComparisonRecord& record, std::size_t number) {
 std::string model_line(const ComparisonRecord& record) {
   if (record.runs.empty()) return record.model;
   const RunResult& run = record.runs.front();
+  const std::string labels = label_words(run), pixels = pixel_words(run);
   return fmt::format("{}, {} parameters, {} in batches of {}{}{}{}", run.model,
                      human_count(static_cast<double>(run.parameters)), counted(run.epochs, "epoch"),
                      run.batch, run.augment.empty() ? "" : ", images augmented by " + run.augment,
-                     run.label_smoothing > 0
-                         ? fmt::format(", labels smoothed by {}", run.label_smoothing)
-                         : ", labels not smoothed",
-                     run.pixels == "sqrt" ? ", square roots of pixels" : "");
+                     labels.empty() ? ", labels not smoothed" : ", " + labels,
+                     pixels.empty() ? "" : ", " + pixels);
 }
 
 std::string time_line(const ComparisonRecord& record) {

@@ -55,7 +55,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   // compile. The label and the header have made the data what they are.
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
                folds, validation, augment, label_smoothing, pixels, save, save_every, resume, log,
-               stop_after, quiet, parallel, ranks] = options;
+               stop_after, quiet, cache, parallel, ranks] = options;
   Json key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;

@@ -1,0 +1,11 @@
+// Text that JSON can hold: RFC 3629.
+#pragma once
+
+#include <string_view>
+
+namespace tritgrad {
+
+// Whether the bytes are UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text);
+
+}  // namespace tritgrad
