@@ -32,30 +32,7 @@ struct UpdateNoiseTable {
   std::array<std::uint16_t, kPlaces> alpha;  // odd: all 65536 values in as many steps
 };
 
-// Whether no partial quotient of numerator / 2^16 is above `most`.
-constexpr bool has_small_quotients(std::uint32_t numerator, std::uint32_t most) {
-  std::uint32_t a = 65536, b = numerator;
-  while (b != 0) {
-    if (a / b > most) return false;
-    const std::uint32_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return true;
-}
-
-constexpr UpdateNoiseTable make_update_noise_table() {
-  UpdateNoiseTable table{};
-  std::uint32_t alpha = 1;
-  for (std::size_t place = 0; place < UpdateNoiseTable::kPlaces; ++place, alpha += 2) {
-    while (!has_small_quotients(alpha, 4)) alpha += 2;
-    table.alpha[place] = static_cast<std::uint16_t>(alpha);
-    table.start[place] = random_u16({0, random_stream("update noise"), 0}, place);
-  }
-  return table;
-}
-
-inline constexpr UpdateNoiseTable kUpdateNoise = make_update_noise_table();
+extern const UpdateNoiseTable kUpdateNoise;
 
 // What block number `block` of a parameter adds to all its places; the golden ratio spreads blocks
 // as it does steps.
@@ -66,11 +43,8 @@ constexpr std::uint16_t update_noise_offset(const RandomKey& key, std::uint64_t 
       (of_parameter + static_cast<std::uint32_t>(block) * 0x9E3779B1u) >> 16);
 }
 
-// In units of 2^-16. Kernels compute all places of a block at a time (KernelTable::update_noise).
-constexpr std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_t place) {
-  return static_cast<std::uint16_t>(kUpdateNoise.start[place] +
-                                    kUpdateNoise.alpha[place] * key.step +
-                                    update_noise_offset(key, block));
-}
+// In units of 2^-16; place < kPlaces. Kernels compute all places of a block at a time
+// (KernelTable::update_noise).
+std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_t place);
 
 }  // namespace tritgrad

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "engine/format.h"
 #include "engine/update_noise.h"
 #include "tests/kernel_inputs.h"
 
