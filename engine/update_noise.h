@@ -3,9 +3,9 @@
 //
 // A weight moves by n_t = floor(d_t + u_t). With independent u_t the rounding errors n_t - d_t add
 // up to a random walk. Here u_t = frac(start + t alpha), a Weyl sequence: of any few steps the u_t
-// fall evenly into [0, 1), so that what is steady in d_t is rounded to within about a level however
-// long it lasts, and of the rest the errors are halved. This needs no memory: u_t is a function of
-// the step and of the weight.
+// fall evenly into [0, 1), so that what is steady in d_t is rounded to within a few levels however
+// long it lasts; where the sign of d_t is chance, the variance of the sum is about half. This needs
+// no memory: u_t is a function of the step and of the weight.
 //
 // alpha belongs to a weight's place in its block. If all weights had the same one, those with
 // near-by starts would be rounded up together, time and again, and their errors would add. The
