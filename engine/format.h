@@ -178,8 +178,7 @@ inline std::uint64_t block_number(const Block& block, std::int64_t cols) {
 // Of its first element, where rows are padded to whole blocks: a multiple of 8, at which random
 // bits begin (KernelTable::random_u16).
 inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
-  return block_number(block, cols) * static_cast<std::uint64_t>(kBlock) +
-         static_cast<std::uint64_t>(block.col % kBlock);
+  return block_number(block, cols) * static_cast<std::uint64_t>(kBlock);
 }
 
 }  // namespace tritgrad

@@ -4,7 +4,8 @@
 // The scalar reference (ops/kernels/reference.cpp) is the specification. Every other table is
 // compiled from one source per idea with the flags of one instruction set and is chosen once at
 // start: the best one that this processor and its operating system support, lowered (never raised)
-// by the environment variable TRITGRAD_ISA = reference | avx2 | avx512 | avx512vnni | avx512vbmi.
+// by the environment variable TRITGRAD_ISA = reference | avx2 | avx512 | avx512vnni | avx512vbmi |
+// avx512amx.
 //
 // All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums
 // in sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left

@@ -19,13 +19,14 @@ struct FakeTables {
     avx512.name = "avx512";
     avx512vnni.name = "avx512vnni";
     avx512vbmi.name = "avx512vbmi";
+    avx512amx.name = "avx512amx";
   }
   std::string choose(std::size_t supported, const char* requested) const {
-    const std::array<const KernelTable*, 5> all = {&reference, &avx2, &avx512, &avx512vnni,
-                                                   &avx512vbmi};
+    const std::array<const KernelTable*, 6> all = {&reference,  &avx2,       &avx512,
+                                                   &avx512vnni, &avx512vbmi, &avx512amx};
     return choose_kernels(std::span(all).first(supported), requested).name;
   }
-  KernelTable reference{}, avx2{}, avx512{}, avx512vnni{}, avx512vbmi{};
+  KernelTable reference{}, avx2{}, avx512{}, avx512vnni{}, avx512vbmi{}, avx512amx{};
 };
 
 TEST_CASE("dispatch: without a request the best table is chosen") {
@@ -48,6 +49,9 @@ TEST_CASE("dispatch: TRITGRAD_ISA lowers and never raises") {
   CHECK(tables.choose(5, "avx512vnni") == "avx512vnni");
   CHECK(tables.choose(5, "avx512vbmi") == "avx512vbmi");
   CHECK(tables.choose(4, "avx512vbmi") == "avx512vnni");
+  CHECK(tables.choose(6, "avx512vbmi") == "avx512vbmi");
+  CHECK(tables.choose(6, "avx512amx") == "avx512amx");
+  CHECK(tables.choose(5, "avx512amx") == "avx512vbmi");
   CHECK(tables.choose(1, "avx512") == "reference");
   CHECK(tables.choose(1, "avx2") == "reference");
 }
@@ -58,7 +62,7 @@ TEST_CASE("dispatch: an unknown TRITGRAD_ISA is refused with the accepted values
     CHECK_THROWS_WITH_AS(
         tables.choose(3, unknown),
         ("TRITGRAD_ISA is '" + std::string(unknown) +
-         "'; set it to reference, avx2, avx512, avx512vnni or avx512vbmi, or unset it")
+         "'; set it to reference, avx2, avx512, avx512vnni, avx512vbmi or avx512amx, or unset it")
             .c_str(),
         Error);
   }

@@ -69,9 +69,10 @@ void check_image(const ImageShape& saved, const std::string& path, const Dataset
 PixelScale pixels_of(const Json& run, const std::string& path) {
   if (!run.contains("pixels")) return PixelScale::kLinear;
   const auto text = field<std::string>(run, path, "pixels");
-  check(text == "linear" || text == "sqrt", "checkpoint '", path, "': metadata field 'pixels' is '",
-        text, "', expected linear or sqrt");
-  return parse_pixel_scale(text);
+  for (const PixelScale scale : {PixelScale::kLinear, PixelScale::kSquareRoot}) {
+    if (text == to_text(scale)) return scale;
+  }
+  fail("checkpoint '", path, "': metadata field 'pixels' is '", text, "', expected linear or sqrt");
 }
 
 void check_feature_order(const Json& run, const std::string& path, const Dataset& dataset) {

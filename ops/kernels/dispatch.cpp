@@ -1,5 +1,13 @@
 #include "ops/kernels/dispatch.h"
 
+#ifndef TRITGRAD_PORTABLE
+#include <cpuid.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -13,12 +21,30 @@ namespace tritgrad {
 namespace {
 
 // In rising order; a table's place here is its rank.
-constexpr std::array<std::string_view, 5> kNames = {"reference", "avx2", "avx512", "avx512vnni",
-                                                    "avx512vbmi"};
+constexpr std::array<std::string_view, 6> kNames = {"reference",  "avx2",       "avx512",
+                                                    "avx512vnni", "avx512vbmi", "avx512amx"};
 
 std::ptrdiff_t rank_of(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) - kNames.begin();
 }
+
+#ifndef TRITGRAD_PORTABLE
+// Whether the processor multiplies int8 in tiles, and the operating system lets this process have
+// the 8 KiB of state that each of its threads then carries: Linux gives it to who asks, and not to
+// those whose stacks for signals have no room for it.
+bool may_use_tiles() {
+#ifdef __linux__
+  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25;
+  constexpr int kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  if ((edx & kTile) == 0 || (edx & kInt8) == 0) return false;
+  return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+#endif
 
 // The compiler's own detection also asks whether the operating system saves the vector registers.
 std::vector<const KernelTable*> detect() {
@@ -33,7 +59,10 @@ std::vector<const KernelTable*> detect() {
       tables.push_back(&avx512::kKernels);
       if (__builtin_cpu_supports("avx512vnni")) {
         tables.push_back(&avx512vnni::kKernels);
-        if (__builtin_cpu_supports("avx512vbmi")) tables.push_back(&avx512vbmi::kKernels);
+        if (__builtin_cpu_supports("avx512vbmi")) {
+          tables.push_back(&avx512vbmi::kKernels);
+          if (may_use_tiles()) tables.push_back(&avx512amx::kKernels);
+        }
       }
     }
   }
@@ -48,7 +77,7 @@ const KernelTable& choose_kernels(std::span<const KernelTable* const> supported,
   if (requested == nullptr || *requested == '\0') return *supported.back();
   const std::ptrdiff_t ceiling = rank_of(requested);
   check(ceiling < std::ssize(kNames), "TRITGRAD_ISA is '", requested,
-        "'; set it to reference, avx2, avx512, avx512vnni or avx512vbmi, or unset it");
+        "'; set it to reference, avx2, avx512, avx512vnni, avx512vbmi or avx512amx, or unset it");
   const KernelTable* chosen = supported.front();
   for (const KernelTable* table : supported) {
     if (rank_of(table->name) <= ceiling) chosen = table;

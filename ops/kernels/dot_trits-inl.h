@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "engine/format.h"
+#include "ops/kernels/byte_sums-inl.h"
 #include "ops/kernels/codecs-inl.h"
-#include "ops/kernels/panel_product-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {

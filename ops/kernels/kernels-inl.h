@@ -17,11 +17,15 @@
 #include "ops/kernels/levels-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/pack_across-inl.h"
-#include "ops/kernels/panel_product-inl.h"
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split-inl.h"
+#ifdef __AMX_INT8__
+#include "ops/kernels/tile_product-inl.h"
+#else
+#include "ops/kernels/panel_product-inl.h"
+#endif
 
 #define TRITGRAD_QUOTE(text) #text
 #define TRITGRAD_NAME(target) TRITGRAD_QUOTE(target)

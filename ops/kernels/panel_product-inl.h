@@ -9,7 +9,7 @@
 // Integers are exact in any order, so all targets give the same.
 #pragma once
 
-#include "ops/kernels/simd-inl.h"
+#include "ops/kernels/byte_sums-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -19,12 +19,6 @@ constexpr std::int64_t kColumnsPerVector = kVectorBytes / 4;
 constexpr std::int64_t kGroupBytes = 4 * kPanelColumns;
 // Pairs of products of a trit (or 0..2) and a byte are at most 510.
 constexpr std::int64_t kGroupsIn16Bits = 64;
-
-using Bytes = I32::register_type;
-// Sums have the type of their numbers: with that of the intrinsics g++ 12 copies every one before
-// or after each instruction.
-using Sums16 [[gnu::vector_size(sizeof(Bytes))]] = std::int16_t;
-using Sums32 [[gnu::vector_size(sizeof(Bytes))]] = std::int32_t;
 
 inline Bytes load_bytes(const void* p) {
   return I32::load_unaligned(static_cast<const std::int32_t*>(p));

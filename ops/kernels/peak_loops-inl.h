@@ -12,6 +12,9 @@
 
 #include "ops/kernels/peak_loops.h"
 #include "ops/kernels/register_loop-inl.h"
+#ifdef __AMX_INT8__
+#include "ops/kernels/tile_loop-inl.h"
+#endif
 #ifdef __AVX2__
 #include "ops/kernels/simd-inl.h"
 #endif
@@ -66,7 +69,12 @@ inline Ints join(Ints a, const std::byte* p) { return a | *reinterpret_cast<cons
 using ByteSums [[gnu::vector_size(kRegisterBytes)]] = std::int32_t;
 #endif
 
-#if defined(__AVX512VNNI__)
+#if defined(__AMX_INT8__)
+
+constexpr const char* kTritsName = "tdpbsud";
+constexpr const char* kBytesName = "tdpbsud";
+
+#elif defined(__AVX512VNNI__)
 
 constexpr const char* kTritsName = "vpdpbusd";
 constexpr const char* kBytesName = "vpdpbusd";
@@ -131,6 +139,13 @@ std::int64_t run_fp32(std::int64_t rounds) {
                           [](auto sum, auto a, auto b) { return step_fp32(sum, a, b); });
 }
 
+#ifdef __AMX_INT8__
+
+std::int64_t run_bytes(std::int64_t rounds) { return multiply_empty_tiles(rounds); }
+std::int64_t run_trits(std::int64_t rounds) { return multiply_empty_tiles(rounds); }
+
+#else
+
 std::int64_t run_trits(std::int64_t rounds) {
   return 2 * kTritProducts *
          run_in_registers(rounds, TritSums{}, all_bytes(2), all_bytes(1),
@@ -143,6 +158,7 @@ std::int64_t run_bytes(std::int64_t rounds) {
                           [](ByteSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); });
 }
 
+#endif
 #endif
 
 }  // namespace

@@ -13,6 +13,7 @@ const PeakLoops& peak_loops() {
   if (name == "avx512") return avx512::kPeakLoops;
   if (name == "avx512vnni") return avx512vnni::kPeakLoops;
   if (name == "avx512vbmi") return avx512vbmi::kPeakLoops;
+  if (name == "avx512amx") return avx512amx::kPeakLoops;
 #endif
   return baseline::kPeakLoops;
 }

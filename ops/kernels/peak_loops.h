@@ -21,6 +21,9 @@ extern const PeakLoops kPeakLoops;
 namespace avx512vbmi {
 extern const PeakLoops kPeakLoops;
 }
+namespace avx512amx {
+extern const PeakLoops kPeakLoops;
+}
 namespace avx512bf16 {
 extern const PeakLoop kPeakLoop;
 }

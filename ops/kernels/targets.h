@@ -25,6 +25,9 @@ extern const KernelTable kKernels;
 namespace avx512vbmi {
 extern const KernelTable kKernels;
 }
+namespace avx512amx {
+extern const KernelTable kKernels;
+}
 #endif
 
 }  // namespace tritgrad

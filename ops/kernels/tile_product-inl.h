@@ -1,0 +1,126 @@
+// The product of int8 rows with a panel of bytes in tile registers (AMX).
+//
+// A tile holds 16 rows of 64 bytes; one instruction multiplies 16 rows of numbers with 16 groups of
+// four bytes of 16 columns. A panel is laid out as these instructions read it, and numbers are
+// signed and bytes are not, so that all ranges are the same here. Tiles take any number of rows and
+// of bytes up to their size, which is how ends are met: nothing past them is read.
+//
+// Tiles belong to a thread and anybody (oneDNN) may use them, so each call configures and releases
+// them.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/kernel_table.h"
+#include "ops/kernels/tiles-inl.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+constexpr std::int64_t kTileGroups = kTileBytes / 4;  // of the inner dimension
+constexpr std::int64_t kTileColumns = kTileBytes / 4;
+constexpr std::int64_t kPanelGroupBytes = 4 * kPanelColumns;
+constexpr std::int64_t kTilesAcross = kPanelColumns / kTileColumns;
+
+// Tiles 0 to 3 hold sums, 4 and 5 the operands, 6 and 7 those of the last `groups_left` groups,
+// which may be none.
+inline void configure(std::int64_t rows, std::int64_t groups_left) {
+  TileShapes shapes;
+  for (int tile = 0; tile < kTilesAcross; ++tile) shapes.set(tile, rows, kTileBytes);
+  shapes.set(4, rows, kTileBytes);
+  shapes.set(5, kTileGroups, kTileBytes);
+  if (groups_left > 0) {
+    shapes.set(6, rows, 4 * groups_left);
+    shapes.set(7, groups_left, kTileBytes);
+  }
+  load(shapes);
+}
+
+// One tile of rows by kTiles tiles of columns. The numbers of tiles are part of the instructions.
+template <int kTiles>
+inline void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                          const std::uint8_t* panel, std::int64_t groups, bool add) {
+  const std::int64_t stride = ldc * static_cast<std::int64_t>(sizeof(std::int32_t));
+  if (add) {
+    _tile_loadd(0, c, stride);
+    if constexpr (kTiles > 1) _tile_loadd(1, c + kTileColumns, stride);
+    if constexpr (kTiles > 2) _tile_loadd(2, c + 2 * kTileColumns, stride);
+    if constexpr (kTiles > 3) _tile_loadd(3, c + 3 * kTileColumns, stride);
+  } else {
+    _tile_zero(0);
+    if constexpr (kTiles > 1) _tile_zero(1);
+    if constexpr (kTiles > 2) _tile_zero(2);
+    if constexpr (kTiles > 3) _tile_zero(3);
+  }
+  std::int64_t g = 0;
+  for (; g + kTileGroups <= groups; g += kTileGroups) {
+    const std::uint8_t* b = panel + g * kPanelGroupBytes;
+    _tile_loadd(4, a + 4 * g, lda);
+    _tile_loadd(5, b, kPanelGroupBytes);
+    _tile_dpbsud(0, 4, 5);
+    if constexpr (kTiles > 1) {
+      _tile_loadd(5, b + kTileBytes, kPanelGroupBytes);
+      _tile_dpbsud(1, 4, 5);
+    }
+    if constexpr (kTiles > 2) {
+      _tile_loadd(5, b + 2 * kTileBytes, kPanelGroupBytes);
+      _tile_dpbsud(2, 4, 5);
+    }
+    if constexpr (kTiles > 3) {
+      _tile_loadd(5, b + 3 * kTileBytes, kPanelGroupBytes);
+      _tile_dpbsud(3, 4, 5);
+    }
+  }
+  if (g < groups) {
+    const std::uint8_t* b = panel + g * kPanelGroupBytes;
+    _tile_loadd(6, a + 4 * g, lda);
+    _tile_loadd(7, b, kPanelGroupBytes);
+    _tile_dpbsud(0, 6, 7);
+    if constexpr (kTiles > 1) {
+      _tile_loadd(7, b + kTileBytes, kPanelGroupBytes);
+      _tile_dpbsud(1, 6, 7);
+    }
+    if constexpr (kTiles > 2) {
+      _tile_loadd(7, b + 2 * kTileBytes, kPanelGroupBytes);
+      _tile_dpbsud(2, 6, 7);
+    }
+    if constexpr (kTiles > 3) {
+      _tile_loadd(7, b + 3 * kTileBytes, kPanelGroupBytes);
+      _tile_dpbsud(3, 6, 7);
+    }
+  }
+  _tile_stored(0, c, stride);
+  if constexpr (kTiles > 1) _tile_stored(1, c + kTileColumns, stride);
+  if constexpr (kTiles > 2) _tile_stored(2, c + 2 * kTileColumns, stride);
+  if constexpr (kTiles > 3) _tile_stored(3, c + 3 * kTileColumns, stride);
+}
+
+template <int kTiles>
+void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                      std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add) {
+  const std::int64_t groups_left = groups % kTileGroups;
+  const std::int64_t rows_left = rows % kTileRows;
+  if (rows >= kTileRows) configure(kTileRows, groups_left);
+  for (std::int64_t r = 0; r < rows; r += kTileRows) {
+    if (rows - r < kTileRows) configure(rows_left, groups_left);
+    multiply_rows<kTiles>(c + r * ldc, ldc, a + r * lda, lda, panel, groups, add);
+  }
+  if (rows > 0) _tile_release();
+}
+
+void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                    std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
+                    std::int64_t groups, PanelRange, bool add) {
+  if (columns > 3 * kTileColumns) {
+    multiply_columns<4>(c, ldc, a, lda, rows, panel, groups, add);
+  } else if (columns > 2 * kTileColumns) {
+    multiply_columns<3>(c, ldc, a, lda, rows, panel, groups, add);
+  } else if (columns > kTileColumns) {
+    multiply_columns<2>(c, ldc, a, lda, rows, panel, groups, add);
+  } else if (columns > 0) {
+    multiply_columns<1>(c, ldc, a, lda, rows, panel, groups, add);
+  }
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET
