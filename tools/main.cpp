@@ -27,7 +27,7 @@ constexpr const char* kLostOutput = "standard output cannot be written; is the d
 // it and start again. Users who set a policy themselves keep theirs.
 void wait_with_few_spins(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  const char* spins = tritgrad::launched_ranks() > 1 ? "0" : "500";
+  const char* spins = tritgrad::launched_ranks() > 1 ? "0" : "2000";
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   // Where a step fails, the program simply goes on as it is.

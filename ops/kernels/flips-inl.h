@@ -200,7 +200,10 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
   std::int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
     Planes here;
-    for (std::size_t p = 0; p < kPlanes; ++p) here[p] = planes[p] + i;
+    for (std::size_t p = 0; p < kPlanes; ++p) {
+      here[p] = planes[p] + i;
+      read_ahead(here[p], kStep);
+    }
     next(here, levels.bytes(i));
   }
   if (i == n) return;

@@ -113,6 +113,7 @@ double normalized_by_one(float* direction, float v, const float* grad, float bet
   LaneSums sums;
   std::int64_t i = 0;
   for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
+    read_ahead(grad + i, LaneSums::kElements);
     float next[LaneSums::kElements];
     for (std::int64_t part = 0; part < LaneSums::kElements; part += kLanes<F32>) {
       const F32 g = read<F32>(grad + i + part);

@@ -11,14 +11,13 @@ std::int64_t multiply_empty_tiles(std::int64_t rounds) {
   constexpr std::int64_t kTileSums = 4;
   TileShapes shapes;
   for (int tile = 0; tile < 8; ++tile) shapes.set(tile, kTileRows, kTileBytes);
-  load(shapes);
+  shapes.load();
   for (std::int64_t round = 0; round < rounds; ++round) {
     _tile_dpbsud(0, 4, 6);
     _tile_dpbsud(1, 4, 7);
     _tile_dpbsud(2, 5, 6);
     _tile_dpbsud(3, 5, 7);
   }
-  _tile_release();
   return rounds * kTileSums * 2 * kTileRows * kTileBytes * (kTileBytes / 4);
 }
 

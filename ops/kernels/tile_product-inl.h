@@ -5,8 +5,8 @@
 // signed and bytes are not, so that all ranges are the same here. Tiles take any number of rows and
 // of bytes up to their size, which is how ends are met: nothing past them is read.
 //
-// Tiles belong to a thread and anybody (oneDNN) may use them, so each call configures and releases
-// them.
+// Tiles are not released after a product: the next one would have to load their shapes again, which
+// takes as long as a small product.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline void configure(std::int64_t rows, std::int64_t groups_left) {
     shapes.set(6, rows, 4 * groups_left);
     shapes.set(7, groups_left, kTileBytes);
   }
-  load(shapes);
+  shapes.load();
 }
 
 // One tile of rows by kTiles tiles of columns. The numbers of tiles are part of the instructions.
@@ -105,7 +105,6 @@ void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
     if (rows - r < kTileRows) configure(rows_left, groups_left);
     multiply_rows<kTiles>(c + r * ldc, ldc, a + r * lda, lda, panel, groups, add);
   }
-  if (rows > 0) _tile_release();
 }
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
