@@ -91,6 +91,12 @@ struct KernelTable {
   // codes[i] = x[i] * inverse, clipped to +-127 and rounded to nearest, ties to even. Any code for
   // NaN.
   void (*quantize_int8)(std::int8_t* codes, const float* x, float inverse, std::int64_t n);
+  // Columns of x as rows of codes: codes[c ld + r] is the code of x[r ld_x + c] factors[r]
+  // inverse[c] (one product after the other), as quantize_int8 rounds. For r from `rows` to the
+  // next multiple of four it is 0.
+  void (*quantize_columns)(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
+                           const float* factors, const float* inverse, std::int64_t rows,
+                           std::int64_t columns);
   // sums[r] = the sum of row r of x, n numbers of it; rows are ld apart.
   void (*sum_int8)(std::int32_t* sums, const std::int8_t* x, std::int64_t ld, std::int64_t rows,
                    std::int64_t n);

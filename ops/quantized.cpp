@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -42,39 +41,6 @@ int offset_for(const QuantizedRows& x) {
 std::int64_t leading_dimension(std::int64_t cols) {
   const std::int64_t ld = round_up(cols, 4);
   return ld % 1024 == 0 ? ld + kCacheLine : ld;
-}
-
-// Codes of columns [begin, end) of rows [top, bottom) of x, which start at a multiple of 4.
-void quantize_tile(const QuantizedRows& q, const Tensor& x, const float* factors,
-                   const float* inverse, std::int64_t begin, std::int64_t end, std::int64_t top,
-                   std::int64_t bottom) {
-  constexpr std::int64_t kNumbers = 4 * kLongestPiece;
-  const std::int64_t n = end - begin;
-  // By fours, as four neighbours of a column are written at once; of narrow rows more than four.
-  const std::int64_t together = kNumbers / n / 4 * 4;
-  std::array<float, kNumbers> product;
-  std::array<std::int8_t, kNumbers> codes;
-  for (std::int64_t row = top; row < bottom; row += together) {
-    const std::int64_t rows = std::min(together, bottom - row);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const float* numbers = x.row(row + r) + begin;
-      prefetch_after(x, row + r, begin, n);
-      float* to = product.data() + r * n;
-      for (std::int64_t c = 0; c < n; ++c)
-        to[c] = numbers[c] * factors[row + r] * inverse[begin + c];
-    }
-    kernels().quantize_int8(codes.data(), product.data(), 1.0f, rows * n);
-    std::fill(codes.begin() + rows * n, codes.begin() + round_up(rows, 4) * n, std::int8_t{0});
-    for (std::int64_t r = 0; r < rows; r += 4) {
-      const std::int8_t* from = codes.data() + r * n;
-      std::int8_t* to = q.codes + begin * q.ld + row + r;
-      for (std::int64_t c = 0; c < n; ++c, to += q.ld) {
-        const std::array<std::int8_t, 4> four{from[c], from[n + c], from[2 * n + c],
-                                              from[3 * n + c]};
-        std::memcpy(to, four.data(), 4);
-      }
-    }
-  }
 }
 
 // quantize_rows() of `rows` rows that are too narrow for a kernel each.
@@ -188,10 +154,13 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
     inverse[c] = inverse_scale(most);
     std::fill(q.codes + c * q.ld + q.cols, q.codes + (c + 1) * q.ld, std::int8_t{0});
   }
-  for_each_tile(
-      narrow, x,
-      [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-          std::int64_t) { quantize_tile(q, x, factors, inverse, begin, end, top, bottom); });
+  for_each_tile(narrow, x,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                    std::int64_t) {
+                  kernels().quantize_columns(q.codes + begin * q.ld + top, q.ld, x.row(top) + begin,
+                                             x.cols(), factors + top, inverse + begin, bottom - top,
+                                             end - begin);
+                });
   return q;
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
   for (const KernelTable* table : supported_kernels().subspan(1)) {
     CAPTURE(table->name);
     for (const PanelCase& c : kPanelCases) {
-      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 8, 11, 32}) {
+      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 8, 11, 16, 17, 32}) {
         for (std::int64_t groups : {0, 1, 2, 7, 63, 64, 65, 80, 129}) {
           CAPTURE(rows);
           CAPTURE(groups);

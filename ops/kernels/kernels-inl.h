@@ -18,6 +18,7 @@
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/pack_across-inl.h"
 #include "ops/kernels/peak_loops-inl.h"
+#include "ops/kernels/quantize_columns-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split-inl.h"
@@ -36,6 +37,7 @@ const KernelTable kKernels = {
     .name = TRITGRAD_NAME(TRITGRAD_TARGET),
     .gemm = gemm,
     .quantize_int8 = quantize_int8,
+    .quantize_columns = quantize_columns,
     .sum_int8 = sum_int8,
     .dot_int8 = dot_int8,
     .dot_packed_trits = dot_packed_trits,

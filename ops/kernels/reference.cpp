@@ -104,6 +104,20 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
   }
 }
 
+void quantize_columns(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
+                      const float* factors, const float* inverse, std::int64_t rows,
+                      std::int64_t columns) {
+  for (std::int64_t c = 0; c < columns; ++c) {
+    std::int8_t* to = codes + c * ld;
+    std::int64_t r = 0;
+    for (; r < rows; ++r) {
+      const float level = x[r * ld_x + c] * factors[r] * inverse[c];
+      to[r] = static_cast<std::int8_t>(std::nearbyint(std::fmax(std::fmin(level, 127), -127)));
+    }
+    for (; r % 4 != 0; ++r) to[r] = 0;
+  }
+}
+
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
                     std::int64_t groups, PanelRange, bool add) {
@@ -220,6 +234,7 @@ const KernelTable kReferenceKernels = {
     .name = "reference",
     .gemm = baseline::gemm,
     .quantize_int8 = reference::quantize_int8,
+    .quantize_columns = reference::quantize_columns,
     .sum_int8 = reference::sum_int8,
     .dot_int8 = reference::dot_int8,
     .dot_packed_trits = reference::dot_packed_trits,

@@ -171,6 +171,18 @@ void add_integer_loops(std::vector<KernelSpec>& specs) {
         return [=] { kernels().quantize_int8(codes.data(), x.data(), 127.0f, kNumbers); };
       }));
   specs.push_back(
+      loop_spec("quantize_columns", "Gnumber/s", kGigaNumbers, []() -> std::function<void()> {
+        constexpr std::int64_t kRows = 256, kColumns = kNumbers / kRows;
+        const Array<float> x(kNumbers, random_float);
+        const Array<float> factors(kRows, random_float);
+        const Array<float> inverse(kColumns, random_float);
+        const Array<std::int8_t> codes(kNumbers);
+        return [=] {
+          kernels().quantize_columns(codes.data(), kRows, x.data(), kColumns, factors.data(),
+                                     inverse.data(), kRows, kColumns);
+        };
+      }));
+  specs.push_back(
       {"max_abs", "GB/s", 4.0 * kGigaNumbers, Ceiling::kL2Read, []() -> std::function<void()> {
          const Array<float> x(kNumbers, random_float);
          const Array<float> largest(1);
