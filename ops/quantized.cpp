@@ -15,8 +15,9 @@ namespace {
 constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
-constexpr std::int64_t kQuantizing = 8;  // cost of an element, in products of bytes
-constexpr std::int64_t kPiece = 512;     // numbers that are scaled at a time
+// Costs of an element, in products of bytes.
+constexpr std::int64_t kQuantizing = 8, kSumming = 8, kPacking = 16;
+constexpr std::int64_t kPiece = 512;  // numbers that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
@@ -115,17 +116,19 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
 
 void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {
   const std::int64_t groups = (x.cols + group_size - 1) / group_size;
-  parallel_pieces(x.rows, kRowsSummed, x.cols, [&](std::int64_t begin, std::int64_t end) {
-    if (groups == 1) {
-      return kernels().sum_int8(sums + begin, x.codes + begin * x.ld, x.ld, end - begin, x.cols);
-    }
-    for (std::int64_t r = begin; r < end; ++r) {
-      for (std::int64_t g = 0; g < groups; ++g) {
-        kernels().sum_int8(sums + r * groups + g, x.codes + r * x.ld + g * group_size, x.ld, 1,
-                           std::min(group_size, x.cols - g * group_size));
-      }
-    }
-  });
+  parallel_pieces(
+      x.rows, kRowsSummed, kSumming * x.cols, [&](std::int64_t begin, std::int64_t end) {
+        if (groups == 1) {
+          return kernels().sum_int8(sums + begin, x.codes + begin * x.ld, x.ld, end - begin,
+                                    x.cols);
+        }
+        for (std::int64_t r = begin; r < end; ++r) {
+          for (std::int64_t g = 0; g < groups; ++g) {
+            kernels().sum_int8(sums + r * groups + g, x.codes + r * x.ld + g * group_size, x.ld, 1,
+                               std::min(group_size, x.cols - g * group_size));
+          }
+        }
+      });
 }
 
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
@@ -169,11 +172,12 @@ Panels pack_columns(Tape& tape, const QuantizedRows& x) {
   const std::int64_t groups = (x.rows + 3) / 4;
   const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
                       groups, offset_for(x)};
-  parallel_pieces(count, 1, kPanelColumns * 4 * groups, [&](std::int64_t p, std::int64_t) {
-    const std::int64_t first = p * kPanelColumns;
-    kernels().pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
-                        std::min(kPanelColumns, x.cols - first), panels.offset);
-  });
+  parallel_pieces(count, 1, kPacking * kPanelColumns * 4 * groups,
+                  [&](std::int64_t p, std::int64_t) {
+                    const std::int64_t first = p * kPanelColumns;
+                    kernels().pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
+                                        std::min(kPanelColumns, x.cols - first), panels.offset);
+                  });
   return panels;
 }
 
