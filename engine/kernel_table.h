@@ -318,7 +318,8 @@ inline const KernelTable& kernels() {
   return table != nullptr ? *table : choose_kernels_at_start();
 }
 
-// All tables that this machine can run, from the reference to the best.
+// All tables that this machine can run, from the reference to the best; avx512amx not where
+// TRITGRAD_ISA is below it, as the process must ask the operating system for its state.
 std::span<const KernelTable* const> supported_kernels();
 
 // Makes kernels() return the table of that name; for tests. Throws Error for a name that this

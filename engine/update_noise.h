@@ -35,7 +35,8 @@ struct UpdateNoiseTable {
 extern const UpdateNoiseTable kUpdateNoise;
 
 // What block number `block` of a parameter adds to all its places. Its factor is the golden ratio
-// in units of 2^-32, which spreads neighbouring rows as evenly.
+// in units of 2^-32, which spreads consecutive blocks evenly. Of the seed and of the number the
+// low 32 bits count.
 constexpr std::uint16_t update_noise_offset(const RandomKey& key, std::uint64_t block) {
   const std::uint32_t of_parameter =
       key.stream + static_cast<std::uint32_t>(key.seed) * 0x85EBCA6Bu;

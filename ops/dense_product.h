@@ -6,7 +6,7 @@
 // library built without oneDNN gives other bits, within the same bound.
 //
 // The instruction set of oneDNN is fixed at its first product, to the one that the kernels were
-// chosen for at start: the processor's best, lowered by TRITGRAD_ISA (avx512 and avx512vnni are
+// chosen for at start: the processor's best, lowered by TRITGRAD_ISA (from avx512 on all are
 // one, floats know no difference). While use_kernels() has put other kernels in place, and always
 // with the reference, products are those of the kernels' gemm.
 #pragma once

@@ -155,6 +155,7 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
     }
     q.scales[c] = scale_of(most);
     inverse[c] = inverse_scale(most);
+    // The kernel fills up fours; there may be a cache line more.
     std::fill(q.codes + c * q.ld + q.cols, q.codes + (c + 1) * q.ld, std::int8_t{0});
   }
   for_each_tile(narrow, x,

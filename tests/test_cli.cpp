@@ -291,6 +291,19 @@ TEST_CASE("cli: a checkpoint remembers its label column; other data are refused"
   check_refused("eval " + file + " --label a " + data, "classes");
 }
 
+TEST_CASE("cli: a checkpoint and a log are files, not standard output") {
+  check_refused("train --data iris --epochs 1 --save -", "--save: a checkpoint cannot go to");
+  check_refused("train --data iris --epochs 1 --log -", "--log: the log cannot go to");
+}
+
+TEST_CASE("cli: a machine without HOME trains on data that are not fetched") {
+  const std::string without =
+      "env -u HOME -u XDG_CACHE_HOME -u TRITGRAD_DATA '" TRITGRAD_BINARY "' ";
+  const std::string quiet = " >/dev/null 2>/dev/null";
+  CHECK(WEXITSTATUS(std::system((without + "train --data iris --epochs 1" + quiet).c_str())) == 0);
+  CHECK(WEXITSTATUS(std::system((without + "train --data mnist --epochs 1" + quiet).c_str())) == 1);
+}
+
 TEST_CASE("cli: a full disk behind standard output is an error") {
   const Folder folder;
   const std::string said = folder / "said";

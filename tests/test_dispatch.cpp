@@ -3,8 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "engine/check.h"
 #include "ops/kernels/dispatch.h"
@@ -78,6 +86,44 @@ TEST_CASE("dispatch: use_kernels selects any supported table and refuses others"
   CHECK_THROWS_AS(use_kernels("avx9000"), Error);
   CHECK(kernels().name == before);
 }
+
+#if defined(__linux__) && defined(__x86_64__)
+bool has_tiles() {
+  for (const KernelTable* table : supported_kernels()) {
+    if (std::string(table->name) == "avx512amx") return true;
+  }
+  return false;
+}
+
+// What Linux says it can give (ARCH_GET_XCOMP_SUPP), and what the processor says of itself.
+TEST_CASE("dispatch: tiles are used where processor and system have them, and are not ruled out") {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  const std::string text{std::istreambuf_iterator<char>(cpuinfo), {}};
+  std::uint64_t given = 0;
+  const bool asked = syscall(SYS_arch_prctl, 0x1021, &given) == 0;
+  const bool there = text.find(" amx_int8") != std::string::npos && asked && (given >> 18 & 1) == 1;
+  const char* isa = std::getenv("TRITGRAD_ISA");
+  const bool allowed = isa == nullptr || std::string(isa) == "avx512amx";
+  const bool portable = supported_kernels().size() == 1;  // TRITGRAD_PORTABLE
+  CHECK(has_tiles() == (there && allowed && !portable));
+  if (!has_tiles()) MESSAGE("skipped: avx512amx, no tiles here");
+}
+
+// As oneDNN does after a product of its own.
+TEST_CASE("dispatch: a product does not rely on the tiles that the last one left") {
+  if (!has_tiles()) return;
+  const KernelTable& table = *supported_kernels().back();
+  const std::vector<std::int8_t> a(16 * 64, 3);
+  const std::vector<std::uint8_t> panel(64 * kPanelColumns, 2);
+  for (int time = 0; time < 2; ++time) {
+    std::vector<std::int32_t> sums(16 * kPanelColumns, -1);
+    table.multiply_panel(sums.data(), kPanelColumns, a.data(), 64, 16, kPanelColumns, panel.data(),
+                         16, PanelRange::kBytes, false);
+    CHECK(std::count(sums.begin(), sums.end(), 3 * 2 * 64) == std::ssize(sums));
+    asm volatile(".byte 0xC4, 0xE2, 0x78, 0x49, 0xC0");  // tilerelease
+  }
+}
+#endif
 
 TEST_CASE("dispatch: the reference comes first and every table is complete") {
   CHECK(std::string(supported_kernels().front()->name) == "reference");

@@ -267,6 +267,9 @@ TEST_CASE("fetch: the cache is TRITGRAD_DATA, else below XDG_CACHE_HOME, else be
   const Environment no_xdg("XDG_CACHE_HOME", nullptr);
   CHECK(default_cache_dir() == "/h/.cache/tritgrad");
   const Environment no_home("HOME", nullptr);
-  CHECK_THROWS_WITH_AS(default_cache_dir(), "fetch: no folder for data; set TRITGRAD_DATA to one",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      default_cache_dir(),
+      "no folder for fetched data and finished runs, as HOME is not set; set TRITGRAD_DATA to one, "
+      "or give --cache FOLDER",
+      Error);
 }

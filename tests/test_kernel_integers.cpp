@@ -69,6 +69,10 @@ void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t 
         REQUIRE(sums.actual[r * ldc + i] == sums.expected[r * ldc + i]);
       }
     }
+    for (std::int64_t i = 1; i <= 32; ++i) {
+      REQUIRE(sums.actual[-i] == sums.expected[-i]);
+      REQUIRE(sums.actual[rows * ldc + i - 1] == sums.expected[rows * ldc + i - 1]);
+    }
   }
 }
 
@@ -76,14 +80,14 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
   for (const KernelTable* table : supported_kernels().subspan(1)) {
     CAPTURE(table->name);
     for (const PanelCase& c : kPanelCases) {
-      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 8, 11, 16, 17, 32}) {
-        for (std::int64_t groups : {0, 1, 2, 7, 63, 64, 65, 80, 129}) {
+      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 8, 11, 15, 16, 17, 31, 32, 33}) {
+        for (std::int64_t groups : {0, 1, 2, 7, 15, 16, 17, 31, 32, 63, 64, 65, 80, 129}) {
           CAPTURE(rows);
           CAPTURE(groups);
           compare_product(*table, c, rows, kPanelColumns, groups, rows % 4, false);
           compare_product(*table, c, rows, kPanelColumns, groups, 0, true);
         }
-        for (std::int64_t columns : {1, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63}) {
+        for (std::int64_t columns : {1, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63}) {
           CAPTURE(rows);
           CAPTURE(columns);
           compare_product(*table, c, rows, columns, 65, rows % 4, false);

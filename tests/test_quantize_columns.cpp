@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <vector>
 
+#include "ops/columns.h"
+#include "ops/quantized.h"
 #include "tests/kernel_inputs.h"
 
 namespace tritgrad {
 namespace {
 
-constexpr std::array<float, 5> kFactors{1.0f, 0.5f, -3.0f, 1e30f, 0.0f};
-constexpr std::array<float, 4> kInverses{1.0f, 2.0f, 1e-20f, -0.25f};
+constexpr std::array<float, 7> kFactors{1.0f, 0.5f, -3.0f, 1e30f, 0.0f, 0.37f, 1.1f};
+constexpr std::array<float, 6> kInverses{1.0f, 2.0f, 1e-20f, -0.25f, 0.7f, 33.3f};
 
 struct ColumnsCase {
   ColumnsCase(std::int64_t rows_, std::int64_t columns_, std::int64_t offset)
@@ -26,9 +30,9 @@ struct ColumnsCase {
       x[i] = std::isfinite(number) ? number : 1.5f;  // infinity times zero: any code
     }
     for (std::int64_t r = 0; r < rows; ++r)
-      factors[r] = kFactors.at(static_cast<std::size_t>(r % 5));
+      factors[r] = kFactors.at(static_cast<std::size_t>(r % 7));
     for (std::int64_t c = 0; c < columns; ++c) {
-      inverse[c] = kInverses.at(static_cast<std::size_t>(c % 4));
+      inverse[c] = kInverses.at(static_cast<std::size_t>(c % 6));
     }
   }
 
@@ -55,6 +59,50 @@ void check_columns(const KernelTable& table, ColumnsCase& c, std::int64_t offset
   table.quantize_columns(codes.actual.data(), ld, c.x.data(), c.ld_x, c.factors.data(),
                          c.inverse.data(), c.rows, c.columns);
   REQUIRE(same_bits(codes.expected, codes.actual, c.columns * ld));
+}
+
+// Codes of NaN may be any, but what fills up four rows is 0: other sums would change.
+TEST_CASE("quantize columns: rows that fill up four are zero even where a factor is no number") {
+  constexpr std::int64_t kRows = 5, kColumns = 20, kLd = 8;
+  const std::vector<float> x(kRows * kColumns, 1.0f), factors(kRows, 1.0f);
+  for (const float inverse :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> inverses(kColumns, inverse);
+    for (const KernelTable* table : supported_kernels()) {
+      CAPTURE(table->name);
+      std::vector<std::int8_t> codes(kColumns * kLd, 1);
+      table->quantize_columns(codes.data(), kLd, x.data(), kColumns, factors.data(),
+                              inverses.data(), kRows, kColumns);
+      for (std::size_t i = 0; i < codes.size(); ++i) {
+        if (static_cast<std::int64_t>(i) % kLd >= kRows) CHECK(codes[i] == 0);
+      }
+    }
+  }
+}
+
+// More rows than one tile of ops/columns.h has, each with a factor of its own.
+TEST_CASE("quantize columns: rows keep their factors however many there are") {
+  constexpr std::int64_t kRows = kTileRows + 5, kColumns = 300;
+  std::vector<float> numbers(static_cast<std::size_t>(kRows * kColumns));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = random_normal(kKey, i);
+  std::vector<float> factors(static_cast<std::size_t>(kRows));
+  for (std::size_t r = 0; r < factors.size(); ++r)
+    factors[r] = 0.5f + 0.001f * static_cast<float>(r);
+  const Tensor x{numbers.data(), {kRows, kColumns}};
+  Tape tape;
+  const QuantizedRows q = quantize_columns(tape, x, factors.data());
+  for (std::int64_t c = 0; c < kColumns; ++c) {
+    const auto scaled = [&](std::int64_t r) {
+      return x.row(r)[c] * factors[static_cast<std::size_t>(r)];
+    };
+    float largest = 0.0f;
+    for (std::int64_t r = 0; r < kRows; ++r) largest = std::max(largest, std::abs(scaled(r)));
+    REQUIRE(q.scales[c] == largest / 127.0f);
+    for (std::int64_t r = 0; r < q.ld; ++r) {
+      const float level = r < kRows ? scaled(r) * (127.0f / largest) : 0.0f;
+      REQUIRE(q.codes[c * q.ld + r] == static_cast<std::int8_t>(std::nearbyint(level)));
+    }
+  }
 }
 
 TEST_CASE("quantize columns: every table writes the codes, and nothing else") {

@@ -39,6 +39,16 @@ double uneven(std::vector<double> numbers) {
 
 double unit(std::uint16_t noise) { return (noise + 0.5) * 0x1p-16; }
 
+TEST_CASE("update noise: blocks are numbered row by row") {
+  std::uint64_t expected = 0;
+  for (std::int64_t row = 0; row < 3; ++row) {
+    for (std::int64_t col = 0; col < 700; col += kBlock) {
+      CHECK(block_number({row, col, std::min<std::int64_t>(kBlock, 700 - col), 0}, 700) ==
+            expected++);
+    }
+  }
+}
+
 TEST_CASE("update noise: alphas differ, are odd, and no fraction approximates them well") {
   auto alphas = kUpdateNoise.alpha;
   for (const std::uint16_t alpha : alphas) {

@@ -245,9 +245,18 @@ void apply(CommonOptions& options) {
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
 }
 
+namespace {
+
+// Data that are not fetched need no folder, so none is asked for.
+std::string folder_of_fetched(const CommonOptions& options) {
+  const bool fetched = data_source(options.train.data, "").kind == DataSource::Kind::kFetched;
+  return fetched || !options.cache.empty() ? cache_folder(options.cache).string() : "";
+}
+
+}  // namespace
+
 std::vector<NamedFile> input_files(const CommonOptions& options) {
-  std::vector<NamedFile> files =
-      data_files(options.train.data, cache_folder(options.cache).string());
+  std::vector<NamedFile> files = data_files(options.train.data, folder_of_fetched(options));
   files.push_back({"--config", options.config});
   return files;
 }
@@ -255,6 +264,8 @@ std::vector<NamedFile> input_files(const CommonOptions& options) {
 void check_outputs(const CommonOptions& options) {
   const TrainOptions& train = options.train;
   const NamedFile json{"--json", options.json}, log{"--log", train.log, true};
+  check(train.save != "-", "--save: a checkpoint cannot go to standard output; name a file");
+  check(train.log != "-", "--log: the log cannot go to standard output; name a file");
   std::vector<NamedFile> inputs = input_files(options);
   // The recipe of a resumed run is that of its checkpoint, whatever became of the file.
   if (train.resume.empty()) {
@@ -282,7 +293,7 @@ Dataset open_data(const CommonOptions& options) {
   using Header = CsvOptions::Header;
   const TrainOptions& train = options.train;
   DataOptions data;
-  data.cache_folder = cache_folder(options.cache).string();
+  data.cache_folder = folder_of_fetched(options);
   if (!options.cache.empty()) data.fetch_arguments = " --cache " + shell_quoted(options.cache);
   check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
         train.header, "', expected auto, yes or no");

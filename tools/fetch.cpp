@@ -206,7 +206,10 @@ fs::path default_cache_dir() {
   const auto cache = variable("XDG_CACHE_HOME");
   if (cache && cache->is_absolute()) return *cache / "tritgrad";
   const auto home = variable("HOME");
-  check(home.has_value(), "fetch: no folder for data; set TRITGRAD_DATA to one");
+  check(
+      home.has_value(),
+      "no folder for fetched data and finished runs, as HOME is not set; set TRITGRAD_DATA to one, "
+      "or give --cache FOLDER");
   return *home / ".cache/tritgrad";
 }
 

@@ -20,8 +20,8 @@ constexpr const char* kLostOutput = "standard output cannot be written; is the d
 // OpenMP threads spin while they wait, which makes a run ten times slower as soon as other
 // processes want the cores too; where they sleep at once, waking them costs more than a small
 // network gains by them. So they spin for some microseconds, which makes two threads that train
-// mlp:512,512 twice as fast, and 1.4 times as slow beside two such threads (PERFORMANCE.md). Ranks
-// have other ranks beside them, and sleep.
+// mlp:512,512 more than twice as fast, and 1.8 times as slow beside two such threads
+// (PERFORMANCE.md). Ranks have other ranks beside them, and sleep.
 //
 // The run-time reads its policy before main() begins, so a program that wants another one must set
 // it and start again. Users who set a policy themselves keep theirs.

@@ -30,12 +30,17 @@ std::ptrdiff_t rank_of(std::string_view name) {
 
 #ifndef TRITGRAD_PORTABLE
 // Whether the processor multiplies int8 in tiles, and the operating system lets this process have
-// the 8 KiB of state that each of its threads then carries: Linux gives it to who asks, and not to
-// those whose stacks for signals have no room for it.
+// the 8 KiB of state that each of its threads then carries: Linux gives it to who asks, but not
+// beside stacks for signals that have no room for it; later ones need the room. So nobody asks
+// where TRITGRAD_ISA rules tiles out.
 bool may_use_tiles() {
 #ifdef __linux__
   constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25;
   constexpr int kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  const char* requested = std::getenv("TRITGRAD_ISA");
+  if (requested != nullptr && *requested != '\0' && rank_of(requested) < rank_of("avx512amx")) {
+    return false;
+  }
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
   if ((edx & kTile) == 0 || (edx & kInt8) == 0) return false;

@@ -202,6 +202,7 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
     Planes here;
     for (std::size_t p = 0; p < kPlanes; ++p) {
       here[p] = planes[p] + i;
+      // In vain, but cheap, for numbers that a format has unpacked.
       read_ahead(here[p], kStep);
     }
     next(here, levels.bytes(i));

@@ -141,8 +141,8 @@ std::int64_t run_fp32(std::int64_t rounds) {
 
 #ifdef __AMX_INT8__
 
-std::int64_t run_bytes(std::int64_t rounds) { return multiply_empty_tiles(rounds); }
-std::int64_t run_trits(std::int64_t rounds) { return multiply_empty_tiles(rounds); }
+std::int64_t run_bytes(std::int64_t rounds) { return multiply_tiles(rounds); }
+std::int64_t run_trits(std::int64_t rounds) { return multiply_tiles(rounds); }
 
 #else
 

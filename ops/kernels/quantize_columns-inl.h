@@ -26,6 +26,7 @@ inline I32 quantize_four(const F32 (&levels)[4]) {
 constexpr std::int64_t kColumnsAhead = 8 * kColumnsAtOnce;
 
 // A square of words.
+template <bool kAskAhead>
 inline void quantize_whole(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
                            const float* factors, const F32& inverse) {
   I32::register_type words[kWords];
@@ -33,7 +34,7 @@ inline void quantize_whole(std::int8_t* codes, std::int64_t ld, const float* x, 
     F32 levels[4];
     for (int j = 0; j < 4; ++j) {
       const float* row = x + (4 * w + j) * ld_x;
-      _mm_prefetch(reinterpret_cast<const char*>(row + kColumnsAhead), _MM_HINT_T1);
+      if (kAskAhead) _mm_prefetch(reinterpret_cast<const char*>(row + kColumnsAhead), _MM_HINT_T1);
       levels[j] = read<F32>(row) * F32(factors[4 * w + j]) * inverse;
     }
     words[w] = quantize_four(levels);
@@ -57,11 +58,13 @@ void quantize_part(std::int8_t* codes, std::int64_t ld, const float* x, std::int
   }
   __builtin_memcpy(padded_inverse, inverse, bytes);
   __builtin_memcpy(padded_factors, factors, static_cast<std::size_t>(rows) * sizeof(float));
-  quantize_whole(padded_codes, kRowsAtOnce, padded, kColumnsAtOnce, padded_factors,
-                 read<F32>(padded_inverse));
+  quantize_whole<false>(padded_codes, kRowsAtOnce, padded, kColumnsAtOnce, padded_factors,
+                        read<F32>(padded_inverse));
   for (std::int64_t c = 0; c < columns; ++c) {
-    __builtin_memcpy(codes + c * ld, padded_codes + c * kRowsAtOnce,
-                     static_cast<std::size_t>((rows + 3) / 4 * 4));
+    std::int8_t* from = padded_codes + c * kRowsAtOnce;
+    // Zero times a factor that is not finite is no zero.
+    for (std::int64_t r = rows; r % 4 != 0; ++r) from[r] = 0;
+    __builtin_memcpy(codes + c * ld, from, static_cast<std::size_t>((rows + 3) / 4 * 4));
   }
 }
 
@@ -75,7 +78,7 @@ void quantize_columns(std::int8_t* codes, std::int64_t ld, const float* x, std::
       std::int8_t* to = codes + c * ld + r;
       const float* from = x + r * ld_x + c;
       if (rows_here == kRowsAtOnce && columns_here == kColumnsAtOnce) {
-        quantize_whole(to, ld, from, ld_x, factors + r, read<F32>(inverse + c));
+        quantize_whole<true>(to, ld, from, ld_x, factors + r, read<F32>(inverse + c));
       } else {
         quantize_part(to, ld, from, ld_x, factors + r, inverse + c, rows_here, columns_here);
       }

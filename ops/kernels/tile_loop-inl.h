@@ -6,11 +6,11 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-// Returns the products and additions done.
-std::int64_t multiply_empty_tiles(std::int64_t rounds) {
+// Returns the products and additions done. What the operands hold makes no difference.
+std::int64_t multiply_tiles(std::int64_t rounds) {
   constexpr std::int64_t kTileSums = 4;
   TileShapes shapes;
-  for (int tile = 0; tile < 8; ++tile) shapes.set(tile, kTileRows, kTileBytes);
+  for (int tile = 0; tile < 8; ++tile) shapes.set(tile, kRowsOfTile, kBytesOfRow);
   shapes.load();
   for (std::int64_t round = 0; round < rounds; ++round) {
     _tile_dpbsud(0, 4, 6);
@@ -18,7 +18,7 @@ std::int64_t multiply_empty_tiles(std::int64_t rounds) {
     _tile_dpbsud(2, 5, 6);
     _tile_dpbsud(3, 5, 7);
   }
-  return rounds * kTileSums * 2 * kTileRows * kTileBytes * (kTileBytes / 4);
+  return rounds * kTileSums * 2 * kRowsOfTile * kBytesOfRow * (kBytesOfRow / 4);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-constexpr std::int64_t kTileGroups = kTileBytes / 4;  // of the inner dimension
-constexpr std::int64_t kTileColumns = kTileBytes / 4;
+constexpr std::int64_t kTileGroups = kBytesOfRow / 4;  // of the inner dimension
+constexpr std::int64_t kTileColumns = kBytesOfRow / 4;
 constexpr std::int64_t kPanelGroupBytes = 4 * kPanelColumns;
 constexpr std::int64_t kTilesAcross = kPanelColumns / kTileColumns;
 
@@ -26,12 +26,12 @@ constexpr std::int64_t kTilesAcross = kPanelColumns / kTileColumns;
 // which may be none.
 inline void configure(std::int64_t rows, std::int64_t groups_left) {
   TileShapes shapes;
-  for (int tile = 0; tile < kTilesAcross; ++tile) shapes.set(tile, rows, kTileBytes);
-  shapes.set(4, rows, kTileBytes);
-  shapes.set(5, kTileGroups, kTileBytes);
+  for (int tile = 0; tile < kTilesAcross; ++tile) shapes.set(tile, rows, kBytesOfRow);
+  shapes.set(4, rows, kBytesOfRow);
+  shapes.set(5, kTileGroups, kBytesOfRow);
   if (groups_left > 0) {
     shapes.set(6, rows, 4 * groups_left);
-    shapes.set(7, groups_left, kTileBytes);
+    shapes.set(7, groups_left, kBytesOfRow);
   }
   shapes.load();
 }
@@ -59,15 +59,15 @@ inline void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* 
     _tile_loadd(5, b, kPanelGroupBytes);
     _tile_dpbsud(0, 4, 5);
     if constexpr (kTiles > 1) {
-      _tile_loadd(5, b + kTileBytes, kPanelGroupBytes);
+      _tile_loadd(5, b + kBytesOfRow, kPanelGroupBytes);
       _tile_dpbsud(1, 4, 5);
     }
     if constexpr (kTiles > 2) {
-      _tile_loadd(5, b + 2 * kTileBytes, kPanelGroupBytes);
+      _tile_loadd(5, b + 2 * kBytesOfRow, kPanelGroupBytes);
       _tile_dpbsud(2, 4, 5);
     }
     if constexpr (kTiles > 3) {
-      _tile_loadd(5, b + 3 * kTileBytes, kPanelGroupBytes);
+      _tile_loadd(5, b + 3 * kBytesOfRow, kPanelGroupBytes);
       _tile_dpbsud(3, 4, 5);
     }
   }
@@ -77,15 +77,15 @@ inline void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* 
     _tile_loadd(7, b, kPanelGroupBytes);
     _tile_dpbsud(0, 6, 7);
     if constexpr (kTiles > 1) {
-      _tile_loadd(7, b + kTileBytes, kPanelGroupBytes);
+      _tile_loadd(7, b + kBytesOfRow, kPanelGroupBytes);
       _tile_dpbsud(1, 6, 7);
     }
     if constexpr (kTiles > 2) {
-      _tile_loadd(7, b + 2 * kTileBytes, kPanelGroupBytes);
+      _tile_loadd(7, b + 2 * kBytesOfRow, kPanelGroupBytes);
       _tile_dpbsud(2, 6, 7);
     }
     if constexpr (kTiles > 3) {
-      _tile_loadd(7, b + 3 * kTileBytes, kPanelGroupBytes);
+      _tile_loadd(7, b + 3 * kBytesOfRow, kPanelGroupBytes);
       _tile_dpbsud(3, 6, 7);
     }
   }
@@ -98,11 +98,14 @@ inline void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* 
 template <int kTiles>
 void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                       std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add) {
+  // Of g++ 12's intrinsics only the one that stores says that it touches memory: what the caller
+  // has written must be there before the first of them.
+  asm volatile("" ::: "memory");
   const std::int64_t groups_left = groups % kTileGroups;
-  const std::int64_t rows_left = rows % kTileRows;
-  if (rows >= kTileRows) configure(kTileRows, groups_left);
-  for (std::int64_t r = 0; r < rows; r += kTileRows) {
-    if (rows - r < kTileRows) configure(rows_left, groups_left);
+  const std::int64_t rows_left = rows % kRowsOfTile;
+  if (rows >= kRowsOfTile) configure(kRowsOfTile, groups_left);
+  for (std::int64_t r = 0; r < rows; r += kRowsOfTile) {
+    if (rows - r < kRowsOfTile) configure(rows_left, groups_left);
     multiply_rows<kTiles>(c + r * ldc, ldc, a + r * lda, lda, panel, groups, add);
   }
 }

@@ -8,8 +8,8 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-constexpr std::int64_t kTileRows = 16;
-constexpr std::int64_t kTileBytes = 64;  // of a row
+constexpr std::int64_t kRowsOfTile = 16;
+constexpr std::int64_t kBytesOfRow = 64;
 
 // The operand of ldtilecfg: palette 1; from byte 16 on the bytes of a row of each tile, 16 bits
 // each; from byte 48 on their rows, 8 bits each.
