@@ -5,6 +5,7 @@
 
 #include "engine/check.h"
 #include "engine/kernel_table.h"
+#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -27,6 +28,11 @@ std::vector<std::int64_t> Dataset::class_counts() const {
   std::vector<std::int64_t> counts(class_names.size(), 0);
   for (std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
   return counts;
+}
+
+void Dataset::prefetch(std::int64_t row) const {
+  const std::int64_t row_bytes = features * (element == Element::kByte ? 1 : 4);
+  tritgrad::prefetch(values.bytes().data() + row * row_bytes, row_bytes);
 }
 
 void Dataset::gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const {

@@ -51,6 +51,8 @@ struct Dataset {
   // The features of one row, or columns [begin, end) of them, as fp32.
   void gather(std::int64_t row, float* out) const { gather(row, 0, features, out); }
   void gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const;
+  // Asks for the memory of a row that will be read soon.
+  void prefetch(std::int64_t row) const;
 };
 
 }  // namespace tritgrad

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "engine/check.h"
 #include "engine/parallel.h"
-#include "engine/random.h"
 
 namespace tritgrad {
 
@@ -29,6 +29,12 @@ Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardi
   }
   standardizer_.check_features(dataset.features);
   check_augmentation(augmentation, dataset);
+  if (dataset.has_byte_pixels() && standardizer_.means().size() == 1 &&
+      !augmentation.changes_anything()) {
+    of_bytes_.resize(256);
+    std::iota(of_bytes_.begin(), of_bytes_.end(), 0.0f);
+    standardizer_.apply(of_bytes_);
+  }
   batch_size_ = std::min(batch_size, count);
   const bool lone_row = shuffled_ && batch_size_ > 1 && count % batch_size_ == 1;
   rows_per_epoch_ = lone_row ? count - 1 : count;
@@ -72,6 +78,21 @@ void Loader::shuffle(std::int64_t epoch) {
   order_epoch_ = epoch;
 }
 
+void Loader::read_row(std::int32_t row, const RandomKey& key, float* out) const {
+  const std::int64_t features = dataset_->features;
+  if (!of_bytes_.empty()) {
+    const std::uint8_t* bytes = dataset_->values.as<std::uint8_t>() + row * features;
+    const float* of_bytes = of_bytes_.data();
+    for (std::int64_t i = 0; i < features; ++i) out[i] = of_bytes[bytes[i]];
+    return;
+  }
+  dataset_->gather(row, out);
+  if (augmentation_.changes_anything()) {
+    augment(out, dataset_->image, augmentation_, key, static_cast<std::uint64_t>(row));
+  }
+  standardizer_.apply({out, static_cast<std::size_t>(features)});
+}
+
 Batch Loader::next() {
   if (shuffled_ && order_epoch_ != cursor_.epoch) shuffle(cursor_.epoch);
   const std::int64_t whole =
@@ -85,15 +106,16 @@ Batch Loader::next() {
   float* x = x_.as<float>();
   auto* labels = labels_.as<std::int32_t>();
   constexpr std::int64_t kValuesPerUnit = 16384;  // enough work to be worth a thread
+  constexpr std::int64_t kRowsAhead = 4;
   parallel_ranges(count, kValuesPerUnit / features, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const std::int32_t row = order_[static_cast<std::size_t>(begin + i)];
-      float* out = x + i * features;
-      dataset_->gather(row, out);
-      if (augmentation_.changes_anything()) {
-        augment(out, dataset_->image, augmentation_, key, static_cast<std::uint64_t>(row));
+      // Shuffled rows lie anywhere: the processor's own prefetching does not see them coming.
+      if (i + kRowsAhead < last) {
+        const auto ahead = static_cast<std::size_t>(begin + i + kRowsAhead);
+        dataset_->prefetch(order_[ahead]);
       }
-      standardizer_.apply({out, static_cast<std::size_t>(features)});
+      read_row(row, key, x + i * features);
       labels[i] = dataset_->labels[static_cast<std::size_t>(row)];
     }
   });

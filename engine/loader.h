@@ -14,6 +14,7 @@
 #include "engine/augmentation.h"
 #include "engine/buffer.h"
 #include "engine/dataset.h"
+#include "engine/random.h"
 #include "engine/standardizer.h"
 #include "engine/tensor.h"
 
@@ -71,6 +72,8 @@ class Loader {
  private:
   void allocate();
   void shuffle(std::int64_t epoch);
+  // Features of a row, augmented and standardised.
+  void read_row(std::int32_t row, const RandomKey& key, float* out) const;
 
   const Dataset* dataset_;
   std::vector<std::int32_t> rows_;
@@ -82,6 +85,7 @@ class Loader {
   std::uint64_t seed_;
   bool shuffled_;
   Augmentation augmentation_;
+  std::vector<float> of_bytes_;  // all there can be of a feature, where rows are bytes of one scale
   std::int64_t order_epoch_ = -1;
   Cursor cursor_;
   Share share_ = [](std::int64_t whole) { return std::pair<std::int64_t, std::int64_t>(0, whole); };

@@ -160,6 +160,29 @@ TEST_CASE("loader: rows are standardised; threads change nothing") {
   CHECK(std::equal(row.begin(), row.end(), batch.x.row(1)));
 }
 
+TEST_CASE("loader: bytes are standardised as by hand, each of the 256") {
+  Dataset data;
+  data.name = "bytes";
+  data.class_names = {"dark", "light"};
+  data.allocate(2, 256, Element::kByte);
+  data.image = {16, 16, 1};
+  data.labels = {0, 1};
+  for (std::int64_t i = 0; i < 512; ++i) {
+    data.values.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(i < 256 ? i : 511 - i);
+  }
+  for (const PixelScale scale : {PixelScale::kLinear, PixelScale::kSquareRoot}) {
+    const Standardizer standardizer({0.37f}, {1.7f}, scale);
+    Loader loader(data, range(0, 2), standardizer, 2, 0, RowOrder::kAsGiven);
+    const Batch batch = loader.next();
+    for (std::int64_t row = 0; row < 2; ++row) {
+      std::vector<float> expected(256);
+      data.gather(row, expected.data());
+      standardizer.apply(expected);
+      CHECK(std::equal(expected.begin(), expected.end(), batch.x.row(row)));
+    }
+  }
+}
+
 TEST_CASE("loader: batch memory is counted as data, once") {
   const Dataset data = numbered(100);
   const std::int64_t before = ledger::live(Category::kData);
