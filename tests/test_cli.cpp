@@ -86,9 +86,11 @@ TEST_CASE("cli: the same command twice, and with other threads, prints the same 
 TEST_CASE("cli: save, eval, inspect, resume") {
   const Folder folder;
   const std::string file = folder / "m.safetensors";
-  REQUIRE(
-      run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json")).exit_code ==
-      0);
+  const Result stopped =
+      run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json"));
+  REQUIRE(stopped.exit_code == 0);
+  CHECK(contains(stopped.err, "note: stopped after step 4 of "));
+  CHECK(contains(stopped.err, "; saved; to go on: tritgrad train --resume " + file));
   const Json trained = Json::parse(read(folder / "r.json"));
   const Result eval = run("eval " + file + " --json -");
   REQUIRE(eval.exit_code == 0);
@@ -102,6 +104,9 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   check_refused("inspect " + file + " --set weight.lr=1", "holds its recipe; leave out --recipe");
 
   const Result resumed = run("train --resume " + file + " --json -");
+  CHECK(!contains(resumed.err, "note: "));
+  CHECK(contains(run("train --resume " + file).err,
+                 "' is finished; to train on give --epochs above"));
   REQUIRE(resumed.exit_code == 0);
   const Result whole = run(kQuick + "--json -");
   CHECK(Json::parse(resumed.out)["weights_sha256"] == Json::parse(whole.out)["weights_sha256"]);

@@ -47,16 +47,20 @@ void check_stop(const TrainOptions& options, std::int64_t steps_done) {
         " steps already; leave the option out or name a later step");
 }
 
-Interrupted interruption(const TrainOptions& options, std::int64_t done, std::int64_t total) {
-  const std::string where = concat("interrupted after step ", done, " of ", total, "; ");
-  if (options.folds > 0) return Interrupted(where + "nothing was saved");
-  if (options.save.empty())
-    return Interrupted(where + "nothing was saved, as --save was not given");
+// What is left of a run that ended early.
+std::string what_was_saved(const TrainOptions& options) {
+  if (options.folds > 0) return "nothing was saved";
+  if (options.save.empty()) return "nothing was saved, as --save was not given";
   std::string go_on = "tritgrad train --resume " + shell_quoted(options.save);
   if (options.save_every > 0) go_on += concat(" --save-every ", options.save_every);
   if (!options.log.empty()) go_on += " --log " + shell_quoted(options.log);
   if (!options.cache.empty()) go_on += " --cache " + shell_quoted(options.cache);
-  return Interrupted(concat(where, "saved; to go on: ", go_on));
+  return "saved; to go on: " + go_on;
+}
+
+Interrupted interruption(const TrainOptions& options, std::int64_t done, std::int64_t total) {
+  return Interrupted(
+      concat("interrupted after step ", done, " of ", total, "; ", what_was_saved(options)));
 }
 
 // A run of one step is over before it looks, so of many such runs none would ever be ended.
@@ -227,6 +231,12 @@ class TrainingRun {
     std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe_.name.c_str(), warning.c_str());
   }
 
+  // Said once, whatever the number of ranks.
+  void note(const std::string& sentence) const {
+    if (options_.quiet || (options_.ranks != nullptr && options_.ranks->rank() > 0)) return;
+    std::fprintf(stderr, "note: %s\n", sentence.c_str());
+  }
+
   const Clock::time_point start_ = Clock::now();
   const Dataset& dataset_;
   const Split& split_;
@@ -289,6 +299,10 @@ RunResult TrainingRun::run() {
                         optimizer_.steps_done());
   RunResult result = describe_run(dataset_, options_, recipe_, *model_);
   time_.preparing = seconds_since(start_);
+  if (optimizer_.steps_done() == total_steps_) {
+    note(concat("the run in '", options_.resume, "' is finished; to train on give --epochs above ",
+                options_.epochs));
+  }
   run_steps(log, progress);
   if (parallel_ && parallel_->never_compressed()) {
     warn(concat("the second moment never settled, so all ", total_steps_,
@@ -297,6 +311,10 @@ RunResult TrainingRun::run() {
          progress);
   }
   progress.finish();
+  if (optimizer_.steps_done() < total_steps_) {
+    note(concat("stopped after step ", optimizer_.steps_done(), " of ", total_steps_, "; ",
+                what_was_saved(options_)));
+  }
 
   result.test_accuracy = accuracy_on(split_.test);
   result.seconds = seconds_since(start_);
