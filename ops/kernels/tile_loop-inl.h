@@ -13,10 +13,10 @@ std::int64_t multiply_tiles(std::int64_t rounds) {
   for (int tile = 0; tile < 8; ++tile) shapes.set(tile, kRowsOfTile, kBytesOfRow);
   shapes.load();
   for (std::int64_t round = 0; round < rounds; ++round) {
-    _tile_dpbsud(0, 4, 6);
-    _tile_dpbsud(1, 4, 7);
-    _tile_dpbsud(2, 5, 6);
-    _tile_dpbsud(3, 5, 7);
+    add_tile_product<0, 4, 6>();
+    add_tile_product<1, 4, 7>();
+    add_tile_product<2, 5, 6>();
+    add_tile_product<3, 5, 7>();
   }
   return rounds * kTileSums * 2 * kRowsOfTile * kBytesOfRow * (kBytesOfRow / 4);
 }

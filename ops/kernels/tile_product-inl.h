@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "engine/kernel_table.h"
 #include "ops/kernels/tiles-inl.h"
@@ -36,77 +37,39 @@ inline void configure(std::int64_t rows, std::int64_t groups_left) {
   shapes.load();
 }
 
-// One tile of rows by kTiles tiles of columns. The numbers of tiles are part of the instructions.
-template <int kTiles>
-inline void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                          const std::uint8_t* panel, std::int64_t groups, bool add) {
+// One tile of rows by as many tiles of columns as there are numbers of tiles.
+template <int... kTile>
+inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c, std::int64_t ldc,
+                          const std::int8_t* a, std::int64_t lda, const std::uint8_t* panel,
+                          std::int64_t groups, bool add) {
   const std::int64_t stride = ldc * static_cast<std::int64_t>(sizeof(std::int32_t));
   if (add) {
-    _tile_loadd(0, c, stride);
-    if constexpr (kTiles > 1) _tile_loadd(1, c + kTileColumns, stride);
-    if constexpr (kTiles > 2) _tile_loadd(2, c + 2 * kTileColumns, stride);
-    if constexpr (kTiles > 3) _tile_loadd(3, c + 3 * kTileColumns, stride);
+    (load_tile<kTile>(c + kTile * kTileColumns, stride), ...);
   } else {
-    _tile_zero(0);
-    if constexpr (kTiles > 1) _tile_zero(1);
-    if constexpr (kTiles > 2) _tile_zero(2);
-    if constexpr (kTiles > 3) _tile_zero(3);
+    (clear_tile<kTile>(), ...);
   }
+  const auto add_groups = [&]<int kA, int kB>(std::int64_t g) {
+    const std::uint8_t* b = panel + g * kPanelGroupBytes;
+    load_tile<kA>(a + 4 * g, lda);
+    ((load_tile<kB>(b + kTile * kBytesOfRow, kPanelGroupBytes), add_tile_product<kTile, kA, kB>()),
+     ...);
+  };
   std::int64_t g = 0;
-  for (; g + kTileGroups <= groups; g += kTileGroups) {
-    const std::uint8_t* b = panel + g * kPanelGroupBytes;
-    _tile_loadd(4, a + 4 * g, lda);
-    _tile_loadd(5, b, kPanelGroupBytes);
-    _tile_dpbsud(0, 4, 5);
-    if constexpr (kTiles > 1) {
-      _tile_loadd(5, b + kBytesOfRow, kPanelGroupBytes);
-      _tile_dpbsud(1, 4, 5);
-    }
-    if constexpr (kTiles > 2) {
-      _tile_loadd(5, b + 2 * kBytesOfRow, kPanelGroupBytes);
-      _tile_dpbsud(2, 4, 5);
-    }
-    if constexpr (kTiles > 3) {
-      _tile_loadd(5, b + 3 * kBytesOfRow, kPanelGroupBytes);
-      _tile_dpbsud(3, 4, 5);
-    }
-  }
-  if (g < groups) {
-    const std::uint8_t* b = panel + g * kPanelGroupBytes;
-    _tile_loadd(6, a + 4 * g, lda);
-    _tile_loadd(7, b, kPanelGroupBytes);
-    _tile_dpbsud(0, 6, 7);
-    if constexpr (kTiles > 1) {
-      _tile_loadd(7, b + kBytesOfRow, kPanelGroupBytes);
-      _tile_dpbsud(1, 6, 7);
-    }
-    if constexpr (kTiles > 2) {
-      _tile_loadd(7, b + 2 * kBytesOfRow, kPanelGroupBytes);
-      _tile_dpbsud(2, 6, 7);
-    }
-    if constexpr (kTiles > 3) {
-      _tile_loadd(7, b + 3 * kBytesOfRow, kPanelGroupBytes);
-      _tile_dpbsud(3, 6, 7);
-    }
-  }
-  _tile_stored(0, c, stride);
-  if constexpr (kTiles > 1) _tile_stored(1, c + kTileColumns, stride);
-  if constexpr (kTiles > 2) _tile_stored(2, c + 2 * kTileColumns, stride);
-  if constexpr (kTiles > 3) _tile_stored(3, c + 3 * kTileColumns, stride);
+  for (; g + kTileGroups <= groups; g += kTileGroups) add_groups.template operator()<4, 5>(g);
+  if (g < groups) add_groups.template operator()<6, 7>(g);
+  (store_tile<kTile>(c + kTile * kTileColumns, stride), ...);
 }
 
 template <int kTiles>
 void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                       std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add) {
-  // Of g++ 12's intrinsics only the one that stores says that it touches memory: what the caller
-  // has written must be there before the first of them.
-  asm volatile("" ::: "memory");
   const std::int64_t groups_left = groups % kTileGroups;
   const std::int64_t rows_left = rows % kRowsOfTile;
   if (rows >= kRowsOfTile) configure(kRowsOfTile, groups_left);
   for (std::int64_t r = 0; r < rows; r += kRowsOfTile) {
     if (rows - r < kRowsOfTile) configure(rows_left, groups_left);
-    multiply_rows<kTiles>(c + r * ldc, ldc, a + r * lda, lda, panel, groups, add);
+    multiply_rows(std::make_integer_sequence<int, kTiles>{}, c + r * ldc, ldc, a + r * lda, lda,
+                  panel, groups, add);
   }
 }
 

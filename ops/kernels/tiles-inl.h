@@ -1,4 +1,4 @@
-// Tile registers (AMX) and their shapes.
+// Tile registers (AMX), their shapes and their instructions.
 #pragma once
 
 #include <immintrin.h>
@@ -29,7 +29,6 @@ class TileShapes {
     __m512i loaded;
     asm volatile("sttilecfg %0" : "=m"(loaded));
     if (_mm512_cmpneq_epi64_mask(loaded, wanted) == 0) return;
-    // The intrinsic of g++ 12 does not say that it reads all of its operand.
     asm volatile("ldtilecfg %0" : : "m"(wanted));
   }
 
@@ -37,6 +36,25 @@ class TileShapes {
   std::uint64_t rows_ = 0;
   std::uint64_t row_bytes_[2] = {};
 };
+
+// The intrinsics of g++ 12 want tiles as literals, and do not say which memory they read.
+template <int kTile>
+inline void load_tile(const void* rows, std::int64_t stride) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(rows), "r"(stride), "i"(kTile) : "memory");
+}
+template <int kTile>
+inline void store_tile(void* rows, std::int64_t stride) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(rows), "r"(stride), "i"(kTile) : "memory");
+}
+template <int kTile>
+inline void clear_tile() {
+  asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
+}
+// Adds the products of signed bytes (rows of kA) with bytes from 0 to 255 (columns of kB).
+template <int kSum, int kA, int kB>
+inline void add_tile_product() {
+  asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kA), "i"(kB));
+}
 
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET
