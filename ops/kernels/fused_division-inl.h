@@ -20,7 +20,7 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-#if defined(__AVX512F__) && (!defined(__AVX512VBMI__) || defined(__AMX_INT8__))
+#if defined(__AVX512F__) && (!defined(__AVX512VBMI__) || defined(TRITGRAD_TILES))
 
 // a / b, b >= 1. Exact for integers below 256 in size: before the last rounding the error is below
 // 2^-22 of a place, while such a quotient is at least 2^-9 of a place away from where rounding

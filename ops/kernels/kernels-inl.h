@@ -2,6 +2,7 @@
 //   TRITGRAD_TARGET  namespace and name of the table,
 //   TRITGRAD_ARCH    the xsimd architecture,
 //   Eigen            the private name of Eigen in this object,
+//   TRITGRAD_TILES   where products of int8 go through tile registers,
 // and includes this file. Nothing here may end up in a symbol without the name of the target
 // (tools/check_symbols.sh): otherwise the linker could give this code to a caller on another
 // processor.
@@ -22,7 +23,7 @@
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/split-inl.h"
-#ifdef __AMX_INT8__
+#ifdef TRITGRAD_TILES
 #include "ops/kernels/tile_product-inl.h"
 #else
 #include "ops/kernels/panel_product-inl.h"

@@ -12,7 +12,7 @@
 
 #include "ops/kernels/peak_loops.h"
 #include "ops/kernels/register_loop-inl.h"
-#ifdef __AMX_INT8__
+#ifdef TRITGRAD_TILES
 #include "ops/kernels/tile_loop-inl.h"
 #endif
 #ifdef __AVX2__
@@ -69,7 +69,7 @@ inline Ints join(Ints a, const std::byte* p) { return a | *reinterpret_cast<cons
 using ByteSums [[gnu::vector_size(kRegisterBytes)]] = std::int32_t;
 #endif
 
-#if defined(__AMX_INT8__)
+#if defined(TRITGRAD_TILES)
 
 constexpr const char* kTritsName = "tdpbsud";
 constexpr const char* kBytesName = "tdpbsud";
@@ -139,7 +139,7 @@ std::int64_t run_fp32(std::int64_t rounds) {
                           [](auto sum, auto a, auto b) { return step_fp32(sum, a, b); });
 }
 
-#ifdef __AMX_INT8__
+#ifdef TRITGRAD_TILES
 
 std::int64_t run_bytes(std::int64_t rounds) { return multiply_tiles(rounds); }
 std::int64_t run_trits(std::int64_t rounds) { return multiply_tiles(rounds); }
