@@ -9,6 +9,8 @@
 // Integers are exact in any order, so all targets give the same.
 #pragma once
 
+#include <utility>
+
 #include "ops/kernels/byte_sums-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -29,41 +31,41 @@ inline Bytes repeat_four(const std::int8_t* p) {
   return I32(bytes);
 }
 
-template <typename Sum, int kRows, int kVectors>
-struct Tile {
-  Sum sum[kRows][kVectors] = {};
+// Calls body<i>() for 0 <= i < kCount. The indices are constants from the start: with loops, that
+// are unrolled late, g++ 12 keeps arrays in memory beside the registers.
+template <int kCount, typename Body>
+[[gnu::always_inline]] inline void unrolled(const Body& body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) { (body.template operator()<i>(), ...); }
+  (std::make_integer_sequence<int, kCount>{});
+}
 
-  template <typename Widen>
-  void store(std::int32_t* c, std::int64_t ldc, bool add, const Widen& widen) const {
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v) {
-        std::int32_t* to = c + r * ldc + v * kColumnsPerVector;
-        I32 result = widen(reinterpret_cast<Bytes>(sum[r][v]));
-        if (add) result = result + I32::load_unaligned(to);
-        result.store_unaligned(to);
-      }
-    }
-  }
-};
-
-// sum[r][v] = step(sum[r][v], group of vector v, repeated group of row r) for groups [begin, end).
-template <typename Sum, int kRows, int kVectors, typename Step>
-inline Tile<Sum, kRows, kVectors> add_groups(const std::int8_t* a, std::int64_t lda,
-                                             const std::uint8_t* panel, std::int64_t begin,
-                                             std::int64_t end, const Step& step) {
-  Tile<Sum, kRows, kVectors> tile;
+// c = or += widen(sum) for sum = step(sum, group of a vector, repeated group of a row), over groups
+// [begin, end).
+template <typename Sum, int kRows, int kVectors, typename Step, typename Widen>
+[[gnu::always_inline]] inline void add_groups(std::int32_t* c, std::int64_t ldc,
+                                              const std::int8_t* a, std::int64_t lda,
+                                              const std::uint8_t* panel, std::int64_t begin,
+                                              std::int64_t end, bool add, const Step& step,
+                                              const Widen& widen) {
+  constexpr int kTile = kRows * kVectors;
+  Sum sum[kTile];
+  unrolled<kTile>([&]<int i>() { sum[i] = Sum{}; });
   for (std::int64_t g = begin; g < end; ++g) {
     Bytes b[kVectors];
-    for (int v = 0; v < kVectors; ++v)
-      b[v] = load_bytes(panel + g * kGroupBytes + v * kVectorBytes);
-    for (int r = 0; r < kRows; ++r) {
+    unrolled<kVectors>(
+        [&]<int v>() { b[v] = load_bytes(panel + g * kGroupBytes + v * kVectorBytes); });
+    unrolled<kRows>([&]<int r>() {
       const Bytes repeated = repeat_four(a + r * lda + 4 * g);
-      for (int v = 0; v < kVectors; ++v) {
-        tile.sum[r][v] = step(tile.sum[r][v], b[v], repeated);
-      }
-    }
+      unrolled<kVectors>(
+          [&]<int v>() { sum[r * kVectors + v] = step(sum[r * kVectors + v], b[v], repeated); });
+    });
   }
-  return tile;
+  unrolled<kTile>([&]<int i>() {
+    std::int32_t* to = c + i / kVectors * ldc + i % kVectors * kColumnsPerVector;
+    I32 result = widen(reinterpret_cast<Bytes>(sum[i]));
+    if (add) result = result + I32::load_unaligned(to);
+    result.store_unaligned(to);
+  });
 }
 
 // Not inlined: next to other code the compiler would keep sums in memory.
@@ -73,10 +75,12 @@ template <int kRows, int kVectors>
                                       std::int64_t groups, bool add) {
   for (std::int64_t begin = 0; begin == 0 || begin < groups; begin += kGroupsIn16Bits) {
     const std::int64_t end = groups - begin < kGroupsIn16Bits ? groups : begin + kGroupsIn16Bits;
-    add_groups<Sums16, kRows,
-               kVectors>(a, lda, panel, begin, end, [](Sums16 sum, Bytes b, Bytes x) {
-      return sum + reinterpret_cast<Sums16>(multiply_pairs_u8_i8(b, x));
-    }).store(c, ldc, add || begin > 0, [](Bytes sum) { return multiply_pairs_i16(sum, I16(1)); });
+    add_groups<Sums16, kRows, kVectors>(
+        c, ldc, a, lda, panel, begin, end, add || begin > 0,
+        [](Sums16 sum, Bytes b, Bytes x) {
+          return sum + reinterpret_cast<Sums16>(multiply_pairs_u8_i8(b, x));
+        },
+        [](Bytes sum) { return multiply_pairs_i16(sum, I16(1)); });
   }
 }
 
@@ -85,11 +89,13 @@ template <int kRows, int kVectors>
                                            std::int64_t lda, const std::uint8_t* panel,
                                            std::int64_t groups, bool add) {
   const Bytes ones = I16(1);
-  add_groups<Sums32, kRows,
-             kVectors>(a, lda, panel, 0, groups, [ones](Sums32 sum, Bytes b, Bytes x) {
-    const Bytes pairs = multiply_pairs_u8_i8(b, x);
-    return sum + reinterpret_cast<Sums32>(multiply_pairs_i16(pairs, ones));
-  }).store(c, ldc, add, [](Bytes sum) { return sum; });
+  add_groups<Sums32, kRows, kVectors>(
+      c, ldc, a, lda, panel, 0, groups, add,
+      [ones](Sums32 sum, Bytes b, Bytes x) {
+        const Bytes pairs = multiply_pairs_u8_i8(b, x);
+        return sum + reinterpret_cast<Sums32>(multiply_pairs_i16(pairs, ones));
+      },
+      [](Bytes sum) { return sum; });
 }
 
 #ifdef __AVX512VNNI__
@@ -98,9 +104,12 @@ template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, const std::uint8_t* panel,
                                       std::int64_t groups, bool add) {
-  add_groups<Sums32, kRows, kVectors>(a, lda, panel, 0, groups, [](Sums32 sum, Bytes b, Bytes x) {
-    return reinterpret_cast<Sums32>(_mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sum), b, x));
-  }).store(c, ldc, add, [](Bytes sum) { return sum; });
+  add_groups<Sums32, kRows, kVectors>(
+      c, ldc, a, lda, panel, 0, groups, add,
+      [](Sums32 sum, Bytes b, Bytes x) {
+        return reinterpret_cast<Sums32>(_mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sum), b, x));
+      },
+      [](Bytes sum) { return sum; });
 }
 
 #else
@@ -111,12 +120,14 @@ template <int kRows, int kVectors>
                                       std::int64_t lda, const std::uint8_t* panel,
                                       std::int64_t groups, bool add) {
   const Bytes ones = I16(1), middle = U8(std::uint8_t{128});
-  add_groups<Sums32, kRows,
-             kVectors>(a, lda, panel, 0, groups, [ones, middle](Sums32 sum, Bytes b, Bytes x) {
-    const Bytes number = U8(b) ^ U8(middle);
-    const Bytes pairs = multiply_pairs_u8_i8(magnitudes(number), with_signs(x, number));
-    return sum + reinterpret_cast<Sums32>(multiply_pairs_i16(pairs, ones));
-  }).store(c, ldc, add, [](Bytes sum) { return sum; });
+  add_groups<Sums32, kRows, kVectors>(
+      c, ldc, a, lda, panel, 0, groups, add,
+      [ones, middle](Sums32 sum, Bytes b, Bytes x) {
+        const Bytes number = U8(b) ^ U8(middle);
+        const Bytes pairs = multiply_pairs_u8_i8(magnitudes(number), with_signs(x, number));
+        return sum + reinterpret_cast<Sums32>(multiply_pairs_i16(pairs, ones));
+      },
+      [](Bytes sum) { return sum; });
 }
 
 // What those 128 are of the products: c[r] = or += 128 times the sum of row r of a.
