@@ -33,7 +33,9 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-  const int allowed = std::max(1, static_cast<int>(word.size()) / 3);
+  const int length = static_cast<int>(word.size());
+  // A word of which nothing is left is no other word mistyped.
+  const int allowed = std::min(std::max(1, length / 3), length - 1);
   int best = allowed + 1;
   std::string result;
   for (const std::string& candidate : candidates) {

@@ -12,7 +12,7 @@ namespace tritgrad {
 int edit_distance(std::string_view a, std::string_view b);
 
 // The candidate closest to `word` (the first of equals), or "" when none is close: a suggestion
-// costs at most a third of the word's letters, and at least one edit is always allowed.
+// costs at most a third of the word's letters, or one of two.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // "; did you mean 'iris'? Known: iris, wine" to put at the end of a message: the suggestion when

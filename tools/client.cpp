@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "engine/check.h"
+#include "tools/interrupt.h"
 
 namespace tritgrad {
 namespace {
@@ -75,7 +76,7 @@ Process::Process(const Client& client, const std::filesystem::path& folder) {
   output_ = ends[0];
   ::fcntl(output_, F_SETFL, O_NONBLOCK);
 
-  // The child stays in our process group, so that Ctrl-C ends both.
+  // The child stays in our process group: Ctrl-C goes to both.
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -157,11 +158,15 @@ ClientResult run_client(const Client& client, const std::filesystem::path& folde
                         std::chrono::seconds limit) {
   const auto deadline = Clock::now() + limit;
   ClientResult result;
+  const InterruptWatch watch;
+  const std::string outcome = concat("'", command_line_of(client), "' was stopped");
   Process process(client, folder);
   while (!process.advance(result)) {
+    watch.end_if_interrupted(outcome);
     check(Clock::now() < deadline, client.arguments.front(), ": did not finish within ",
           limit.count(), " s and was stopped");
   }
+  watch.end_if_interrupted(outcome);
   return result;
 }
 

@@ -19,7 +19,8 @@ struct ClientResult {
 };
 
 // Runs the program in `folder`, with empty input and messages in English. Throws Error when it is
-// not installed, and when it has not ended within the limit (it is then terminated).
+// not installed, and when it has not ended within the limit (it is then terminated); Interrupted
+// after a SIGINT.
 ClientResult run_client(const Client& client, const std::filesystem::path& folder,
                         std::chrono::seconds limit);
 

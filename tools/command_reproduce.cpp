@@ -11,6 +11,7 @@
 #include "engine/parallel.h"
 #include "ops/dense_product.h"
 #include "tools/commands.h"
+#include "tools/interrupt.h"
 #include "tools/numbers.h"
 #include "tools/reproduce/study_charts.h"
 #include "tools/reproduce/study_csv.h"
@@ -44,16 +45,32 @@ void check_study(const std::string& name) {
   fail("unknown study '", name, "'", did_you_mean(name, study_names()));
 }
 
-// Makes the folder, or says why not, before any work is done for it.
-void prepare_folder(const std::string& out) {
-  std::error_code error;
-  check(!fs::exists(out, error) || fs::is_directory(out, error), "--out: '", out,
-        "' is a file; name a folder");
-  fs::create_directories(out, error);
-  check(!error, "--out: the folder '", out, "' cannot be made: ", error.message());
-  check(::access(out.c_str(), W_OK) == 0, "--out: the folder '", out,
-        "' cannot be written; choose another");
-}
+// Makes the folder, or says why not, before any work is done for it; of work that came to nothing no
+// new folder is left.
+class OutputFolder {
+ public:
+  explicit OutputFolder(const std::string& path) : path_(path) {
+    std::error_code error;
+    check(!fs::exists(path, error) || fs::is_directory(path, error), "--out: '", path,
+          "' is a file; name a folder");
+    is_new_ = fs::create_directories(path, error);
+    check(!error, "--out: the folder '", path, "' cannot be made: ", error.message());
+    check(::access(path.c_str(), W_OK) == 0, "--out: the folder '", path,
+          "' cannot be written; choose another");
+  }
+  ~OutputFolder() {
+    std::error_code not_empty;
+    if (is_new_) fs::remove(path_, not_empty);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+  bool is_new_ = false;
+};
 
 void write_text(const fs::path& path, const std::string& text) {
   replace_file(path, std::as_bytes(std::span(text)));
@@ -68,17 +85,17 @@ std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
 void run_reproduce(const ReproduceOptions& options) {
   check_study(options.study);
   if (options.threads > 0) set_thread_count(options.threads);
-  const std::string out = options.out.empty() ? "reproduce-" + options.study : options.out;
-  prepare_folder(out);
+  const OutputFolder out(options.out.empty() ? "reproduce-" + options.study : options.out);
+  const InterruptWatch watch;
 
   StudyResults results = run_study(study_figures(), options.training);
   results.costs = measure_costs(powers_of_ten(options.largest), 9);
   // The page comes last: where it is, the files that it speaks of are.
   const auto tables = study_csv_files(results), pictures = study_pictures(results);
   for (const auto* files : {&tables, &pictures}) {
-    for (const auto& [name, text] : *files) write_text(fs::path(out) / name, text);
+    for (const auto& [name, text] : *files) write_text(out / name, text);
   }
-  const fs::path page = fs::path(out) / "index.html";
+  const fs::path page = out / "index.html";
   const int threads = thread_count();
   write_text(
       page, render_study(

@@ -21,9 +21,9 @@ namespace {
 
 void print_summary(const RunResult& r, const std::string& data) {
   const std::string pixels = pixel_words(r), labels = label_words(r);
-  fmt::print("{} on {}{}, {}, {}, seed {}: {} epochs, {} steps, {:.1f} s\n", r.recipe, r.data,
-             pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed, r.epochs,
-             r.steps, r.seconds);
+  fmt::print("{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
+             pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
+             counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
   fmt::print("  data           {}\n", data);
   if (r.test_accuracy) {
     const std::string spread =

@@ -16,6 +16,7 @@
 #include "engine/atomic_file.h"
 #include "engine/check.h"
 #include "engine/hash.h"
+#include "tools/interrupt.h"
 
 namespace tritgrad {
 namespace {
@@ -135,6 +136,8 @@ fs::path provide(const FetchSource& source, const fs::path& work, const fs::path
     std::replace(unpack.arguments.begin(), unpack.arguments.end(), std::string("{archive}"),
                  archive);
     run_step(source, unpack, work, progress);
+  } catch (const Interrupted&) {
+    throw;
   } catch (const Error& error) {
     fail(error.what(), by_hand(source, set));
   }
@@ -216,6 +219,7 @@ fs::path default_cache_dir() {
 fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
                const FetchProgress& progress) {
   const fs::path set = cache_dir / source.name;
+  const InterruptWatch watch;
   try {
     // Before the lock, so that a cache we may only read is good enough.
     if (is_complete(source, set, progress)) {
@@ -231,6 +235,7 @@ fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
     fs::create_directory(ready);
     for (const FetchFile& file : source.files) {
       unpack_verified(packed / file.packed_name, ready / file.name, file);
+      watch.end_if_interrupted("nothing of " + source.name + " was kept");
     }
     put_in_place(source, ready, set);
   } catch (const fs::filesystem_error& error) {

@@ -1,6 +1,8 @@
 // Ctrl-C as a request to end in good order.
 #pragma once
 
+#include <string>
+
 #include "engine/check.h"
 
 namespace tritgrad {
@@ -14,7 +16,7 @@ class Interrupted : public Error {
 // While it lives, the first SIGINT is noted; a second one ends the process at once, as everywhere
 // else. Watches within another one see what it has noted: a command keeps one for all of its runs,
 // so that none is begun after a signal that came between two. Other processes of a job are not
-// told, so ranks should have none. All of a process belong to one thread.
+// told, so ranks should have none. All of a process are made and ended by one thread; any may ask.
 class InterruptWatch {
  public:
   InterruptWatch();
@@ -23,6 +25,8 @@ class InterruptWatch {
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
   bool interrupted() const;
+  // Throws Interrupted("interrupted; " and what became of the work) if it was.
+  void end_if_interrupted(const std::string& outcome) const;
 };
 
 }  // namespace tritgrad

@@ -9,6 +9,7 @@
 #include "engine/nearest.h"
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/optimizer_passes.h"
+#include "tools/interrupt.h"
 
 namespace tritgrad {
 namespace {
@@ -70,11 +71,13 @@ class Suite {
   }
 
   BenchResults run(StatusLine& status) {
+    const InterruptWatch watch;
     for (int round = 1; round <= rounds_; ++round) {
       const auto measure_all = [&](auto& cases) {
         for (auto& each : cases) {
           status.show(fmt::format("round {}/{}  {}", round, rounds_, each.name()));
           each.measure();
+          watch.end_if_interrupted("nothing was measured to the end, so nothing is reported");
         }
       };
       measure_all(ceilings_);

@@ -8,6 +8,7 @@
 #include "engine/ledger.h"
 #include "engine/parallel.h"
 #include "optim/optimizer.h"
+#include "tools/interrupt.h"
 #include "tools/reproduce/curve_numbers.h"
 #include "tools/reproduce/variant.h"
 
@@ -98,6 +99,7 @@ std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int
   constexpr int kWarmUp = 10;  // rows of the window
   // A step of few parameters is shorter than what disturbs it.
   constexpr std::int64_t kParametersPerSample = std::int64_t{1} << 20;
+  const InterruptWatch watch;
   std::vector<CostPoint> points;
   for (const std::int64_t size : sizes) {
     auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
@@ -124,6 +126,7 @@ std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int
     const std::int64_t steps = std::max<std::int64_t>(1, kParametersPerSample / size);
     for (int sample = 0; sample < samples; ++sample) {
       for (Contender* contender : {&adam, &micro}) contender->add_sample(run(*contender, steps));
+      watch.end_if_interrupted("nothing was written");
       gradients += static_cast<std::uint32_t>(steps);
     }
     points.push_back(adam.result());

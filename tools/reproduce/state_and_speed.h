@@ -25,7 +25,7 @@ struct CostPoint {
 
 // One matrix of each size, as square as can be; both rules take the same gradients in turn, first
 // until MicroAdam's window is full, then `samples` times against the clock. A sample of a small
-// matrix is the mean of many steps.
+// matrix is the mean of many steps. Throws Interrupted after a SIGINT.
 std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int samples);
 
 }  // namespace tritgrad

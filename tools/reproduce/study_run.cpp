@@ -6,6 +6,7 @@
 #include "engine/builtin_data.h"
 #include "engine/check.h"
 #include "engine/parallel.h"
+#include "tools/interrupt.h"
 #include "tools/progress.h"
 
 namespace tritgrad {
@@ -73,12 +74,14 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
       steps += options.epochs * steps_per_epoch[variant.data];
     }
   }
+  const InterruptWatch watch;
   SharedProgress progress(options, options.epochs * static_cast<int>(jobs.size()), steps);
   parallel_for(static_cast<std::int64_t>(jobs.size()), [&](std::int64_t unit) {
     const Job& job = jobs[static_cast<std::size_t>(unit)];
     const std::int64_t per_epoch = steps_per_epoch.at(job.variant.data);
     *job.curve = train_curve(*job.dataset, job.variant, options.epochs, job.seed, [&](double loss) {
       progress.add_epoch(per_epoch, per_epoch * kStudyBatch, loss);
+      watch.end_if_interrupted("nothing was written");
     });
   });
   results.seconds = std::chrono::duration<double>(Clock::now() - start).count();
