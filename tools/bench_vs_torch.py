@@ -7,9 +7,11 @@ disturbance hits all alike; a process makes a few steps that do not count and re
 the others. What is printed are medians over the rounds.
 
 PyTorch is measured as it comes ("default", glibc's malloc) and as fast as we can make it ("tuned",
-jemalloc with huge pages that are never given back). OpenBLAS is the one with OpenMP, whose threads are
-torch's own; the one with pthreads would compete with them. It chooses its kernels by itself: variables
-that would hold it back are removed. "avx2" is what a processor without AVX-512 would run, on both sides.
+jemalloc with huge pages that are never given back, and those of OpenBLAS's kernels that multiply
+matrices fastest here: of processors that are younger than itself it may know so little that it takes
+kernels from before AVX). OpenBLAS is the one with OpenMP, whose threads are torch's own; the one with
+pthreads would compete with them. Variables that would hold it back are removed. "avx2" is what a
+processor without AVX-512 would run, on both sides.
 
     fp32          AdamW (foreach) on fp32
     bf16          weights, activations and moments in bfloat16
@@ -18,6 +20,7 @@ that would hold it back are removed. "avx2" is what a processor without AVX-512 
 """
 
 import argparse
+import ctypes
 import json
 import os
 import pathlib
@@ -36,6 +39,8 @@ HOLD_BACK = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "ATEN_
              "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 AVX2_ONLY = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
              "DNNL_MAX_CPU_ISA": "AVX2"}
+# Of OpenBLAS's names those of kernels for x86-64 since AVX2; none: its own choice.
+CORES = (None, "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
 BASE = "tritgrad latent8"
 WARM_STEPS, LEAST_STEPS, MOST_STEPS, LEAST_SECONDS = 3, 5, 50, 1.0
@@ -57,6 +62,30 @@ def loaded_blas():
     paths = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
     real = {os.path.realpath(path) for path in paths if "blas" in os.path.basename(path)}
     return sorted(real)
+
+
+def core_name():
+    """Whose kernels OpenBLAS uses."""
+    for library in loaded_blas():
+        if "openblas" in library:
+            name = ctypes.CDLL(library).openblas_get_corename
+            name.restype = ctypes.c_char_p
+            return name().decode()
+    return None
+
+
+def multiply():
+    """Prints how long a product of matrices takes, 256 x 1024 x 1024 on one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    x, w = torch.randn(256, 1024), torch.randn(1024, 1024)
+    seconds = []
+    for _ in range(50):
+        start = time.perf_counter()
+        x @ w
+        seconds.append(time.perf_counter() - start)
+    print(json.dumps({"seconds": statistics.median(seconds), "core": core_name()}))
 
 
 def make_model(torch, widths, kind):
@@ -110,7 +139,7 @@ def work(kind, model, batch, threads):
         seconds.append(time.perf_counter() - start)
     print(json.dumps({"ms": 1e3 * statistics.median(seconds), "steps": len(seconds),
                       "peak_rss_bytes": peak_rss_bytes(), "torch": torch.__version__,
-                      "blas": loaded_blas()}))
+                      "blas": loaded_blas(), "core": core_name()}))
 
 
 # ---- contenders ----------------------------------------------------------------------------------
@@ -151,6 +180,8 @@ class Torch:
         more = {"LD_LIBRARY_PATH": OPENBLAS}
         if self.tuned:
             more.update(LD_PRELOAD=JEMALLOC, MALLOC_CONF=TUNED_MALLOC)
+            if options.core:
+                more.update(OPENBLAS_CORETYPE=options.core)
         if self.avx2:
             more.update(AVX2_ONLY)
         command = [sys.executable, os.path.abspath(__file__), "--worker", self.kind, model,
@@ -181,6 +212,26 @@ def contenders(batch):
     return torch + [Torch("fp32", True, avx2=True), Tritgrad(BASE, "latent8"),
                     Tritgrad(BASE + " avx2", "latent8", "avx2"),
                     Tritgrad("tritgrad fp32", "fp32")]
+
+
+def fastest_core():
+    """The name to give OpenBLAS, or none where its own choice is the fastest; where kernels are the
+    same, or as good within a twentieth, that choice stands."""
+    samples = {}
+    for _ in range(3):
+        for core in CORES:
+            more = {"LD_LIBRARY_PATH": OPENBLAS}
+            if core:
+                more.update(OPENBLAS_CORETYPE=core)
+            command = [sys.executable, os.path.abspath(__file__), "--multiply"]
+            result, _ = run(command, separate_cores(1)[0], environment(1, more))
+            if result is not None:  # a processor without AVX-512 ends the process
+                samples.setdefault(core, []).append(result["seconds"])
+    if None not in samples:
+        return None
+    seconds = {core: statistics.median(values) for core, values in samples.items()}
+    fastest = min(seconds, key=seconds.get)
+    return fastest if seconds[fastest] < 0.95 * seconds[None] else None
 
 
 def separate_cores(count):
@@ -312,6 +363,7 @@ def parse_arguments():
     parser.add_argument("--tritgrad", default="build/release/tritgrad", metavar="PROGRAM",
                         help="the program to compare [build/release/tritgrad]")
     parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--multiply", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rounds is None:
         options.rounds = 1 if options.quick else 3
@@ -360,7 +412,11 @@ def main():
         kind, model, batch, threads = options.worker
         work(kind, model, int(batch), int(threads))
         return
+    if options.multiply:
+        multiply()
+        return
     check_programs(options)
+    options.core = fastest_core()
     models = [SMALL] if options.quick else [SMALL, LARGE]
     threads = threads_of(options)
     settings = [(model, batch, count) for model in models for batch in (256, 64)
@@ -369,9 +425,15 @@ def main():
     blas = sorted({library for values in samples.values() for each in values
                    for library in each.get("blas", [])})
     versions = {each["torch"] for values in samples.values() for each in values if "torch" in each}
+    cores = {tuned: sorted({each["core"] for key, values in samples.items() for each in values
+                            if each.get("core") and "avx2" not in key[-1]
+                            and ("tuned" in key[-1]) == tuned})
+             for tuned in (False, True)}
     isas = {each["isa"] for key, values in samples.items() for each in values if key[-1] == BASE}
-    print("{}\ntorch {}, BLAS {}\ntritgrad {} kernels\n{} round{}, medians; ratio: to {}".format(
-        cpu_name(), ", ".join(versions) or "-", ", ".join(blas) or "-", ", ".join(isas) or "-",
+    print("{}\ntorch {}, BLAS {}, kernels: default {}, tuned {}\ntritgrad {} kernels\n"
+          "{} round{}, medians; ratio: to {}".format(
+        cpu_name(), ", ".join(versions) or "-", ", ".join(blas) or "-",
+        ", ".join(cores[False]) or "-", ", ".join(cores[True]) or "-", ", ".join(isas) or "-",
         options.rounds, "" if options.rounds == 1 else "s", BASE))
     middle = medians(samples)
     for setting in settings:
@@ -385,6 +447,7 @@ def main():
         failed = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
                    "error": complaint} for key, complaint in complaints.items()]
         result = {"cpu": cpu_name(), "torch": sorted(versions), "blas": blas,
+                  "blas_kernels": {"default": cores[False], "tuned": cores[True]},
                   "rounds": options.rounds, "steps": rows, "failed": failed, "ratios": found}
         pathlib.Path(options.json).write_text(json.dumps(result, indent=2) + "\n")
 
