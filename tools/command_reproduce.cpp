@@ -45,8 +45,8 @@ void check_study(const std::string& name) {
   fail("unknown study '", name, "'", did_you_mean(name, study_names()));
 }
 
-// Makes the folder, or says why not, before any work is done for it; of work that came to nothing no
-// new folder is left.
+// Makes the folder, or says why not, before any work is done for it; of work that came to nothing
+// no new folder is left.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::string& path) : path_(path) {

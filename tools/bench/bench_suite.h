@@ -44,8 +44,8 @@ struct BenchResults {
 // Throws Error for options that contradict themselves, before anything is measured.
 //
 // Every round measures everything once, the ceilings first, so that whatever slows the machine down
-// for a while slows down all alike; what counts are medians over the rounds. Throws Interrupted after
-// a SIGINT.
+// for a while slows down all alike; what counts are medians over the rounds. Throws Interrupted
+// after a SIGINT.
 BenchResults run_bench(const BenchOptions& options, StatusLine& status);
 
 }  // namespace tritgrad

@@ -34,8 +34,8 @@ struct StudyResults {
   }
 };
 
-// Trains every variant of `figures` with every seed, several runs at a time. Throws Interrupted after
-// a SIGINT.
+// Trains every variant of `figures` with every seed, several runs at a time. Throws Interrupted
+// after a SIGINT.
 StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& options);
 
 // Median over seeds of the loss of each epoch.
