@@ -36,7 +36,7 @@ class Levels {
     F32 exact = negative_scale_ * read<F32>(direction_ + i);
     // Both of the noise's operations are exact, so they may be fused.
     if (noise_ != nullptr) {
-      exact += xsimd::fma(xsimd::to_float(read_i32(noise_ + i)), F32(0x1p-16f), F32(0x1p-17f));
+      exact += multiply_add(xsimd::to_float(read_i32(noise_ + i)), F32(0x1p-16f), F32(0x1p-17f));
     }
     // What is too small for an integer becomes the smallest one; NaN becomes 0.
     const F32 limited = xsimd::min(high_, exact);

@@ -91,6 +91,11 @@ I32 to_nearest_or_zero(const F32& x) {
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
+// a b + c, for sums and products that are exact and so may be fused; xsimd 8.1 does not fuse them.
+inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+
 // Two or four vectors as one of narrower numbers, which saturate.
 I16 narrow(const I32& low, const I32& high) {
   const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
@@ -163,6 +168,10 @@ I32 to_nearest_or_zero(const F32& x) {
   return _mm256_and_si256(_mm256_cvtps_epi32(x), _mm256_castps_si256(ordered));
 }
 I32 floor_or_zero(const F32& x) { return to_nearest_or_zero(xsimd::floor(x)); }
+
+inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
 
 // Two or four vectors as one of narrower numbers, which saturate.
 I16 narrow(const I32& low, const I32& high) {
