@@ -78,6 +78,20 @@ struct LevelRounding {
   }
 };
 
+// What batch norm knows of neighbouring columns, and whether a rectifier follows it.
+struct NormColumns {
+  const float* mean;
+  const float* inverse_std;
+  const float* gain;
+  const float* bias;
+  bool rectify;
+
+  // Those from column i on.
+  NormColumns from(std::int64_t i) const {
+    return {mean + i, inverse_std + i, gain + i, bias + i, rectify};
+  }
+};
+
 struct KernelTable {
   const char* name;  // as TRITGRAD_ISA has it
 
@@ -274,9 +288,16 @@ struct KernelTable {
   void (*add_to_sums)(double* sums, const float* x, std::int64_t n);
   void (*add_squares_around)(double* sums, const float* x, const double* means, std::int64_t n);
   void (*add_products)(double* sums, const float* a, const float* b, std::int64_t n);
-  // z[i] = (x[i] - mean[i]) * inverse_std[i]
-  void (*standardize)(float* z, const float* x, const float* mean, const float* inverse_std,
-                      std::int64_t n);
+  // With z = (x - mean) * inverse_std and u = z * gain + bias, each operation rounded to float:
+  // y[i] = u, or max(u, 0) where NaN stays
+  void (*batch_norm)(float* y, const float* x, const NormColumns& columns, std::int64_t n);
+  // where rectified, dy[i] *= (u > 0); then sum_dy[i] += dy[i], sum_dy_z[i] += dy[i] z
+  void (*add_batch_norm_sums)(double* sum_dy, double* sum_dy_z, float* dy, const float* x,
+                              const NormColumns& columns, std::int64_t n);
+  // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z * mean_dy_z[i])
+  void (*batch_norm_gradient)(float* dy, const float* x, const NormColumns& columns,
+                              const float* factor, const float* mean_dy, const float* mean_dy_z,
+                              std::int64_t n);
   void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
   // x[i] <- sqrt(x[i]), rounded correctly
   void (*square_roots)(float* x, std::int64_t n);
@@ -284,12 +305,6 @@ struct KernelTable {
   // and inverse_std are those of column i, or mean[0] and inverse_std[0] for all columns.
   void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
                                bool one_for_all, std::int64_t n);
-  // y[i] = z[i] * gain[i] + bias[i]
-  void (*scale_and_shift)(float* y, const float* z, const float* gain, const float* bias,
-                          std::int64_t n);
-  // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i])
-  void (*standardize_gradient)(float* dy, const float* z, const float* factor, const float* mean_dy,
-                               const float* mean_dy_z, std::int64_t n);
   // One line of y, `width` pixels of `channels` numbers, from two of x, twice as long: the largest
   // of 2 x 2 pixels. NaN wins.
   void (*max_pool)(float* y, const float* above, const float* below, std::int64_t width,

@@ -43,34 +43,27 @@ struct Columns {
   float* inverse_std;
   Rectify rectify;
 
-  // Columns [begin, begin + n) of a row of x, standardised.
-  void standardize(float* z, const float* x, std::int64_t begin, std::int64_t n) const {
-    kernels().standardize(z, x + begin, mean + begin, inverse_std + begin, n);
-  }
-  // Columns [begin, begin + n) of a row of z, scaled and shifted: y before the rectifier.
-  void scale_and_shift(float* y, const float* z, std::int64_t begin, std::int64_t n) const {
-    kernels().scale_and_shift(y, z, gain + begin, bias + begin, n);
-  }
-  // Columns [begin, begin + n) of a row of y.
-  void finish(float* y, const float* z, std::int64_t begin, std::int64_t n) const {
-    if (rectify == Rectify::kNo) return scale_and_shift(y + begin, z, begin, n);
-    ColumnFloats shifted;
-    scale_and_shift(shifted.data(), z, begin, n);
-    kernels().relu(y + begin, shifted.data(), n);
+  NormColumns from(std::int64_t column) const {
+    return NormColumns{mean, inverse_std, gain, bias, rectify == Rectify::kYes}.from(column);
   }
 };
 
-// y of x with the statistics in `c`.
+// y of x with the statistics in `c`; y may be x.
 void normalize(const Tensor& narrow_x, const Tensor& narrow_y, const Columns& c) {
   const Tensor x = c.wide(narrow_x), y = c.wide(narrow_y);
   for_each_tile(c.wide, narrow_x,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
                     std::int64_t) {
-                  ColumnFloats z;
+                  ColumnFloats copy;
                   for (std::int64_t i = top; i < bottom; ++i) {
                     prefetch_after(x, i, begin, end - begin);
-                    c.standardize(z.data(), x.row(i), begin, end - begin);
-                    c.finish(y.row(i), z.data(), begin, end - begin);
+                    const float* from = x.row(i) + begin;
+                    float* to = y.row(i) + begin;
+                    if (to == from) {
+                      std::copy_n(from, end - begin, copy.data());
+                      from = copy.data();
+                    }
+                    kernels().batch_norm(to, from, c.from(begin), end - begin);
                   }
                 });
 }
@@ -121,17 +114,10 @@ void backward(Tape& tape, const Tensor& narrow_x, const Tensor& narrow_dy, const
   const double* sum_dy =
       sum_columns(tape, c.wide, narrow_x, 2,
                   [&](double* sums, std::int64_t row, std::int64_t begin, std::int64_t n) {
-                    float* dy_row = dy.row(row) + begin;
-                    ColumnFloats z, shifted;
                     prefetch_after(dy, row, begin, n);
                     prefetch_after(x, row, begin, n);
-                    c.standardize(z.data(), x.row(row), begin, n);
-                    if (c.rectify == Rectify::kYes) {
-                      c.scale_and_shift(shifted.data(), z.data(), begin, n);
-                      kernels().rectify_gradient(dy_row, shifted.data(), n);
-                    }
-                    kernels().add_to_sums(sums, dy_row, n);
-                    kernels().add_products(sums + cols, dy_row, z.data(), n);
+                    kernels().add_batch_norm_sums(sums, sums + cols, dy.row(row) + begin,
+                                                  x.row(row) + begin, c.from(begin), n);
                   });
   const double* sum_dy_z = sum_dy + features;
   const double count = static_cast<double>(narrow_x.rows());
@@ -152,14 +138,13 @@ void backward(Tape& tape, const Tensor& narrow_x, const Tensor& narrow_dy, const
   for_each_tile(c.wide, narrow_x,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
                     std::int64_t) {
-                  ColumnFloats z;
                   for (std::int64_t i = top; i < bottom; ++i) {
                     float* dy_row = dy.row(i) + begin;
                     prefetch_after(dy, i, begin, end - begin);
                     prefetch_after(x, i, begin, end - begin);
-                    c.standardize(z.data(), x.row(i), begin, end - begin);
-                    kernels().standardize_gradient(dy_row, z.data(), factor + begin,
-                                                   mean_dy + begin, mean_dy_z + begin, end - begin);
+                    kernels().batch_norm_gradient(dy_row, x.row(i) + begin, c.from(begin),
+                                                  factor + begin, mean_dy + begin,
+                                                  mean_dy_z + begin, end - begin);
                     if (!dx.fresh)
                       kernels().add_scaled(dx_grad.row(i) + begin, dy_row, 1.0f, end - begin);
                   }

@@ -53,24 +53,56 @@ TEST_CASE("kernel layers: elementwise loops equal the reference and their formul
         table, n, offset,
         [&](const KernelTable& t, float* out) { t.rectify_gradient(out, x.a.data(), n); },
         [&](std::int64_t i, float dy) { return dy * (x.a[i] > 0.0f ? 1.0f : 0.0f); });
-    compare<float>(
-        table, n, offset,
-        [&](const KernelTable& t, float* out) {
-          t.standardize(out, x.a.data(), x.b.data(), x.c.data(), n);
-        },
-        [&](std::int64_t i, float) { return (x.a[i] - x.b[i]) * x.c[i]; });
-    compare<float>(
-        table, n, offset,
-        [&](const KernelTable& t, float* out) {
-          t.scale_and_shift(out, x.a.data(), x.b.data(), x.c.data(), n);
-        },
-        [&](std::int64_t i, float) { return x.a[i] * x.b[i] + x.c[i]; });
-    compare<float>(
-        table, n, offset,
-        [&](const KernelTable& t, float* out) {
-          t.standardize_gradient(out, x.b.data(), x.c.data(), x.d.data(), x.e.data(), n);
-        },
-        [&](std::int64_t i, float dy) { return x.c[i] * (dy - x.d[i] - x.b[i] * x.e[i]); });
+  });
+}
+
+TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the reference and formulas") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Inputs in(n, offset);
+    Guarded<float> x = floats(n, offset, 8), given = floats(n, offset, 9);
+    for (const bool rectify : {false, true}) {
+      const NormColumns columns{in.a.data(), in.b.data(), in.c.data(), in.d.data(), rectify};
+      const auto z = [&](std::int64_t i) { return (x[i] - in.a[i]) * in.b[i]; };
+      const auto shifted = [&](std::int64_t i) { return z(i) * in.c[i] + in.d[i]; };
+      const auto passed = [&](std::int64_t i, float dy) {
+        return rectify ? dy * (shifted(i) > 0.0f ? 1.0f : 0.0f) : dy;
+      };
+      compare<float>(
+          table, n, offset,
+          [&](const KernelTable& t, float* y) { t.batch_norm(y, x.data(), columns, n); },
+          [&](std::int64_t i, float) { return rectify && shifted(i) < 0.0f ? 0.0f : shifted(i); });
+      // Of the three that it writes, one is looked at, the others are spare.
+      Guarded<double> spare(n, offset);
+      compare<float>(
+          table, n, offset,
+          [&](const KernelTable& t, float* dy) {
+            Guarded<double> other(n, offset);
+            t.add_batch_norm_sums(spare.data(), other.data(), dy, x.data(), columns, n);
+          },
+          passed);
+      compare<double>(
+          table, n, offset,
+          [&](const KernelTable& t, double* sum_dy) {
+            Guarded<float> dy = floats(n, offset, 9);
+            t.add_batch_norm_sums(sum_dy, spare.data(), dy.data(), x.data(), columns, n);
+          },
+          [&](std::int64_t i, double sum) { return sum + double{passed(i, given[i])}; });
+      compare<double>(
+          table, n, offset,
+          [&](const KernelTable& t, double* sum_dy_z) {
+            Guarded<float> dy = floats(n, offset, 9);
+            t.add_batch_norm_sums(spare.data(), sum_dy_z, dy.data(), x.data(), columns, n);
+          },
+          [&](std::int64_t i, double sum) {
+            return sum + double{passed(i, given[i])} * double{z(i)};
+          });
+      compare<float>(
+          table, n, offset,
+          [&](const KernelTable& t, float* dy) {
+            t.batch_norm_gradient(dy, x.data(), columns, in.c.data(), in.d.data(), in.e.data(), n);
+          },
+          [&](std::int64_t i, float dy) { return in.c[i] * (dy - in.d[i] - z(i) * in.e[i]); });
+    }
   });
 }
 

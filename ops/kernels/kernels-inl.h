@@ -8,6 +8,7 @@
 // processor.
 #pragma once
 
+#include "ops/kernels/batch_norm_loops-inl.h"
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/companded-inl.h"
 #include "ops/kernels/dot_trits-inl.h"
@@ -90,12 +91,12 @@ const KernelTable kKernels = {
     .add_to_sums = add_to_sums,
     .add_squares_around = add_squares_around,
     .add_products = add_products,
-    .standardize = standardize,
+    .batch_norm = batch_norm,
+    .add_batch_norm_sums = add_batch_norm_sums,
+    .batch_norm_gradient = batch_norm_gradient,
     .bytes_to_float = bytes_to_float,
     .square_roots = square_roots,
     .standardize_features = standardize_features,
-    .scale_and_shift = scale_and_shift,
-    .standardize_gradient = standardize_gradient,
     .max_pool = max_pool,
     .max_pool_gradient = max_pool_gradient,
     .all_finite = all_finite,

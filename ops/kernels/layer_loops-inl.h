@@ -39,11 +39,6 @@ void add_products(double* __restrict sums, const float* __restrict a, const floa
   }
 }
 
-void standardize(float* __restrict z, const float* __restrict x, const float* __restrict mean,
-                 const float* __restrict inverse_std, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) z[i] = (x[i] - mean[i]) * inverse_std[i];
-}
-
 void bytes_to_float(float* __restrict out, const std::uint8_t* __restrict x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(x[i]);
 }
@@ -52,7 +47,7 @@ void square_roots(float* x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = std::sqrt(x[i]);
 }
 
-inline float standardized(float x, double mean, double inverse_std) {
+inline float standardized_feature(float x, double mean, double inverse_std) {
   constexpr double kMax = std::numeric_limits<float>::max();
   const double wide = (static_cast<double>(x) - mean) * inverse_std;
   const double below = wide > kMax ? kMax : wide;  // NaN stays
@@ -63,24 +58,12 @@ void standardize_features(float* __restrict x, const float* __restrict mean,
                           const float* __restrict inverse_std, bool one_for_all, std::int64_t n) {
   if (one_for_all) {
     const double m = static_cast<double>(mean[0]), s = static_cast<double>(inverse_std[0]);
-    for (std::int64_t i = 0; i < n; ++i) x[i] = standardized(x[i], m, s);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = standardized_feature(x[i], m, s);
     return;
   }
   for (std::int64_t i = 0; i < n; ++i) {
-    x[i] = standardized(x[i], static_cast<double>(mean[i]), static_cast<double>(inverse_std[i]));
-  }
-}
-
-void scale_and_shift(float* __restrict y, const float* __restrict z, const float* __restrict gain,
-                     const float* __restrict bias, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = z[i] * gain[i] + bias[i];
-}
-
-void standardize_gradient(float* __restrict dy, const float* __restrict z,
-                          const float* __restrict factor, const float* __restrict mean_dy,
-                          const float* __restrict mean_dy_z, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dy[i] = factor[i] * (dy[i] - mean_dy[i] - z[i] * mean_dy_z[i]);
+    x[i] = standardized_feature(x[i], static_cast<double>(mean[i]),
+                                static_cast<double>(inverse_std[i]));
   }
 }
 

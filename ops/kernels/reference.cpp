@@ -11,6 +11,7 @@
 
 // Loops that have no other form are their own specification.
 #define TRITGRAD_TARGET reference
+#include "ops/kernels/batch_norm_loops-inl.h"
 #include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
@@ -286,12 +287,12 @@ const KernelTable kReferenceKernels = {
     .add_to_sums = reference::add_to_sums,
     .add_squares_around = reference::add_squares_around,
     .add_products = reference::add_products,
-    .standardize = reference::standardize,
+    .batch_norm = reference::batch_norm,
+    .add_batch_norm_sums = reference::add_batch_norm_sums,
+    .batch_norm_gradient = reference::batch_norm_gradient,
     .bytes_to_float = reference::bytes_to_float,
     .square_roots = reference::square_roots,
     .standardize_features = reference::standardize_features,
-    .scale_and_shift = reference::scale_and_shift,
-    .standardize_gradient = reference::standardize_gradient,
     .max_pool = reference::max_pool,
     .max_pool_gradient = reference::max_pool_gradient,
     .all_finite = reference::all_finite,
