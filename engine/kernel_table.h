@@ -7,7 +7,8 @@
 // by the environment variable TRITGRAD_ISA = reference | avx2 | avx512 | avx512vnni | avx512vbmi |
 // avx512amx.
 //
-// All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add, sums
+// All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add but of
+// exact operations, sums
 // in sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left
 // open. `gemm` gives the same bits for any thread count and any place in memory on one instruction
 // set. Pointers need no alignment; n may be anything from 0 up.

@@ -57,13 +57,13 @@ void normalize(const Tensor& narrow_x, const Tensor& narrow_y, const Columns& c)
                   ColumnFloats copy;
                   for (std::int64_t i = top; i < bottom; ++i) {
                     prefetch_after(x, i, begin, end - begin);
-                    const float* from = x.row(i) + begin;
+                    const float* source = x.row(i) + begin;
                     float* to = y.row(i) + begin;
-                    if (to == from) {
-                      std::copy_n(from, end - begin, copy.data());
-                      from = copy.data();
+                    if (to == source) {  // kernels want arrays that do not overlap
+                      std::copy_n(source, end - begin, copy.data());
+                      source = copy.data();
                     }
-                    kernels().batch_norm(to, from, c.from(begin), end - begin);
+                    kernels().batch_norm(to, source, c.from(begin), end - begin);
                   }
                 });
 }

@@ -150,6 +150,12 @@ def stop(sentence):
     sys.exit(2)
 
 
+def show(status):
+    """On a terminal, what is going on, in place of what was."""
+    if sys.stderr.isatty():
+        print("\r\033[K" + status, end="", file=sys.stderr, flush=True)
+
+
 def environment(threads, more):
     values = {key: value for key, value in os.environ.items() if key not in HOLD_BACK}
     values["OMP_NUM_THREADS"] = values["OPENBLAS_NUM_THREADS"] = str(threads)
@@ -215,11 +221,14 @@ def contenders(batch):
 
 
 def fastest_core():
-    """The name to give OpenBLAS, or none where its own choice is the fastest; where kernels are the
-    same, or as good within a twentieth, that choice stands."""
-    samples = {}
-    for _ in range(3):
+    """The name to give OpenBLAS, or none where its own choice stands: where other names mean the same
+    kernels, or kernels that are not faster by more than a twentieth, which may be chance."""
+    samples, used = {}, {}
+    for turn in range(1, 4):
         for core in CORES:
+            if core and used.get(core) == used.get(None):
+                continue
+            show("round {}/3  kernels of OpenBLAS  {}".format(turn, core or "its own choice"))
             more = {"LD_LIBRARY_PATH": OPENBLAS}
             if core:
                 more.update(OPENBLAS_CORETYPE=core)
@@ -227,9 +236,12 @@ def fastest_core():
             result, _ = run(command, separate_cores(1)[0], environment(1, more))
             if result is not None:  # a processor without AVX-512 ends the process
                 samples.setdefault(core, []).append(result["seconds"])
+                used[core] = result["core"]
     if None not in samples:
         return None
-    seconds = {core: statistics.median(values) for core, values in samples.items()}
+    show("")
+    seconds = {core: statistics.median(values) for core, values in samples.items()
+               if core is None or used[core] != used[None]}
     fastest = min(seconds, key=seconds.get)
     return fastest if seconds[fastest] < 0.95 * seconds[None] else None
 
@@ -262,10 +274,8 @@ def measure_all(options, settings):
                 key = setting + (contender.name,)
                 if key in complaints:
                     continue
-                if sys.stderr.isatty():
-                    print("\r\033[Kround {}/{}  {}  batch {}  {} threads  {}".format(
-                        turn, options.rounds, model, batch, threads, contender.name), end="",
-                        file=sys.stderr, flush=True)
+                show("round {}/{}  {}  batch {}  {} threads  {}".format(
+                    turn, options.rounds, model, batch, threads, contender.name))
                 cores, _ = separate_cores(threads)
                 result, complaint = contender.measure(options, model, batch, threads, cores)
                 if result is None:
@@ -274,8 +284,7 @@ def measure_all(options, settings):
                 else:
                     check_blas(result)
                     samples.setdefault(key, []).append(result)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    show("")
     return samples, complaints
 
 

@@ -45,8 +45,8 @@ void check_study(const std::string& name) {
   fail("unknown study '", name, "'", did_you_mean(name, study_names()));
 }
 
-// Makes the folder, or says why not, before any work is done for it; of work that came to nothing
-// no new folder is left.
+// Makes the folder, or says why not, before any work is done for it. Of work that came to nothing
+// it is not left, if it is new.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::string& path) : path_(path) {
@@ -85,8 +85,8 @@ std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
 void run_reproduce(const ReproduceOptions& options) {
   check_study(options.study);
   if (options.threads > 0) set_thread_count(options.threads);
+  const InterruptWatch watch;  // of all that follows, so that no signal comes in between
   const OutputFolder out(options.out.empty() ? "reproduce-" + options.study : options.out);
-  const InterruptWatch watch;
 
   StudyResults results = run_study(study_figures(), options.training);
   results.costs = measure_costs(powers_of_ten(options.largest), 9);

@@ -219,13 +219,13 @@ fs::path default_cache_dir() {
 fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
                const FetchProgress& progress) {
   const fs::path set = cache_dir / source.name;
-  const InterruptWatch watch;
   try {
     // Before the lock, so that a cache we may only read is good enough.
     if (is_complete(source, set, progress)) {
       progress(source.name + ": already there, " + set.string());
       return set;
     }
+    const InterruptWatch watch;  // from where there is something to tidy up
     fs::create_directories(cache_dir);
     const FetchLock lock(cache_dir / (source.name + ".lock"));
     const WorkFolder work(cache_dir / (source.name + ".partial"));

@@ -1,8 +1,8 @@
 // Batch norm on a stretch of one row, in plain scalar form that the compiler vectorises.
 //
 // Compiled once per target, and once as the specification (reference.cpp). The contracts are those
-// of engine/kernel_table.h. One pass over a row for all that is done to it: each column brings two
-// to eight numbers of its own along, which a pass for each operation would read from the cache
+// of engine/kernel_table.h. One pass over a row for all that is done to it: each column brings
+// four to six numbers of its own along, which a pass for each operation would read from the cache
 // again.
 #pragma once
 

@@ -31,7 +31,7 @@ inline Bytes repeat_four(const std::int8_t* p) {
   return I32(bytes);
 }
 
-// Calls body<i>() for 0 <= i < kCount. The indices are constants from the start: with loops, that
+// Calls body<i>() for 0 <= i < kCount. The indices are constants from the start: with loops, which
 // are unrolled late, g++ 12 keeps arrays in memory beside the registers.
 template <int kCount, typename Body>
 [[gnu::always_inline]] inline void unrolled(const Body& body) {

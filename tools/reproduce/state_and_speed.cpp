@@ -115,6 +115,7 @@ std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int
     const auto run = [&](Contender& contender, std::int64_t steps) {
       double seconds = 0.0;
       for (std::int64_t i = 0; i < steps; ++i) {
+        watch.end_if_interrupted(kNothingCameOfIt);
         // Filled anew for each: a rule may use the gradient's memory as it likes.
         rotate_copy(source, gradients + static_cast<std::uint32_t>(i), gradient);
         seconds += contender.step(gradient);
@@ -126,7 +127,6 @@ std::vector<CostPoint> measure_costs(const std::vector<std::int64_t>& sizes, int
     const std::int64_t steps = std::max<std::int64_t>(1, kParametersPerSample / size);
     for (int sample = 0; sample < samples; ++sample) {
       for (Contender* contender : {&adam, &micro}) contender->add_sample(run(*contender, steps));
-      watch.end_if_interrupted("nothing was written");
       gradients += static_cast<std::uint32_t>(steps);
     }
     points.push_back(adam.result());

@@ -9,6 +9,9 @@
 
 namespace tritgrad {
 
+// What Interrupted says of a study: files are written when all of it is known.
+inline constexpr const char* kNothingCameOfIt = "nothing came of the study";
+
 struct CostPoint {
   std::int64_t parameters = 0;
   std::string rule;               // "Adam", "MicroAdam"

@@ -77,11 +77,12 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
   const InterruptWatch watch;
   SharedProgress progress(options, options.epochs * static_cast<int>(jobs.size()), steps);
   parallel_for(static_cast<std::int64_t>(jobs.size()), [&](std::int64_t unit) {
+    watch.end_if_interrupted(kNothingCameOfIt);
     const Job& job = jobs[static_cast<std::size_t>(unit)];
     const std::int64_t per_epoch = steps_per_epoch.at(job.variant.data);
     *job.curve = train_curve(*job.dataset, job.variant, options.epochs, job.seed, [&](double loss) {
       progress.add_epoch(per_epoch, per_epoch * kStudyBatch, loss);
-      watch.end_if_interrupted("nothing was written");
+      watch.end_if_interrupted(kNothingCameOfIt);
     });
   });
   results.seconds = std::chrono::duration<double>(Clock::now() - start).count();
