@@ -8,10 +8,9 @@
 // avx512amx.
 //
 // All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add but of
-// exact operations, sums
-// in sixteen interleaved lanes); only the payload of a NaN that float arithmetic makes is left
-// open. `gemm` gives the same bits for any thread count and any place in memory on one instruction
-// set. Pointers need no alignment; n may be anything from 0 up.
+// exact operations, sums in sixteen interleaved lanes); only the payload of a NaN that float
+// arithmetic makes is left open. `gemm` gives the same bits for any thread count and any place in
+// memory on one instruction set. Pointers need no alignment; n may be anything from 0 up.
 #pragma once
 
 #include <atomic>

@@ -206,7 +206,7 @@ TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on
 TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {
   const TempDir folder;
   const std::string under =
-      within(folder.path()) + " timeout --foreground --preserve-status " + "--signal=INT 2";
+      within(folder.path()) + " timeout --foreground --preserve-status --signal=INT 2";
   const Result bench = run("bench --rounds 1000 --only ceilings", under);
   CHECK(bench.exit_code == 130);
   CHECK(bench.out.empty());

@@ -20,7 +20,6 @@ processor without AVX-512 would run, on both sides.
 """
 
 import argparse
-import ctypes
 import json
 import os
 import pathlib
@@ -28,7 +27,6 @@ import platform
 import statistics
 import subprocess
 import sys
-import time
 
 OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-openmp".format(platform.machine())
 JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(platform.machine())
@@ -43,103 +41,7 @@ AVX2_ONLY = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
 CORES = (None, "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
 BASE = "tritgrad latent8"
-WARM_STEPS, LEAST_STEPS, MOST_STEPS, LEAST_SECONDS = 3, 5, 50, 1.0
-
-
-# ---- one torch contender, in a process of its own ------------------------------------------------
-
-
-def peak_rss_bytes():
-    """Of this program; getrusage() would remember the process that started it, too."""
-    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def loaded_blas():
-    """The libraries that this process really uses, and not what any setting promises."""
-    paths = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
-    real = {os.path.realpath(path) for path in paths if "blas" in os.path.basename(path)}
-    return sorted(real)
-
-
-def core_name():
-    """Whose kernels OpenBLAS uses."""
-    for library in loaded_blas():
-        if "openblas" in library:
-            name = ctypes.CDLL(library).openblas_get_corename
-            name.restype = ctypes.c_char_p
-            return name().decode()
-    return None
-
-
-def multiply():
-    """Prints how long a product of matrices takes, 256 x 1024 x 1024 on one thread."""
-    import torch
-
-    torch.set_num_threads(1)
-    x, w = torch.randn(256, 1024), torch.randn(1024, 1024)
-    seconds = []
-    for _ in range(50):
-        start = time.perf_counter()
-        x @ w
-        seconds.append(time.perf_counter() - start)
-    print(json.dumps({"seconds": statistics.median(seconds), "core": core_name()}))
-
-
-def make_model(torch, widths, kind):
-    functional = torch.nn.functional
-
-    class TernaryLinear(torch.nn.Linear):
-        def forward(self, x):
-            scale = self.weight.abs().mean().clamp(min=1e-5)
-            ternary = (self.weight / scale).round().clamp(-1, 1) * scale
-            weight = self.weight + (ternary - self.weight).detach()
-            if kind == "BitLinear":
-                inverse = 127.0 / x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-5)
-                x = x + ((x * inverse).round().clamp(-128, 127) / inverse - x).detach()
-            return functional.linear(x, weight, self.bias)
-
-    linear = TernaryLinear if kind in ("ternary QAT", "BitLinear") else torch.nn.Linear
-    layers = []
-    for inputs, outputs in zip(widths[:-2], widths[1:-1]):
-        layers += [linear(inputs, outputs, bias=False), torch.nn.BatchNorm1d(outputs),
-                   torch.nn.ReLU()]
-    layers.append(linear(widths[-2], widths[-1]))
-    return torch.nn.Sequential(*layers)
-
-
-def work(kind, model, batch, threads):
-    import torch
-
-    torch.manual_seed(1)
-    torch.set_num_threads(threads)
-    widths = [int(width) for width in model.split("-")]
-    network = make_model(torch, widths, kind)
-    x = torch.randn(batch, widths[0])
-    labels = torch.arange(batch) % widths[-1]
-    if kind == "bf16":
-        network, x = network.bfloat16(), x.bfloat16()
-    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, foreach=True)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.cross_entropy(network(x).float(), labels)
-        loss.backward()
-        optimizer.step()
-
-    for _ in range(WARM_STEPS):
-        step()
-    seconds = []
-    while len(seconds) < LEAST_STEPS or (sum(seconds) < LEAST_SECONDS
-                                         and len(seconds) < MOST_STEPS):
-        start = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - start)
-    print(json.dumps({"ms": 1e3 * statistics.median(seconds), "steps": len(seconds),
-                      "peak_rss_bytes": peak_rss_bytes(), "torch": torch.__version__,
-                      "blas": loaded_blas(), "core": core_name()}))
+TORCH = [sys.executable, str(pathlib.Path(__file__).resolve().with_name("torch_step.py"))]
 
 
 # ---- contenders ----------------------------------------------------------------------------------
@@ -190,8 +92,7 @@ class Torch:
                 more.update(OPENBLAS_CORETYPE=options.core)
         if self.avx2:
             more.update(AVX2_ONLY)
-        command = [sys.executable, os.path.abspath(__file__), "--worker", self.kind, model,
-                   str(batch), str(threads)]
+        command = TORCH + ["step", self.kind, model, str(batch), str(threads)]
         return run(command, cores, environment(threads, more))
 
 
@@ -232,14 +133,13 @@ def fastest_core():
             more = {"LD_LIBRARY_PATH": OPENBLAS}
             if core:
                 more.update(OPENBLAS_CORETYPE=core)
-            command = [sys.executable, os.path.abspath(__file__), "--multiply"]
-            result, _ = run(command, separate_cores(1)[0], environment(1, more))
+            result, _ = run(TORCH + ["multiply"], separate_cores(1)[0], environment(1, more))
             if result is not None:  # a processor without AVX-512 ends the process
                 samples.setdefault(core, []).append(result["seconds"])
                 used[core] = result["core"]
+    show("")
     if None not in samples:
         return None
-    show("")
     seconds = {core: statistics.median(values) for core, values in samples.items()
                if core is None or used[core] != used[None]}
     fastest = min(seconds, key=seconds.get)
@@ -371,8 +271,6 @@ def parse_arguments():
     parser.add_argument("--json", metavar="FILE", help="write all samples and medians to FILE")
     parser.add_argument("--tritgrad", default="build/release/tritgrad", metavar="PROGRAM",
                         help="the program to compare [build/release/tritgrad]")
-    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--multiply", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rounds is None:
         options.rounds = 1 if options.quick else 3
@@ -417,13 +315,6 @@ def check_programs(options):
 
 def main():
     options = parse_arguments()
-    if options.worker:
-        kind, model, batch, threads = options.worker
-        work(kind, model, int(batch), int(threads))
-        return
-    if options.multiply:
-        multiply()
-        return
     check_programs(options)
     options.core = fastest_core()
     models = [SMALL] if options.quick else [SMALL, LARGE]
