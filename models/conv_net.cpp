@@ -108,8 +108,8 @@ std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& reci
     plan_norm(name, Norm::kBatch, layer, recipe, plan);
     channels = layer;
   }
-  plan_matrix("head", channels, spec.outputs, 1.0f, recipe, plan);
-  plan_bias("head", spec.outputs, recipe, plan);
+  plan_matrix(kHead, channels, spec.outputs, 1.0f, recipe, plan);
+  plan_bias(kHead, spec.outputs, recipe, plan);
   return plan;
 }
 
@@ -134,7 +134,7 @@ ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t se
     if (layer == ConvNetSpec::kMaxPool) continue;
     layers_.push_back(bind_layer(parameters_, layer_name(layers_.size())));
   }
-  layers_.push_back(bind_layer(parameters_, "head"));
+  layers_.push_back(bind_layer(parameters_, kHead));
 }
 
 Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {

@@ -104,8 +104,8 @@ std::vector<ParameterSpec> plan_mlp(const MlpSpec& spec, const Recipe& recipe) {
     plan_norm(layer_name(i), spec.norm, spec.hidden[i], recipe, plan);
     inputs = spec.hidden[i];
   }
-  plan_matrix("head", inputs, spec.outputs, 1.0f, recipe, plan);
-  plan_bias("head", spec.outputs, recipe, plan);
+  plan_matrix(kHead, inputs, spec.outputs, 1.0f, recipe, plan);
+  plan_bias(kHead, spec.outputs, recipe, plan);
   return plan;
 }
 
@@ -116,7 +116,7 @@ Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
     layers_.push_back(bind_layer(parameters_, layer_name(i)));
     dropout_streams_.push_back(random_stream(layer_name(i) + ".dropout"));
   }
-  layers_.push_back(bind_layer(parameters_, "head"));
+  layers_.push_back(bind_layer(parameters_, kHead));
 }
 
 Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const {

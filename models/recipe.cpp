@@ -297,6 +297,14 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
   }
 }
 
+Recipe::Group read_head(TableReader& weight, Recipe::Group group) {
+  const double share = weight.get("head_lr", 1.0);
+  check(share >= 0.0 && share < 1e6, weight.at("head_lr"), ": head_lr = ", share,
+        " is outside [0, 1e6); it is a share of lr");
+  group.update.lr *= share;
+  return group;
+}
+
 bool has_trits(const Recipe& recipe) {
   const auto& named = recipe.named_groups;
   return recipe.group(Role::kWeight).format.wants_scale() ||
@@ -323,6 +331,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
     const toml::table merged = role_table(table, role);
     TableReader reader(plain(merged), concat(where, ", [", role_name(role), "]"));
     recipe.groups[static_cast<std::size_t>(role)] = read_group(reader, role);
+    if (role == Role::kWeight) recipe.head = read_head(reader, recipe.group(role));
     reader.refuse_unknown_keys();
   }
   read_named_groups(table, where, recipe);

@@ -41,6 +41,7 @@ struct Recipe {
   double clip_grad_norm = 0.0;                     // global 2-norm; 0 = off
   NonFinite non_finite = NonFinite::kRefuse;
   std::array<Group, 4> groups;           // by Role: weight, scale, bias, norm
+  Group head;                            // of the head's matrix: [weight], at head_lr of its rate
   std::vector<NamedGroup> named_groups;  // the last match counts
   std::string toml;                      // the recipe as it was resolved, complete
 

@@ -1,11 +1,13 @@
 // Which table of a recipe a parameter follows, and which recipes are built in.
 #include "models/builtin_recipes.h"
+#include "models/layer_plan.h"
 #include "models/recipe.h"
 
 namespace tritgrad {
 
 const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
-  const Group* found = &group(role);
+  const bool is_head = role == Role::kWeight && parameter == concat(kHead, ".weight");
+  const Group* found = is_head ? &head : &group(role);
   for (const NamedGroup& named : named_groups) {
     if (named.role == role && matches(named.match, parameter)) found = &named.group;
   }
