@@ -86,6 +86,17 @@ TEST_CASE("models: recipes are overridden by key=value and by files") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("models: head_lr is the rate of the head's matrix alone, as a share of lr") {
+  const Recipe recipe = load_recipe("latent8", {"weight.lr=0.5", "weight.head_lr=0.25"});
+  const auto lr = [&](const char* name, Role role) { return recipe.group(name, role).update.lr; };
+  CHECK(lr("head.weight", Role::kWeight) == 0.125);
+  CHECK(lr("layers.0.weight", Role::kWeight) == 0.5);
+  CHECK(lr("head.bias", Role::kBias) == recipe.group(Role::kBias).update.lr);
+  CHECK(lr("head.scale", Role::kScale) == recipe.group(Role::kScale).update.lr);
+  const Recipe plain = load_recipe("latent8", {"weight.lr=0.5"});
+  CHECK(plain.group("head.weight", Role::kWeight).update.lr == 0.5);
+}
+
 TEST_CASE("models: recipe errors name the key, what was found and what is accepted") {
   const auto message = [](const std::string& override_text) {
     return message_of([&] { load_recipe("votes", {override_text}); });

@@ -132,6 +132,7 @@ TEST_CASE("recipe errors: messages have the line, what was found and what is acc
       {"threshold = 0.5", "'threshold' has the wrong type; expected a whole number, got 0.5"},
       {"threshold = 127", "threshold = 127 is outside 0..126"},
       {"lr = -1", "lr = -1 is outside [0, 1e6)"},
+      {"head_lr = -1", "head_lr = -1 is outside [0, 1e6); it is a share of lr"},
       {"warmup = -1", "warmup = -1 is outside [0, 1]; it is a share of all steps"},
       {"decay = 2", "decay = 2 is outside [0, 1]; it is a share of all steps"},
       {"final = 2", "final = 2 is outside [0, 1]; it is a share of lr"},
