@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/recipe.h"
@@ -22,6 +23,7 @@ std::int64_t parse_width(const std::string& text, const std::string& where, cons
 std::string layer_name(std::size_t index);
 // The last layer, whose outputs are the classes'.
 inline constexpr const char* kHead = "head";
+inline constexpr std::string_view kHeadMatrix = "head.weight";
 
 // PREFIX.weight, [outputs x inputs], and PREFIX.scale where the format keeps bare trits. Outputs
 // begin with variance gain^2 * E[x^2]. kParts: see ParameterSpec::gradient_in_parts.

@@ -10,6 +10,7 @@
 
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
+#include "models/layer_plan.h"
 #include "models/recipe_group.h"
 
 namespace tritgrad {
@@ -165,6 +166,7 @@ toml::table role_table(const toml::table& recipe, Role role) {
 }
 
 bool has_effect(std::string_view section, const std::string& key, const Recipe& recipe) {
+  if (key == "head_lr") return &recipe.group(kHeadMatrix, Role::kWeight) == &recipe.head;
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
     const bool named = section == role_name(role);
     const bool continuous = section == "continuous" && role != Role::kWeight;

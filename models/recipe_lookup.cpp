@@ -6,7 +6,7 @@
 namespace tritgrad {
 
 const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
-  const bool is_head = role == Role::kWeight && parameter == concat(kHead, ".weight");
+  const bool is_head = role == Role::kWeight && parameter == kHeadMatrix;
   const Group* found = is_head ? &head : &group(role);
   for (const NamedGroup& named : named_groups) {
     if (named.role == role && matches(named.match, parameter)) found = &named.group;

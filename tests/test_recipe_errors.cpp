@@ -72,6 +72,9 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
       {"base = \"fp32\"\n[weight]\nv = \"root8\"\nrule = \"sgd\"\n", "line 3: weight.v"},
       {"base = \"fp32\"\n[continuous]\nwindow = 4\n", "line 3: continuous.window"},
       {"name = \"x\"\n[weight]\nthreshold = 4\n", "line 3: weight.threshold"},
+      {"base = \"eco\"\n[weight]\nhead_lr = 0.1\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\n"
+       "rule = \"adamw\"\n",
+       "line 3: weight.head_lr"},
       {"base = \"votes\"\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\nrule = \"adamw\"\n"
        "window = 4\n",
        "line 6: [[group]] match = \"head.*\": window"}};
