@@ -21,9 +21,6 @@ std::int64_t parse_width(const std::string& text, const std::string& where, cons
 
 // "layers.0" is the first.
 std::string layer_name(std::size_t index);
-// The last layer, whose outputs are the classes'.
-inline constexpr const char* kHead = "head";
-inline constexpr std::string_view kHeadMatrix = "head.weight";
 
 // PREFIX.weight, [outputs x inputs], and PREFIX.scale where the format keeps bare trits. Outputs
 // begin with variance gain^2 * E[x^2]. kParts: see ParameterSpec::gradient_in_parts.

@@ -10,7 +10,6 @@
 
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
-#include "models/layer_plan.h"
 #include "models/recipe_group.h"
 
 namespace tritgrad {
@@ -166,7 +165,7 @@ toml::table role_table(const toml::table& recipe, Role role) {
 }
 
 bool has_effect(std::string_view section, const std::string& key, const Recipe& recipe) {
-  if (key == "head_lr") return &recipe.group(kHeadMatrix, Role::kWeight) == &recipe.head;
+  if (key == "head_lr") return recipe.head_follows_weight();
   for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
     const bool named = section == role_name(role);
     const bool continuous = section == "continuous" && role != Role::kWeight;
@@ -214,6 +213,9 @@ void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
   const std::string place = recipe.where + line_text(line_of(first.key)) + ": ";
   check(!first.section.empty(), place,
         "gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+  if (first.key == "head_lr") {
+    fail(place, first.section, ".head_lr: a [[group]] trains the head's matrix; set its lr there");
+  }
   const std::string table =
       first.group ? concat("[[group]] match = \"", recipe.named_groups[*first.group].match, "\": ")
                   : first.section + ".";
@@ -299,12 +301,13 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
   }
 }
 
-Recipe::Group read_head(TableReader& weight, Recipe::Group group) {
+double read_head_lr(TableReader& weight, double lr) {
   const double share = weight.get("head_lr", 1.0);
   check(share >= 0.0 && share < 1e6, weight.at("head_lr"), ": head_lr = ", share,
         " is outside [0, 1e6); it is a share of lr");
-  group.update.lr *= share;
-  return group;
+  check(share * lr < 1e6, weight.at("head_lr"), ": head_lr = ", share, " times lr = ", lr,
+        " must be below 1e6");
+  return share;
 }
 
 bool has_trits(const Recipe& recipe) {
@@ -333,7 +336,9 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
     const toml::table merged = role_table(table, role);
     TableReader reader(plain(merged), concat(where, ", [", role_name(role), "]"));
     recipe.groups[static_cast<std::size_t>(role)] = read_group(reader, role);
-    if (role == Role::kWeight) recipe.head = read_head(reader, recipe.group(role));
+    if (role == Role::kWeight) {
+      recipe.head_lr = read_head_lr(reader, recipe.group(role).update.lr);
+    }
     reader.refuse_unknown_keys();
   }
   read_named_groups(table, where, recipe);

@@ -14,6 +14,12 @@
 
 namespace tritgrad {
 
+// The last layer of every model, whose outputs are the classes', and its matrix: a recipe may give
+// it a rate of its own.
+inline constexpr const char* kHead = "head";
+inline constexpr std::string_view kHeadMatrix = "head.weight";
+static_assert(kHeadMatrix.starts_with(kHead));
+
 enum class GradientPolicy {
   kKept,      // every gradient has its own memory until the step ends
   kReleased,  // a gradient is used as soon as it is complete, and its memory is used again
@@ -40,13 +46,15 @@ struct Recipe {
   FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients: fp32 or bf16
   double clip_grad_norm = 0.0;                     // global 2-norm; 0 = off
   NonFinite non_finite = NonFinite::kRefuse;
-  std::array<Group, 4> groups;           // by Role: weight, scale, bias, norm
-  Group head;                            // of the head's matrix: [weight], at head_lr of its rate
+  std::array<Group, 4> groups;  // by Role: weight, scale, bias, norm
+  double head_lr = 1.0;         // rate of the head's matrix, where [weight] trains it, / lr
   std::vector<NamedGroup> named_groups;  // the last match counts
   std::string toml;                      // the recipe as it was resolved, complete
 
   const Group& group(Role role) const { return groups.at(static_cast<std::size_t>(role)); }
   const Group& group(std::string_view parameter, Role role) const;
+  // Whether the head's matrix follows [weight], not a group of its own; then head_lr counts.
+  bool head_follows_weight() const;
   // How each parameter is trained; the recipe must outlive what is returned.
   Optimizer::GroupOf updates() const;
 };

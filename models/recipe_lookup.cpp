@@ -1,22 +1,26 @@
 // Which table of a recipe a parameter follows, and which recipes are built in.
 #include "models/builtin_recipes.h"
-#include "models/layer_plan.h"
 #include "models/recipe.h"
 
 namespace tritgrad {
 
 const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
-  const bool is_head = role == Role::kWeight && parameter == kHeadMatrix;
-  const Group* found = is_head ? &head : &group(role);
+  const Group* found = &group(role);
   for (const NamedGroup& named : named_groups) {
     if (named.role == role && matches(named.match, parameter)) found = &named.group;
   }
   return *found;
 }
 
+bool Recipe::head_follows_weight() const {
+  return &group(kHeadMatrix, Role::kWeight) == &group(Role::kWeight);
+}
+
 Optimizer::GroupOf Recipe::updates() const {
   return [this](const ParameterSpec& parameter) {
-    return group(parameter.name, parameter.role).update;
+    GroupSpec update = group(parameter.name, parameter.role).update;
+    if (parameter.name == kHeadMatrix && head_follows_weight()) update.lr *= head_lr;
+    return update;
   };
 }
 

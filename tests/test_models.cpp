@@ -19,6 +19,14 @@ std::string message_of(const std::function<void()>& action) {
   return "no error";
 }
 
+// What a recipe does with the parameter of that name.
+GroupSpec update_of(const Recipe& recipe, const char* name, Role role = Role::kWeight) {
+  ParameterSpec parameter;
+  parameter.name = name;
+  parameter.role = role;
+  return recipe.updates()(parameter);
+}
+
 }  // namespace
 
 TEST_CASE("models: a spec is read, and refused with the part that is wrong") {
@@ -88,13 +96,22 @@ TEST_CASE("models: recipes are overridden by key=value and by files") {
 
 TEST_CASE("models: head_lr is the rate of the head's matrix alone, as a share of lr") {
   const Recipe recipe = load_recipe("latent8", {"weight.lr=0.5", "weight.head_lr=0.25"});
-  const auto lr = [&](const char* name, Role role) { return recipe.group(name, role).update.lr; };
-  CHECK(lr("head.weight", Role::kWeight) == 0.125);
-  CHECK(lr("layers.0.weight", Role::kWeight) == 0.5);
-  CHECK(lr("head.bias", Role::kBias) == recipe.group(Role::kBias).update.lr);
-  CHECK(lr("head.scale", Role::kScale) == recipe.group(Role::kScale).update.lr);
-  const Recipe plain = load_recipe("latent8", {"weight.lr=0.5"});
-  CHECK(plain.group("head.weight", Role::kWeight).update.lr == 0.5);
+  const auto lr = [](const Recipe& of, const char* name, Role role) {
+    return update_of(of, name, role).lr;
+  };
+  CHECK(lr(recipe, "head.weight", Role::kWeight) == 0.125);
+  CHECK(lr(recipe, "layers.0.weight", Role::kWeight) == 0.5);
+  CHECK(lr(recipe, "head.bias", Role::kBias) == recipe.group(Role::kBias).update.lr);
+  CHECK(lr(recipe, "head.scale", Role::kScale) == recipe.group(Role::kScale).update.lr);
+  CHECK(lr(load_recipe("latent8", {"weight.lr=0.5"}), "head.weight", Role::kWeight) == 0.5);
+}
+
+TEST_CASE("models: the head of votes moves at a tenth of the rate, a trit is 253 levels") {
+  const Recipe votes = load_recipe("votes");
+  const double lr = votes.group(Role::kWeight).update.lr;
+  CHECK(update_of(votes, "head.weight").lr == 0.1 * lr);
+  CHECK(update_of(votes, "layers.1.weight").lr == lr);
+  CHECK(votes.group(Role::kWeight).format.flips.threshold == 126);
 }
 
 TEST_CASE("models: recipe errors name the key, what was found and what is accepted") {

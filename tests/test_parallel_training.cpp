@@ -84,6 +84,41 @@ TEST_CASE("parallel training: votes give the same bits on 1, 2 and 4 ranks") {
   CHECK(train_on(3, options).front().weights_sha256 == expected);
 }
 
+TEST_CASE("parallel training: every matrix that signs move counts votes, the head's too") {
+  for (const char* name : {"votes", "signsgd"}) {
+    for (const bool majority : {false, true}) {
+      ParallelSpec spec;
+      spec.method = ParallelMethod::kVotes;
+      spec.majority = majority;
+      const Recipe joint = joint_recipe(spec, load_recipe(name));
+      for (const char* matrix : {"layers.0.weight", "head.weight"}) {
+        ParameterSpec parameter;
+        parameter.name = matrix;
+        CHECK(joint.updates()(parameter).rule.counted_votes == !majority);
+      }
+    }
+  }
+  TrainOptions options = job("votes", ParallelMethod::kVotes);
+  const std::string mean = train_on(1, options).front().weights_sha256;
+  options.parallel.majority = true;
+  CHECK(train_on(1, options).front().weights_sha256 != mean);
+}
+
+// Without the head's own rate, a group for it that says the same makes no difference.
+TEST_CASE("parallel training: the head counts votes as a group of its own would") {
+  const auto hash = [](const std::string& recipe, const std::vector<std::string>& overrides) {
+    TrainOptions options = job(recipe, ParallelMethod::kVotes);
+    options.overrides = overrides;
+    return train_on(2, options).front().weights_sha256;
+  };
+  const TempDir folder;
+  const std::string recipe = folder.write(
+      "head_group.toml",
+      "base = \"votes\"\n[[group]]\nmatch = \"head.weight\"\nformat = \"ternary\"\n"
+      "threshold = 126\nrule = \"sign\"\nlr = 0.03\nschedule = \"cosine\"\nwarmup = 0.03\n");
+  CHECK(hash(recipe, {}) == hash("votes", {"weight.head_lr=1"}));
+}
+
 TEST_CASE("parallel training: replicas stay bit-identical, and what is sent is what was forecast") {
   struct Case {
     const char* recipe;

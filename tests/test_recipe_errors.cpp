@@ -72,9 +72,6 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
       {"base = \"fp32\"\n[weight]\nv = \"root8\"\nrule = \"sgd\"\n", "line 3: weight.v"},
       {"base = \"fp32\"\n[continuous]\nwindow = 4\n", "line 3: continuous.window"},
       {"name = \"x\"\n[weight]\nthreshold = 4\n", "line 3: weight.threshold"},
-      {"base = \"eco\"\n[weight]\nhead_lr = 0.1\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\n"
-       "rule = \"adamw\"\n",
-       "line 3: weight.head_lr"},
       {"base = \"votes\"\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\nrule = \"adamw\"\n"
        "window = 4\n",
        "line 6: [[group]] match = \"head.*\": window"}};
@@ -99,6 +96,10 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
     CAPTURE(name);
     CHECK(file.refused(builtin_recipe_text(name)) == "");
   }
+  CHECK(file.refused("base = \"eco\"\n[weight]\nhead_lr = 0.1\n[[group]]\nmatch = \"head.*\"\n"
+                     "format = \"fp32\"\nrule = \"adamw\"\n") ==
+        "recipe 'PATH', line 3: weight.head_lr: a [[group]] trains the head's matrix; set its lr "
+        "there");
 }
 
 TEST_CASE("recipe errors: a file names its base") {
@@ -136,6 +137,7 @@ TEST_CASE("recipe errors: messages have the line, what was found and what is acc
       {"threshold = 127", "threshold = 127 is outside 0..126"},
       {"lr = -1", "lr = -1 is outside [0, 1e6)"},
       {"head_lr = -1", "head_lr = -1 is outside [0, 1e6); it is a share of lr"},
+      {"head_lr = 1e6", "head_lr = 1e+06 is outside [0, 1e6); it is a share of lr"},
       {"warmup = -1", "warmup = -1 is outside [0, 1]; it is a share of all steps"},
       {"decay = 2", "decay = 2 is outside [0, 1]; it is a share of all steps"},
       {"final = 2", "final = 2 is outside [0, 1]; it is a share of lr"},

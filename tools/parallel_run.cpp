@@ -131,6 +131,9 @@ std::unique_ptr<Communicator> connect(const ParallelOptions& options, bool parts
     check(launched_ranks() == 1, "there are ", launched_ranks(),
           " ranks, which would all train the same; choose how they work together: --dp allreduce, "
           "apmsqueeze or votes");
+    check(options.timeout.empty(),
+          "--dp-timeout: without --dp there are no other ranks to wait "
+          "for; leave the option out or name a method by --dp");
     return nullptr;
   }
   std::unique_ptr<Communicator> ranks = connect_ranks(timeout, end_process);

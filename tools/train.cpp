@@ -2,22 +2,21 @@
 //
 //   dataset -> batch -> model.forward(tape) -> loss -> tape.backward -> gradient is ready
 //           -> optimizer.step(parameter) -> storage -> checkpoint
+//
+// From forward to the optimizer it is the page of a step, tools/training_step.cpp.
 #include "tools/train.h"
 
 #include <chrono>
 
-#include "engine/diverged.h"
-#include "engine/hash.h"
 #include "engine/loader.h"
 #include "models/model.h"
-#include "ops/loss.h"
 #include "tools/evaluate.h"
-#include "tools/interrupt.h"
 #include "tools/parallel_run.h"
 #include "tools/run_log.h"
-#include "tools/shell_quoted.h"
 #include "tools/stall.h"
+#include "tools/stopped_run.h"
 #include "tools/training_state.h"
+#include "tools/training_step.h"
 
 namespace tritgrad {
 namespace {
@@ -28,47 +27,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void check_loss(double loss, std::int64_t step) {
-  if (std::isfinite(loss)) return;
-  throw Diverged(
-      concat("the loss is ", std::abs(loss), " at step ", step,
-             "; nothing more was saved; lower the learning rate (--lr) and check the data"));
-}
-
 // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
 Recipe recipe_of(const TrainOptions& options) {
   return options.resume.empty() ? load_recipe(options.recipe, options.overrides)
                                 : saved_model(options.resume).recipe;
-}
-
-void check_stop(const TrainOptions& options, std::int64_t steps_done) {
-  check(options.stop_after == 0 || options.stop_after > steps_done, "--stop-after ",
-        options.stop_after, ": the checkpoint '", options.resume, "' has ", steps_done,
-        " steps already; leave the option out or name a later step");
-}
-
-// What is left of a run that ended early.
-std::string what_was_saved(const TrainOptions& options) {
-  if (options.folds > 0) return "nothing was saved";
-  if (options.save.empty()) return "nothing was saved, as --save was not given";
-  std::string go_on = "tritgrad train --resume " + shell_quoted(options.save);
-  if (options.save_every > 0) go_on += concat(" --save-every ", options.save_every);
-  if (!options.log.empty()) go_on += " --log " + shell_quoted(options.log);
-  if (!options.cache.empty()) go_on += " --cache " + shell_quoted(options.cache);
-  return "saved; to go on: " + go_on;
-}
-
-Interrupted interruption(const TrainOptions& options, std::int64_t done, std::int64_t total) {
-  return Interrupted(
-      concat("interrupted after step ", done, " of ", total, "; ", what_was_saved(options)));
-}
-
-// A run of one step is over before it looks, so of many such runs none would ever be ended.
-void begin_unless_interrupted(const TrainOptions& options) {
-  if (options.ranks != nullptr) return;  // they would wait for the one that stopped
-  if (InterruptWatch().interrupted()) {
-    throw Interrupted("interrupted before the first step of a run; nothing was saved of it");
-  }
 }
 
 // What body() returns; the time it takes is added to `seconds`.
@@ -80,98 +42,6 @@ auto timed(double& seconds, const Body& body) {
   return result;
 }
 
-// What a step works with.
-struct Job {
-  const TrainOptions& options;
-  const Recipe& recipe;
-  Model& model;
-  Optimizer& optimizer;
-  Tape& tape;
-  DataParallel* parallel;  // null: this process alone
-
-  std::int64_t step() const { return optimizer.steps_done() + 1; }
-};
-
-// The parts into which a batch of so many rows is cut, and those of them that are this rank's. They
-// have two rows at least, where there are as many: batch statistics of one row are void.
-Parts parts_of(const TrainOptions& options, std::int64_t rows) {
-  const int all = static_cast<int>(
-      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches)));
-  if (options.ranks == nullptr) return {0, all, all};
-  return Parts::of_rank(options.ranks->rank(), options.ranks->size(), all);
-}
-
-// The first row of a part.
-std::int64_t part_begin(int part, const Parts& parts, std::int64_t rows) {
-  return part * rows / parts.all;
-}
-
-// Forward and backward of one part, whose gradients add up to that of the whole batch. Every
-// parameter moves as soon as its gradient is complete, or, with kept gradients, all together when
-// the last part has added to them.
-void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, BatchSums& sums) {
-  const std::int64_t begin = part_begin(part, parts, batch.whole) - batch.first;
-  const std::int64_t n = part_begin(part + 1, parts, batch.whole) - batch.first - begin;
-  const auto labels =
-      batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
-  const RandomKey key{job.options.seed, static_cast<std::uint32_t>(part),
-                      static_cast<std::uint32_t>(job.step())};
-  const Var logits = job.model.forward(job.tape, {batch.x.row(begin), {n, batch.x.cols()}},
-                                       {.training = true, .key = key});
-  const Var loss =
-      softmax_cross_entropy(job.tape, logits, labels, job.options.label_smoothing.value_or(0.0));
-  const double loss_value = static_cast<double>(loss.value.data[0]);
-  sums.finite = std::isfinite(loss_value);
-  if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());
-  if (sums.finite) {
-    const double share = static_cast<double>(n) / static_cast<double>(batch.whole);
-    sums.loss += loss_value * share;
-    sums.correct += count_correct(logits.value, labels);
-    const bool released = job.recipe.gradients == GradientPolicy::kReleased;
-    job.tape.backward(
-        loss,
-        [&](Parameter& parameter) {
-          if (job.parallel != nullptr) {
-            job.parallel->collect(parameter, part);
-          } else if (released) {
-            job.optimizer.step(parameter);
-          }
-        },
-        static_cast<float>(share));
-  }
-  job.tape.reset();
-}
-
-// A step on the parts of `batch` that are this rank's; the sums are those of all parts.
-BatchSums train_step(const Job& job, const Batch& batch) {
-  const Parts parts = parts_of(job.options, batch.whole);
-  BatchSums sums;
-  if (job.parallel != nullptr) job.parallel->begin(parts);
-  for (int part = parts.begin; part < parts.end && sums.finite; ++part) {
-    if (job.parallel != nullptr) job.parallel->begin_part(part);
-    run_part(job, batch, part, parts, sums);
-  }
-  if (job.parallel != nullptr) {
-    sums = job.parallel->exchange(sums);
-    if (!sums.finite && job.recipe.non_finite == NonFinite::kRefuse) {
-      throw Diverged(concat("step ", job.step(),
-                            ": a gradient is not finite; nothing was changed; lower the learning "
-                            "rate, or set non_finite = \"skip\" to leave such steps out"));
-    }
-  }
-  if (!sums.finite) {
-    job.optimizer.skip_step();
-    return sums;
-  }
-  if (job.parallel != nullptr || job.recipe.gradients == GradientPolicy::kKept) {
-    if (job.recipe.clip_grad_norm > 0.0) job.optimizer.clip_grad_norm(job.recipe.clip_grad_norm);
-    job.optimizer.step();
-  }
-  if (job.parallel != nullptr) job.parallel->end_step();
-  job.optimizer.advance();
-  return sums;
-}
-
 void add_step(EpochSums& sums, const BatchSums& step, std::int64_t rows, std::int64_t flips) {
   sums.flips += flips;
   if (!step.finite) return;
@@ -180,15 +50,12 @@ void add_step(EpochSums& sums, const BatchSums& step, std::int64_t rows, std::in
   sums.rows += rows;
 }
 
-// The rows of a batch that are this rank's.
+// Batches of the training rows; of each, the rows that are this rank's.
 Loader make_loader(const Dataset& dataset, const Split& split, const Standardizer& standardizer,
                    const TrainOptions& options) {
   Loader loader(dataset, split.train, standardizer, options.batch, options.seed,
                 RowOrder::kShuffled, parse_augmentation(options.augment));
-  loader.restrict_to([options](std::int64_t rows) {
-    const Parts parts = parts_of(options, rows);
-    return std::pair(part_begin(parts.begin, parts, rows), part_begin(parts.end, parts, rows));
-  });
+  loader.restrict_to([options](std::int64_t rows) { return rows_of_rank(options, rows); });
   return loader;
 }
 
@@ -237,6 +104,8 @@ class TrainingRun {
     std::fprintf(stderr, "note: %s\n", sentence.c_str());
   }
 
+  void note_other_schedule() const;
+
   const Clock::time_point start_ = Clock::now();
   const Dataset& dataset_;
   const Split& split_;
@@ -253,6 +122,14 @@ class TrainingRun {
   Tape tape_;
   TimeSpent time_;
 };
+
+void TrainingRun::note_other_schedule() const {
+  if (options_.resume.empty()) return;
+  const int before = saved_options(options_.resume).epochs;
+  if (before == options_.epochs) return;
+  note(concat("the schedule of rates in '", options_.resume, "' was that of ", before,
+              before == 1 ? " epoch" : " epochs", " and is now that of ", options_.epochs));
+}
 
 void TrainingRun::end_epoch(RunLog& log, ProgressLine& progress) {
   state_.end_epoch(accuracy_on(split_.val));
@@ -299,6 +176,7 @@ RunResult TrainingRun::run() {
                         optimizer_.steps_done());
   RunResult result = describe_run(dataset_, options_, recipe_, *model_);
   time_.preparing = seconds_since(start_);
+  note_other_schedule();
   if (optimizer_.steps_done() == total_steps_) {
     note(concat("the run in '", options_.resume, "' is finished; to train on give --epochs above ",
                 options_.epochs));
@@ -329,21 +207,6 @@ RunResult TrainingRun::run() {
 }
 
 }  // namespace
-
-void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
-  const std::int64_t most = std::max<std::int64_t>(1, options.batch / 2);
-  const std::int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
-  check(ranks <= most || options.micro_batches != ranks, "--batch ", options.batch, ": ", ranks,
-        " ranks need a part of two rows each; give ", 2 * ranks, " rows or more, or start at most ",
-        most, most == 1 ? " rank" : " ranks");
-  check(options.micro_batches <= most, "--micro-batches ", options.micro_batches, ": a batch of ",
-        options.batch, " rows has at most ", most, most == 1 ? " part" : " parts", " of two rows");
-  check(options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
-            recipe.gradients == GradientPolicy::kKept,
-        "--micro-batches ", options.micro_batches, ": ", recipe.where,
-        " releases each gradient as soon as it is used, so nothing can be added up; keep them with "
-        "--set gradients=kept");
-}
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   begin_unless_interrupted(options);

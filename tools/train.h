@@ -61,10 +61,6 @@ std::string dataset_line(const Dataset& dataset, const TrainOptions& options);
 // The rows that these options divide the data into; `fold` counts from 0 where options.folds > 0.
 Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 
-// Throws Error when a batch has fewer parts than asked for, or the recipe keeps no gradients to add
-// up. The batch must be set.
-void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
-
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set; without a label smoothing there is none, without `pixels` they are linear.
 // Throws Interrupted after a SIGINT (tools/interrupt.h): before it begins, or when a step is done.

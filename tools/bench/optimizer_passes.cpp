@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/recipe.h"
 #include "tools/bench/timing.h"
 #include "tools/median.h"
 
@@ -59,9 +60,13 @@ GroupSpec group_of(const PassSpec& spec) {
   return group;
 }
 
+FlipPolicy votes_flips() { return load_recipe("votes").group(Role::kWeight).format.flips; }
+
 ParameterSpec matrix_of(const PassSpec& spec) {
   FormatSpec format;
   format.kind = spec.weight;
+  // As the recipe has it: which kernel runs depends on the levels of a trit.
+  if (spec.weight == FormatKind::kTernary) format.flips = votes_flips();
   if (spec.weight == FormatKind::kSplit24) format.rounding = Rounding::kNearest;
   return {"w",
           Role::kWeight,

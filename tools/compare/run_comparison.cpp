@@ -11,6 +11,7 @@
 #include "models/model.h"
 #include "tools/bench/bench_report.h"
 #include "tools/training_state.h"
+#include "tools/training_step.h"
 
 namespace tritgrad {
 namespace {

@@ -1,0 +1,123 @@
+// The page of a step: forward -> loss -> tape.backward -> gradient is ready -> optimizer.step.
+#include "tools/training_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/check.h"
+#include "engine/diverged.h"
+#include "ops/loss.h"
+#include "tools/evaluate.h"
+
+namespace tritgrad {
+namespace {
+
+void check_loss(double loss, std::int64_t step) {
+  if (std::isfinite(loss)) return;
+  throw Diverged(
+      concat("the loss is ", std::abs(loss), " at step ", step,
+             "; nothing more was saved; lower the learning rate (--lr) and check the data"));
+}
+
+// The parts into which a batch of so many rows is cut, and those of them that are this rank's. They
+// have two rows at least, where there are as many: batch statistics of one row are void.
+Parts parts_of(const TrainOptions& options, std::int64_t rows) {
+  const int all = static_cast<int>(
+      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches)));
+  if (options.ranks == nullptr) return {0, all, all};
+  return Parts::of_rank(options.ranks->rank(), options.ranks->size(), all);
+}
+
+// The first row of a part.
+std::int64_t part_begin(int part, const Parts& parts, std::int64_t rows) {
+  return part * rows / parts.all;
+}
+
+// Forward and backward of one part, whose gradients add up to that of the whole batch. Every
+// parameter moves as soon as its gradient is complete, or, with kept gradients, all together when
+// the last part has added to them.
+void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, BatchSums& sums) {
+  const std::int64_t begin = part_begin(part, parts, batch.whole) - batch.first;
+  const std::int64_t n = part_begin(part + 1, parts, batch.whole) - batch.first - begin;
+  const auto labels =
+      batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+  const RandomKey key{job.options.seed, static_cast<std::uint32_t>(part),
+                      static_cast<std::uint32_t>(job.step())};
+  const Var logits = job.model.forward(job.tape, {batch.x.row(begin), {n, batch.x.cols()}},
+                                       {.training = true, .key = key});
+  const Var loss =
+      softmax_cross_entropy(job.tape, logits, labels, job.options.label_smoothing.value_or(0.0));
+  const double loss_value = static_cast<double>(loss.value.data[0]);
+  sums.finite = std::isfinite(loss_value);
+  if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());
+  if (sums.finite) {
+    const double share = static_cast<double>(n) / static_cast<double>(batch.whole);
+    sums.loss += loss_value * share;
+    sums.correct += count_correct(logits.value, labels);
+    const bool released = job.recipe.gradients == GradientPolicy::kReleased;
+    job.tape.backward(
+        loss,
+        [&](Parameter& parameter) {
+          if (job.parallel != nullptr) {
+            job.parallel->collect(parameter, part);
+          } else if (released) {
+            job.optimizer.step(parameter);
+          }
+        },
+        static_cast<float>(share));
+  }
+  job.tape.reset();
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainOptions& options, std::int64_t rows) {
+  const Parts parts = parts_of(options, rows);
+  return {part_begin(parts.begin, parts, rows), part_begin(parts.end, parts, rows)};
+}
+
+BatchSums train_step(const Job& job, const Batch& batch) {
+  const Parts parts = parts_of(job.options, batch.whole);
+  BatchSums sums;
+  if (job.parallel != nullptr) job.parallel->begin(parts);
+  for (int part = parts.begin; part < parts.end && sums.finite; ++part) {
+    if (job.parallel != nullptr) job.parallel->begin_part(part);
+    run_part(job, batch, part, parts, sums);
+  }
+  if (job.parallel != nullptr) {
+    sums = job.parallel->exchange(sums);
+    if (!sums.finite && job.recipe.non_finite == NonFinite::kRefuse) {
+      throw Diverged(concat("step ", job.step(),
+                            ": a gradient is not finite; nothing was changed; lower the learning "
+                            "rate, or set non_finite = \"skip\" to leave such steps out"));
+    }
+  }
+  if (!sums.finite) {
+    job.optimizer.skip_step();
+    return sums;
+  }
+  if (job.parallel != nullptr || job.recipe.gradients == GradientPolicy::kKept) {
+    if (job.recipe.clip_grad_norm > 0.0) job.optimizer.clip_grad_norm(job.recipe.clip_grad_norm);
+    job.optimizer.step();
+  }
+  if (job.parallel != nullptr) job.parallel->end_step();
+  job.optimizer.advance();
+  return sums;
+}
+
+void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
+  const std::int64_t most = std::max<std::int64_t>(1, options.batch / 2);
+  const std::int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
+  check(ranks <= most || options.micro_batches != ranks, "--batch ", options.batch, ": ", ranks,
+        " ranks need a part of two rows each; give ", 2 * ranks, " rows or more, or start at most ",
+        most, most == 1 ? " rank" : " ranks");
+  check(options.micro_batches <= most, "--micro-batches ", options.micro_batches, ": a batch of ",
+        options.batch, " rows has at most ", most, most == 1 ? " part" : " parts", " of two rows");
+  check(options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
+            recipe.gradients == GradientPolicy::kKept,
+        "--micro-batches ", options.micro_batches, ": ", recipe.where,
+        " releases each gradient as soon as it is used, so nothing can be added up; keep them with "
+        "--set gradients=kept");
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,40 @@
+// One step of training: forward, loss, backward and update of a batch, part by part.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "engine/loader.h"
+#include "engine/tape.h"
+#include "models/model.h"
+#include "models/recipe.h"
+#include "optim/optimizer.h"
+#include "optim/parallel/data_parallel.h"
+#include "tools/train.h"
+
+namespace tritgrad {
+
+// What a step works with.
+struct Job {
+  const TrainOptions& options;
+  const Recipe& recipe;
+  Model& model;
+  Optimizer& optimizer;
+  Tape& tape;
+  DataParallel* parallel;  // null: this process alone
+
+  std::int64_t step() const { return optimizer.steps_done() + 1; }
+};
+
+// Throws Error when a batch has fewer parts than asked for, or the recipe keeps no gradients to add
+// up. The batch must be set.
+void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
+
+// Which rows of a batch of so many are this rank's: [first, second).
+std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainOptions& options, std::int64_t rows);
+
+// A step on the rows of `batch` that are this rank's; the sums are those of all ranks. Throws
+// Diverged when a loss or a gradient is not finite, unless the recipe leaves such updates out.
+BatchSums train_step(const Job& job, const Batch& batch);
+
+}  // namespace tritgrad
