@@ -62,7 +62,7 @@ TEST_CASE("kernels: descend_ternary follows every policy on every state and leve
   const AllStates narrow(kMostLevels[0]), all(kMostLevels[1]);
   for (OnFlip on_flip : {OnFlip::kCarry, OnFlip::kReset}) {
     for (Transition transition : {Transition::kStepOneTrit, Transition::kSetSign}) {
-      for (int threshold : {0, 7, 31, 42, 126}) {
+      for (int threshold : {0, 7, 31, 42, 62, 63, 100, 126}) {
         for (int hysteresis : {0, 8, 126, -9, 40000}) {
           compare(narrow, {threshold, on_flip, transition, hysteresis}, kMostLevels[0]);
           compare(all, {threshold, on_flip, transition, hysteresis}, kMostLevels[1]);

@@ -2,7 +2,8 @@
 // never stored.
 //
 // Up to threshold 42 a code trit K + accumulator fits a byte, and so do the levels of all formats.
-// Beyond, and for the other policies, lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the
+// From 63 on, carry without hysteresis keeps to the bytes of trit and accumulator, as long as the
+// levels fit one. Otherwise lanes have 16 bits: |trit K + accumulator| <= 253 + 128, the
 // sum with the levels is clamped at once, and the hysteresis is clamped beforehand.
 #pragma once
 
@@ -189,6 +190,40 @@ struct ByteRule {
   bool pushes;
 };
 
+// Carry without hysteresis, one trit at a time, from threshold 63 on: K = 2 threshold + 1 is 127 at
+// least, so levels of a byte pass one trit at most.
+constexpr int kLeastWideThreshold = 63;
+
+struct WideByteRule {
+  explicit WideByteRule(int threshold_)
+      : threshold(splat_byte(threshold_)), levels_per_trit(splat_byte(2 * threshold_ + 1)) {}
+
+  // Not beyond the rails, which no update writes, and no levels that may have been cut.
+  bool holds_for(const I8& accumulator, const I8& levels) const {
+    const I8 most = splat_byte(kMostByteLevels);
+    return !xsimd::any((accumulator > threshold) | (accumulator < -threshold) | (levels >= most) |
+                       (levels <= -most));
+  }
+
+  void operator()(I8& trit, I8& accumulator, const I8& levels, FlipCounts& counts) const {
+    const I8 zero = splat_byte(0), one = splat_byte(1);
+    const I8 saturated = xsimd::sadd(accumulator, levels);
+    const ByteMask up = saturated > threshold, down = saturated < -threshold;
+    const ByteMask at_top = trit > zero, at_bottom = trit < zero;
+    const ByteMask rises = up & ~at_top, falls = down & ~at_bottom;
+    const ByteMask past_top = up & at_top, past_bottom = down & at_bottom;
+    // Modulo 256: what is left after a flip fits a byte again.
+    const I8 next = accumulator + levels - select(rises, levels_per_trit, zero) +
+                    select(falls, levels_per_trit, zero);
+    accumulator = select(past_top, threshold, select(past_bottom, -threshold, next));
+    trit = trit + select(rises, one, zero) - select(falls, one, zero);
+    counts.flips += count(rises | falls);
+    counts.rail_flips += count(past_top | past_bottom);
+  }
+
+  I8 threshold, levels_per_trit;
+};
+
 // next(planes, levels) for each vector of bytes, planes being pointers to its numbers. The last,
 // which may be shorter, is filled up with zeros, which do not move.
 template <std::size_t kPlanes, typename Next>
@@ -249,6 +284,35 @@ FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const fl
   return counts;
 }
 
+FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+                              const LevelRounding& rounding, const FlipPolicy& policy,
+                              std::int64_t n) {
+  constexpr std::int64_t kStep = kLanes<I8>;
+  const WideByteRule rule(policy.threshold);
+  FlipCounts counts;
+  const auto by_words = [&](std::int64_t i, std::int64_t count) {
+    counts += descend_words(trits + i, accumulators + i, direction + i, rounding.from(i), policy,
+                            CarryRule<Transition::kStepOneTrit>(policy.threshold, 0), count);
+  };
+  const Levels levels(direction,
+                      {rounding.scale, std::min(rounding.limit, kMostByteLevels), rounding.noise});
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    read_ahead(accumulators + i, kStep);
+    I8 trit = read<I8>(trits + i), accumulator = read<I8>(accumulators + i);
+    const I8 change = levels.bytes(i);
+    if (!rule.holds_for(accumulator, change)) {
+      by_words(i, kStep);
+      continue;
+    }
+    rule(trit, accumulator, change, counts);
+    write(trits + i, trit);
+    write(accumulators + i, accumulator);
+  }
+  by_words(i, n - i);
+  return counts;
+}
+
 FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
                            const LevelRounding& rounding, const FlipPolicy& policy,
                            std::int64_t n) {
@@ -262,6 +326,9 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const 
   if (policy.threshold <= kMostByteThreshold && rounding.limit <= kMostByteLevels) {
     return descend_bytes(trits, accumulators, direction, rounding,
                          ByteRule(policy.threshold, policy.hysteresis), n);
+  }
+  if (policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
+    return descend_wide_bytes(trits, accumulators, direction, rounding, policy, n);
   }
   return by_words(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
 }
