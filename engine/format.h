@@ -75,6 +75,8 @@ std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
 FormatKind parse_format(std::string_view name);
 
+inline constexpr int kMostBands = 64;
+
 enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
@@ -85,6 +87,8 @@ struct FormatSpec {
   Rounding rounding = Rounding::kStochastic;
   FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
+  // ternary: one row in so many has accumulators at a time, band after band; at most kMostBands.
+  int bands = 1;
 
   // The value is a bare trit and wants a trained scale parameter beside it.
   bool wants_scale() const {
@@ -140,7 +144,8 @@ struct Descent {
   RandomKey key;
 };
 
-// What every format provides. `value_category` is where the ledger books the inference planes.
+// What every format provides. `value_category` is where the ledger books the inference planes. Some
+// also have begin_update(step, total_steps), before each update, and refresh(), after it.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

@@ -120,6 +120,8 @@ class Storage {
         format_);
   }
 
+  // Before the blocks of update `step` of a run, counted from 0.
+  void begin_update(std::int64_t step, std::int64_t total_steps);
   // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
   // them.
   void refresh();

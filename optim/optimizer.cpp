@@ -129,6 +129,7 @@ void Optimizer::apply(State& state) {
       rate > 0.0 && state.watch.is_open() && step_is_watched(steps_done_, total_steps_)};
   if (update.eco.skip) return;
   state.rule->begin({t, update.descent.key});
+  parameter.storage().begin_update(steps_done_, total_steps_);
 
   // Units depend on the shape alone, never on the threads, and their results are joined in order.
   const std::int64_t rows = parameter.shape().rows();

@@ -13,8 +13,14 @@
 // With carry, master = T + A / K, K = 2 threshold + 1 levels: a fixed-point number of log2(3 K)
 // bits. With reset, A counts votes and is no fraction of a trit; it is read as A / 256 so that
 // reading and writing the master loses nothing.
+//
+// With B > 1 bands, accumulators exist for one band of rows, ceil(rows / B) neighbours, at a time:
+// 0.2 + 1 / B bytes. A training run is B stretches of equal length; in stretch b the rows of band b
+// are trained and all others rest at their trits. What a band has accumulated when its time is over
+// is dropped, and the next one begins at 0.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -30,19 +36,28 @@ class Ternary {
     return cols / kBlock * (kBlock / 5) + (cols % kBlock + 4) / 5;
   }
 
-  static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
+  static std::vector<PlaneSpec> plane_specs(const FormatSpec& spec, const Shape& shape,
                                             Category value_category) {
-    return {{"trits", Dtype::kU8, shape.rows() * row_bytes(shape.cols()), value_category, true},
-            {"accumulator", Dtype::kI8, shape.size(), Category::kResiduals, false}};
+    std::vector<PlaneSpec> specs = {
+        {"trits", Dtype::kU8, shape.rows() * row_bytes(shape.cols()), value_category, true},
+        {"accumulator", Dtype::kI8, band_rows(spec, shape) * shape.cols(), Category::kResiduals,
+         false}};
+    if (spec.bands > 1) specs.push_back({"band", Dtype::kU8, 1, Category::kResiduals, false});
+    return specs;
   }
 
   Ternary(const FormatSpec& spec, const Shape& shape, Category value_category)
       : specs_(plane_specs(spec, shape, value_category)),
         cols_(shape.cols()),
+        bands_(spec.bands),
+        band_rows_(band_rows(spec, shape)),
         rounding_(spec.rounding),
         policy_(spec.flips),
         trits_(static_cast<std::size_t>(specs_[0].bytes()), value_category),
         accumulators_(static_cast<std::size_t>(specs_[1].bytes()), Category::kResiduals) {
+    if (bands_ > 1) band_ = Buffer(1, Category::kResiduals);
+    check(bands_ >= 1 && bands_ <= kMostBands, "ternary: bands = ", bands_, " is outside 1..",
+          kMostBands);
     check(policy_.threshold >= 0 && policy_.threshold <= 126, "ternary: flip threshold ",
           policy_.threshold, " is outside 0..126 (an int8 accumulator must be able to cross it)");
     std::array<std::int8_t, kBlock> zeros{};
@@ -52,12 +67,28 @@ class Ternary {
   }
 
   std::vector<Plane> planes() const {
-    return {{specs_[0], trits_.bytes()}, {specs_[1], accumulators_.bytes()}};
+    std::vector<Plane> planes = {{specs_[0], trits_.bytes()}, {specs_[1], accumulators_.bytes()}};
+    if (bands_ > 1) planes.push_back({specs_[2], band_.bytes()});
+    return planes;
+  }
+
+  // Before update `step` of a run, counted from 0.
+  void begin_update(std::int64_t step, std::int64_t total_steps) {
+    if (bands_ == 1) return;
+    const std::int64_t last = bands_ - 1;
+    const std::int64_t next =
+        std::min(last, step * bands_ / std::max<std::int64_t>(1, total_steps));
+    std::uint8_t& band = *band_.as<std::uint8_t>();
+    if (next == band) return;
+    band = static_cast<std::uint8_t>(next);
+    std::fill_n(accumulators_.as<std::int8_t>(), specs_[1].count, std::int8_t{0});
   }
 
   void prefetch(const Block& block, Reading reading) const {
     tritgrad::prefetch(packed(block), (block.n + 4) / 5);
-    if (reading == Reading::kMaster) tritgrad::prefetch(accumulator(block), block.n);
+    if (reading == Reading::kMaster && has_accumulators(block)) {
+      tritgrad::prefetch(accumulator(block), block.n);
+    }
   }
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().decode_trits(out, packed(block), block.n);
@@ -75,6 +106,7 @@ class Ternary {
 
   void decode_master(const Block& block, float* out) const {
     decode_value(block, out);
+    if (!has_accumulators(block)) return;
     const std::int8_t* a = accumulator(block);
     const float unit = 1.0f / static_cast<float>(master_levels());
     for (std::int64_t i = 0; i < block.n; ++i) out[i] += static_cast<float>(a[i]) * unit;
@@ -90,7 +122,8 @@ class Ternary {
   // Nearest level whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::array<std::int8_t, kBlock> trits;
-    std::int8_t* a = accumulator(block);
+    std::array<std::int8_t, kBlock> dropped;
+    std::int8_t* a = has_accumulators(block) ? accumulator(block) : dropped.data();
     const int k = master_levels();
     const int half = policy_.on_flip == OnFlip::kCarry ? policy_.threshold : 126;
     for (std::int64_t i = 0; i < block.n; ++i) {
@@ -105,6 +138,7 @@ class Ternary {
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+    if (!has_accumulators(block)) return {};
     // With reset, a smaller lr is a higher threshold, and below 1/127 thinner votes.
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);
@@ -120,6 +154,17 @@ class Ternary {
   }
 
  private:
+  static std::int64_t band_rows(const FormatSpec& spec, const Shape& shape) {
+    return (shape.rows() + spec.bands - 1) / spec.bands;
+  }
+  // Of the first row that has accumulators now.
+  std::int64_t first_row() const {
+    return bands_ == 1 ? 0 : *band_.as<std::uint8_t>() * band_rows_;
+  }
+  bool has_accumulators(const Block& block) const {
+    const std::int64_t row = block.row - first_row();
+    return row >= 0 && row < band_rows_;
+  }
   int master_levels() const {
     return policy_.on_flip == OnFlip::kCarry ? policy_.levels_per_trit() : 256;
   }
@@ -127,15 +172,18 @@ class Ternary {
     return trits_.as<std::uint8_t>() + block.row * row_bytes(cols_) + block.col / 5;
   }
   std::int8_t* accumulator(const Block& block) const {
-    return accumulators_.as<std::int8_t>() + block.row * cols_ + block.col;
+    return accumulators_.as<std::int8_t>() + (block.row - first_row()) * cols_ + block.col;
   }
 
   std::vector<PlaneSpec> specs_;
   std::int64_t cols_;
+  int bands_;
+  std::int64_t band_rows_;
   Rounding rounding_;
   FlipPolicy policy_;
   Buffer trits_;
   Buffer accumulators_;
+  Buffer band_;  // which one has accumulators; empty if all have
 };
 static_assert(Format<Ternary>);
 

@@ -1,0 +1,136 @@
+// ternary with bands: accumulators for one band of rows at a time (engine/formats/ternary.h).
+#include <algorithm>
+
+#include "models/recipe.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr std::int64_t kCols = 323;
+constexpr std::int64_t kSteps = 40;
+
+FormatSpec with_bands(int bands) {
+  FormatSpec spec = spec_of(FormatKind::kTernary, Rounding::kStochastic);
+  spec.bands = bands;
+  return spec;
+}
+
+// Update `step` of kSteps, of every row, by the same directions for all storages.
+void update(Storage& storage, std::int64_t step) {
+  storage.begin_update(step, kSteps);
+  const Shape shape = storage.shape();
+  const Descent descent{0.3f, {1, 2, static_cast<std::uint32_t>(step + 1)}};
+  const std::vector<float> direction = numbers(shape.size(), static_cast<std::uint32_t>(step) + 5);
+  for_each_block(shape, [&](const Block& block) {
+    storage.descend(block, direction.data() + block.row * shape.cols() + block.col, descent);
+  });
+}
+
+std::vector<double> row_of(const std::vector<double>& values, std::int64_t row) {
+  return {values.begin() + row * kCols, values.begin() + (row + 1) * kCols};
+}
+
+Storage start(int bands, std::int64_t rows) {
+  Storage storage(with_bands(bands), {rows, kCols}, Category::kWeights);
+  encode_all(storage, numbers(rows * kCols, 3));
+  return storage;
+}
+
+}  // namespace
+
+TEST_CASE("bands: accumulators are those of one band") {
+  const auto residual = [](int bands, std::int64_t rows) {
+    std::int64_t bytes = 0;
+    for (const Plane& plane : start(bands, rows).planes()) {
+      if (plane.spec.category == Category::kResiduals) bytes += plane.spec.bytes();
+    }
+    return bytes;
+  };
+  CHECK(residual(1, 16) == 16 * kCols);
+  CHECK(residual(8, 16) == 2 * kCols + 1);
+  CHECK(residual(8, 17) == 3 * kCols + 1);
+  CHECK(residual(8, 3) == kCols + 1);
+}
+
+// Rows that do not divide by the bands, and fewer rows than bands.
+TEST_CASE("bands: a row moves while its band is trained, as with accumulators of its own") {
+  for (const std::int64_t rows : {16, 11, 3}) {
+    constexpr int kBands = 8;
+    const std::int64_t band_rows = (rows + kBands - 1) / kBands;
+    Storage storage = start(kBands, rows);
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      CAPTURE(rows);
+      CAPTURE(step);
+      const std::int64_t band = step * kBands / kSteps;
+      const std::vector<double> before = decoded(storage);
+      // Where a band begins, the others' masters are their trits: those of a matrix that has
+      // accumulators for all rows and was written so.
+      Storage whole(with_bands(1), {rows, kCols}, Category::kWeights);
+      if (step * kBands % kSteps == 0) {
+        storage.begin_update(step, kSteps);
+        CHECK(decoded(storage) == before);
+      }
+      const std::vector<double> masters = decoded(storage, true);
+      encode_all(whole, {masters.begin(), masters.end()});
+      update(storage, step);
+      update(whole, step);
+      const std::vector<double> after = decoded(storage, true), expected = decoded(whole, true);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const bool trained = row / band_rows == band;
+        CHECK(row_of(after, row) == row_of(trained ? expected : masters, row));
+      }
+    }
+  }
+}
+
+TEST_CASE("bands: what a band has accumulated is dropped when its time is over") {
+  Storage storage = start(8, 16);
+  update(storage, 0);
+  const std::vector<double> masters = decoded(storage, true), values = decoded(storage);
+  CHECK(row_of(masters, 0) != row_of(values, 0));
+  storage.begin_update(kSteps / 8, kSteps);
+  CHECK(decoded(storage, true) == values);
+  // Beyond the run's end the last band stays.
+  storage.begin_update(2 * kSteps, kSteps);
+  update(storage, kSteps - 1);
+  CHECK(row_of(decoded(storage, true), 15) != row_of(values, 15));
+}
+
+TEST_CASE("bands: masters within half a level in the band, half a trit elsewhere; written twice") {
+  for (const int bands : {2, 5, 64}) {
+    Storage storage(with_bands(bands), {7, kCols}, Category::kWeights);
+    const std::vector<float> input = numbers(7 * kCols, 9);
+    encode_all(storage, input);
+    const std::vector<double> masters = decoded(storage, true);
+    const std::int64_t trained = (7 + bands - 1) / bands * kCols;
+    for (std::int64_t i = 0; i < std::ssize(input); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      // 85 levels a trit; the product with them may err by 2^-24 of itself at a tie.
+      const double bound = (i < trained ? 0.5 / 85.0 : 0.5) * (1.0 + 1e-4);
+      REQUIRE(std::abs(masters[at] - static_cast<double>(input[at])) <= bound);
+    }
+    const std::vector<std::byte> bytes = all_bytes(storage);
+    encode_all(storage, {masters.begin(), masters.end()});
+    CHECK(all_bytes(storage) == bytes);
+  }
+}
+
+TEST_CASE("bands: recipes") {
+  CHECK(load_recipe("bands4").group(Role::kWeight).format.bands == 4);
+  CHECK(load_recipe("bands8").group(Role::kWeight).format.bands == 8);
+  CHECK(load_recipe("votes", {"weight.bands=64"}).group(Role::kWeight).format.bands == 64);
+  const auto refusal = [](const char* recipe, const char* override_text) -> std::string {
+    try {
+      load_recipe(recipe, {override_text});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal("votes", "weight.bands=0").find("bands = 0 is outside 1..64") != std::string::npos);
+  CHECK(refusal("votes", "weight.bands=65").find("outside 1..64") != std::string::npos);
+  CHECK(refusal("latent8", "weight.bands=2").find("has no effect") != std::string::npos);
+}
+
+}  // namespace tritgrad::test
