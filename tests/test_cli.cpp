@@ -113,9 +113,9 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   check_refused("train --resume " + file + " --model mlp:9", "contradicts the checkpoint");
   check_refused("train --resume " + file + " --lr 0.1", "leave them out");
   check_refused("train --resume " + file + " --epochs 1", "steps already, 4 an epoch; give ");
-  CHECK(contains(run("train --resume " + file + " --epochs 3").err,
-                 "note: the schedule of rates in '" + file +
-                     "' was that of 2 epochs and is now that of 3"));
+  CHECK(contains(
+      run("train --resume " + file + " --epochs 3").err,
+      "note: the schedule of rates in '" + file + "' was that of 2 epochs and is now that of 3"));
 }
 
 TEST_CASE("cli: a resumed run takes label smoothing from its checkpoint") {

@@ -174,7 +174,8 @@ TEST_CASE("traffic: mistakes are one sentence") {
     check_refused(std::string("train --data iris --dp votes --dp-timeout ") + seconds,
                   "give seconds, 1 to");
   }
-  check_refused("train --data iris --dp-timeout 5", "--dp-timeout: without --dp there are no other");
+  check_refused("train --data iris --dp-timeout 5",
+                "--dp-timeout: without --dp there are no other");
   check_refused("train --data iris --dp apmsqueeze --dp-scale max", "--dp-scale");
   check_refused("train --data iris --dp votes --micro-batches 200 --batch 500", "at most 127");
 }
