@@ -17,9 +17,12 @@ std::vector<std::uint64_t> extents(const Shape& shape) {
   return result;
 }
 
-// A plane has the parameter's shape where it holds one item per element, else rows of packed items.
-Shape plane_shape(const Shape& parameter, std::int64_t count) {
+// A plane has the parameter's shape where it holds one item per element, else rows of packed items,
+// or rows of its own.
+Shape plane_shape(const Shape& parameter, const PlaneSpec& plane) {
+  const std::int64_t count = plane.count;
   if (count == parameter.size()) return parameter;
+  if (plane.rows > 0) return {plane.rows, count / plane.rows};
   if (count > 1 && count % parameter.rows() == 0)
     return {parameter.rows(), count / parameter.rows()};
   return {count};
@@ -62,7 +65,7 @@ std::vector<NamedPlane> parameter_planes(const ParameterStore& store) {
   for (const Parameter& parameter : store) {
     for (const Plane& plane : parameter.storage().planes()) {
       planes.push_back({parameter.name() + "/" + plane.spec.name, plane.spec.dtype,
-                        plane_shape(parameter.shape(), plane.spec.count), plane.bytes});
+                        plane_shape(parameter.shape(), plane.spec), plane.bytes});
     }
   }
   return planes;

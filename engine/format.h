@@ -128,6 +128,7 @@ struct PlaneSpec {
   std::int64_t count;
   Category category;
   bool inference;
+  std::int64_t rows = 0;  // of the plane, where it has others than the parameter
 
   std::int64_t bytes() const { return count * static_cast<std::int64_t>(dtype_bytes(dtype)); }
 };

@@ -1,8 +1,10 @@
 // ternary with bands: accumulators for one band of rows at a time (engine/formats/ternary.h).
 #include <algorithm>
+#include <utility>
 
+#include "engine/checkpoint.h"
 #include "models/recipe.h"
-#include "tests/support.h"
+#include "tests/single.h"
 
 namespace tritgrad::test {
 namespace {
@@ -58,16 +60,18 @@ TEST_CASE("bands: a row moves while its band is trained, as with accumulators of
   for (const std::int64_t rows : {16, 11, 3}) {
     constexpr int kBands = 8;
     const std::int64_t band_rows = (rows + kBands - 1) / kBands;
+    const std::int64_t used = (rows + band_rows - 1) / band_rows;
+    std::int64_t last = -1;
     Storage storage = start(kBands, rows);
     for (std::int64_t step = 0; step < kSteps; ++step) {
       CAPTURE(rows);
       CAPTURE(step);
-      const std::int64_t band = step * kBands / kSteps;
+      const std::int64_t band = step * used / kSteps;
       const std::vector<double> before = decoded(storage);
       // Where a band begins, the others' masters are their trits: those of a matrix that has
       // accumulators for all rows and was written so.
       Storage whole(with_bands(1), {rows, kCols}, Category::kWeights);
-      if (step * kBands % kSteps == 0) {
+      if (std::exchange(last, band) != band) {
         storage.begin_update(step, kSteps);
         CHECK(decoded(storage) == before);
       }
@@ -80,6 +84,43 @@ TEST_CASE("bands: a row moves while its band is trained, as with accumulators of
         const bool trained = row / band_rows == band;
         CHECK(row_of(after, row) == row_of(trained ? expected : masters, row));
       }
+    }
+  }
+}
+
+TEST_CASE("bands: the optimizer tells the storage which update of how many begins") {
+  GroupSpec group;
+  group.rule.kind = RuleKind::kSign;
+  group.lr = 0.3;
+  FormatSpec spec = with_bands(4);
+  spec.rounding = Rounding::kNearest;
+  constexpr std::int64_t kTotal = 8;
+  Single single({16, kCols}, spec, group, kTotal);
+  for (std::int64_t step = 0; step < kTotal; ++step) {
+    const std::vector<double> before = decoded(single.w().storage(), true);
+    const std::vector<double> values = decoded(single.w().storage());
+    single.step(numbers(16 * kCols, static_cast<std::uint32_t>(step) + 5));
+    const std::vector<double> after = decoded(single.w().storage(), true);
+    for (std::int64_t row = 0; row < 16; ++row) {
+      CAPTURE(step);
+      CAPTURE(row);
+      const std::int64_t band = row / 4, now = step / 2;
+      if (band == now) CHECK(row_of(after, row) != row_of(before, row));
+      if (band > now) CHECK(row_of(after, row) == row_of(before, row));
+      // What is over has its trits left, from the first step of the next band on.
+      if (band < now) CHECK(row_of(after, row) == row_of(values, row));
+    }
+  }
+}
+
+TEST_CASE("bands: a checkpoint holds the accumulators as rows of their own") {
+  for (const std::int64_t rows : {64, 10}) {
+    ParameterStore store;
+    store.add({"w", Role::kWeight, {rows, 64}, with_bands(8), {Initial::Kind::kUniform, 1.0f}}, 1);
+    for (const NamedPlane& plane : parameter_planes(store)) {
+      if (plane.name == "w/accumulator") CHECK(plane.shape == Shape{(rows + 7) / 8, 64});
+      if (plane.name == "w/band") CHECK(plane.shape == Shape{1});
+      if (plane.name == "w/trits") CHECK(plane.shape == Shape{rows, 13});
     }
   }
 }
@@ -130,6 +171,9 @@ TEST_CASE("bands: recipes") {
   };
   CHECK(refusal("votes", "weight.bands=0").find("bands = 0 is outside 1..64") != std::string::npos);
   CHECK(refusal("votes", "weight.bands=65").find("outside 1..64") != std::string::npos);
+  for (const int bands : {0, 65, -1}) {
+    CHECK_THROWS_AS(Storage::plane_specs(with_bands(bands), {4, 4}, Category::kWeights), Error);
+  }
   CHECK(refusal("latent8", "weight.bands=2").find("has no effect") != std::string::npos);
 }
 

@@ -113,6 +113,9 @@ TEST_CASE("cli: save, eval, inspect, resume") {
   check_refused("train --resume " + file + " --model mlp:9", "contradicts the checkpoint");
   check_refused("train --resume " + file + " --lr 0.1", "leave them out");
   check_refused("train --resume " + file + " --epochs 1", "steps already, 4 an epoch; give ");
+  const std::string bands = folder / "bands.safetensors";
+  CHECK(run(kQuick + "--recipe bands4 --stop-after 3 --save " + bands).exit_code == 0);
+  check_refused("train --resume " + bands + " --epochs 3", "some rows would be left out");
   CHECK(contains(
       run("train --resume " + file + " --epochs 3").err,
       "note: the schedule of rates in '" + file + "' was that of 2 epochs and is now that of 3"));

@@ -137,6 +137,7 @@ TEST_CASE("recipe errors: messages have the line, what was found and what is acc
       {"threshold = 127", "threshold = 127 is outside 0..126"},
       {"lr = -1", "lr = -1 is outside [0, 1e6)"},
       {"head_lr = -1", "head_lr = -1 is outside [0, 1e6); it is a share of lr"},
+      {"head_lr = 100\nlr = 1e5", "head_lr = 100 times lr = 100000 must be below 1e6"},
       {"head_lr = 1e6", "head_lr = 1e+06 is outside [0, 1e6); it is a share of lr"},
       {"warmup = -1", "warmup = -1 is outside [0, 1]; it is a share of all steps"},
       {"decay = 2", "decay = 2 is outside [0, 1]; it is a share of all steps"},

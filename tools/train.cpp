@@ -6,6 +6,7 @@
 // From forward to the optimizer it is the page of a step, tools/training_step.cpp.
 #include "tools/train.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "engine/loader.h"
@@ -123,10 +124,21 @@ class TrainingRun {
   TimeSpent time_;
 };
 
+// Whether bands of rows are trained one after the other, each for its share of the run.
+bool trains_in_bands(const Recipe& recipe) {
+  const auto has_bands = [](const Recipe::Group& group) { return group.format.bands > 1; };
+  return std::any_of(recipe.groups.begin(), recipe.groups.end(), has_bands) ||
+         std::any_of(recipe.named_groups.begin(), recipe.named_groups.end(),
+                     [&](const Recipe::NamedGroup& named) { return has_bands(named.group); });
+}
+
 void TrainingRun::note_other_schedule() const {
   if (options_.resume.empty()) return;
   const int before = saved_options(options_.resume).epochs;
   if (before == options_.epochs) return;
+  check(!trains_in_bands(recipe_), "--epochs ", options_.epochs, ": the bands of recipe '",
+        recipe_.name, "' divide the ", before, " epochs that '", options_.resume,
+        "' began with, and with others some rows would be left out; leave the option out");
   note(concat("the schedule of rates in '", options_.resume, "' was that of ", before,
               before == 1 ? " epoch" : " epochs", " and is now that of ", options_.epochs));
 }

@@ -15,9 +15,10 @@
 // reading and writing the master loses nothing.
 //
 // With B > 1 bands, accumulators exist for one band of rows, ceil(rows / B) neighbours, at a time:
-// 0.2 + 1 / B bytes. A training run is B stretches of equal length; in stretch b the rows of band b
-// are trained and all others rest at their trits. What a band has accumulated when its time is over
-// is dropped, and the next one begins at 0.
+// 0.2 + 1 / B bytes. A training run is one stretch of equal length for each band that has rows; in
+// it the rows of that band are trained, at the rates of the run then, and all others rest at their
+// trits. What a band has accumulated when its time is over is dropped, and the next one begins at
+// 0. So runs must not change their length.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class Ternary {
     std::vector<PlaneSpec> specs = {
         {"trits", Dtype::kU8, shape.rows() * row_bytes(shape.cols()), value_category, true},
         {"accumulator", Dtype::kI8, band_rows(spec, shape) * shape.cols(), Category::kResiduals,
-         false}};
+         false, band_rows(spec, shape)}};
     if (spec.bands > 1) specs.push_back({"band", Dtype::kU8, 1, Category::kResiduals, false});
     return specs;
   }
@@ -51,13 +52,12 @@ class Ternary {
         cols_(shape.cols()),
         bands_(spec.bands),
         band_rows_(band_rows(spec, shape)),
+        used_bands_(band_rows_ == 0 ? 1 : (shape.rows() + band_rows_ - 1) / band_rows_),
         rounding_(spec.rounding),
         policy_(spec.flips),
         trits_(static_cast<std::size_t>(specs_[0].bytes()), value_category),
         accumulators_(static_cast<std::size_t>(specs_[1].bytes()), Category::kResiduals) {
     if (bands_ > 1) band_ = Buffer(1, Category::kResiduals);
-    check(bands_ >= 1 && bands_ <= kMostBands, "ternary: bands = ", bands_, " is outside 1..",
-          kMostBands);
     check(policy_.threshold >= 0 && policy_.threshold <= 126, "ternary: flip threshold ",
           policy_.threshold, " is outside 0..126 (an int8 accumulator must be able to cross it)");
     std::array<std::int8_t, kBlock> zeros{};
@@ -75,9 +75,8 @@ class Ternary {
   // Before update `step` of a run, counted from 0.
   void begin_update(std::int64_t step, std::int64_t total_steps) {
     if (bands_ == 1) return;
-    const std::int64_t last = bands_ - 1;
     const std::int64_t next =
-        std::min(last, step * bands_ / std::max<std::int64_t>(1, total_steps));
+        std::min(used_bands_ - 1, step * used_bands_ / std::max<std::int64_t>(1, total_steps));
     std::uint8_t& band = *band_.as<std::uint8_t>();
     if (next == band) return;
     band = static_cast<std::uint8_t>(next);
@@ -155,6 +154,8 @@ class Ternary {
 
  private:
   static std::int64_t band_rows(const FormatSpec& spec, const Shape& shape) {
+    check(spec.bands >= 1 && spec.bands <= kMostBands, "ternary: bands = ", spec.bands,
+          " is outside 1..", kMostBands);
     return (shape.rows() + spec.bands - 1) / spec.bands;
   }
   // Of the first row that has accumulators now.
@@ -179,6 +180,7 @@ class Ternary {
   std::int64_t cols_;
   int bands_;
   std::int64_t band_rows_;
+  std::int64_t used_bands_;  // that have rows
   Rounding rounding_;
   FlipPolicy policy_;
   Buffer trits_;
