@@ -65,8 +65,9 @@ inline Ints join(Ints a, const std::byte* p) { return a | *reinterpret_cast<cons
 #endif
 
 #ifdef __SSE2__
-// Sums have the type of their numbers: with that of the intrinsics g++ 12 copies every one.
-using ByteSums [[gnu::vector_size(kRegisterBytes)]] = std::int32_t;
+// Sums have the width of their numbers: with the type of the intrinsics g++ 12 copies every one.
+// Unsigned, as they run over.
+using ByteSums [[gnu::vector_size(kRegisterBytes)]] = std::uint32_t;
 #endif
 
 #if defined(TRITGRAD_TILES)
@@ -90,7 +91,7 @@ inline TritSums step_trits(TritSums sum, Ints a, Ints b) { return step_bytes(sum
 constexpr const char* kTritsName = "vpmaddubsw + vpaddw";
 constexpr const char* kBytesName = "vpmaddubsw + vpmaddwd + vpaddd";
 constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes;
-using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::int16_t;
+using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::uint16_t;
 inline TritSums step_trits(TritSums sum, Ints a, Ints b) {
   return sum + reinterpret_cast<TritSums>(multiply_pairs_u8_i8(a, b));
 }
