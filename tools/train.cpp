@@ -34,6 +34,23 @@ Recipe recipe_of(const TrainOptions& options) {
                                 : saved_model(options.resume).recipe;
 }
 
+// Whether bands of rows are trained one after the other, each for its share of the run.
+bool trains_in_bands(const Recipe& recipe) {
+  const auto has_bands = [](const Recipe::Group& group) { return group.format.bands > 1; };
+  return std::any_of(recipe.groups.begin(), recipe.groups.end(), has_bands) ||
+         std::any_of(recipe.named_groups.begin(), recipe.named_groups.end(),
+                     [&](const Recipe::NamedGroup& named) { return has_bands(named.group); });
+}
+
+// Before anything is opened for writing.
+void check_length(const TrainOptions& options, const Recipe& recipe) {
+  if (options.resume.empty() || !trains_in_bands(recipe)) return;
+  const int before = saved_options(options.resume).epochs;
+  check(options.epochs == before, "--epochs ", options.epochs, ": the bands of recipe '",
+        recipe.name, "' divide the ", before, " epochs that '", options.resume,
+        "' began with, and with others some rows would be left out; leave the option out");
+}
+
 // What body() returns; the time it takes is added to `seconds`.
 template <typename Body>
 auto timed(double& seconds, const Body& body) {
@@ -124,21 +141,10 @@ class TrainingRun {
   TimeSpent time_;
 };
 
-// Whether bands of rows are trained one after the other, each for its share of the run.
-bool trains_in_bands(const Recipe& recipe) {
-  const auto has_bands = [](const Recipe::Group& group) { return group.format.bands > 1; };
-  return std::any_of(recipe.groups.begin(), recipe.groups.end(), has_bands) ||
-         std::any_of(recipe.named_groups.begin(), recipe.named_groups.end(),
-                     [&](const Recipe::NamedGroup& named) { return has_bands(named.group); });
-}
-
 void TrainingRun::note_other_schedule() const {
   if (options_.resume.empty()) return;
   const int before = saved_options(options_.resume).epochs;
   if (before == options_.epochs) return;
-  check(!trains_in_bands(recipe_), "--epochs ", options_.epochs, ": the bands of recipe '",
-        recipe_.name, "' divide the ", before, " epochs that '", options_.resume,
-        "' began with, and with others some rows would be left out; leave the option out");
   note(concat("the schedule of rates in '", options_.resume, "' was that of ", before,
               before == 1 ? " epoch" : " epochs", " and is now that of ", options_.epochs));
 }
@@ -226,6 +232,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   check_same_job(dataset, options, alone);
   const Recipe recipe = joint_recipe(options.parallel, alone);
   check_micro_batches(options, recipe);
+  check_length(options, recipe);
   return TrainingRun(dataset, split, options, recipe).run();
 }
 
