@@ -107,12 +107,12 @@ class Storage {
     return std::visit([&](auto& format) { return format.descend(block, direction, descent); },
                       format_);
   }
-  // encode() of elements whose sum this is, for a format that keeps nothing else of them.
-  void add_sum(std::int64_t slot, double sum) {
+  // encode() of n elements whose sum this is, for a format that keeps nothing else of them.
+  void add_sum(std::int64_t slot, double sum, std::int64_t n) {
     std::visit(
         [&](auto& format) {
-          if constexpr (requires { format.add_sum(slot, sum); }) {
-            format.add_sum(slot, sum);
+          if constexpr (requires { format.add_sum(slot, sum, n); }) {
+            format.add_sum(slot, sum, n);
           } else {
             fail("Storage::add_sum: format ", format_name(spec_.kind), " keeps more than a sum");
           }
@@ -122,6 +122,15 @@ class Storage {
 
   // Before the blocks of update `step` of a run, counted from 0.
   void begin_update(std::int64_t step, std::int64_t total_steps);
+  // The rows that descend() moves until the next begin_update(); it leaves all others as they are.
+  RowRange trained_rows() const {
+    return std::visit(
+        [&](const auto& format) -> RowRange {
+          if constexpr (requires { format.trained_rows(); }) return format.trained_rows();
+          return {0, shape_.rows()};
+        },
+        format_);
+  }
   // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
   // them.
   void refresh();

@@ -22,6 +22,15 @@ double initial_size(const Initial& initial) {
   return initial.kind == Initial::Kind::kUniform ? amount / std::sqrt(3.0) : amount;
 }
 
+// Whether the rule remembers something of single elements, which must then see every gradient.
+bool remembers_elements(const Rule& rule, const GroupSpec& group, const Shape& shape) {
+  const std::vector<MomentSpec> moments = rule.moments();
+  return !rule.planes(shape).empty() ||
+         std::any_of(moments.begin(), moments.end(), [&](const MomentSpec& moment) {
+           return group.format_of(moment).kind != FormatKind::kScalar;
+         });
+}
+
 bool has_memory(const Rule& rule, const Shape& shape) {
   return !rule.moments().empty() || !rule.planes(shape).empty();
 }
@@ -131,8 +140,11 @@ void Optimizer::apply(State& state) {
   state.rule->begin({t, update.descent.key});
   parameter.storage().begin_update(steps_done_, total_steps_);
 
-  // Units depend on the shape alone, never on the threads, and their results are joined in order.
-  const std::int64_t rows = parameter.shape().rows();
+  // Units depend on the rows alone, never on the threads, and their results are joined in order.
+  const RowRange trained = remembers_elements(*state.rule, state.group, parameter.shape())
+                               ? RowRange{0, parameter.shape().rows()}
+                               : parameter.storage().trained_rows();
+  const std::int64_t rows = trained.end - trained.begin;
   const std::int64_t cols = std::max<std::int64_t>(1, parameter.shape().cols());
   const std::int64_t wanted =
       std::max({std::int64_t{1}, kElementsPerUnit / cols, (rows + kSlots - 1) / kSlots});
@@ -143,8 +155,9 @@ void Optimizer::apply(State& state) {
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t slot = begin / rows_per_unit;
     UnitResult& result = results[static_cast<std::size_t>(slot)];
-    in_tiles ? step_tiles(state, update, begin, end, result, slot)
-             : step_rows(state, update, begin, end, result, slot);
+    const RowRange unit{trained.begin + begin, trained.begin + end};
+    in_tiles ? step_tiles(state, update, unit, result, slot)
+             : step_rows(state, update, unit, result, slot);
   });
   ReachWatch::Seen seen;
   for (const UnitResult& result : results) {

@@ -134,10 +134,10 @@ class Optimizer {
   const float* read_gradient(const State& state, const Run& run, float* scratch) const;
   const float* limit_gradient(const State& state, const float* grad, std::int64_t n,
                               float* scratch) const;
-  void step_rows(State& state, const Update& update, std::int64_t begin, std::int64_t end,
-                 UnitResult& result, std::int64_t slot);
-  void step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
-                  UnitResult& result, std::int64_t slot);
+  void step_rows(State& state, const Update& update, RowRange rows, UnitResult& result,
+                 std::int64_t slot);
+  void step_tiles(State& state, const Update& update, RowRange rows, UnitResult& result,
+                  std::int64_t slot);
   void check_gradients() const;
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,

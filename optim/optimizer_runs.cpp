@@ -79,10 +79,10 @@ const float* Optimizer::limit_gradient(const State& state, const float* grad, st
   return scratch;
 }
 
-void Optimizer::step_rows(State& state, const Update& update, std::int64_t begin, std::int64_t end,
-                          UnitResult& result, std::int64_t slot) {
+void Optimizer::step_rows(State& state, const Update& update, RowRange rows, UnitResult& result,
+                          std::int64_t slot) {
   RunScratch scratch;
-  state.runs.for_each(begin, end,
+  state.runs.for_each(rows.begin, rows.end,
                       [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
                           std::int64_t col_end) {
                         const Run run{row_begin, row_end, col_begin, col_end, slot};
@@ -93,8 +93,8 @@ void Optimizer::step_rows(State& state, const Update& update, std::int64_t begin
 
 // A gradient that is computed when read comes in tiles that stay in the cache. Only for rules that
 // look at every element alone and do not mind how a parameter is cut.
-void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begin, std::int64_t end,
-                           UnitResult& result, std::int64_t slot) {
+void Optimizer::step_tiles(State& state, const Update& update, RowRange rows, UnitResult& result,
+                           std::int64_t slot) {
   const GradientSource& source = *state.parameter->gradient_source;
   const std::int64_t cols = state.parameter->shape().cols();
   // What is in fp32 is used where it lies, and rows of a tile lie apart.
@@ -104,8 +104,8 @@ void Optimizer::step_tiles(State& state, const Update& update, std::int64_t begi
   const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
   alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
-  for (std::int64_t top = begin; top < end; top += GradientSource::kRows) {
-    const std::int64_t bottom = std::min(end, top + GradientSource::kRows);
+  for (std::int64_t top = rows.begin; top < rows.end; top += GradientSource::kRows) {
+    const std::int64_t bottom = std::min(rows.end, top + GradientSource::kRows);
     for (std::int64_t left = 0; left < cols; left += kBlock) {
       const std::int64_t right = std::min(cols, left + kBlock);
       for (std::int64_t row = top; row < bottom; ++row) {
@@ -181,7 +181,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
     Storage& moment = state.moments[i];
     if (moment.fp32_data() != nullptr) continue;
     if (block.sums[i] != nullptr) {
-      moment.add_sum(run.slot, *block.sums[i]);
+      moment.add_sum(run.slot, *block.sums[i], block.n);
       continue;
     }
     // Every plane has noise of its own: shared noise would correlate its rounding errors.

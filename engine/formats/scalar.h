@@ -21,9 +21,8 @@ class Scalar {
 
   Scalar(const FormatSpec& spec, const Shape& shape, Category value_category)
       : spec_(plane_specs(spec, shape, value_category)[0]),
-        size_(std::max<std::int64_t>(1, shape.size())),
         mean_(static_cast<std::size_t>(spec_.bytes()), value_category),
-        sums_(kSlots * sizeof(double), Category::kWorkspace) {}
+        sums_(kSlots * sizeof(Sum), Category::kWorkspace) {}
 
   std::vector<Plane> planes() const { return {{spec_, mean_.bytes()}}; }
 
@@ -33,23 +32,34 @@ class Scalar {
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
   void encode(const Block& block, const float* master, const RandomKey&) {
-    add_sum(block.slot, kernels().sum(master, block.n));
+    add_sum(block.slot, kernels().sum(master, block.n), block.n);
   }
-  void add_sum(std::int64_t slot, double sum) { sums_.as<double>()[slot] += sum; }
+  void add_sum(std::int64_t slot, double sum, std::int64_t n) {
+    sums_.as<Sum>()[slot].total += sum;
+    sums_.as<Sum>()[slot].elements += n;
+  }
   FlipCounts descend(const Block&, const float*, const Descent&) {
     fail("Scalar::descend: one number cannot hold the weights of a tensor");
   }
 
   void refresh() {
-    double* sums = sums_.as<double>();
-    double total = 0.0;
-    for (std::int64_t slot = 0; slot < kSlots; ++slot) total += std::exchange(sums[slot], 0.0);
-    *mean_.as<float>() = static_cast<float>(total / static_cast<double>(size_));
+    Sum sum;
+    for (std::int64_t slot = 0; slot < kSlots; ++slot) {
+      const Sum part = std::exchange(sums_.as<Sum>()[slot], {});
+      sum.total += part.total;
+      sum.elements += part.elements;
+    }
+    if (sum.elements == 0) return;
+    *mean_.as<float>() = static_cast<float>(sum.total / static_cast<double>(sum.elements));
   }
 
  private:
+  struct Sum {
+    double total = 0.0;
+    std::int64_t elements = 0;
+  };
+
   PlaneSpec spec_;
-  std::int64_t size_;
   Buffer mean_;
   Buffer sums_;  // of the pass under way, by slot
 };

@@ -17,8 +17,9 @@
 // With B > 1 bands, accumulators exist for one band of rows, ceil(rows / B) neighbours, at a time:
 // 0.2 + 1 / B bytes. A training run is one stretch of equal length for each band that has rows; in
 // it the rows of that band are trained, at the rates of the run then, and all others rest at their
-// trits. What a band has accumulated when its time is over is dropped, and the next one begins at
-// 0. So runs must not change their length.
+// trits; rules that remember nothing of single elements see the rows of the band alone. What a band
+// has accumulated when its time is over is dropped, and the next one begins at 0. So runs must not
+// change their length.
 #pragma once
 
 #include <algorithm>
@@ -49,6 +50,7 @@ class Ternary {
 
   Ternary(const FormatSpec& spec, const Shape& shape, Category value_category)
       : specs_(plane_specs(spec, shape, value_category)),
+        rows_(shape.rows()),
         cols_(shape.cols()),
         bands_(spec.bands),
         band_rows_(band_rows(spec, shape)),
@@ -82,6 +84,8 @@ class Ternary {
     band = static_cast<std::uint8_t>(next);
     std::fill_n(accumulators_.as<std::int8_t>(), specs_[1].count, std::int8_t{0});
   }
+
+  RowRange trained_rows() const { return {first_row(), std::min(rows_, first_row() + band_rows_)}; }
 
   void prefetch(const Block& block, Reading reading) const {
     tritgrad::prefetch(packed(block), (block.n + 4) / 5);
@@ -177,6 +181,7 @@ class Ternary {
   }
 
   std::vector<PlaneSpec> specs_;
+  std::int64_t rows_;
   std::int64_t cols_;
   int bands_;
   std::int64_t band_rows_;
