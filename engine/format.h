@@ -34,7 +34,8 @@ namespace tritgrad {
 // 320 = 5 x 64: a block of packed trits is one cache line.
 inline constexpr std::int64_t kBlock = 320;
 
-// A pass over a whole tensor is cut into at most kSlots parts, by its shape alone.
+// A pass over a tensor, or some of its rows, is cut into at most kSlots parts, by its shape and
+// theirs alone.
 inline constexpr std::int64_t kSlots = 64;
 
 struct Block {
@@ -145,6 +146,7 @@ struct Descent {
   RandomKey key;
 };
 
+// Rows [begin, end).
 struct RowRange {
   std::int64_t begin, end;
 };

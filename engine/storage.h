@@ -131,8 +131,8 @@ class Storage {
         },
         format_);
   }
-  // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
-  // them.
+  // Ends a pass (descend or encode): formats with whole-tensor statistics renew them. It goes over
+  // all blocks; over those of some rows only for formats that keep one number.
   void refresh();
 
   // The values as one fp32 array where they are stored as such, else nullptr.

@@ -22,13 +22,16 @@ double initial_size(const Initial& initial) {
   return initial.kind == Initial::Kind::kUniform ? amount / std::sqrt(3.0) : amount;
 }
 
-// Whether the rule remembers something of single elements, which must then see every gradient.
-bool remembers_elements(const Rule& rule, const GroupSpec& group, const Shape& shape) {
-  const std::vector<MomentSpec> moments = rule.moments();
-  return !rule.planes(shape).empty() ||
-         std::any_of(moments.begin(), moments.end(), [&](const MomentSpec& moment) {
-           return group.format_of(moment).kind != FormatKind::kScalar;
-         });
+// Rows of a unit, of `rows` rows of a matrix that are updated. Units depend on the rows alone,
+// never on the threads, and their results are joined in order. Some rows are cut into about as many
+// units as all of them.
+std::int64_t unit_rows(const Shape& shape, std::int64_t rows, const Runs& runs) {
+  const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
+  const std::int64_t elements = kElementsPerUnit * rows / std::max<std::int64_t>(1, shape.rows());
+  const std::int64_t wanted =
+      std::max({std::int64_t{1}, elements / cols, (rows + kSlots - 1) / kSlots});
+  const std::int64_t together = std::lcm(GradientSource::kRows, runs.rows_per_run());
+  return (wanted + together - 1) / together * together;
 }
 
 bool has_memory(const Rule& rule, const Shape& shape) {
@@ -86,6 +89,10 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
       planes.push_back({spec, buffer.bytes()});
     }
     state.rule->attach(shape, planes);
+    state.sees_all_rows =
+        !planes.empty() ||
+        std::any_of(state.moments.begin(), state.moments.end(),
+                    [](const Storage& m) { return m.spec().kind != FormatKind::kScalar; });
     if (group.lr > 0.0 && ReachWatch::is_wanted(parameter.spec(), group.eco)) {
       state.watch = ReachWatch(shape);
     }
@@ -140,22 +147,16 @@ void Optimizer::apply(State& state) {
   state.rule->begin({t, update.descent.key});
   parameter.storage().begin_update(steps_done_, total_steps_);
 
-  // Units depend on the rows alone, never on the threads, and their results are joined in order.
-  const RowRange trained = remembers_elements(*state.rule, state.group, parameter.shape())
-                               ? RowRange{0, parameter.shape().rows()}
-                               : parameter.storage().trained_rows();
-  const std::int64_t rows = trained.end - trained.begin;
-  const std::int64_t cols = std::max<std::int64_t>(1, parameter.shape().cols());
-  const std::int64_t wanted =
-      std::max({std::int64_t{1}, kElementsPerUnit / cols, (rows + kSlots - 1) / kSlots});
+  const RowRange seen_rows = state.sees_all_rows ? RowRange{0, parameter.shape().rows()}
+                                                 : parameter.storage().trained_rows();
+  const std::int64_t rows = seen_rows.end - seen_rows.begin;
+  const std::int64_t rows_per_unit = unit_rows(parameter.shape(), rows, state.runs);
   const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
-  const std::int64_t together = std::lcm(GradientSource::kRows, state.runs.rows_per_run());
-  const std::int64_t rows_per_unit = (wanted + together - 1) / together * together;
   std::array<UnitResult, kSlots> results{};
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t slot = begin / rows_per_unit;
     UnitResult& result = results[static_cast<std::size_t>(slot)];
-    const RowRange unit{trained.begin + begin, trained.begin + end};
+    const RowRange unit{seen_rows.begin + begin, seen_rows.begin + end};
     in_tiles ? step_tiles(state, update, unit, result, slot)
              : step_rows(state, update, unit, result, slot);
   });

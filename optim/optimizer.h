@@ -112,6 +112,9 @@ class Optimizer {
     std::vector<Storage> moments;
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
+    // Whether the rule sees rows at rest as well: it remembers more of the past than one number
+    // for the matrix, and its memory would fall behind.
+    bool sees_all_rows = true;
     Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
     ReachWatch watch;
   };

@@ -171,7 +171,9 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   const RuleBlock block = read_run(state, run, grad, scratch);
   state.rule->direct(block);
   if (update.watch) {
+    const RowRange trained = state.parameter->storage().trained_rows();
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      if (b.row < trained.begin || b.row >= trained.end) return;
       state.watch.look(state.parameter->storage(), b, block.direction + offset, update.descent.lr,
                        result.seen);
     });

@@ -196,7 +196,7 @@ TEST_CASE("models: a step leaves nothing behind but what is declared and a const
     // What is watched of a matrix, and sums of every moment that is stored as one number.
     const auto matrices = std::count_if(
         plan.begin(), plan.end(), [](const ParameterSpec& p) { return p.role == Role::kWeight; });
-    const std::int64_t sums = kSlots * static_cast<std::int64_t>(sizeof(double));
+    const std::int64_t sums = kSlots * std::int64_t{16};
     CHECK(held >= declared);
     CHECK(held <= declared + matrices * ReachWatch::kMaxBytes + std::ssize(plan) * sums);
   }

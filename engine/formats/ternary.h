@@ -17,9 +17,8 @@
 // With B > 1 bands, accumulators exist for one band of rows, ceil(rows / B) neighbours, at a time:
 // 0.2 + 1 / B bytes. A training run is one stretch of equal length for each band that has rows; in
 // it the rows of that band are trained, at the rates of the run then, and all others rest at their
-// trits; rules that remember nothing of single elements see the rows of the band alone. What a band
-// has accumulated when its time is over is dropped, and the next one begins at 0. So runs must not
-// change their length.
+// trits. What a band has accumulated when its time is over is dropped, and the next one begins at
+// 0. So runs must not change their length.
 #pragma once
 
 #include <algorithm>
