@@ -146,7 +146,7 @@ class TableReader {
            cell.empty() ? "the cell is empty" : shown(cell) + " is not a number",
            rows_ == 0 && !layout_.has_header
                ? ", numbers expected; if the first line holds names, say that there is a header"
-               : ", numbers expected; fill or remove the row");
+               : ", numbers expected; fill or remove the row, or name the label's column");
     }
     // Compared in double, because converting a larger value to float is undefined.
     if (!(std::abs(*number) <= std::numeric_limits<float>::max())) {

@@ -150,5 +150,34 @@ TEST_CASE("cli files: what cannot be is refused in one sentence") {
                 "run: tritgrad data fetch letter --cache " + cache);
 }
 
+TEST_CASE("cli files: eval scores all rows of other data, the test rows of its own") {
+  const TempDir folder;
+  const std::string data = folder.write("t.csv", table("a,b,y\n"));
+  const std::string other = folder.write("o.csv", table("a,b,y\n") + "1,3,1\n");
+  const std::string file = folder / "m.safetensors";
+  REQUIRE(run("train --data " + data + kSmall + "--quiet --save " + file).exit_code == 0);
+  const Json own = Json::parse(run("eval " + file + " --json -").out);
+  CHECK(own["rows"] == 8);
+  CHECK(own["tested"] == "test rows");
+  CHECK(Json::parse(run("eval " + file + " --json - --data " + data).out) == own);
+  const Json all = Json::parse(run("eval " + file + " --json - --data " + other).out);
+  CHECK(all["rows"] == 41);
+  CHECK(all["tested"] == "all rows");
+  CHECK(run("eval " + file + " --data " + other).out.find("% (all 41 rows)") != std::string::npos);
+}
+
+TEST_CASE("cli files: data that are no longer where a checkpoint names them") {
+  const TempDir folder;
+  const std::string data = folder.write("t.csv", table("a,b,y\n"));
+  const std::string file = folder / "m.safetensors";
+  REQUIRE(run("train --data " + data + kSmall + "--quiet --save " + file).exit_code == 0);
+  std::filesystem::rename(data, folder / "u.csv");
+  const std::string advice = "; the checkpoint '" + file + "' was trained on '" + data +
+                             "': where that lies elsewhere now, name it by --data";
+  check_refused("eval " + file, advice);
+  check_refused("train --resume " + file, advice);
+  CHECK(run("eval " + file + " --data " + std::string(folder / "u.csv")).exit_code == 0);
+}
+
 }  // namespace
 }  // namespace tritgrad::test

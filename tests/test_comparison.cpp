@@ -301,7 +301,7 @@ TEST_CASE("comparison: what would end it later is refused before it begins") {
   };
   CHECK(said(quick({"votes", "master"})).empty());
   CHECK(contains(said(quick({"votes", "votes"})), "'votes' is named twice"));
-  CHECK(contains(said(quick({"votes", folder / "a.toml"})), "'votes' is named twice"));
+  CHECK(contains(said(quick({"votes", folder / "a.toml"})), "'votes' is named twice, by '"));
   CHECK(contains(said(quick({"vote"})), "did you mean 'votes'"));
   ComparisonOptions options = quick({"votes"});
   options.tune_epochs = 3;

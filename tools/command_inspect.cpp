@@ -272,6 +272,7 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   std::vector<NamedFile> inputs = recipe_files("--recipe", options.recipe);
   inputs.push_back({"the checkpoint", options.checkpoint});
   check_distinct_files(inputs, {{"--json", options.json}});
+  check_writable("--json", options.json);
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
   if (joint) return inspect_joint(options);

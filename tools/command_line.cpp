@@ -149,7 +149,7 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
   return 0;
 }
 
-void check_writable(const char* option, const std::string& path) {
+void check_writable(const char* option, const std::string& path, Writing writing) {
   namespace fs = std::filesystem;
   if (path.empty() || path == "-") return;
   std::error_code error;
@@ -157,11 +157,21 @@ void check_writable(const char* option, const std::string& path) {
   check(status.type() != fs::file_type::none, option, ": '", path, "' is no possible path (",
         error.message(), "); name another file");
   check(!fs::is_directory(status), option, ": '", path, "' is a folder; name a file");
-  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  // A link is followed to the file that it names.
+  const fs::path file = fs::is_regular_file(status) ? fs::canonical(path) : fs::path(path);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
   check(fs::is_directory(folder), option, ": there is no folder '", folder.string(),
         "'; make it first");
-  check(::access(folder.c_str(), W_OK) == 0 || ::access(path.c_str(), W_OK) == 0, option,
-        ": the folder '", folder.string(), "' cannot be written; choose another");
+  // Pipes and devices are written to, never replaced.
+  const bool in_place =
+      fs::exists(status) && (writing == Writing::kInPlace || !fs::is_regular_file(status));
+  if (in_place) {
+    check(::access(path.c_str(), W_OK) == 0, option, ": '", path,
+          "' cannot be written; choose another file");
+  } else {
+    check(::access(folder.c_str(), W_OK) == 0, option, ": the folder '", folder.string(),
+          "' cannot be written; choose another");
+  }
 }
 
 void add_data_options(CLI::App& command, CommonOptions& options) {
@@ -233,7 +243,7 @@ void apply(CommonOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);
-  check_writable("--log", options.train.log);
+  check_writable("--log", options.train.log, Writing::kInPlace);
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.pixels.empty()) options.train.pixels = parse_pixel_scale(options.pixels);
   if (!options.lr.empty()) {
@@ -317,7 +327,7 @@ void write_json(const std::string& path, const std::string& text) {
     // A pipe or a device such as /dev/stdout is written to, not replaced.
     std::ofstream out(path);
     out << line << std::flush;
-    check(out.good(), "'", path, "' cannot be written");
+    check(out.good(), "--json: '", path, "' cannot be written; choose another file");
     return;
   }
   replace_file(path, std::as_bytes(std::span(line)));

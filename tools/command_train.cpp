@@ -112,7 +112,10 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   keep("--label", train.label, saved.label);
   keep("--header", train.header, saved.header);
   // What a resumed run adds would be lost otherwise.
-  if (train.save.empty()) train.save = train.resume;
+  if (train.save.empty()) {
+    train.save = train.resume;
+    check_writable("--resume", train.save);
+  }
   if (command.count("--epochs") == 0) train.epochs = saved.epochs;
   check(
       command.count("--set") == 0 && command.count("--lr") == 0 && command.count("--compute") == 0,
@@ -131,6 +134,16 @@ void check_saved_names(const TrainOptions& options) {
   }
 }
 
+// The data that a checkpoint names, as seen from where the program runs now.
+Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& options) {
+  try {
+    return open_data(options);
+  } catch (const Error& error) {
+    fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
+         "': where that lies elsewhere now, name it by --data");
+  }
+}
+
 void run_train(const CLI::App& command, CommonOptions& options,
                const ParallelOptions& parallel_options) {
   apply(options);
@@ -145,14 +158,17 @@ void run_train(const CLI::App& command, CommonOptions& options,
         "--save-every needs --save FILE");
   const std::unique_ptr<Communicator> ranks =
       connect(parallel_options, command.count("--micro-batches") > 0, train_options);
-  const Dataset dataset = open_data(options);
+  const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
+  const Dataset dataset =
+      saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
   std::optional<InterruptWatch> watch;  // of all folds; ranks would wait for the one that stopped
   if (ranks == nullptr) watch.emplace();
   const RunResult result = train(dataset, train_options);
   if (ranks != nullptr && ranks->rank() > 0) return;
+  if (!train_options.quiet && options.json != "-") {
+    print_summary(result, dataset_line(dataset, train_options));
+  }
   write_json(options.json, to_json(result));
-  if (train_options.quiet || options.json == "-") return;
-  print_summary(result, dataset_line(dataset, train_options));
 }
 
 // The data are the checkpoint's own, but for what the command names.
@@ -170,15 +186,16 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   std::vector<NamedFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_distinct_files(inputs, {{"--json", options.json}});
-  const Dataset dataset = open_data(options);
+  const Dataset dataset = data_given ? open_data(options) : open_saved_data(path, options);
   if (!data_given) {
     check_same_data(path, dataset,
                     "its test rows may be others now; name them by --data to score them as new");
   }
   const Evaluation evaluation = evaluate_checkpoint(path, dataset, saved);
   if (options.json != "-") {
-    fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({} rows)\n", path, evaluation.recipe,
-               saved.data, evaluation.steps, 100.0 * evaluation.accuracy, evaluation.rows);
+    fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({}{} rows)\n", path,
+               evaluation.recipe, saved.data, evaluation.steps, 100.0 * evaluation.accuracy,
+               evaluation.all_rows ? "all " : "", evaluation.rows);
   }
   write_json(options.json, to_json(evaluation));
 }
@@ -232,7 +249,8 @@ void add_eval_command(CLI::App& app) {
   command->footer(
       "Example:\n  tritgrad eval m.safetensors\n"
       "The data are those that the checkpoint was trained on, and refused if they have changed\n"
-      "since, unless --data names them or others.");
+      "since, unless --data names them or others. Of the training data the test rows are scored,\n"
+      "of others all rows, or their published test rows.");
   command->callback([command, options, path] { run_eval(*command, *path, *options); });
 }
 

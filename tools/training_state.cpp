@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "engine/diverged.h"
 #include "engine/hash.h"
@@ -79,9 +80,10 @@ std::string data_xxh3(const Dataset& dataset) {
 
 void check_same_data(const std::string& path, const Dataset& dataset, const char* remedy) {
   const Json run = run_json(read_metadata(path), path);
+  const auto data = field<std::string>(run, path, "data");
   check(field<std::string>(run, path, "data_xxh3") == data_xxh3(dataset), "checkpoint '", path,
-        "': the data '", field<std::string>(run, path, "data"),
-        "' have changed since it was written; ", remedy);
+        "': the rows of '", dataset.name, "' are not those that it was trained on, '", data,
+        "', or have changed since it was written; ", remedy);
 }
 
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
@@ -325,15 +327,20 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   standardizer_planes(means, inverse_stds, planes);
   load_planes(path, planes);
 
-  const Split split = fixed_split(dataset);
+  const bool own = field<std::string>(run, path, "data_xxh3") == data_xxh3(dataset);
+  const bool all_rows = !own && dataset.published_test_rows == 0;
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (!all_rows) rows = fixed_split(dataset).test;
   const Standardizer standardizer(means, inverse_stds, pixels_of(run, path));
   Tape tape;
   return {path,
           dataset.name,
           saved.recipe.name,
-          *evaluate(*model, tape, dataset, split.test, standardizer),
-          static_cast<std::int64_t>(split.test.size()),
-          field<std::int64_t>(run, path, "step")};
+          *evaluate(*model, tape, dataset, rows, standardizer),
+          std::ssize(rows),
+          field<std::int64_t>(run, path, "step"),
+          all_rows};
 }
 
 std::string to_json(const Evaluation& evaluation) {
@@ -341,6 +348,7 @@ std::string to_json(const Evaluation& evaluation) {
                                 {"data", evaluation.data},
                                 {"test_accuracy", evaluation.accuracy},
                                 {"rows", evaluation.rows},
+                                {"tested", evaluation.all_rows ? "all rows" : "test rows"},
                                 {"steps", evaluation.steps}}
       .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

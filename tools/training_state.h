@@ -89,8 +89,10 @@ struct Evaluation {
   std::string checkpoint, data, recipe;
   double accuracy;
   std::int64_t rows, steps;
+  bool all_rows;  // else the test rows
 };
-// Accuracy of a checkpoint on the test rows of `dataset`, standardised as in training.
+// Accuracy of a checkpoint, standardised as in training: of the data that it was trained on, and of
+// data with a published test set, on the test rows; else on all rows.
 Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
                                const TrainOptions& options);
 std::string to_json(const Evaluation& evaluation);

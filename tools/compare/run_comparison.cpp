@@ -137,7 +137,8 @@ void check_comparison(const Dataset& dataset, const ComparisonOptions& options) 
   for (const std::string& recipe : options.recipes) {
     const Recipe loaded = load_recipe(recipe, options.train.overrides);
     check(std::count(names.begin(), names.end(), loaded.name) == 0, "--recipes: '", loaded.name,
-          "' is named twice; give each recipe a name of its own");
+          "' is named twice", recipe == loaded.name ? "" : ", by '" + recipe + "' as well",
+          "; give each recipe a name of its own (key 'name' of its file)");
     names.push_back(loaded.name);
     plan_model(run.model, dataset, dataset.classes(), loaded);
     check_micro_batches(run, loaded);
