@@ -19,35 +19,37 @@
 namespace tritgrad::test {
 namespace {
 
-// Sends SIGINT to this process as soon as there is a file, which a run writes when it saves for the
-// first time: then it is surely under way.
-class InterruptWhenSaved {
+// Sends the signal to this process as soon as there is a file, which a run writes when it saves for
+// the first time: then it is surely under way.
+class SignalWhenSaved {
  public:
-  explicit InterruptWhenSaved(const std::filesystem::path& file)
-      : thread_([this, file] {
+  SignalWhenSaved(const std::filesystem::path& file, int signal)
+      : thread_([this, file, signal] {
           while (!over_ && !std::filesystem::exists(file)) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           }
-          if (!over_) ::kill(::getpid(), SIGINT);
+          if (!over_) ::kill(::getpid(), signal);
         }) {}
-  ~InterruptWhenSaved() {
+  ~SignalWhenSaved() {
     over_ = true;
     thread_.join();
   }
-  InterruptWhenSaved(const InterruptWhenSaved&) = delete;
-  InterruptWhenSaved& operator=(const InterruptWhenSaved&) = delete;
+  SignalWhenSaved(const SignalWhenSaved&) = delete;
+  SignalWhenSaved& operator=(const SignalWhenSaved&) = delete;
 
  private:
   std::atomic<bool> over_ = false;
   std::thread thread_;
 };
 
-// What the run says that SIGINT ended, or "" when it came to its own end.
-std::string interrupted_run(const Dataset& dataset, const TrainOptions& options) {
-  const InterruptWhenSaved sender(options.save);
+// What the run says that the signal ended, or "" when it came to its own end.
+std::string interrupted_run(const Dataset& dataset, const TrainOptions& options,
+                            int signal = SIGINT) {
+  const SignalWhenSaved sender(options.save, signal);
   try {
     train(dataset, options);
   } catch (const Interrupted& end) {
+    CHECK(end.signal() == signal);
     return end.what();
   }
   return "";
@@ -92,6 +94,10 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   whole.log.clear();
   whole.stop_after = step + 5;
   CHECK(train(iris, rest).weights_sha256 == train(iris, whole).weights_sha256);
+
+  // A scheduler's signal is as good.
+  options.save = (folder / "term.safetensors").string();
+  CHECK(contains(interrupted_run(iris, options, SIGTERM), "interrupted after step "));
 }
 
 TEST_CASE("interrupt: the signal is the process's own again when the watch is over") {

@@ -1,4 +1,4 @@
-// Ctrl-C as a request to end in good order.
+// Ctrl-C, or the SIGTERM of a scheduler, as a request to end in good order.
 #pragma once
 
 #include <string>
@@ -7,16 +7,22 @@
 
 namespace tritgrad {
 
-// The work was ended by the user, not by a mistake.
+// The work was ended by a signal, not by a mistake.
 class Interrupted : public Error {
  public:
-  using Error::Error;
+  explicit Interrupted(const std::string& message);
+
+  int signal() const { return signal_; }  // the one that was noted last
+
+ private:
+  int signal_;
 };
 
-// While it lives, the first SIGINT is noted; a second one ends the process at once, as everywhere
-// else. Watches within another one see what it has noted: a command keeps one for all of its runs,
-// so that none is begun after a signal that came between two. Other processes of a job are not
-// told, so ranks should have none. All of a process are made and ended by one thread; any may ask.
+// While it lives, the first SIGINT and the first SIGTERM are noted; a second one of its kind ends
+// the process at once, as everywhere else. Watches within another one see what it has noted: a
+// command keeps one for all of its runs, so that none is begun after a signal that came between
+// two. Other processes of a job are not told, so ranks should have none. All of a process are made
+// and ended by one thread; any may ask.
 class InterruptWatch {
  public:
   InterruptWatch();

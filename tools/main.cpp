@@ -1,7 +1,6 @@
 // tritgrad: train ternary networks without master weights, compare, inspect.
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -68,7 +67,7 @@ int main(int argc, char** argv) {
     return tritgrad::complain(kLostOutput);
   } catch (const tritgrad::Interrupted& end) {
     tritgrad::complain(end.what());
-    return 128 + SIGINT;
+    return 128 + end.signal();
   } catch (const std::exception& error) {
     const int code = tritgrad::complain(std::ferror(stdout) != 0 ? kLostOutput : error.what());
     tritgrad::abandon_ranks();
