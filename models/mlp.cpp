@@ -1,5 +1,6 @@
 #include "models/mlp.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -75,7 +76,14 @@ MlpSpec parse_mlp(const std::string& text) {
     widths = {widths.begin() + 1, widths.end() - 1};
   }
   spec.hidden = widths;
-  for (std::size_t i = 1; i < parts.size(); ++i) parse_option(parts[i], text, spec);
+  std::vector<std::string> keys;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string key = parts[i].substr(0, parts[i].find('='));
+    check(std::find(keys.begin(), keys.end(), key) == keys.end(), "model '", text, "': '", key,
+          "' is named twice; leave one out");
+    keys.push_back(key);
+    parse_option(parts[i], text, spec);
+  }
   return spec;
 }
 

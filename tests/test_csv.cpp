@@ -111,6 +111,10 @@ TEST_CASE("csv: the label column by name and by number") {
   CHECK(contains(refused(text, options), "did you mean 'kind'?"));
   options.label = "3";
   CHECK(contains(refused(text, options), "no label column \"3\" among the 3 columns"));
+  options.label = "kind";
+  options.header = CsvOptions::Header::kNo;
+  CHECK(contains(refused(text, options), "without a header, columns are numbers from 0 to 2"));
+  options.header = CsvOptions::Header::kAuto;
   options.label = "a";
   CHECK(contains(refused("a,a,b\n1,2,3\n", options), "two columns are called \"a\""));
 }

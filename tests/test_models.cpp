@@ -50,8 +50,9 @@ TEST_CASE("models: a spec is read, and refused with the part that is wrong") {
         std::string::npos);
   CHECK(message_of([] { parse_mlp("mlp:64:norm=bath"); }).find("did you mean") !=
         std::string::npos);
-  for (const char* bad : {"mlp:0", "mlp:-1", "mlp:64,", "mlp:99999999999999999999",
-                          "mlp:8:dropout=1", "mlp:8:dropout=", "", "mlp"}) {
+  for (const char* bad :
+       {"mlp:0", "mlp:-1", "mlp:64,", "mlp:99999999999999999999", "mlp:8:dropout=1",
+        "mlp:8:norm=rms:norm=rms", "mlp:8:dropout=", "", "mlp"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_mlp(bad), Error);
   }
