@@ -77,11 +77,11 @@ Layout find_layout(std::vector<std::string> first, const std::string& where,
       layout.has_header = true;
       return layout;
     }
-    check(numbered.has_value() || options.header != CsvOptions::Header::kNo, where,
-          ": no label column ", shown(options.label),
-          ": without a header, columns are numbers from 0 to ", columns - 1);
     check(numbered.has_value(), where, ": no label column ", shown(options.label), " among the ",
-          columns, " columns", did_you_mean(options.label, cells));
+          columns, " columns",
+          options.header == CsvOptions::Header::kNo
+              ? concat("; without a header, columns are numbers from 0 to ", columns - 1)
+              : did_you_mean(options.label, cells));
     layout.label = *numbered;
   }
   if (options.header == CsvOptions::Header::kAuto) {

@@ -121,6 +121,7 @@ TEST_CASE("cli: save, eval, inspect, resume") {
                  "warning: recipe 'bands8': 8 bands of rows are trained one after the other, and "
                  "the run has 4 steps, so some rows are not trained; give more"));
   CHECK(!contains(run(short_run + "bands4").err, "warning"));
+  CHECK(!contains(run(short_run + "bands8 --model mlp:4").err, "warning"));  // 4 bands have rows
   CHECK(contains(
       run("train --resume " + file + " --epochs 3").err,
       "note: the schedule of rates in '" + file + "' was that of 2 epochs and is now that of 3"));

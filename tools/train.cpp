@@ -34,28 +34,32 @@ Recipe recipe_of(const TrainOptions& options) {
                                 : saved_model(options.resume).recipe;
 }
 
-// Bands of rows that are trained one after the other, each for its share of the run; 1 if none are.
-int most_bands(const Recipe& recipe) {
-  int most = 1;
-  for (const Recipe::Group& group : recipe.groups) most = std::max(most, group.format.bands);
-  for (const Recipe::NamedGroup& named : recipe.named_groups) {
-    most = std::max(most, named.group.format.bands);
-  }
-  return most;
+// Whether bands of rows are trained one after the other, each for its share of the run.
+bool trains_in_bands(const Recipe& recipe) {
+  const auto has_bands = [](const Recipe::Group& group) { return group.format.bands > 1; };
+  return std::any_of(recipe.groups.begin(), recipe.groups.end(), has_bands) ||
+         std::any_of(recipe.named_groups.begin(), recipe.named_groups.end(),
+                     [&](const Recipe::NamedGroup& named) { return has_bands(named.group); });
 }
 
 // Before anything is opened for writing.
 void check_length(const TrainOptions& options, const Recipe& recipe) {
-  if (options.resume.empty() || most_bands(recipe) == 1) return;
+  if (options.resume.empty() || !trains_in_bands(recipe)) return;
   const int before = saved_options(options.resume).epochs;
   check(options.epochs == before, "--epochs ", options.epochs, ": the bands of recipe '",
         recipe.name, "' divide the ", before, " epochs that '", options.resume,
         "' began with, and with others some rows would be left out; leave the option out");
 }
 
-// A warning, or nothing, about rows that no step of the run will train.
-std::string rows_left_out(std::int64_t steps, const Recipe& recipe) {
-  const int bands = most_bands(recipe);
+// A warning, or nothing, about rows that no step of a run from the start will train: of a matrix
+// with fewer rows than bands, some bands have none.
+std::string rows_left_out(std::int64_t steps, const ParameterStore& parameters) {
+  std::int64_t bands = 1;
+  for (const Parameter& parameter : parameters) {
+    const RowRange first = parameter.storage().trained_rows();
+    const std::int64_t rows = std::max<std::int64_t>(1, first.end - first.begin);
+    bands = std::max(bands, (parameter.shape().rows() + rows - 1) / rows);
+  }
   if (steps >= bands) return "";
   return concat(bands, " bands of rows are trained one after the other, and the run has ", steps,
                 steps == 1 ? " step" : " steps",
@@ -206,7 +210,9 @@ RunResult TrainingRun::run() {
   RunResult result = describe_run(dataset_, options_, recipe_, *model_);
   time_.preparing = seconds_since(start_);
   note_other_schedule();
-  warn(rows_left_out(total_steps_, recipe_), progress);
+  if (options_.resume.empty()) {
+    warn(rows_left_out(total_steps_, model_->parameters()), progress);
+  }
   if (optimizer_.steps_done() == total_steps_) {
     note(concat("the run in '", options_.resume, "' is finished; to train on give --epochs above ",
                 options_.epochs));

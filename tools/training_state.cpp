@@ -66,6 +66,12 @@ void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_
   planes.push_back({"data/inverse_std", Dtype::kF32, {n}, bytes_of(inverse_stds)});
 }
 
+std::vector<std::int32_t> rows_of(const Dataset& dataset) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
 }  // namespace
 
 std::string data_xxh3(const Dataset& dataset) {
@@ -327,11 +333,9 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
   standardizer_planes(means, inverse_stds, planes);
   load_planes(path, planes);
 
-  const bool own = field<std::string>(run, path, "data_xxh3") == data_xxh3(dataset);
-  const bool all_rows = !own && dataset.published_test_rows == 0;
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
-  std::iota(rows.begin(), rows.end(), 0);
-  if (!all_rows) rows = fixed_split(dataset).test;
+  const bool all_rows = dataset.published_test_rows == 0 &&
+                        field<std::string>(run, path, "data_xxh3") != data_xxh3(dataset);
+  const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
   const Standardizer standardizer(means, inverse_stds, pixels_of(run, path));
   Tape tape;
   return {path,
