@@ -302,7 +302,7 @@ TEST_CASE("cli: a checkpoint remembers its label column; other data are refused"
   folder.write("t.csv", "y,a,b\n" + rows + "1,3,1\n");
   check_refused("train --epochs 5 --resume " + file, "have changed");
   check_refused("eval " + file, "have changed since it was written; its test rows may be others");
-  check_refused("eval " + file + " --label a " + data, "classes");
+  check_refused("eval " + file + " --label a " + data, "its model has no class \"2\"");
 }
 
 TEST_CASE("cli: a checkpoint and a log are files, not standard output") {

@@ -166,6 +166,31 @@ TEST_CASE("cli files: eval scores all rows of other data, the test rows of its o
   CHECK(run("eval " + file + " --data " + other).out.find("% (all 41 rows)") != std::string::npos);
 }
 
+TEST_CASE("cli files: eval knows classes by their names, of which other data may lack some") {
+  const TempDir folder;
+  const auto rows = [](const std::string& labels) {
+    std::string text = "a,y\n";
+    for (int i = 0; i < 30; ++i) {
+      const char label = labels[static_cast<std::size_t>(i) % labels.size()];
+      text += std::to_string(label - 'p') + "," + label + "\n";
+    }
+    return text;
+  };
+  const std::string file = folder / "m.safetensors";
+  REQUIRE(run("train --data " + folder.write("t.csv", rows("pqr")) +
+              " --model mlp:16 --recipe fp32 --lr 0.02 --epochs 40 --quiet --save " + file)
+              .exit_code == 0);
+  const auto accuracy = [&](const std::string& labels) -> double {
+    const std::string other = folder.write("o.csv", rows(labels));
+    return Json::parse(run("eval " + file + " --json - --data " + other).out)["test_accuracy"];
+  };
+  CHECK(accuracy("rqp") == 1.0);
+  CHECK(accuracy("rp") == 1.0);
+  CHECK(accuracy("qr") == 1.0);
+  check_refused("eval " + file + " --data " + folder.write("s.csv", rows("ps")),
+                "its model has no class \"s\", which");
+}
+
 TEST_CASE("cli files: data that are no longer where a checkpoint names them") {
   const TempDir folder;
   const std::string data = folder.write("t.csv", table("a,b,y\n"));

@@ -141,7 +141,7 @@ TEST_CASE("conv net: the same bits for any number of threads, for kept and relea
 
 TEST_CASE("conv net: a checkpoint continues with the same bits and knows its images") {
   const TempDir folder;
-  const Dataset data = bars({6, 8, 1}, 200);
+  Dataset data = bars({6, 8, 1}, 200);
   for (const char* recipe : {"latent8", "master"}) {
     TrainOptions options = options_for(recipe);
     options.epochs = 2;
@@ -166,7 +166,7 @@ TEST_CASE("conv net: a checkpoint continues with the same bits and knows its ima
 
 TEST_CASE("conv net: checkpoints of before the shape of images was saved are read") {
   const TempDir folder;
-  const Dataset data = bars({6, 8, 1}, 200);
+  Dataset data = bars({6, 8, 1}, 200);
   TrainOptions options = options_for("latent8");
   options.model = "mlp:16";
   options.save = (folder / "new.safetensors").string();

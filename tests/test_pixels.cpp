@@ -53,7 +53,7 @@ TEST_CASE(
 }
 
 TEST_CASE("pixels: a resumed run and a test of a checkpoint go on with their scale") {
-  const Dataset data = byte_digits();
+  Dataset data = byte_digits();
   const TempDir folder;
   const TrainOptions options = quick(PixelScale::kSquareRoot);
   const std::string path = (folder / "m.safetensors").string();

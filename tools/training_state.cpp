@@ -1,11 +1,13 @@
 #include "tools/training_state.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 
 #include "engine/diverged.h"
 #include "engine/hash.h"
+#include "engine/nearest.h"
 #include "tools/evaluate.h"
 #include "tools/run_metadata.h"
 
@@ -70,6 +72,21 @@ std::vector<std::int32_t> rows_of(const Dataset& dataset) {
   std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
+}
+
+// Labels become numbers of the model's classes, some of which the data may lack.
+void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
+                     const std::string& path) {
+  std::vector<std::int32_t> number;
+  for (const std::string& name : dataset.class_names) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    check(found != classes.end(), "checkpoint '", path, "': its model has no class \"", name,
+          "\", which '", dataset.name, "' has", did_you_mean(name, classes),
+          "; check the label column");
+    number.push_back(static_cast<std::int32_t>(found - classes.begin()));
+  }
+  for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
+  dataset.class_names = classes;
 }
 
 }  // namespace
@@ -310,20 +327,14 @@ SavedModel saved_model(const std::string& path) {
       parse_recipe(metadata_value(metadata, path, "tritgrad.recipe"), "checkpoint '" + path + "'")};
 }
 
-Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
+Evaluation evaluate_checkpoint(const std::string& path, Dataset& dataset,
                                const TrainOptions& options) {
   const SavedModel saved = saved_model(path);
   check(saved.input.features == dataset.features, "checkpoint '", path, "': its model has ",
         saved.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
         " features");
   check_image(saved.input.image, path, dataset);
-  check(saved.outputs == static_cast<std::int64_t>(dataset.class_names.size()), "checkpoint '",
-        path, "': its model has ", saved.outputs, " outputs but '", dataset.name, "' has ",
-        dataset.class_names.size(), " classes");
   const Json run = run_json(read_metadata(path), path);
-  check(field<std::vector<std::string>>(run, path, "class_names") == dataset.class_names,
-        "checkpoint '", path, "': its classes are not those of '", dataset.name,
-        "'; check the label column");
   check_feature_order(run, path, dataset);
   const auto model =
       make_model(saved.model, saved.input, saved.outputs, saved.recipe, options.seed);
@@ -335,6 +346,10 @@ Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
 
   const bool all_rows = dataset.published_test_rows == 0 &&
                         field<std::string>(run, path, "data_xxh3") != data_xxh3(dataset);
+  const auto classes = field<std::vector<std::string>>(run, path, "class_names");
+  check(saved.outputs == std::ssize(classes), "checkpoint '", path, "': its model has ",
+        saved.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
+  renumber_labels(dataset, classes, path);
   const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
   const Standardizer standardizer(means, inverse_stds, pixels_of(run, path));
   Tape tape;

@@ -92,8 +92,9 @@ struct Evaluation {
   bool all_rows;  // else the test rows
 };
 // Accuracy of a checkpoint, standardised as in training: of the data that it was trained on, and of
-// data with a published test set, on the test rows; else on all rows.
-Evaluation evaluate_checkpoint(const std::string& path, const Dataset& dataset,
+// data with a published test set, on the test rows; else on all rows. Labels of the data become
+// numbers of the model's classes, some of which they may lack.
+Evaluation evaluate_checkpoint(const std::string& path, Dataset& dataset,
                                const TrainOptions& options);
 std::string to_json(const Evaluation& evaluation);
 
