@@ -7,6 +7,18 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// How files begin that are taken for tables and are none, and what to do about them.
+struct ForeignBeginning {
+  std::string_view bytes, advice;
+};
+constexpr ForeignBeginning kForeign[] = {
+    {"\x1F\x8B", "the file is compressed by gzip; unpack it first"},
+    {"PK\x03\x04",
+     "the file is a zip archive or a spreadsheet; unpack it, or save the table as CSV"},
+    {"\xFF\xFE", "the file is in UTF-16; save it as UTF-8"},
+    {"\xFE\xFF", "the file is in UTF-16; save it as UTF-8"},
+};
+
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // The separator that occurs most often outside quotes in the first line that has any; of equals,
@@ -30,6 +42,9 @@ char detect_separator(std::string_view text) {
 
 CsvRecords::CsvRecords(std::string_view text, std::string where)
     : text_(text), where_(std::move(where)) {
+  for (const ForeignBeginning& foreign : kForeign) {
+    check(!text_.starts_with(foreign.bytes), where_, ": ", foreign.advice);
+  }
   if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
   separator_ = detect_separator(text_);
 }

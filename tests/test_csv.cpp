@@ -155,6 +155,14 @@ TEST_CASE("csv: names that are not UTF-8 are refused, with line and column") {
   CHECK(data.class_names == Names{"gr\u00FCn", "x"});
 }
 
+TEST_CASE("csv: compressed files and UTF-16 are named as what they are") {
+  CHECK(contains(refused("\x1F\x8B\x08..."), "t.csv: the file is compressed by gzip; unpack it"));
+  CHECK(contains(refused("PK\x03\x04..."), "t.csv: the file is a zip archive or a spreadsheet"));
+  CHECK(contains(refused("\xFF\xFE,"), "t.csv: the file is in UTF-16; save it as UTF-8"));
+  CHECK(contains(refused("\xFE\xFF"), "t.csv: the file is in UTF-16; save it as UTF-8"));
+  CHECK(parse("PK,l\n1,x\n2,y\n").rows == 2);
+}
+
 TEST_CASE("csv: what is UTF-8 and what only looks like it") {
   for (const char* good : {"", "a", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBF",
                            "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
