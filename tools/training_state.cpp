@@ -1,8 +1,8 @@
 #include "tools/training_state.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "engine/diverged.h"
@@ -77,13 +77,17 @@ std::vector<std::int32_t> rows_of(const Dataset& dataset) {
 // Labels become numbers of the model's classes, some of which the data may lack.
 void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
                      const std::string& path) {
+  std::map<std::string_view, std::int32_t> numbers;
+  for (const std::string& name : classes) {
+    numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
+  }
   std::vector<std::int32_t> number;
   for (const std::string& name : dataset.class_names) {
-    const auto found = std::find(classes.begin(), classes.end(), name);
-    check(found != classes.end(), "checkpoint '", path, "': its model has no class \"", name,
+    const auto found = numbers.find(name);
+    check(found != numbers.end(), "checkpoint '", path, "': its model has no class \"", name,
           "\", which '", dataset.name, "' has", did_you_mean(name, classes),
           "; check the label column");
-    number.push_back(static_cast<std::int32_t>(found - classes.begin()));
+    number.push_back(found->second);
   }
   for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
   dataset.class_names = classes;
@@ -335,6 +339,10 @@ Evaluation evaluate_checkpoint(const std::string& path, Dataset& dataset,
         " features");
   check_image(saved.input.image, path, dataset);
   const Json run = run_json(read_metadata(path), path);
+  const auto classes = field<std::vector<std::string>>(run, path, "class_names");
+  check(saved.outputs == std::ssize(classes), "checkpoint '", path, "': its model has ",
+        saved.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
+  renumber_labels(dataset, classes, path);
   check_feature_order(run, path, dataset);
   const auto model =
       make_model(saved.model, saved.input, saved.outputs, saved.recipe, options.seed);
@@ -346,10 +354,6 @@ Evaluation evaluate_checkpoint(const std::string& path, Dataset& dataset,
 
   const bool all_rows = dataset.published_test_rows == 0 &&
                         field<std::string>(run, path, "data_xxh3") != data_xxh3(dataset);
-  const auto classes = field<std::vector<std::string>>(run, path, "class_names");
-  check(saved.outputs == std::ssize(classes), "checkpoint '", path, "': its model has ",
-        saved.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
-  renumber_labels(dataset, classes, path);
   const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
   const Standardizer standardizer(means, inverse_stds, pixels_of(run, path));
   Tape tape;
