@@ -36,10 +36,4 @@ void Arena::reset() {
   used_before_ = 0;
 }
 
-std::size_t Arena::capacity() const {
-  std::size_t total = 0;
-  for (const Buffer& block : blocks_) total += block.size();
-  return total;
-}
-
 }  // namespace tritgrad

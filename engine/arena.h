@@ -25,7 +25,6 @@ class Arena {
 
   void reset();
   std::size_t used() const { return used_before_ + used_; }
-  std::size_t capacity() const;
 
  private:
   void* allocate_bytes(std::size_t bytes);

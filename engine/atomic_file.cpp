@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "engine/check.h"
@@ -21,9 +22,10 @@ constexpr std::size_t kLargestWrite = std::size_t{1} << 30;
 
 constexpr mode_t kNewFileMode = 0666;
 
-mode_t mode_for(const std::filesystem::path& path) {
+// The permission bits of a file; nothing if there is none.
+std::optional<mode_t> mode_of(const std::filesystem::path& path) {
   struct stat old {};
-  if (::stat(path.c_str(), &old) != 0) return kNewFileMode;
+  if (::stat(path.c_str(), &old) != 0) return std::nullopt;
   return old.st_mode & mode_t{0777};
 }
 
@@ -54,8 +56,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
   try {
     folder_ = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder_ < 0) fail_with_errno("cannot be written, its folder cannot be opened");
-    file_ =
-        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode_for(path_));
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                   mode_of(path_).value_or(kNewFileMode));
     if (file_ < 0) fail_with_errno("cannot be written, no temporary file beside it");
     lock_temporary();
   } catch (...) {
@@ -76,6 +78,9 @@ void AtomicFile::lock_temporary() {
         temporary_.string(), "); let it finish first");
   owns_temporary_ = true;
   if (::ftruncate(file_, 0) != 0) fail_with_errno("cannot be written");
+  // open() gave its mode, less the umask, to a new file alone, not to such leftovers.
+  const std::optional<mode_t> mode = mode_of(path_);
+  if (mode && ::fchmod(file_, *mode) != 0) fail_with_errno("cannot be given its permissions");
 }
 
 AtomicFile::~AtomicFile() { close_all(); }

@@ -22,7 +22,7 @@ struct FileCalls {
 // One writer of one file. Until commit() returns, the file at `path` is untouched; any failure
 // throws Error with the path and the system's reason, and the temporary file is removed. NAME.tmp
 // left by a killed process is overwritten; NAME.tmp held by a living writer is refused. A file that
-// is replaced keeps its permission bits, less the umask; a symbolic link is replaced, not followed.
+// is replaced keeps its permission bits; of a symbolic link, the file that it names is replaced.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, FileCalls calls = {});

@@ -40,8 +40,8 @@ inline constexpr std::int64_t kSlots = 64;
 
 struct Block {
   std::int64_t row = 0;
-  std::int64_t col = 0;   // a multiple of kBlock
-  std::int64_t n = 0;     // at most kBlock; shorter only at the end of the row
+  std::int64_t col = 0;  // a multiple of kBlock
+  std::int64_t n = 0;    // at most kBlock (engine/long_blocks.h: more); shorter only at a row's end
   std::int64_t slot = 0;  // the part of the pass: formats that keep sums have one for each, so that
                           // threads neither share them nor change their order
 };
@@ -80,11 +80,16 @@ inline constexpr int kMostBands = 64;
 
 enum class Rounding { kNearest, kStochastic };
 
+// The share of a level below which an update of a fixed-point format moves nothing: half of it, or
+// what noise of 16 bits (LevelRounding) never carries to the next level.
+inline constexpr float lost_share(Rounding rounding) {
+  return rounding == Rounding::kNearest ? 0.5f : 0x1p-17f;
+}
+
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  // Of updates; of everything written where value and master are the same (bf16, trits,
-  // int8, int4, fp8, moments).
-  // Ignored by fp32 masters and split32.
+  // Of updates; of everything written where value and master are the same (bf16, trits, int8,
+  // int4, fp8, moments), and in split24. Ignored by fp32 masters and split32.
   Rounding rounding = Rounding::kStochastic;
   FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
@@ -105,7 +110,8 @@ struct FormatSpec {
         return false;
     }
   }
-  // The master is more than the value: what an update could not express is kept.
+  // What an update could not express is kept in a master that is more than the value, or, in fp32,
+  // is not asked for.
   bool has_residual() const {
     switch (kind) {
       case FormatKind::kBf16:

@@ -8,7 +8,7 @@
 // avx512amx.
 //
 // All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add but of
-// exact operations, sums in sixteen interleaved lanes); only the payload of a NaN that float
+// exact operations, sums in kSumLanes interleaved lanes); only the payload of a NaN that float
 // arithmetic makes is left open. `gemm` gives the same bits for any thread count and any place in
 // memory on one instruction set. Pointers need no alignment; n may be anything from 0 up.
 #pragma once
@@ -26,7 +26,7 @@ namespace tritgrad {
 // products of an int8 and a trit + 1, and some of their kernels no more.
 constexpr std::int64_t kLongestSum = 8'000'000;
 
-// Constants of one AdamW step, computed once per parameter in double (optim/rules/adamw.h).
+// Constants of one AdamW step, computed once per parameter in double (optim/rules/adam.h).
 struct AdamwConstants {
   float beta1, beta2;
   float one_minus_beta1, one_minus_beta2;

@@ -87,6 +87,7 @@ void Parameter::move_average(const float* batch) {
     std::copy_n(batch, n, observed);
     return;
   }
+  if (!kernels().all_finite(batch, n)) return;
   float* average = storage_.fp32_data();
   for (std::int64_t i = 0; i < n; ++i) average[i] += kAverageMomentum * (batch[i] - average[i]);
 }

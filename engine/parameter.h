@@ -75,8 +75,8 @@ class Parameter {
   // Uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 
-  // Of a running statistic (fp32): moves it towards what a batch shows [shape]; or, while
-  // `observed` is set, notes that there and leaves the statistic as it is.
+  // Of a running statistic (fp32): moves it towards what a batch shows [shape], unless that is not
+  // finite; or, while `observed` is set, notes it there and leaves the statistic as it is.
   void move_average(const float* batch);
   float* observed = nullptr;
 

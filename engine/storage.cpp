@@ -33,6 +33,14 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kFactored, "factored"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < std::size(kFormats); ++i) {
+        if (kFormats[i].kind != static_cast<FormatKind>(i)) return false;
+      }
+      return true;
+    }(),
+    "rows are in the order of FormatKind");
 
 // Calls visitor with a tag value of the format's type: the one place where a kind becomes a type.
 template <typename Visitor>

@@ -1,7 +1,7 @@
 // The parameter-storage layer: one closed variant over all formats.
 //
 // A new format is one header in engine/formats/, one row in storage.cpp's table and one alternative
-// here; the compiler finds every place that must know it.
+// here; HACKING.md names the few places that the compiler does not ask for.
 #pragma once
 
 #include <variant>
@@ -87,8 +87,8 @@ class Storage {
                 std::int32_t* sums) const;
   // The magnitude below which an update of an element, while no other changes, is surely lost: the
   // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
-  // shorter of the two steps); 0 where chance carries every update, and for formats of moments.
-  // Ends of the range do not count.
+  // shorter of the two steps); where chance rounds, what its noise or fp32 arithmetic is too coarse
+  // for; 0 for formats of moments. Ends of the range do not count.
   void dead_zone(const Block& block, float* out) const {
     std::visit(
         [&](const auto& format) {

@@ -4,7 +4,7 @@
 // from its end, once; no recursion, no reference counts, no topological sort, linear in the number
 // of nodes even when subexpressions are shared. All memory is the arena's; reset() forgets the step
 // and keeps the memory, so a warm step allocates nothing. The tape is an ordinary object: one per
-// model being trained.
+// model being trained, whose parameters outlive it.
 #pragma once
 
 #include <initializer_list>
@@ -43,6 +43,7 @@ class Tape {
         workspace_(Category::kWorkspace) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
+  ~Tape() { reset(); }  // parameters are left without gradients of an abandoned step
 
   // A leaf without gradient; the memory is the caller's and must outlive backward().
   Var constant(const Tensor& value) const { return {value, {}}; }

@@ -121,10 +121,11 @@ double conv_products_per_row(const ConvNetSpec& spec) {
       image = pooled(image);
       continue;
     }
-    products += static_cast<double>(kWindow.size * kWindow.size * image.size() * layer);
+    products += static_cast<double>(kWindow.size * kWindow.size) *
+                static_cast<double>(image.size()) * static_cast<double>(layer);
     image.channels = layer;
   }
-  return products + static_cast<double>(image.channels * spec.outputs);
+  return products + static_cast<double>(image.channels) * static_cast<double>(spec.outputs);
 }
 
 ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed)

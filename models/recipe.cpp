@@ -3,13 +3,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <vector>
 
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
+#include "engine/read_file.h"
 #include "models/recipe_group.h"
 
 namespace tritgrad {
@@ -54,14 +54,6 @@ struct RecipeTables {
   toml::table own;        // what the file itself says; empty for a built-in recipe
   toml::table overrides;  // one on top of the other
 };
-
-std::string read_text_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  check(in.good(), "recipe file '", path, "' cannot be read; check the path and its permissions");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // " (did you mean 'votes'?)", or nothing when no built-in recipe has a name like it.
 std::string suggestion(const std::string& name) {
@@ -128,7 +120,7 @@ RecipeTables read_recipe_tables(const std::string& name_or_file,
           "'; give one that 'tritgrad recipes' lists", suggestion(name_or_file),
           " or the path of a .toml file");
     const std::string where = "recipe file '" + name_or_file + "'";
-    tables.own = parse_toml(read_text_file(name_or_file), where, name_or_file);
+    tables.own = parse_toml(read_file(name_or_file), where, name_or_file);
     const std::string base = base_of(tables.own, where);
     tables.own.erase("base");
     if (!base.empty()) tables.written = builtin_table(base);

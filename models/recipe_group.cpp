@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/formats/latent8.h"
+#include "engine/formats/latent_packed.h"
+
 namespace tritgrad {
 namespace {
 
@@ -136,13 +139,13 @@ void check_formats(const TableReader& table, Role role, const Recipe::Group& gro
 int highest_hysteresis(const FormatSpec& format) {
   switch (format.kind) {
     case FormatKind::kLatent8:
-      return 42;
+      return Latent8::kThreshold;
     case FormatKind::kLatent6:
-      return 10;
+      return LatentPacked<6>::kThreshold;
     case FormatKind::kLatent5:
-      return 4;
+      return LatentPacked<5>::kThreshold;
     case FormatKind::kLatent4:
-      return 2;
+      return LatentPacked<4>::kThreshold;
     default:
       return format.flips.threshold;
   }

@@ -93,8 +93,8 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
         !planes.empty() ||
         std::any_of(state.moments.begin(), state.moments.end(),
                     [](const Storage& m) { return m.spec().kind != FormatKind::kScalar; });
-    if (group.lr > 0.0 && ReachWatch::is_wanted(parameter.spec(), group.eco)) {
-      state.watch = ReachWatch(shape);
+    if (group.lr > 0.0 && parameter.spec().role == Role::kWeight) {
+      state.watch = ReachWatch(parameter.spec(), group.eco);
     }
     if (has_memory(*state.rule, shape)) {
       state.updates = Buffer(sizeof(std::int64_t), Category::kMoments);
@@ -128,7 +128,7 @@ void Optimizer::step(Parameter& parameter) {
   if (!parameter.spec().trainable() || !parameter.has_gradient()) return;
   if (gradient_is_finite(parameter)) return apply(find(parameter));
   if (on_non_finite_ == NonFinite::kRefuse) refuse_gradient(parameter, steps_done_ + 1);
-  ++skipped_updates_;
+  note_skip();
 }
 
 // The update itself; the gradient is finite.
@@ -209,15 +209,20 @@ double Optimizer::clip_grad_norm(double max_norm) {
   if (!std::isfinite(norm)) {
     if (on_non_finite_ == NonFinite::kRefuse) check_gradients();
     skip_step_ = true;
-    ++skipped_updates_;
+    note_skip();
     return norm;
   }
   gradient_scale_ = norm > max_norm ? static_cast<float>(max_norm / norm) : 1.0f;
   return norm;
 }
 
+void Optimizer::note_skip() {
+  if (!skips_) ++skipped_updates_;
+  skips_ = true;
+}
+
 void Optimizer::skip_step() {
-  ++skipped_updates_;
+  note_skip();
   advance();
 }
 
@@ -225,6 +230,7 @@ void Optimizer::advance() {
   ++steps_done_;
   gradient_scale_ = 1.0f;
   skip_step_ = false;
+  skips_ = false;
   store_->zero_gradients();
 }
 

@@ -75,9 +75,9 @@ class Optimizer {
   void advance();
 
   std::int64_t steps_done() const { return steps_done_; }
-  // To be called when state() was filled from a checkpoint. Throws Error for numbers of steps or
-  // updates that no run can have made.
-  void resume_at(std::int64_t steps);
+  // To be called when state() was filled from a checkpoint, with its skipped_updates(). Throws
+  // Error for numbers of steps or updates that no run can have made.
+  void resume_at(std::int64_t steps, std::int64_t skipped_updates = 0);
   std::int64_t total_steps() const { return total_steps_; }
   // How a trainable parameter is trained, and its moments, in the order of Rule::moments().
   const GroupSpec& group(const Parameter& parameter) const { return find(parameter).group; }
@@ -90,10 +90,10 @@ class Optimizer {
   double lr(const Parameter& parameter) const;
   // Trits that changed since the last call.
   FlipCounts take_flips();
-  // Updates left out because of a gradient that was not finite.
+  // Steps of the run of which updates were left out, because a loss or a gradient was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the matrices that round to nearest alone, by at most 256 steps of a run, and of all with the
-  // learning rate 0, of which nothing can move.
+  // Of the matrices, by at most 256 steps of a run; of one with the learning rate 0 nothing can
+  // move.
   std::vector<Reach> reach() const;
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
@@ -142,6 +142,7 @@ class Optimizer {
   void step_tiles(State& state, const Update& update, RowRange rows, UnitResult& result,
                   std::int64_t slot);
   void check_gradients() const;
+  void note_skip();
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,
                 RunScratch& scratch, UnitResult& result);
@@ -164,6 +165,7 @@ class Optimizer {
   bool skip_step_ = false;       // the joint norm is not finite, until advance()
   FlipCounts flips_;
   std::int64_t skipped_updates_ = 0;
+  bool skips_ = false;  // this step is counted there
 };
 
 }  // namespace tritgrad

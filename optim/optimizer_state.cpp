@@ -15,9 +15,11 @@ std::vector<Reach> Optimizer::reach() const {
   return reaches;
 }
 
-void Optimizer::resume_at(std::int64_t steps) {
+void Optimizer::resume_at(std::int64_t steps, std::int64_t skipped_updates) {
   check(steps >= 0 && steps <= total_steps_, "Optimizer: ", steps, " steps done is outside 0..",
         total_steps_, ", the steps of this run");
+  check(skipped_updates >= 0 && skipped_updates <= steps, "Optimizer: ", skipped_updates,
+        " skipped updates in ", steps, " steps; the state is damaged");
   for (const State& state : states_) {
     if (state.updates.size() == 0) continue;
     const std::int64_t updates = *state.updates.as<std::int64_t>();
@@ -25,6 +27,7 @@ void Optimizer::resume_at(std::int64_t steps) {
           "' claims ", updates, " updates in ", steps, " steps; the state is damaged");
   }
   steps_done_ = steps;
+  skipped_updates_ = skipped_updates;
 }
 
 std::vector<StatePlane> Optimizer::state() {

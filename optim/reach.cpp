@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/float_gap.h"
 #include "engine/kernel_table.h"
 
 namespace tritgrad {
@@ -21,10 +22,19 @@ std::int64_t count_bits(const Buffer& buffer) {
 
 ReachWatch::Seen& ReachWatch::Seen::operator+=(const Seen& other) {
   peak = std::max(peak, other.peak);
+  moves |= other.moves;
   return *this;
 }
 
-ReachWatch::ReachWatch(const Shape& shape) : wanted_(true) {
+bool ReachWatch::counts(const ParameterSpec& spec, EcoForm eco) {
+  const bool by_chance =
+      rounds_updates(spec.format.kind) && spec.format.rounding == Rounding::kStochastic;
+  return spec.role == Role::kWeight && !by_chance && eco == EcoForm::kOff;
+}
+
+ReachWatch::ReachWatch(const ParameterSpec& spec, EcoForm eco)
+    : wanted_(true), is_open_(true), eco_(eco != EcoForm::kOff), counts_(counts(spec, eco)) {
+  const Shape& shape = spec.shape;
   const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
   blocks_per_row_ = (cols + kBlock - 1) / kBlock;
   block_bytes_ = (std::min(cols, kBlock) + 7) / 8;
@@ -33,6 +43,7 @@ ReachWatch::ReachWatch(const Shape& shape) : wanted_(true) {
   stride_ = std::max<std::int64_t>(1, (blocks + most - 1) / most);
   // With a common divisor, the same columns would come in every row.
   while (std::gcd(stride_, blocks_per_row_) > 1) ++stride_;
+  if (!counts_) return;
   std::int64_t watched = 0;
   for (std::int64_t index = 0; index < blocks; index += stride_, ++watched) {
     elements_ += std::min(kBlock, cols - index % blocks_per_row_ * kBlock);
@@ -42,10 +53,10 @@ ReachWatch::ReachWatch(const Shape& shape) : wanted_(true) {
   moved_ = Buffer(bytes, Category::kWorkspace);
 }
 
-bool ReachWatch::is_wanted(const ParameterSpec& spec, EcoForm eco) {
-  const bool by_chance =
-      rounds_updates(spec.format.kind) && spec.format.rounding == Rounding::kStochastic;
-  return spec.role == Role::kWeight && !by_chance && eco == EcoForm::kOff;
+void ReachWatch::read_zone(const Storage& storage, const Block& block, float* zone) const {
+  if (!eco_) return storage.dead_zone(block, zone);
+  storage.decode_master(block, zone);
+  half_gaps_of_floats(zone, block.n);
 }
 
 // Elements that have moved are passed by, eight at a time: in a run that trains, the first steps
@@ -55,9 +66,16 @@ void ReachWatch::look(const Storage& storage, const Block& block, const float* d
   const std::int64_t index = block.row * blocks_per_row_ + block.col / kBlock;
   if (index % stride_ != 0) return;
   seen.peak = std::max(seen.peak, kernels().max_abs(direction, block.n));
+  std::array<float, kBlock> zone;
+  if (!counts_) {
+    read_zone(storage, block, zone.data());
+    for (std::int64_t i = 0; i < block.n && !seen.moves; ++i) {
+      seen.moves = std::abs(lr * direction[i]) > zone[static_cast<std::size_t>(i)];
+    }
+    return;
+  }
   std::uint8_t* updated = updated_.as<std::uint8_t>() + index / stride_ * block_bytes_;
   std::uint8_t* moved = moved_.as<std::uint8_t>() + index / stride_ * block_bytes_;
-  std::array<float, kBlock> zone;
   bool zone_is_known = false;
   for (std::int64_t begin = 0; begin < block.n; begin += 8) {
     std::uint8_t& moved_bits = moved[begin / 8];
@@ -66,7 +84,7 @@ void ReachWatch::look(const Storage& storage, const Block& block, const float* d
       const auto bit = static_cast<std::uint8_t>(1u << (i - begin));
       if (direction[i] == 0.0f || (moved_bits & bit) != 0) continue;
       updated[begin / 8] |= bit;
-      if (!zone_is_known) storage.dead_zone(block, zone.data());
+      if (!zone_is_known) read_zone(storage, block, zone.data());
       zone_is_known = true;
       if (std::abs(lr * direction[i]) > zone[static_cast<std::size_t>(i)]) moved_bits |= bit;
     }
@@ -75,13 +93,15 @@ void ReachWatch::look(const Storage& storage, const Block& block, const float* d
 
 void ReachWatch::end_step(const Seen& seen, double lr) {
   peak_ = std::max(peak_, lr * static_cast<double>(seen.peak));
-  if (count_bits(moved_) < elements_) return;
+  is_open_ = counts_ ? count_bits(moved_) < elements_ : !seen.moves;
+  if (is_open_) return;
   updated_ = Buffer();
   moved_ = Buffer();
 }
 
 double ReachWatch::movable() const {
-  if (!is_open()) return 1.0;
+  if (!is_open_) return 1.0;
+  if (!counts_) return peak_ > 0.0 ? 0.0 : 1.0;
   const std::int64_t updated = count_bits(updated_);
   return updated == 0 ? 1.0
                       : static_cast<double>(count_bits(moved_)) / static_cast<double>(updated);

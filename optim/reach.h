@@ -1,7 +1,8 @@
-// Whether the updates of a parameter get past rounding to nearest.
+// Whether the updates of a parameter get past rounding.
 //
 // An update below the dead zone of its element (Storage::dead_zone) is lost, and the next one
-// starts from the same place: too small a learning rate trains nothing, in silence. So the updates
+// starts from the same place; under ECO, where the momentum carries what rounding loses, one that
+// fp32 arithmetic loses is: too small a learning rate trains nothing, in silence. So the updates
 // of some steps are held against the dead zones of what they move. Elements without any update,
 // behind an input that is always 0 say, have lost nothing and do not count.
 #pragma once
@@ -26,7 +27,8 @@ inline constexpr double kStalledShare = 0.01;
 
 // Keeps two bits for each element of a sample, at most 65536 elements: a small parameter is watched
 // as a whole, of a larger one blocks evenly spaced over its rows and columns are. The shape alone
-// chooses them.
+// chooses them. Where chance or the momentum of ECO carries all updates but the tiniest, nothing is
+// counted: all can move as soon as one can.
 class ReachWatch {
  public:
   // Bytes that watching one parameter takes at most.
@@ -34,20 +36,20 @@ class ReachWatch {
 
   // What one part of a pass has seen.
   struct Seen {
-    float peak = 0.0f;  // largest |direction|
+    float peak = 0.0f;   // largest |direction|
+    bool moves = false;  // where nothing is counted: some update was large enough
 
     Seen& operator+=(const Seen& other);
   };
 
   // Watches nothing.
   ReachWatch() = default;
-  explicit ReachWatch(const Shape& shape);
-
-  // Chance and the momentum of ECO carry every update; vectors are left out.
-  static bool is_wanted(const ParameterSpec& spec, EcoForm eco);
+  ReachWatch(const ParameterSpec& spec, EcoForm eco);
+  // Whether elements are counted, which takes memory.
+  static bool counts(const ParameterSpec& spec, EcoForm eco);
 
   // Whether there is anything left to find out.
-  bool is_open() const { return moved_.size() > 0; }
+  bool is_open() const { return is_open_; }
   // What a step of `lr` is about to do to a block. Threads may look at different blocks.
   void look(const Storage& storage, const Block& block, const float* direction, float lr,
             Seen& seen);
@@ -59,9 +61,11 @@ class ReachWatch {
   std::optional<Reach> reach(const Parameter& parameter) const;
 
  private:
+  void read_zone(const Storage& storage, const Block& block, float* zone) const;
   double movable() const;
 
-  bool wanted_ = false;
+  bool wanted_ = false, is_open_ = false;
+  bool eco_ = false, counts_ = false;
   double peak_ = 0.0;
   // Blocks are numbered in row-major order; every stride_-th is in the sample.
   std::int64_t blocks_per_row_ = 1, stride_ = 1;

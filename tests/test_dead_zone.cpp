@@ -134,14 +134,32 @@ TEST_CASE("dead zone: where a shared scale does not fit its largest code, every 
   }
 }
 
-TEST_CASE("dead zone: there is none where chance carries updates; fp32 has none to choose") {
+TEST_CASE("dead zone: where chance rounds it is what its noise or fp32 is too coarse for") {
+  // The largest and the smallest of all noise: beyond the zone one of them moves, below it none.
+  const std::vector<std::uint16_t> noise = {0, 0xFFFF};
+  const auto level = [&](float x) {
+    const std::vector<float> direction(2, -x);
+    std::array<std::int16_t, 2> levels;
+    kernels().quantize_levels(levels.data(), direction.data(), {1.0f, 1, noise.data()}, 2);
+    return levels;
+  };
+  const float zone = lost_share(Rounding::kStochastic);
+  CHECK(level(0.99f * zone) == std::array<std::int16_t, 2>{0, 0});
+  CHECK(level(-0.99f * zone) == std::array<std::int16_t, 2>{0, 0});
+  CHECK(level(1.01f * zone) == std::array<std::int16_t, 2>{0, 1});
+  CHECK(level(-1.01f * zone) == std::array<std::int16_t, 2>{-1, 0});
+
   for (FormatKind kind : kFormats) {
     CAPTURE(std::string(format_name(kind)));
     Storage storage(spec_of(kind, Rounding::kStochastic), {1, 9}, Category::kWeights);
     encode_all(storage, {1.0f, 0.5f, 0.25f, 0.75f, 0.3f, 0.1f, 0.9f, 0.7f, 0.6f});
-    const bool is_fp32 = kind == FormatKind::kFp32 || kind == FormatKind::kTernaryMaster ||
-                         kind == FormatKind::kScale16;
-    for (float zone : dead_zones(storage)) CHECK((zone > 0.0f) == is_fp32);
+    const std::vector<float> zones = dead_zones(storage);
+    for (std::int64_t i = 0; i < std::ssize(zones); ++i) {
+      const float below = 0.99f * zones[static_cast<std::size_t>(i)];
+      REQUIRE(below > 0.0f);
+      CHECK_FALSE(moves(storage, i, below));
+      CHECK_FALSE(moves(storage, i, -below));
+    }
   }
 }
 

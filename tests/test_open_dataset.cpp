@@ -131,22 +131,32 @@ TEST_CASE("open_dataset: a fetched set, a folder and a table") {
 }
 
 TEST_CASE("open_dataset: a fetched table has the published test set at its end") {
-  const TempDir dir;
-  std::string text = "a,b,kind\n";
-  for (int row = 0; row < 19999; ++row) text += row % 2 == 0 ? "1,-2,B\n" : "3,4,A\n";
-  DataOptions options;
-  options.cache_folder = dir.path().string();
-  options.csv.label = "a";  // is for files of the user
-  CHECK(contains(refusal([&] { open_dataset("letter", options); }), "data fetch letter"));
-  const std::string path = dir.write("letter/letter.csv", text);
-  CHECK(contains(refusal([&] { open_dataset("letter", options); }),
-                 path + ": 19999 rows found, 20000 expected; run: tritgrad data fetch letter"));
-  dir.write("letter/letter.csv", text + "5,6,Z\n");
-  const Dataset data = open_dataset("letter", options);
-  CHECK(data.name == "letter");
-  CHECK(data.class_names == std::vector<std::string>{"A", "B", "Z"});
-  CHECK(data.labels.back() == 2);
-  CHECK(data.published_test_rows == 4000);
+  struct Table {
+    std::string name;
+    int rows, test_rows;
+  };
+  for (const auto& [name, rows, test_rows] :
+       {Table{"letter", 20000, 4000}, Table{"shuttle", 58000, 14500}}) {
+    CAPTURE(name);
+    const TempDir dir;
+    std::string text = "a,b,kind\n";
+    for (int row = 1; row < rows; ++row) text += row % 2 == 0 ? "1,-2,B\n" : "3,4,A\n";
+    DataOptions options;
+    options.cache_folder = dir.path().string();
+    options.csv.label = "a";  // is for files of the user
+    CHECK(contains(refusal([&] { open_dataset(name, options); }), "data fetch " + name));
+    const std::string file = name + "/" + name + ".csv";
+    const std::string path = dir.write(file, text);
+    CHECK(contains(refusal([&] { open_dataset(name, options); }),
+                   concat(path, ": ", rows - 1, " rows found, ", rows,
+                          " expected; run: tritgrad data fetch ", name)));
+    dir.write(file, text + "5,6,Z\n");
+    const Dataset data = open_dataset(name, options);
+    CHECK(data.name == name);
+    CHECK(data.class_names == std::vector<std::string>{"A", "B", "Z"});
+    CHECK(data.labels.back() == 2);
+    CHECK(data.published_test_rows == test_rows);
+  }
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 // Plans: several comparisons from one file, by one command, onto one page.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "models/model.h"
 #include "tests/program.h"
+#include "tools/compare/request.h"
 
 namespace tritgrad::test {
 namespace {
@@ -102,6 +106,26 @@ TEST_CASE("plan: its comparisons run one after the other, and a second time from
   }
   CHECK(cached == 17);
   CHECK_FALSE(contains(run(command + " --fresh").err, "cached"));
+}
+
+TEST_CASE("plan: that of RESULTS.md fits the data that it names") {
+  const std::map<std::string, ModelInput> inputs = {{"mnist", {784, {28, 28, 1}}},
+                                                    {"fashion-mnist", {784, {28, 28, 1}}},
+                                                    {"cifar10", {3 * 1024, {32, 32, 3}}},
+                                                    {"letter", 16},
+                                                    {"wdbc", 30},
+                                                    {"digits", 64}};
+  const auto requests = read_plan(TRITGRAD_SOURCE_DIR "/tools/results.toml", "");
+  CHECK(requests.size() >= inputs.size());
+  for (const ComparisonRequest& request : requests) {
+    CAPTURE(request.where);
+    CHECK(std::find(request.options.recipes.begin(), request.options.recipes.end(), "master") !=
+          request.options.recipes.end());
+    for (const std::string& recipe : request.options.recipes) {
+      CHECK_NOTHROW(plan_model(request.options.train.model, inputs.at(request.common.train.data),
+                               10, load_recipe(recipe)));
+    }
+  }
 }
 
 TEST_CASE("plan: what ends a later comparison leaves the page of those before it") {

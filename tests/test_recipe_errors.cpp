@@ -173,4 +173,20 @@ TEST_CASE("recipe errors: an eps that fp32 does not hold") {
   CHECK(message("1e-30").empty());
 }
 
+TEST_CASE("recipe errors: hysteresis goes as far as the format of the weights takes it") {
+  const std::pair<const char*, int> highest[] = {{"latent8", Latent8::kThreshold},
+                                                 {"latent6", LatentPacked<6>::kThreshold},
+                                                 {"latent5", LatentPacked<5>::kThreshold},
+                                                 {"latent4", LatentPacked<4>::kThreshold}};
+  for (const auto& [recipe, threshold] : highest) {
+    CAPTURE(recipe);
+    const auto set = [](int levels) { return concat("weight.hysteresis=", levels); };
+    const Recipe loaded = load_recipe(recipe, {set(threshold)});
+    CHECK(loaded.group(Role::kWeight).format.flips.hysteresis == threshold);
+    CHECK(refusal([&] {
+            load_recipe(recipe, {set(threshold + 1)});
+          }).find(concat("is outside 0..", threshold)) != std::string::npos);
+  }
+}
+
 }  // namespace tritgrad::test

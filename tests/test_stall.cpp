@@ -246,14 +246,14 @@ TEST_CASE("stall: one weight in two hundred that moves does not train a matrix")
   CHECK(verdict.movable == doctest::Approx(1.0 / 200.0));
 }
 
-TEST_CASE("stall: chance and ECO carry every update; a resumed run is not judged") {
+TEST_CASE("stall: chance and ECO carry small updates; a resumed run is not judged") {
   GroupSpec eco = sgd(1e-3);
   eco.rule.momentum = eco.rule.dampening = 0.9;
   eco.eco = EcoForm::kPublished;
   const std::vector<Verdict> verdicts = {
       judge(format(FormatKind::kTrits, Rounding::kStochastic), sgd(1e-3)),
-      judge(format(FormatKind::kLatent8, Rounding::kStochastic), sgd(1e-9)),
-      judge(format(FormatKind::kSplit24, Rounding::kStochastic), sgd(1e-9)),
+      judge(format(FormatKind::kLatent8, Rounding::kStochastic), sgd(1e-6)),
+      judge(format(FormatKind::kSplit24, Rounding::kStochastic), sgd(1e-6)),
       judge(format(FormatKind::kTrits, Rounding::kNearest), eco)};
   for (const Verdict& verdict : verdicts) {
     CHECK(verdict.first.empty());
@@ -264,6 +264,34 @@ TEST_CASE("stall: chance and ECO carry every update; a resumed run is not judged
       judge(format(FormatKind::kTrits, Rounding::kNearest), sgd(1e-3), /*resumed=*/true);
   CHECK(resumed.first.empty());
   CHECK(resumed.movable == -1.0);
+}
+
+TEST_CASE("stall: updates too small for chance and for ECO are told of") {
+  using enum FormatKind;
+  // Gradients are below 1. Noise of 16 bits carries 2^-17 of a level and more: 7.6e-6 of a trit,
+  // 9e-8 where it has 85 levels.
+  CHECK(judge(format(kTrits), sgd(7.6e-6)).movable == 0.0);
+  CHECK(judge(format(kTrits), sgd(9e-6)).movable == 1.0);
+  CHECK(judge(format(kLatent8), sgd(8.9e-8)).movable == 0.0);
+  CHECK(judge(format(kLatent8), sgd(1e-7)).movable == 1.0);
+  GroupSpec eco = sgd(1e-44);
+  eco.rule.momentum = eco.rule.dampening = 0.9;
+  eco.eco = EcoForm::kPublished;
+  // A zero of int8 and int4 is moved by whatever fp32 holds.
+  for (FormatKind kind :
+       {kBf16, kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kTrits, kFp8, kSplit24}) {
+    CAPTURE(std::string(format_name(kind)));
+    const Verdict lost = judge(format(kind), sgd(1e-44));
+    CHECK(lost.first.find("rounding loses all updates of 'w'") != std::string::npos);
+    CHECK(lost.first.ends_with("; raise the learning rate"));
+    CHECK(lost.movable == 0.0);
+    CHECK(judge(format(kind), sgd(1e-3)).movable == 1.0);
+  }
+  // Of ECO the rates below 1e-20 are no steps at all, and those above move a trit that is zero.
+  eco.lr = 1e-3;
+  CHECK(judge(format(kInt4), eco).movable == 1.0);
+  const auto nothing = [](std::uint32_t) { return std::vector<float>(200, 0.0f); };
+  CHECK(judge(format(kTrits), sgd(1.0), false, nothing).movable == 1.0);
 }
 
 TEST_CASE("stall: a run reports it") {

@@ -114,7 +114,7 @@ class Tritgrad:
 
 
 def contenders(batch):
-    kinds = ["fp32"] if batch < 256 else ["fp32", "bf16", "ternary QAT", "BitLinear"]
+    kinds = ["fp32", "bf16", "ternary QAT"] + (["BitLinear"] if batch >= 256 else [])
     torch = [Torch(kind, tuned) for kind in kinds for tuned in (False, True)]
     return torch + [Torch("fp32", True, avx2=True), Tritgrad(BASE, "latent8"),
                     Tritgrad(BASE + " avx2", "latent8", "avx2"),

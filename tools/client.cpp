@@ -15,12 +15,11 @@
 #include <thread>
 
 #include "engine/check.h"
+#include "tools/clock.h"
 #include "tools/interrupt.h"
 
 namespace tritgrad {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kKeptOutput = std::size_t{1} << 16;
 constexpr std::size_t kPipeBytes = std::size_t{1} << 16;  // Linux's default capacity

@@ -1,6 +1,7 @@
 // tritgrad train, tritgrad eval
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -32,7 +33,8 @@ void print_summary(const RunResult& r, const std::string& data) {
     fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
   }
   if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
-  fmt::print("  train loss     {:.4f} nats{}\n", r.train_loss,
+  fmt::print("  train loss     {}{}\n",
+             std::isfinite(r.train_loss) ? fmt::format("{:.4f} nats", r.train_loss) : "-",
              labels.empty() ? "" : ", against " + labels);
   if (r.zero_fraction) {
     fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
@@ -44,7 +46,8 @@ void print_summary(const RunResult& r, const std::string& data) {
         100.0 * *r.movable_fraction);
   }
   if (r.skipped_updates > 0) {
-    fmt::print("  skipped        {} updates, their gradients were not finite\n", r.skipped_updates);
+    fmt::print("  skipped        updates of {}, which were not finite\n",
+               counted(r.skipped_updates, "step"));
   }
   const auto share = [&](double seconds) {
     return r.seconds > 0.0 ? 100.0 * seconds / r.seconds : 0.0;

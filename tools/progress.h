@@ -1,10 +1,11 @@
 // One line on a terminal that says how far training is; silent in pipes, log files and when quiet.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+
+#include "tools/clock.h"
 
 namespace tritgrad {
 
@@ -42,8 +43,6 @@ class ProgressLine {
   void finish();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::FILE* out_;
   bool enabled_;
   bool drawn_ = false;

@@ -6,23 +6,27 @@ namespace tritgrad {
 
 namespace {
 
-std::string remedy(const FormatSpec& format) {
-  if (!rounds_updates(format.kind)) return "raise the learning rate";
+// Where chance rounds, or ECO carries what rounding loses, nothing but fp32 is in the way.
+std::string remedy(const FormatSpec& format, EcoForm eco) {
+  if (!rounds_updates(format.kind) || format.rounding == Rounding::kStochastic ||
+      eco != EcoForm::kOff) {
+    return "raise the learning rate";
+  }
   return std::string("raise the learning rate") +
          (format.has_residual() ? " or set weight.rounding=stochastic"
                                 : ", set weight.rounding=stochastic, or use a format with a "
                                   "residual");
 }
 
-std::string warning_of_rounding(const Reach& reach) {
+std::string warning_of_rounding(const Reach& reach, EcoForm eco) {
   const ParameterSpec& spec = reach.parameter->spec();
   const bool none = reach.movable == 0.0;
   return fmt::format(
-      "rounding to nearest loses {} updates of '{}': the largest so far, {:.2g}, moves {} of its "
+      "rounding loses {} updates of '{}': the largest so far, {:.2g}, moves {} of its "
       "weights (format {}); {}",
       none ? "all" : "nearly all", spec.name, reach.update,
       none ? std::string("none") : fmt::format("{:.2g} %", 100.0 * reach.movable),
-      format_name(spec.format.kind), remedy(spec.format));
+      format_name(spec.format.kind), remedy(spec.format, eco));
 }
 
 // Of the matrices whose learning rate is 0; empty if there are none.
@@ -47,9 +51,9 @@ std::string StallWatch::look(const Optimizer& optimizer, const ParameterStore& s
   if (resumed_ || warned_ || 4 * optimizer.steps_done() < optimizer.total_steps()) return "";
   std::string warning;
   for (const Reach& reach : optimizer.reach()) {
-    const bool rests = optimizer.group(*reach.parameter).lr == 0.0;
-    if (rests || reach.movable >= kStalledShare) continue;
-    warning = warning_of_rounding(reach);
+    const GroupSpec& group = optimizer.group(*reach.parameter);
+    if (group.lr == 0.0 || reach.movable >= kStalledShare) continue;
+    warning = warning_of_rounding(reach, group.eco);
     break;
   }
   // A rate of 0 may be meant; what rounding loses is not.

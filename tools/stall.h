@@ -1,4 +1,4 @@
-// Tells when a run cannot train: updates that rounding to nearest loses, and learning rates of 0.
+// Tells when a run cannot train: updates that rounding loses, and learning rates of 0.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class StallWatch {
   // the learning rate of a matrix is 0 before any schedule.
   std::string look(const Optimizer& optimizer, const ParameterStore& store);
 
-  // Of the weights that had updates, the share that some watched one was large enough to move; 1
-  // where chance or ECO carries all updates, 0 where the learning rate is 0.
+  // Of the weights that had updates, the share that some watched one was large enough to move; of a
+  // matrix whose updates are carried by chance or ECO all or none; 0 where the learning rate is 0.
   std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
 
  private:

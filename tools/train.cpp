@@ -7,10 +7,10 @@
 #include "tools/train.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "engine/loader.h"
 #include "models/model.h"
+#include "tools/clock.h"
 #include "tools/evaluate.h"
 #include "tools/parallel_run.h"
 #include "tools/run_log.h"
@@ -21,12 +21,6 @@
 
 namespace tritgrad {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
 Recipe recipe_of(const TrainOptions& options) {
@@ -191,8 +185,7 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
 
     const std::int64_t done = optimizer_.steps_done();
     progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
-                    sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.rows)),
-                    examples);
+                    sums.loss / static_cast<double>(sums.rows), examples);
     const bool epoch_ends = done % steps_per_epoch == 0;
     if (epoch_ends) end_epoch(log, progress);
     const bool interrupted = watch && watch->interrupted();

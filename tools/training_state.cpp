@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -19,9 +20,13 @@ Json to_json(const EpochPoint& point) {
           point.val_accuracy ? Json(*point.val_accuracy) : Json(nullptr)};
 }
 
+// JSON has no NaN, which it writes as null.
+double number_from(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
 EpochPoint point_from(const Json& json) {
-  EpochPoint point{
-      json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>(), {}};
+  EpochPoint point{json.at(0).get<double>(), number_from(json.at(1)), number_from(json.at(2)), {}};
   if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
   return point;
 }
@@ -128,7 +133,8 @@ TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
       inverse_stds_(standardizer.inverse_stds()) {}
 
 void TrainingState::end_epoch(std::optional<double> val_accuracy) {
-  const double rows = static_cast<double>(std::max<std::int64_t>(1, sums_.rows));
+  // NaN when all steps were left out.
+  const double rows = static_cast<double>(sums_.rows);
   curve_.push_back({static_cast<double>(curve_.size() + 1), sums_.loss / rows,
                     static_cast<double>(sums_.correct) / rows, val_accuracy});
   total_flips_ += sums_.flips;
@@ -177,6 +183,7 @@ Metadata TrainingState::metadata() {
   run["step"] = optimizer_->steps_done();
   run["cursor"] = {loader_->cursor().epoch, loader_->cursor().position};
   run["sums"] = {sums_.loss, sums_.correct, sums_.rows, sums_.flips, total_flips_};
+  run["skipped_updates"] = optimizer_->skipped_updates();
   run["curve"] = Json::array();
   for (const EpochPoint& point : curve_) run["curve"].push_back(to_json(point));
   return {{"tritgrad.format", kCheckpointFormat},
@@ -237,7 +244,10 @@ void TrainingState::load(const std::string& path) {
   check(step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
         ": the checkpoint '", path, "' has ", step, " steps already, ", steps_per_epoch,
         " an epoch; give ", (step + steps_per_epoch - 1) / steps_per_epoch, " or more");
-  optimizer_->resume_at(step);
+  // Absent from checkpoints that are older than the count.
+  optimizer_->resume_at(step, run.contains("skipped_updates")
+                                  ? field<std::int64_t>(run, path, "skipped_updates")
+                                  : 0);
   if (parallel_ != nullptr) parallel_->restore(saved_ranks);
   loader_->seek({cursor[0], cursor[1]});
   sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),

@@ -33,9 +33,8 @@ class Bf16 {
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
   void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, 0.0f);
-    if (rounding_ == Rounding::kStochastic) return;
     decode_value(block, out);
+    if (rounding_ == Rounding::kStochastic) return half_gaps_of_floats(out, block.n);
     for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(out[i], 16);
   }
 

@@ -47,8 +47,11 @@ class Fp8 {
   // Half the shorter step, but for the largest elements rather the change that moves the scale to
   // its next number. In a block without 448, any update that is written moves the scale.
   void dead_zone(const Block& block, float* out) const {
+    if (rounding_ == Rounding::kStochastic) {
+      decode_master(block, out);
+      return half_gaps_of_floats(out, block.n);
+    }
     std::fill_n(out, block.n, 0.0f);
-    if (rounding_ == Rounding::kStochastic) return;
     const std::uint8_t* codes = at(block);
     const float unit = float_of_bf16(*scale(block));
     const auto is_top = [](std::uint8_t code) { return (code & 0x7F) == 0x7E; };

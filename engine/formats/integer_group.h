@@ -67,8 +67,11 @@ class IntegerGroup {
   // Half a step, but for the largest elements rather the change that moves the scale to its next
   // number. In a group without the top code, any update that is written moves the scale.
   void dead_zone(const Block& block, float* out) const {
+    if (rounding_ == Rounding::kStochastic) {
+      decode_master(block, out);
+      return half_gaps_of_floats(out, block.n);
+    }
     std::fill_n(out, block.n, 0.0f);
-    if (rounding_ == Rounding::kStochastic) return;
     const Codes codes = read(block);
     for (std::int64_t i = 0; i < block.n; i += kGroup) {
       const std::int64_t end = std::min(i + kGroup, block.n);

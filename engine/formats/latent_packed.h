@@ -81,7 +81,7 @@ class LatentPacked {
   }
 
   void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, rounding_ == Rounding::kNearest ? 0.5f / kLevels : 0.0f);
+    std::fill_n(out, block.n, lost_share(rounding_) / kLevels);
   }
 
   // Nearest level whatever the rounding of updates is: writing is not an update.

@@ -73,10 +73,11 @@ class SplitNumber {
   // subtraction.)
   void dead_zone(const Block& block, float* out) const {
     decode_master(block, out);
+    if (stochastic_) return half_gaps_of_floats(out, block.n);
     for (std::int64_t i = 0; i < block.n; ++i) {
       const std::uint32_t outer = (std::bit_cast<std::uint32_t>(out[i]) + 0xFFFFu) & 0xFFFF0000u;
       const float way = 0.5f * gap_towards_zero(std::bit_cast<float>(outer), 16);
-      out[i] = stochastic_ ? 0.0f : 0.5f * way / (kIsWide ? 32767.0f : 127.0f);
+      out[i] = 0.5f * way / (kIsWide ? 32767.0f : 127.0f);
     }
   }
 

@@ -117,8 +117,7 @@ class Ternary {
   // With reset the levels of a trit depend on the learning rate: the smallest zone is that of 127.
   void dead_zone(const Block& block, float* out) const {
     const int k = policy_.on_flip == OnFlip::kCarry ? policy_.levels_per_trit() : 127;
-    const float half_level = 0.5f / static_cast<float>(k);
-    std::fill_n(out, block.n, rounding_ == Rounding::kNearest ? half_level : 0.0f);
+    std::fill_n(out, block.n, lost_share(rounding_) / static_cast<float>(k));
   }
 
   // Nearest level whatever the rounding of updates is: writing is not an update.

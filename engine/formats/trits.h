@@ -57,7 +57,7 @@ class Trits {
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
   void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, rounding_ == Rounding::kNearest ? 0.5f : 0.0f);
+    std::fill_n(out, block.n, lost_share(rounding_));
   }
 
   // Rounds as the spec says; NaN gives 0.

@@ -19,8 +19,9 @@ constexpr std::uint32_t kFeedbackStream = random_stream("microadam feedback");
 
 std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
 
-// The k largest |a| of n <= 65536 numbers, ties to the lower index, in rising order of the index.
-// A histogram of the upper bits finds the few numbers between which the order has to be known.
+// The k largest |a| of n <= kElements numbers, ties to the lower index, in rising order of the
+// index. A histogram of the upper bits finds the few numbers between which the order has to be
+// known.
 void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* out) {
   constexpr int kShift = 20;
   std::array<std::uint16_t, 1u << (31 - kShift)> counts{};

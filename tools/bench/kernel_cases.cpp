@@ -252,6 +252,93 @@ void add_codecs(std::vector<KernelSpec>& specs) {
   });
 }
 
+std::function<void()> make_codes(int bits, bool pack) {
+  const int largest = (1 << (bits - 1)) - 1;
+  const Array<std::int8_t> codes(kNumbers,
+                                 [&](std::uint64_t i) { return random_int(i, -largest, largest); });
+  const Array<std::uint8_t> packed(kNumbers);
+  if (pack) return [=] { kernels().pack_codes(packed.data(), codes.data(), bits, kNumbers); };
+  kernels().pack_codes(packed.data(), codes.data(), bits, kNumbers);
+  return [=] { kernels().unpack_codes(codes.data(), packed.data(), bits, largest, kNumbers); };
+}
+
+void add_low_bits(std::vector<KernelSpec>& specs) {
+  const auto add = [&](const std::string& name,
+                       const std::function<std::function<void()>()>& make) {
+    specs.push_back(loop_spec(name, "Gnumber/s", kGigaNumbers, make));
+  };
+  using Body = std::function<void()>;
+  for (const int bits : {6, 5, 4}) {
+    const std::string suffix = ", " + std::to_string(bits) + " bits";
+    add("pack_codes" + suffix, [bits] { return make_codes(bits, true); });
+    add("unpack_codes" + suffix, [bits] { return make_codes(bits, false); });
+  }
+  add("encode_groups", []() -> Body {
+    return [d = CodecData<std::int8_t>{}] {
+      kernels().encode_groups(d.codes.data(), d.words.data(), d.x.data(), 127, nullptr, kNumbers);
+    };
+  });
+  add("decode_groups", []() -> Body {
+    const CodecData<std::int8_t> d;
+    kernels().encode_groups(d.codes.data(), d.words.data(), d.x.data(), 127, nullptr, kNumbers);
+    return
+        [d] { kernels().decode_groups(d.x.data(), d.codes.data(), d.words.data(), 127, kNumbers); };
+  });
+  add("encode_fp8", []() -> Body {
+    return [d = CodecData<std::uint8_t>{}] {
+      kernels().encode_fp8(d.codes.data(), d.words.data(), d.x.data(), nullptr, kNumbers);
+    };
+  });
+  add("decode_fp8", []() -> Body {
+    const CodecData<std::uint8_t> d;
+    kernels().encode_fp8(d.codes.data(), d.words.data(), d.x.data(), nullptr, kNumbers);
+    return [d] { kernels().decode_fp8(d.x.data(), d.codes.data(), d.words[0], kNumbers); };
+  });
+  add("float_to_bf16", []() -> Body {
+    return [d = CodecData<std::int8_t>{}] {
+      kernels().float_to_bf16(d.words.data(), d.x.data(), nullptr, kNumbers);
+    };
+  });
+}
+
+// Updates of fixed-point formats, whose directions are rounded by the same noise each time.
+struct UpdateData {
+  Array<float> direction{kNumbers, random_float};
+  Array<std::int8_t> trits{kNumbers, [](std::uint64_t i) { return random_int(i, -1, 1); }};
+  Array<std::int8_t> levels{kNumbers, [](std::uint64_t i) { return random_int(i, -42, 42); }};
+  Array<std::uint16_t> noise{kNumbers, [](std::uint64_t i) { return random_int(i, 0, 0xFFFF); }};
+
+  LevelRounding rounding() const { return {5.0f, 85, noise.data()}; }
+};
+
+void add_updates(std::vector<KernelSpec>& specs) {
+  const auto add = [&](const std::string& name,
+                       const std::function<std::function<void()>()>& make) {
+    specs.push_back(loop_spec(name, "Gnumber/s", kGigaNumbers, make));
+  };
+  using Body = std::function<void()>;
+  constexpr std::int64_t kBlocks = kNumbers / kBlock;
+  specs.push_back(loop_spec("update_noise", "Gnumber/s", 1e-9 * kBlocks * kBlock, []() -> Body {
+    const Array<std::uint16_t> out(kBlock);
+    return [=] {
+      for (std::uint64_t block = 0; block < kBlocks; ++block) {
+        kernels().update_noise(out.data(), kKey, block);
+      }
+    };
+  }));
+  add("descend_latent", []() -> Body {
+    return [d = UpdateData{}] {
+      kernels().descend_latent(d.levels.data(), d.direction.data(), d.rounding(), 42, 0, kNumbers);
+    };
+  });
+  add("descend_ternary", []() -> Body {
+    return [d = UpdateData{}] {
+      kernels().descend_ternary(d.trits.data(), d.levels.data(), d.direction.data(), d.rounding(),
+                                {}, kNumbers);
+    };
+  });
+}
+
 }  // namespace
 
 std::vector<KernelSpec> kernel_specs() {
@@ -259,6 +346,8 @@ std::vector<KernelSpec> kernel_specs() {
   add_products(specs);
   add_integer_loops(specs);
   add_codecs(specs);
+  add_low_bits(specs);
+  add_updates(specs);
   return specs;
 }
 

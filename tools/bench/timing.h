@@ -1,15 +1,9 @@
 // How work is timed.
 #pragma once
 
-#include <chrono>
+#include "tools/clock.h"
 
 namespace tritgrad {
-
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Seconds of one call of body(): after a first call that does not count, as many as take a few
 // milliseconds together, so that the clock and its interruptions do not matter.

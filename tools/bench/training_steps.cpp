@@ -32,7 +32,7 @@ struct SyntheticBatch {
   std::vector<std::int32_t> labels;
 };
 
-// One step as tools/train.cpp makes it.
+// One step as tools/training_step.cpp makes it.
 StepTimes timed_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
                      const SyntheticBatch& batch) {
   StepTimes times;

@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "engine/augmentation.h"
 #include "engine/diverged.h"
 #include "models/model.h"
 #include "tools/bench/bench_report.h"
+#include "tools/clock.h"
 #include "tools/training_state.h"
 #include "tools/training_step.h"
 
 namespace tritgrad {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 TrainOptions with_recipe(TrainOptions options, const std::string& recipe) {
   options.recipe = recipe;
@@ -60,7 +58,7 @@ class Runner {
       const auto model = make_model(options.model, dataset_, dataset_.classes(), recipe, 1);
       RunResult run = describe_run(dataset_, options, recipe, *model);
       run.diverged = error.what();
-      run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      run.seconds = seconds_since(start);
       return run;
     }
   }

@@ -110,7 +110,7 @@ void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary
   summary.delta_points = 100.0 * (ours.mean - theirs.mean);
   if (ours.over_folds || theirs.over_folds) return;  // folds of one seed share their rows
   const auto points = [](const Estimate& of) {
-    return Sample{100.0 * of.mean, 100.0 * of.spread.value_or(0.0), of.count};
+    return SampleMoments{100.0 * of.mean, 100.0 * of.spread.value_or(0.0), of.count};
   };
   summary.delta_interval = welch_interval(points(ours), points(theirs));
 }

@@ -62,7 +62,8 @@ double t_quantile(double probability, double freedom) {
   }
 }
 
-std::optional<Interval> welch_interval(const Sample& a, const Sample& b, double confidence) {
+std::optional<Interval> welch_interval(const SampleMoments& a, const SampleMoments& b,
+                                       double confidence) {
   if (a.count < 2 || b.count < 2) return std::nullopt;
   const double va = a.deviation * a.deviation / a.count;
   const double vb = b.deviation * b.deviation / b.count;

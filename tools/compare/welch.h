@@ -5,7 +5,7 @@
 
 namespace tritgrad {
 
-struct Sample {
+struct SampleMoments {
   double mean = 0;
   double deviation = 0;  // of the sample: divided by count - 1
   int count = 0;
@@ -25,6 +25,7 @@ double t_quantile(double probability, double freedom);
 // Where a - b lies with `confidence` (Welch 1947; degrees of freedom by Satterthwaite). Nothing
 // when a sample has fewer than two values, or when neither scatters: then there is no measure of
 // chance.
-std::optional<Interval> welch_interval(const Sample& a, const Sample& b, double confidence = 0.95);
+std::optional<Interval> welch_interval(const SampleMoments& a, const SampleMoments& b,
+                                       double confidence = 0.95);
 
 }  // namespace tritgrad

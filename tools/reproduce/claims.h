@@ -33,7 +33,7 @@ enum class Verdict { kLower, kHigher, kUnclear };
 // more than a tenth. A value that is not finite counts as higher than all others.
 Verdict compare_samples(const Sample& a, const Sample& b);
 
-// "0.0137", or "below 6e-8" for what cannot be resolved.
+// "0.0137", or "less than 6e-08" for what cannot be resolved.
 std::string loss_text(double loss);
 // "2.6 %", "0.039 %"
 std::string share_text(double share);

@@ -1,21 +1,19 @@
 #include "tools/reproduce/state_and_speed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 
 #include "engine/ledger.h"
 #include "engine/parallel.h"
 #include "optim/optimizer.h"
+#include "tools/clock.h"
 #include "tools/interrupt.h"
 #include "tools/reproduce/curve_numbers.h"
 #include "tools/reproduce/variant.h"
 
 namespace tritgrad {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // As it would be used: 1 % of the gradient, 4-bit error feedback in buckets of 64.
 Recipe recipe_of(Form form) {
@@ -47,7 +45,7 @@ class Contender {
     parameter_->grad = gradient;
     const Clock::time_point start = Clock::now();
     optimizer_->step(*parameter_);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     optimizer_->advance();
     parameter_->grad = {};
     return seconds;

@@ -1,18 +1,16 @@
 #include "tools/reproduce/study_run.h"
 
-#include <chrono>
 #include <mutex>
 
 #include "engine/builtin_data.h"
 #include "engine/check.h"
 #include "engine/parallel.h"
+#include "tools/clock.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 
 namespace tritgrad {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Job {
   Variant variant;
@@ -85,7 +83,7 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
       watch.end_if_interrupted(kNothingCameOfIt);
     });
   });
-  results.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  results.seconds = seconds_since(start);
   return results;
 }
 
