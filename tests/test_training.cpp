@@ -64,6 +64,8 @@ TEST_CASE("training: formats, rules and policies of a recipe can be exchanged on
       {"latent8", {"weight.group=64", "weight.hysteresis=8"}},
       {"latent8", {"weight.group=128", "weight.rule=sign", "weight.lr=0.03"}},
       {"latent8", {"weight.rule=adamw", "weight.lr=0.05", "weight.m=bf16", "weight.v=factored"}},
+      {"eco", {"scale.lr=0"}},
+      {"latent8", {"scale.lr=0"}},
       {"eco", {"weight.format=int4", "weight.lr=0.01"}},
       {"eco", {"weight.format=fp8", "weight.rounding=stochastic", "weight.lr=0.01"}},
       {"microadam-ternary", {"weight.density=0.1", "weight.feedback_bits=8"}},
