@@ -1,10 +1,10 @@
 // Whether the updates of a parameter get past rounding.
 //
 // An update below the dead zone of its element (Storage::dead_zone) is lost, and the next one
-// starts from the same place; under ECO, where the momentum carries what rounding loses, one that
-// fp32 arithmetic loses is: too small a learning rate trains nothing, in silence. So the updates
-// of some steps are held against the dead zones of what they move. Elements without any update,
-// behind an input that is always 0 say, have lost nothing and do not count.
+// starts from the same place: too small a learning rate trains nothing, in silence. Under ECO,
+// whose momentum carries what rounding loses, that is so of what fp32 arithmetic loses. So the
+// updates of some steps are held against the dead zones of what they move. Elements without any
+// update, behind an input that is always 0 say, have lost nothing and do not count.
 #pragma once
 
 #include <cstdint>

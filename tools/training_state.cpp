@@ -271,7 +271,7 @@ void TrainingState::describe(RunResult& result) {
   if (!curve_.empty()) {
     result.train_loss = curve_.back().train_loss;
     result.val_accuracy = curve_.back().val_accuracy;
-  } else if (sums_.rows > 0) {
+  } else {
     result.train_loss = sums_.loss / static_cast<double>(sums_.rows);
   }
   std::int64_t zeros = 0;
