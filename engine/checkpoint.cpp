@@ -28,34 +28,16 @@ Shape plane_shape(const Shape& parameter, const PlaneSpec& plane) {
   return {count};
 }
 
-SafetensorsFile open_hashed(const std::string& path) {
-  SafetensorsFile file = SafetensorsFile::open(path);
-  check(file.has_hashes(), "checkpoint '", path,
-        "' carries no hashes; it was not written by tritgrad and cannot be verified");
-  return file;
-}
-
-const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plane,
-                             const std::string& path) {
+const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plane) {
   const StoredTensor* tensor = file.find(plane.name);
-  check(tensor != nullptr, "checkpoint '", path, "' has no tensor '", plane.name,
+  check(tensor != nullptr, "checkpoint '", file.name(), "' has no tensor '", plane.name,
         "'; it belongs to another model or recipe");
   check(tensor->dtype == plane.dtype && tensor->shape == extents(plane.shape) &&
             tensor->bytes.size() == plane.bytes.size(),
-        "checkpoint '", path, "': tensor '", plane.name, "' has ", tensor->bytes.size(),
+        "checkpoint '", file.name(), "': tensor '", plane.name, "' has ", tensor->bytes.size(),
         " bytes in another shape or type than the ", plane.bytes.size(), " bytes of shape ",
         plane.shape.str(), " expected; it belongs to another model or recipe");
   return *tensor;
-}
-
-void copy_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes,
-                 const std::string& path) {
-  for (const NamedPlane& plane : planes) matching(file, plane, path);
-  for (const NamedPlane& plane : planes) {
-    const StoredTensor& tensor = matching(file, plane, path);
-    if (!plane.bytes.empty())
-      std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
-  }
 }
 
 }  // namespace
@@ -89,22 +71,31 @@ void save_checkpoint(const std::string& path, const Metadata& metadata,
   write_safetensors(path, tensors, metadata);
 }
 
-Metadata load_checkpoint(const std::string& path, const std::vector<NamedPlane>& planes) {
-  const SafetensorsFile file = open_hashed(path);
+SafetensorsFile open_checkpoint(const std::string& path) {
+  SafetensorsFile file = SafetensorsFile::open(path);
+  check(file.has_hashes(), "checkpoint '", path,
+        "' carries no hashes; it was not written by tritgrad and cannot be verified");
+  return file;
+}
+
+void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>& planes) {
   std::set<std::string> expected;
   for (const NamedPlane& plane : planes) expected.insert(plane.name);
   for (const StoredTensor& tensor : file.tensors()) {
-    check(expected.contains(tensor.name), "checkpoint '", path, "' has a tensor '", tensor.name,
-          "' that is not expected; it belongs to another model or recipe");
+    check(expected.contains(tensor.name), "checkpoint '", file.name(), "' has a tensor '",
+          tensor.name, "' that is not expected; it belongs to another model or recipe");
   }
-  copy_planes(file, planes, path);
-  return file.metadata();
+  load_planes(file, planes);
 }
 
-Metadata read_metadata(const std::string& path) { return open_hashed(path).metadata(); }
-
-void load_planes(const std::string& path, const std::vector<NamedPlane>& planes) {
-  copy_planes(open_hashed(path), planes, path);
+void load_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes) {
+  for (const NamedPlane& plane : planes) matching(file, plane);
+  for (const NamedPlane& plane : planes) {
+    const StoredTensor& tensor = matching(file, plane);
+    if (!plane.bytes.empty()) {
+      std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
+    }
+  }
 }
 
 }  // namespace tritgrad

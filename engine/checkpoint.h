@@ -31,14 +31,14 @@ std::string weights_sha256(const ParameterStore& store);
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedPlane>& planes);
 
+// Opens a checkpoint and verifies all hashes. Throws Error for a file without.
+SafetensorsFile open_checkpoint(const std::string& path);
+
 // Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes;
 // else Error says which one is missing, left over or different, and nothing is copied.
-Metadata load_checkpoint(const std::string& path, const std::vector<NamedPlane>& planes);
-
-// The metadata alone (all hashes are verified nevertheless).
-Metadata read_metadata(const std::string& path);
+void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>& planes);
 
 // Copies single planes: for readers that need a part of a checkpoint.
-void load_planes(const std::string& path, const std::vector<NamedPlane>& planes);
+void load_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes);
 
 }  // namespace tritgrad

@@ -59,6 +59,8 @@ class SafetensorsFile {
   // errors.
   static SafetensorsFile parse(std::span<const std::byte> bytes, const std::string& name);
 
+  // The path, or what stands for it.
+  const std::string& name() const { return name_; }
   // In the order of their bytes in the file.
   std::span<const StoredTensor> tensors() const { return tensors_; }
   // nullptr when there is no such array.

@@ -8,8 +8,8 @@
 #include "tests/support.h"
 #include "tests/support_files.h"
 #include "tools/evaluate.h"
+#include "tools/evaluate_checkpoint.h"
 #include "tools/train.h"
-#include "tools/training_state.h"
 
 namespace tritgrad::test {
 namespace {
@@ -153,12 +153,13 @@ TEST_CASE("conv net: a checkpoint continues with the same bits and knows its ima
     options.resume = options.save;
     const RunResult resumed = train(data, options);
     CHECK(resumed.weights_sha256 == whole.weights_sha256);
-    CHECK(evaluate_checkpoint(options.save, data, options).accuracy == whole.test_accuracy.value());
-    CHECK(saved_model(options.save).input.image == data.image);
+    CHECK(evaluate_checkpoint(SavedRun(options.save), data).accuracy ==
+          whole.test_accuracy.value());
+    CHECK(SavedRun(options.save).model().input.image == data.image);
 
     Dataset turned = bars(data.image, data.rows);
     turned.image = {8, 6, 1};
-    CHECK(contains(refusal([&] { evaluate_checkpoint(options.save, turned, options); }),
+    CHECK(contains(refusal([&] { evaluate_checkpoint(SavedRun(options.save), turned); }),
                    "its model read images of 6 x 8 x 1 but those of 'bars' have 8 x 6 x 1"));
     CHECK(contains(refusal([&] { train(turned, options); }), "read images of 6 x 8 x 1"));
   }
@@ -178,8 +179,8 @@ TEST_CASE("conv net: checkpoints of before the shape of images was saved are rea
   metadata["tritgrad.run"] = run.dump();
   const std::string old = (folder / "old.safetensors").string();
   write_safetensors(old, file.tensors(), metadata);
-  CHECK(saved_model(old).input.image == ImageShape{});
-  CHECK(evaluate_checkpoint(old, data, options).accuracy == result.test_accuracy.value());
+  CHECK(SavedRun(old).model().input.image == ImageShape{});
+  CHECK(evaluate_checkpoint(SavedRun(old), data).accuracy == result.test_accuracy.value());
 }
 
 TEST_CASE("conv net: gradients of convolutions are forecast as what they are, in memory") {

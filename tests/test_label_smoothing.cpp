@@ -8,8 +8,8 @@
 #include "engine/open_dataset.h"
 #include "engine/safetensors.h"
 #include "tests/support_files.h"
+#include "tools/saved_run.h"
 #include "tools/train.h"
-#include "tools/training_state.h"
 
 namespace tritgrad {
 namespace {
@@ -90,7 +90,7 @@ TEST_CASE("label smoothing: checkpoints of before it, and before augmentation, h
   metadata["tritgrad.run"] = run.dump();
   const std::string old = (folder / "old.safetensors").string();
   write_safetensors(old, file.tensors(), metadata);
-  TrainOptions saved = saved_options(old);
+  TrainOptions saved = SavedRun(old).options();
   CHECK(saved.label_smoothing == 0.0);
   CHECK(saved.augment.empty());
   saved.resume = old;

@@ -9,8 +9,8 @@
 #include "tests/idx_folder.h"
 #include "tests/program.h"
 #include "tests/support_files.h"
+#include "tools/evaluate_checkpoint.h"
 #include "tools/train.h"
-#include "tools/training_state.h"
 
 namespace tritgrad {
 namespace {
@@ -63,13 +63,13 @@ TEST_CASE("pixels: a resumed run and a test of a checkpoint go on with their sca
   rest.resume = path;
   rest.pixels = PixelScale::kLinear;
   CHECK(contains(refusal([&] { train(data, rest); }), "scale of pixels"));
-  rest = saved_options(path);
+  rest = SavedRun(path).options();
   rest.resume = rest.save = path;
   rest.quiet = true;
   const RunResult run = train(data, rest);
   CHECK(run.weights_sha256 == whole);
   CHECK(run.pixels == "sqrt");
-  CHECK(evaluate_checkpoint(path, data, rest).accuracy == *run.test_accuracy);
+  CHECK(evaluate_checkpoint(SavedRun(path), data).accuracy == *run.test_accuracy);
 }
 
 TEST_CASE("pixels: checkpoints of before them are linear") {
@@ -84,7 +84,7 @@ TEST_CASE("pixels: checkpoints of before them are linear") {
   metadata["tritgrad.run"] = run.dump();
   const std::string old = (folder / "old.safetensors").string();
   write_safetensors(old, file.tensors(), metadata);
-  TrainOptions saved = saved_options(old);
+  TrainOptions saved = SavedRun(old).options();
   CHECK(saved.pixels == PixelScale::kLinear);
   saved.resume = old;
   saved.quiet = true;

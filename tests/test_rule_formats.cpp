@@ -170,7 +170,7 @@ void train_and_resume(const FormatSpec& spec, const GroupSpec& group, const Dist
   const std::string path = (folder / "half.safetensors").string();
   save_checkpoint(path, {}, planes_of(single));
   Single resumed(kShape, spec, group, kSteps);
-  load_checkpoint(path, planes_of(resumed));
+  load_checkpoint(open_checkpoint(path), planes_of(resumed));
   resumed.optimizer->resume_at(kSteps / 2);
 
   for (int t = kSteps / 2; t < kSteps; ++t) {

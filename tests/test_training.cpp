@@ -164,12 +164,14 @@ TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is n
   Loader loader(iris, split.train, Standardizer::fit(iris, split.train), 16, 1,
                 RowOrder::kShuffled);
   const auto step_with = [&](bool remember) {
-    load_planes(options.save, parameter_planes(model->parameters()));
+    load_planes(open_checkpoint(options.save), parameter_planes(model->parameters()));
     Optimizer optimizer = make_optimizer(*model, recipe, 4 * 8, 1);
     optimizer.resume_at(16);
     for (const StatePlane& plane : optimizer.state()) {
       const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
-      if (remember) load_planes(options.save, {{plane.name, plane.dtype, {count}, plane.bytes}});
+      if (remember)
+        load_planes(open_checkpoint(options.save),
+                    {{plane.name, plane.dtype, {count}, plane.bytes}});
     }
     loader.seek({2, 0});
     Tape tape;

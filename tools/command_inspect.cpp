@@ -10,9 +10,9 @@
 #include "tools/distinct_files.h"
 #include "tools/numbers.h"
 #include "tools/parallel_run.h"
+#include "tools/saved_run.h"
 #include "tools/table.h"
 #include "tools/traffic.h"
-#include "tools/training_state.h"
 #include "tools/within.h"
 
 namespace tritgrad {
@@ -277,7 +277,7 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
   if (joint) return inspect_joint(options);
   if (!options.checkpoint.empty()) {
-    const SavedModel saved = saved_model(options.checkpoint);
+    const SavedModel saved = SavedRun(options.checkpoint).model();
     const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
     const ModelFootprint forecast = forecast_footprint(plan, saved.recipe);
     const ModelFootprint live =

@@ -10,11 +10,10 @@
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/distinct_files.h"
-#include "tools/evaluate.h"
+#include "tools/evaluate_checkpoint.h"
 #include "tools/interrupt.h"
 #include "tools/numbers.h"
 #include "tools/parallel_run.h"
-#include "tools/training_state.h"
 #include "tools/within.h"
 
 namespace tritgrad {
@@ -85,7 +84,7 @@ void forget_columns(const std::string& data, TrainOptions& saved) {
 
 // Options that a resumed run takes from its checkpoint must not be contradicted.
 void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
-  TrainOptions saved = saved_options(options.train.resume);
+  TrainOptions saved = SavedRun(options.train.resume).options();
   const auto keep = [&](const char* name, auto& value, const auto& saved_value) {
     if (command.count(name) > 0) {
       check(value == saved_value, name, ": '", value, "' contradicts the checkpoint '",
@@ -177,7 +176,8 @@ void run_train(const CLI::App& command, CommonOptions& options,
 // The data are the checkpoint's own, but for what the command names.
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
-  TrainOptions saved = saved_options(path);
+  const SavedRun run(path);
+  TrainOptions saved = run.options();
   const bool data_given = command.count("--data") > 0;
   if (data_given) {
     saved.data = options.train.data;
@@ -191,10 +191,10 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   check_distinct_files(inputs, {{"--json", options.json}});
   Dataset dataset = data_given ? open_data(options) : open_saved_data(path, options);
   if (!data_given) {
-    check_same_data(path, dataset,
-                    "its test rows may be others now; name them by --data to score them as new");
+    run.check_same_data(
+        dataset, "its test rows may be others now; name them by --data to score them as new");
   }
-  const Evaluation evaluation = evaluate_checkpoint(path, dataset, saved);
+  const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({}{} rows)\n", path,
                evaluation.recipe, saved.data, evaluation.steps, 100.0 * evaluation.accuracy,

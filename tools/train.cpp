@@ -23,9 +23,8 @@ namespace tritgrad {
 namespace {
 
 // A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
-Recipe recipe_of(const TrainOptions& options) {
-  return options.resume.empty() ? load_recipe(options.recipe, options.overrides)
-                                : saved_model(options.resume).recipe;
+Recipe recipe_of(const TrainOptions& options, const std::optional<SavedRun>& saved) {
+  return saved ? saved->model().recipe : load_recipe(options.recipe, options.overrides);
 }
 
 // Whether bands of rows are trained one after the other, each for its share of the run.
@@ -37,9 +36,10 @@ bool trains_in_bands(const Recipe& recipe) {
 }
 
 // Before anything is opened for writing.
-void check_length(const TrainOptions& options, const Recipe& recipe) {
-  if (options.resume.empty() || !trains_in_bands(recipe)) return;
-  const int before = saved_options(options.resume).epochs;
+void check_length(const TrainOptions& options, const Recipe& recipe,
+                  const std::optional<SavedRun>& saved) {
+  if (!saved || !trains_in_bands(recipe)) return;
+  const int before = saved->options().epochs;
   check(options.epochs == before, "--epochs ", options.epochs, ": the bands of recipe '",
         recipe.name, "' divide the ", before, " epochs that '", options.resume,
         "' began with, and with others some rows would be left out; leave the option out");
@@ -90,7 +90,7 @@ Loader make_loader(const Dataset& dataset, const Split& split, const Standardize
 class TrainingRun {
  public:
   TrainingRun(const Dataset& dataset, const Split& split, const TrainOptions& options,
-              const Recipe& recipe)
+              const Recipe& recipe, const std::optional<SavedRun>& saved)
       : dataset_(dataset),
         split_(split),
         options_(options),
@@ -104,7 +104,10 @@ class TrainingRun {
         state_(*model_, optimizer_, loader_, standardizer_, dataset, options, recipe,
                parallel_.get()),
         stall_(!options.resume.empty()) {
-    if (!options.resume.empty()) state_.load(options.resume);
+    if (saved) {
+      state_.load(*saved);
+      epochs_before_ = saved->options().epochs;
+    }
     check_stop(options, optimizer_.steps_done());
     ledger::reset_peak();
   }
@@ -145,17 +148,16 @@ class TrainingRun {
   Optimizer optimizer_;
   const std::unique_ptr<DataParallel> parallel_;
   TrainingState state_;
+  int epochs_before_ = options_.epochs;  // of the run that is resumed
   StallWatch stall_;
   Tape tape_;
   TimeSpent time_;
 };
 
 void TrainingRun::note_other_schedule() const {
-  if (options_.resume.empty()) return;
-  const int before = saved_options(options_.resume).epochs;
-  if (before == options_.epochs) return;
-  note(concat("the schedule of rates in '", options_.resume, "' was that of ", before,
-              before == 1 ? " epoch" : " epochs", " and is now that of ", options_.epochs));
+  if (epochs_before_ == options_.epochs) return;
+  note(concat("the schedule of rates in '", options_.resume, "' was that of ", epochs_before_,
+              epochs_before_ == 1 ? " epoch" : " epochs", " and is now that of ", options_.epochs));
 }
 
 void TrainingRun::end_epoch(RunLog& log, ProgressLine& progress) {
@@ -239,12 +241,16 @@ RunResult TrainingRun::run() {
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   begin_unless_interrupted(options);
-  const Recipe alone = recipe_of(options);
+  std::optional<SavedRun> saved;
+  if (!options.resume.empty()) saved.emplace(options.resume);
+  const Recipe alone = recipe_of(options, saved);
   check_same_job(dataset, options, alone);
   const Recipe recipe = joint_recipe(options.parallel, alone);
   check_micro_batches(options, recipe);
-  check_length(options, recipe);
-  return TrainingRun(dataset, split, options, recipe).run();
+  check_length(options, recipe, saved);
+  TrainingRun run(dataset, split, options, recipe, saved);
+  saved.reset();  // the file stays mapped no longer than it is needed
+  return run.run();
 }
 
 }  // namespace tritgrad

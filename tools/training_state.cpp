@@ -3,14 +3,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <numeric>
 
 #include "engine/diverged.h"
 #include "engine/hash.h"
-#include "engine/nearest.h"
-#include "tools/evaluate.h"
-#include "tools/run_metadata.h"
 
 namespace tritgrad {
 namespace {
@@ -36,10 +31,6 @@ bool same_method(const ParallelSpec& a, const ParallelSpec& b) {
          a.squeeze == b.squeeze;
 }
 
-std::span<std::byte> bytes_of(std::vector<float>& values) {
-  return std::as_writable_bytes(std::span(values));
-}
-
 // No NaN and no infinity may be saved or reported as a model.
 void check_finite(const ParameterStore& store) {
   for (const Parameter& parameter : store) {
@@ -57,66 +48,16 @@ void check_finite(const ParameterStore& store) {
 }
 
 // Each rank reads a file of its own.
-void check_same_checkpoint(Communicator& ranks, const Json& run,
-                           const std::vector<NamedPlane>& planes, const std::string& path) {
+void check_same_checkpoint(Communicator& ranks, const SavedRun& saved,
+                           const std::vector<NamedPlane>& planes) {
   check_agreement(ranks, "step in its checkpoint (--resume)",
-                  std::to_string(field<std::int64_t>(run, path, "step")));
-  std::string state = run.dump();
+                  std::to_string(saved.field<std::int64_t>("step")));
+  std::string state = saved.json().dump();
   for (const NamedPlane& plane : planes) state += hex(xxh3(plane.bytes));
   check_agreement(ranks, "checkpoint (--resume)", state);
 }
 
-void standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
-                         std::vector<NamedPlane>& planes) {
-  const auto n = static_cast<std::int64_t>(means.size());
-  planes.push_back({"data/mean", Dtype::kF32, {n}, bytes_of(means)});
-  planes.push_back({"data/inverse_std", Dtype::kF32, {n}, bytes_of(inverse_stds)});
-}
-
-std::vector<std::int32_t> rows_of(const Dataset& dataset) {
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
-// Labels become numbers of the model's classes, some of which the data may lack.
-void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
-                     const std::string& path) {
-  std::map<std::string_view, std::int32_t> numbers;
-  for (const std::string& name : classes) {
-    numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
-  }
-  std::vector<std::int32_t> number;
-  for (const std::string& name : dataset.class_names) {
-    const auto found = numbers.find(name);
-    check(found != numbers.end(), "checkpoint '", path, "': its model has no class \"", name,
-          "\", which '", dataset.name, "' has", did_you_mean(name, classes),
-          "; check the label column");
-    number.push_back(found->second);
-  }
-  for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
-  dataset.class_names = classes;
-}
-
 }  // namespace
-
-std::string data_xxh3(const Dataset& dataset) {
-  std::string names;
-  for (const std::string& name : dataset.class_names) names += name + '\n';
-  for (const std::string& name : dataset.feature_names) names += name + '\n';
-  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()),
-                                 xxh3(std::as_bytes(std::span(dataset.labels))),
-                                 xxh3(std::as_bytes(std::span(names)))};
-  return hex(xxh3(std::as_bytes(std::span(parts))));
-}
-
-void check_same_data(const std::string& path, const Dataset& dataset, const char* remedy) {
-  const Json run = run_json(read_metadata(path), path);
-  const auto data = field<std::string>(run, path, "data");
-  check(field<std::string>(run, path, "data_xxh3") == data_xxh3(dataset), "checkpoint '", path,
-        "': the rows of '", dataset.name, "' are not those that it was trained on, '", data,
-        "', or have changed since it was written; ", remedy);
-}
 
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
                              const Standardizer& standardizer, const Dataset& dataset,
@@ -151,7 +92,7 @@ std::vector<NamedPlane> TrainingState::planes() {
     const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
     planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
   }
-  standardizer_planes(means_, inverse_stds_, planes);
+  add_standardizer_planes(means_, inverse_stds_, planes);
   return planes;
 }
 
@@ -204,50 +145,45 @@ void TrainingState::save(const std::string& path) {
   if (parallel_ != nullptr) parallel_->forget_state();
 }
 
-void TrainingState::load(const std::string& path) {
-  const Json run = run_json(read_metadata(path), path);
-  const auto saved_data = field<std::string>(run, path, "data");
-  check(field<std::int64_t>(run, path, "inputs") == dataset_->features &&
-            field<std::size_t>(run, path, "outputs") == dataset_->class_names.size(),
-        "checkpoint '", path, "': it was trained on '", saved_data,
-        "', which has other features or "
-        "classes than '",
-        dataset_->name, "'");
-  check_image(image_of(run, path), path, *dataset_);
-  check_same_data(path, *dataset_, "a resumed run needs the same rows, labels and classes");
-  const TrainOptions saved = saved_options(path);
-  check(
-      saved.model == options_.model && saved.recipe == options_.recipe &&
-          saved.overrides == options_.overrides && saved.batch == options_.batch &&
-          saved.micro_batches == options_.micro_batches && saved.seed == options_.seed &&
-          saved.validation == options_.validation && saved.augment == options_.augment &&
-          saved.label_smoothing == options_.label_smoothing.value_or(0.0) &&
-          saved.pixels == options_.pixel_scale() && same_method(saved.parallel, options_.parallel),
-      "checkpoint '", path,
-      "': it was written with another model, recipe, batch, seed, validation share, "
-      "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with the "
-      "same");
-  const auto sums = field<std::vector<double>>(run, path, "sums");
-  const auto cursor = field<std::vector<std::int64_t>>(run, path, "cursor");
-  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path,
+void TrainingState::load(const SavedRun& saved) {
+  check(saved.field<std::int64_t>("inputs") == dataset_->features &&
+            saved.field<std::size_t>("outputs") == dataset_->class_names.size(),
+        "checkpoint '", saved.path(), "': it was trained on '", saved.field<std::string>("data"),
+        "', which has other features or classes than '", dataset_->name, "'");
+  saved.check_image(*dataset_);
+  saved.check_same_data(*dataset_, "a resumed run needs the same rows, labels and classes");
+  const TrainOptions before = saved.options();
+  check(before.model == options_.model && before.recipe == options_.recipe &&
+            before.overrides == options_.overrides && before.batch == options_.batch &&
+            before.micro_batches == options_.micro_batches && before.seed == options_.seed &&
+            before.validation == options_.validation && before.augment == options_.augment &&
+            before.label_smoothing == options_.label_smoothing.value_or(0.0) &&
+            before.pixels == options_.pixel_scale() &&
+            same_method(before.parallel, options_.parallel),
+        "checkpoint '", saved.path(),
+        "': it was written with another model, recipe, batch, seed, validation share, "
+        "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with "
+        "the same");
+  const auto sums = saved.field<std::vector<double>>("sums");
+  const auto cursor = saved.field<std::vector<std::int64_t>>("cursor");
+  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", saved.path(),
         "': metadata field 'sums' or 'cursor' has the wrong length");
   std::vector<EpochPoint> curve;
-  for (const Json& point : field<Json>(run, path, "curve")) curve.push_back(point_from(point));
+  for (const Json& point : saved.field<Json>("curve")) curve.push_back(point_from(point));
 
-  const int saved_ranks = parallel_ == nullptr ? 1 : ranks_of(run, path);
+  const int saved_ranks = parallel_ == nullptr ? 1 : saved.ranks();
   if (parallel_ != nullptr) parallel_->allocate_state(saved_ranks);
   const std::vector<NamedPlane> loaded = planes();
-  load_checkpoint(path, loaded);
-  if (parallel_ != nullptr) check_same_checkpoint(parallel_->ranks(), run, loaded, path);
-  const auto step = field<std::int64_t>(run, path, "step");
+  saved.load(loaded);
+  if (parallel_ != nullptr) check_same_checkpoint(parallel_->ranks(), saved, loaded);
+  const auto step = saved.field<std::int64_t>("step");
   const std::int64_t steps_per_epoch = loader_->batches_per_epoch();
   check(step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
-        ": the checkpoint '", path, "' has ", step, " steps already, ", steps_per_epoch,
+        ": the checkpoint '", saved.path(), "' has ", step, " steps already, ", steps_per_epoch,
         " an epoch; give ", (step + steps_per_epoch - 1) / steps_per_epoch, " or more");
   // Absent from checkpoints that are older than the count.
-  optimizer_->resume_at(step, run.contains("skipped_updates")
-                                  ? field<std::int64_t>(run, path, "skipped_updates")
-                                  : 0);
+  const bool counts = saved.has("skipped_updates");
+  optimizer_->resume_at(step, counts ? saved.field<std::int64_t>("skipped_updates") : 0);
   if (parallel_ != nullptr) parallel_->restore(saved_ranks);
   loader_->seek({cursor[0], cursor[1]});
   sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
@@ -306,84 +242,6 @@ RunResult describe_run(const Dataset& dataset, const TrainOptions& options, cons
   result.pixels = to_text(options.pixel_scale());
   result.parameters = model.parameters().parameter_count();
   return result;
-}
-
-TrainOptions saved_options(const std::string& path) {
-  const Json run = run_json(read_metadata(path), path);
-  TrainOptions options;
-  options.data = field<std::string>(run, path, "data");
-  options.model = field<std::string>(run, path, "model");
-  options.recipe = field<std::string>(run, path, "recipe");
-  options.overrides = field<std::vector<std::string>>(run, path, "overrides");
-  options.epochs = field<int>(run, path, "epochs");
-  options.batch = field<std::int64_t>(run, path, "batch");
-  options.micro_batches = field<std::int64_t>(run, path, "micro_batches");
-  options.seed = field<std::uint64_t>(run, path, "seed");
-  options.validation = field<double>(run, path, "validation");
-  // Absent from checkpoints that are older than the option.
-  if (run.contains("augment")) options.augment = field<std::string>(run, path, "augment");
-  options.label_smoothing =
-      run.contains("label_smoothing") ? field<double>(run, path, "label_smoothing") : 0.0;
-  options.pixels = pixels_of(run, path);
-  if (run.contains("parallel")) options.parallel = parallel_from(run, path);
-  options.label = field<std::string>(run, path, "label");
-  options.header = field<std::string>(run, path, "header");
-  return options;
-}
-
-SavedModel saved_model(const std::string& path) {
-  const Metadata metadata = read_metadata(path);
-  const Json run = run_json(metadata, path);
-  return {
-      field<std::string>(run, path, "model"),
-      {field<std::int64_t>(run, path, "inputs"), image_of(run, path)},
-      field<std::int64_t>(run, path, "outputs"),
-      parse_recipe(metadata_value(metadata, path, "tritgrad.recipe"), "checkpoint '" + path + "'")};
-}
-
-Evaluation evaluate_checkpoint(const std::string& path, Dataset& dataset,
-                               const TrainOptions& options) {
-  const SavedModel saved = saved_model(path);
-  check(saved.input.features == dataset.features, "checkpoint '", path, "': its model has ",
-        saved.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
-        " features");
-  check_image(saved.input.image, path, dataset);
-  const Json run = run_json(read_metadata(path), path);
-  const auto classes = field<std::vector<std::string>>(run, path, "class_names");
-  check(saved.outputs == std::ssize(classes), "checkpoint '", path, "': its model has ",
-        saved.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
-  renumber_labels(dataset, classes, path);
-  check_feature_order(run, path, dataset);
-  const auto model =
-      make_model(saved.model, saved.input, saved.outputs, saved.recipe, options.seed);
-  std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
-  std::vector<float> inverse_stds(means.size());
-  std::vector<NamedPlane> planes = parameter_planes(model->parameters());
-  standardizer_planes(means, inverse_stds, planes);
-  load_planes(path, planes);
-
-  const bool all_rows = dataset.published_test_rows == 0 &&
-                        field<std::string>(run, path, "data_xxh3") != data_xxh3(dataset);
-  const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
-  const Standardizer standardizer(means, inverse_stds, pixels_of(run, path));
-  Tape tape;
-  return {path,
-          dataset.name,
-          saved.recipe.name,
-          *evaluate(*model, tape, dataset, rows, standardizer),
-          std::ssize(rows),
-          field<std::int64_t>(run, path, "step"),
-          all_rows};
-}
-
-std::string to_json(const Evaluation& evaluation) {
-  return nlohmann::ordered_json{{"checkpoint", evaluation.checkpoint},
-                                {"data", evaluation.data},
-                                {"test_accuracy", evaluation.accuracy},
-                                {"rows", evaluation.rows},
-                                {"tested", evaluation.all_rows ? "all rows" : "test rows"},
-                                {"steps", evaluation.steps}}
-      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace tritgrad

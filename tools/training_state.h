@@ -11,6 +11,7 @@
 #include "engine/standardizer.h"
 #include "models/footprint.h"
 #include "tools/run_result.h"
+#include "tools/saved_run.h"
 #include "tools/train.h"
 
 namespace tritgrad {
@@ -22,13 +23,6 @@ struct EpochSums {
   std::int64_t rows = 0;
   std::int64_t flips = 0;
 };
-
-// Tells whether data are still the same: values, labels, names of classes and features. 16 digits.
-std::string data_xxh3(const Dataset& dataset);
-
-// Throws Error when `dataset` is not what the checkpoint was trained on, value by value. `remedy`
-// ends the message.
-void check_same_data(const std::string& path, const Dataset& dataset, const char* remedy);
 
 class TrainingState {
  public:
@@ -47,7 +41,7 @@ class TrainingState {
   // A run that is saved, loaded into fresh objects and continued ends with the same bits as one
   // that was not interrupted.
   void save(const std::string& path);
-  void load(const std::string& path);
+  void load(const SavedRun& saved);
 
   // Fills in what the state knows: losses, counts, bytes, hash.
   void describe(RunResult& result);
@@ -73,29 +67,5 @@ class TrainingState {
 // A result with everything that is known before training.
 RunResult describe_run(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,
                        const Model& model);
-
-// The options that a checkpoint was trained with.
-TrainOptions saved_options(const std::string& path);
-
-struct SavedModel {
-  std::string model;
-  ModelInput input;
-  std::int64_t outputs;
-  Recipe recipe;
-};
-SavedModel saved_model(const std::string& path);
-
-struct Evaluation {
-  std::string checkpoint, data, recipe;
-  double accuracy;
-  std::int64_t rows, steps;
-  bool all_rows;  // else the test rows
-};
-// Accuracy of a checkpoint, standardised as in training: of the data that it was trained on, and of
-// data with a published test set, on the test rows; else on all rows. Labels of the data become
-// numbers of the model's classes, some of which they may lack.
-Evaluation evaluate_checkpoint(const std::string& path, Dataset& dataset,
-                               const TrainOptions& options);
-std::string to_json(const Evaluation& evaluation);
 
 }  // namespace tritgrad

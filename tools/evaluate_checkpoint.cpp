@@ -1,0 +1,79 @@
+#include "tools/evaluate_checkpoint.h"
+
+#include <map>
+#include <numeric>
+
+#include "engine/nearest.h"
+#include "tools/evaluate.h"
+
+namespace tritgrad {
+namespace {
+
+std::vector<std::int32_t> rows_of(const Dataset& dataset) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+// Labels become numbers of the model's classes, some of which the data may lack.
+void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
+                     const std::string& path) {
+  std::map<std::string_view, std::int32_t> numbers;
+  for (const std::string& name : classes) {
+    numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
+  }
+  std::vector<std::int32_t> number;
+  for (const std::string& name : dataset.class_names) {
+    const auto found = numbers.find(name);
+    check(found != numbers.end(), "checkpoint '", path, "': its model has no class \"", name,
+          "\", which '", dataset.name, "' has", did_you_mean(name, classes),
+          "; check the label column");
+    number.push_back(found->second);
+  }
+  for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
+  dataset.class_names = classes;
+}
+
+}  // namespace
+
+Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
+  const SavedModel plan = saved.model();
+  check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
+        plan.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
+        " features");
+  saved.check_image(dataset);
+  const auto classes = saved.field<std::vector<std::string>>("class_names");
+  check(plan.outputs == std::ssize(classes), "checkpoint '", saved.path(), "': its model has ",
+        plan.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
+  renumber_labels(dataset, classes, saved.path());
+  saved.check_feature_order(dataset);
+  const auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe,
+                                saved.field<std::uint64_t>("seed"));
+  std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
+  std::vector<float> inverse_stds(means.size());
+  std::vector<NamedPlane> planes = parameter_planes(model->parameters());
+  add_standardizer_planes(means, inverse_stds, planes);
+  saved.load_part(planes);
+
+  const bool all_rows = dataset.published_test_rows == 0 &&
+                        saved.field<std::string>("data_xxh3") != data_xxh3(dataset);
+  const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
+  const Standardizer standardizer(means, inverse_stds, saved.pixels());
+  Tape tape;
+  return {saved.path(),     dataset.name,
+          plan.recipe.name, *evaluate(*model, tape, dataset, rows, standardizer),
+          std::ssize(rows), saved.field<std::int64_t>("step"),
+          all_rows};
+}
+
+std::string to_json(const Evaluation& evaluation) {
+  return nlohmann::ordered_json{{"checkpoint", evaluation.checkpoint},
+                                {"data", evaluation.data},
+                                {"test_accuracy", evaluation.accuracy},
+                                {"rows", evaluation.rows},
+                                {"tested", evaluation.all_rows ? "all rows" : "test rows"},
+                                {"steps", evaluation.steps}}
+      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace tritgrad
