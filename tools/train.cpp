@@ -6,8 +6,6 @@
 // From forward to the optimizer it is the page of a step, tools/training_step.cpp.
 #include "tools/train.h"
 
-#include <algorithm>
-
 #include "engine/loader.h"
 #include "models/model.h"
 #include "tools/clock.h"
