@@ -15,18 +15,19 @@ constexpr double kLineHeight = 17;
 constexpr double kSample = 24;  // length of a line sample in the legend
 
 // Series colours follow Okabe and Ito, darkened on white and lightened on black to a contrast of at
-// least 3:1; parts of bars step in lightness as well, so that they survive a grey print.
+// least 3:1; parts of bars step in lightness as well, so that they survive a grey print. Plain CSS:
+// programs that turn SVG into PDF or PNG know no custom properties.
 constexpr std::string_view kStyleSheet = R"(<style>
-.tg-chart{--ink:#1b1f24;--soft:#59636e;--grid:#dfe3e8;--paper:#fff;width:100%;height:auto;display:block;font:12px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-.tg-chart text{fill:var(--ink);dominant-baseline:central}.tg-chart .soft{fill:var(--soft)}.tg-chart .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
-.tg-chart .grid{stroke:var(--grid)}.tg-chart .axis,.tg-chart .leader{stroke:var(--soft)}.tg-chart .leader{stroke-width:.75}.tg-chart .curve{fill:none;stroke:var(--c);stroke-width:1.75;stroke-linejoin:round}
-.tg-chart .band{fill:var(--c);opacity:.13}.tg-chart .mark{fill:var(--c);stroke:var(--paper);stroke-width:1}.tg-chart .whisker{stroke:var(--c);stroke-width:1.5}.tg-chart .part{fill:var(--c)}
-.tg-chart .paper{fill:var(--paper)}.tg-chart .front{fill:none;stroke:var(--soft);stroke-width:1.25;stroke-dasharray:1 3;stroke-linecap:round}
-.tg-s0{--c:#1b1f24}.tg-s1{--c:#0072b2}.tg-s2{--c:#c44e00}.tg-s3{--c:#00805e}.tg-s4{--c:#a8407f}.tg-s5{--c:#94710a}.tg-s6{--c:#4a3fb0}.tg-s7{--c:#2b8fc7}
-.tg-p0{--c:#0b3c5d}.tg-p1{--c:#e0a100}.tg-p2{--c:#c44e00}.tg-p3{--c:#4f9fd1}.tg-p4{--c:#c3ccd6}.tg-p5{--c:#a8407f}
-@media screen and (prefers-color-scheme:dark){.tg-chart{--ink:#e6edf3;--soft:#9aa5b1;--grid:#30363d;--paper:#0f1419}
-.tg-s0{--c:#e6edf3}.tg-s1{--c:#4fa8e0}.tg-s2{--c:#f58a4b}.tg-s3{--c:#2fc39a}.tg-s4{--c:#e08bbd}.tg-s5{--c:#e3b341}.tg-s6{--c:#a59bf5}.tg-s7{--c:#7fd0f7}
-.tg-p0{--c:#9ecbf0}.tg-p1{--c:#f0c24b}.tg-p2{--c:#e2733a}.tg-p3{--c:#3578ad}.tg-p4{--c:#56616d}.tg-p5{--c:#e08bbd}}
+.tg-chart{width:100%;height:auto;display:block;font:12px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+.tg-chart text{fill:#1b1f24;dominant-baseline:central}.tg-chart .soft{fill:#59636e}.tg-chart .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
+.tg-chart .grid{stroke:#dfe3e8}.tg-chart .axis,.tg-chart .leader{stroke:#59636e}.tg-chart .leader{stroke-width:.75}.tg-chart .curve{fill:none;stroke:currentColor;stroke-width:1.75;stroke-linejoin:round}
+.tg-chart .band{fill:currentColor;opacity:.13}.tg-chart .mark{fill:currentColor;stroke:#fff;stroke-width:1}.tg-chart .whisker{stroke:currentColor;stroke-width:1.5}.tg-chart .part{fill:currentColor}
+.tg-chart .paper{fill:#fff}.tg-chart .front{fill:none;stroke:#59636e;stroke-width:1.25;stroke-dasharray:1 3;stroke-linecap:round}
+.tg-s0{color:#1b1f24}.tg-s1{color:#0072b2}.tg-s2{color:#c44e00}.tg-s3{color:#00805e}.tg-s4{color:#a8407f}.tg-s5{color:#94710a}.tg-s6{color:#4a3fb0}.tg-s7{color:#2b8fc7}
+.tg-p0{color:#0b3c5d}.tg-p1{color:#e0a100}.tg-p2{color:#c44e00}.tg-p3{color:#4f9fd1}.tg-p4{color:#c3ccd6}.tg-p5{color:#a8407f}
+@media screen and (prefers-color-scheme:dark){.tg-chart text{fill:#e6edf3}.tg-chart .soft{fill:#9aa5b1}.tg-chart .halo,.tg-chart .mark{stroke:#0f1419}.tg-chart .grid{stroke:#30363d}.tg-chart .axis,.tg-chart .leader,.tg-chart .front{stroke:#9aa5b1}.tg-chart .paper{fill:#0f1419}
+.tg-s0{color:#e6edf3}.tg-s1{color:#4fa8e0}.tg-s2{color:#f58a4b}.tg-s3{color:#2fc39a}.tg-s4{color:#e08bbd}.tg-s5{color:#e3b341}.tg-s6{color:#a59bf5}.tg-s7{color:#7fd0f7}
+.tg-p0{color:#9ecbf0}.tg-p1{color:#f0c24b}.tg-p2{color:#e2733a}.tg-p3{color:#3578ad}.tg-p4{color:#56616d}.tg-p5{color:#e08bbd}}
 </style>)";
 
 // Five dashes and seven colours share no factor: 35 series differ in the pair.

@@ -84,9 +84,12 @@ bool wants_log(const LineChart& chart) {
 
 void add_curves(std::vector<Figure>& figures, const char* name, const LineChart& chart,
                 const std::string& caption) {
-  if (chart.series.empty()) return;
-  bool banded = false;
-  for (const LineSeries& series : chart.series) banded |= !series.lower.empty();
+  bool banded = false, moves = false;
+  for (const LineSeries& series : chart.series) {
+    banded |= !series.lower.empty();
+    moves |= series.x.size() > 1;
+  }
+  if (!moves) return;  // one epoch is a point, which is in the tables
   figures.push_back({name, caption + (banded ? " Mean over seeds; the band spans all seeds." : ""),
                      render_svg(chart)});
 }
