@@ -139,11 +139,15 @@ TEST_CASE("report: written to a file, or refused with its name") {
   }
 }
 
+// Two rates on trial, of which the second was chosen.
+Tuning tuned(const std::vector<EpochPoint>& curve) {
+  return {"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false, curve}}, 1};
+}
+
 TEST_CASE("report: Markdown has every table and picture of the page, and the files are there") {
   const TempDir folder;
   ComparisonRecord record = record_of(two_recipes());
-  record.tunings = {
-      {"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false, {{1, 1, 0.5, 0.95}}}}, 1}};
+  record.tunings = {tuned({{1, 1, 0.5, 0.93}, {2, 0.9, 0.6, 0.95}})};
   ComparisonRecord other = record_of(two_recipes());
   other.data = "my table.csv";
   const Report report{"tritgrad compare --plan p.toml", "a machine", {record, other}};
@@ -256,8 +260,9 @@ TEST_CASE("report: a tuned comparison draws the trials on rows held out") {
   }
   const auto page = [&] { return render_html(make_page({"c", "m", {record}})); };
   CHECK_FALSE(contains(page(), "validation accuracy, % by epoch"));
-  record.tunings = {
-      {"latent8", {{0.5, 0.03, 0.9, 1, false}, {1, 0.06, 0.95, 1, false, {{1, 1, 0.5, 0.95}}}}, 1}};
+  record.tunings = {tuned({{1, 1, 0.5, 0.95}})};
+  CHECK_FALSE(contains(page(), "validation accuracy, % by epoch"));  // one epoch draws no curve
+  record.tunings = {tuned({{1, 1, 0.5, 0.93}, {2, 0.9, 0.6, 0.95}})};
   CHECK(contains(page(), "validation accuracy, % by epoch"));
   CHECK(contains(page(), "of the trials that chose the learning rates"));
 }
