@@ -64,7 +64,7 @@ void ReachWatch::read_zone(const Storage& storage, const Block& block, float* zo
 void ReachWatch::look(const Storage& storage, const Block& block, const float* direction, float lr,
                       Seen& seen) {
   const std::int64_t index = block.row * blocks_per_row_ + block.col / kBlock;
-  if (index % stride_ != 0) return;
+  if (index % stride_ != 0 || seen.moves) return;
   seen.peak = std::max(seen.peak, kernels().max_abs(direction, block.n));
   std::array<float, kBlock> zone;
   if (!counts_) {

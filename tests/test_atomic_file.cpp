@@ -238,6 +238,12 @@ TEST_CASE("atomic file: a replaced file keeps its permissions, a link does not l
   replace_file(folder / "secret", bytes_of("new"));
   CHECK(std::filesystem::status(folder / "secret").permissions() ==
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  write_text(folder / "secret.tmp", "left by a killed process");
+  ::chmod((folder / "secret.tmp").c_str(), 0644);
+  replace_file(folder / "secret", bytes_of("newer"));
+  CHECK(read_text(folder / "secret") == "newer");
+  CHECK(std::filesystem::status(folder / "secret").permissions() ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
 
   write_text(folder / "elsewhere", "untouched");
   std::filesystem::create_symlink(folder / "elsewhere", folder / "other.tmp");

@@ -103,6 +103,23 @@ TEST_CASE("tape: an abandoned step leaves no trace") {
   CHECK(weight.pending_uses == 0);
 }
 
+TEST_CASE("tape: one that ends with an error gives back what it lent to parameters") {
+  Parameter weight = make_parameter("w", Role::kWeight, {3, 3}, {});
+  const auto fails_when_ready = [&] {
+    Tape tape;
+    const Var x = tape.variable({2, 3});
+    x.value.fill(1.0f);
+    const Var y = linear(tape, linear(tape, x, weight), weight);
+    tape.backward(mean_squared_error(tape, y, x.value), [](Parameter& w) {
+      CHECK(w.has_gradient());
+      fail("as an optimizer may");
+    });
+  };
+  for (int time = 0; time < 2; ++time) CHECK_THROWS_AS(fails_when_ready(), Error);
+  CHECK(weight.pending_uses == 0);
+  CHECK_FALSE(weight.has_gradient());
+}
+
 TEST_CASE("tape: a second backward without reset is refused; losses of constants too") {
   Tape tape;
   const Var x = tape.variable({1});

@@ -135,9 +135,18 @@ void add_products(std::vector<KernelSpec>& specs) {
 constexpr std::int64_t kNumbers = 1 << 16;
 constexpr double kGigaNumbers = 1e-9 * kNumbers;
 
+using Body = std::function<void()>;
+
 KernelSpec loop_spec(const std::string& name, const std::string& unit, double amount,
-                     const std::function<std::function<void()>()>& make) {
+                     const std::function<Body()>& make) {
   return {name, unit, amount, {}, make};
+}
+
+// Adds loops of which a call goes through kNumbers numbers.
+auto adder(std::vector<KernelSpec>& specs) {
+  return [&specs](const std::string& name, const std::function<Body()>& make) {
+    specs.push_back(loop_spec(name, "Gnumber/s", kGigaNumbers, make));
+  };
 }
 
 std::function<void()> make_decode_trits() {
@@ -207,11 +216,7 @@ struct CodecData {
 };
 
 void add_codecs(std::vector<KernelSpec>& specs) {
-  const auto add = [&](const std::string& name,
-                       const std::function<std::function<void()>()>& make) {
-    specs.push_back(loop_spec(name, "Gnumber/s", kGigaNumbers, make));
-  };
-  using Body = std::function<void()>;
+  const auto add = adder(specs);
   add("encode_split8", []() -> Body {
     return [d = CodecData<std::int8_t>{}] {
       kernels().encode_split8(d.words.data(), d.codes.data(), d.x.data(), nullptr, kNumbers);
@@ -263,11 +268,7 @@ std::function<void()> make_codes(int bits, bool pack) {
 }
 
 void add_low_bits(std::vector<KernelSpec>& specs) {
-  const auto add = [&](const std::string& name,
-                       const std::function<std::function<void()>()>& make) {
-    specs.push_back(loop_spec(name, "Gnumber/s", kGigaNumbers, make));
-  };
-  using Body = std::function<void()>;
+  const auto add = adder(specs);
   for (const int bits : {6, 5, 4}) {
     const std::string suffix = ", " + std::to_string(bits) + " bits";
     add("pack_codes" + suffix, [bits] { return make_codes(bits, true); });
@@ -312,11 +313,7 @@ struct UpdateData {
 };
 
 void add_updates(std::vector<KernelSpec>& specs) {
-  const auto add = [&](const std::string& name,
-                       const std::function<std::function<void()>()>& make) {
-    specs.push_back(loop_spec(name, "Gnumber/s", kGigaNumbers, make));
-  };
-  using Body = std::function<void()>;
+  const auto add = adder(specs);
   constexpr std::int64_t kBlocks = kNumbers / kBlock;
   specs.push_back(loop_spec("update_noise", "Gnumber/s", 1e-9 * kBlocks * kBlock, []() -> Body {
     const Array<std::uint16_t> out(kBlock);
