@@ -41,6 +41,12 @@ struct LionConstants {
   float one_minus_beta1, one_minus_beta2;
 };
 
+struct SgdConstants {
+  float momentum, fresh;  // fresh: 1 - dampening
+  bool nesterov;
+  float weight_decay;  // decoupled
+};
+
 // One product C[m x n] = op(A)[m x k] op(B)[k x n] (+ C), row-major with leading dimensions.
 struct GemmShape {
   std::int64_t m, n, k;
@@ -51,6 +57,23 @@ struct GemmShape {
 
 // Neighbouring elements that share a scale in companded formats.
 inline constexpr std::int64_t kCompandedGroup = 32;
+
+// Neighbouring elements of a weight in split8 and of its moments in companded and root codes, all
+// rounded to nearest, with the gradient of an update in fp32 or, if grad is null, in bf16. v,
+// v_scales: of rules with a second moment.
+struct FlashElements {
+  const float* grad;
+  const std::uint16_t* bf16_grad;
+  std::uint16_t* value;
+  std::int8_t* correction;
+  std::int8_t* m;
+  std::uint16_t* m_scales;
+  std::uint8_t* v;
+  std::uint16_t* v_scales;
+};
+// How many of them at a time, at most, and what their number must be a multiple of.
+inline constexpr std::int64_t kMostFlashElements = 1280;
+inline constexpr std::int64_t kFlashStep = 2 * kCompandedGroup;
 
 // Lanes of sums in double: element i is added to lane i % kSumLanes, then lanes in order.
 inline constexpr std::int64_t kSumLanes = 32;
@@ -277,6 +300,17 @@ struct KernelTable {
   // momentum <- rescale (momentum + alpha (wanted - stored) / gain)
   void (*carry_error)(float* momentum, const float* wanted, const float* stored, const float* gain,
                       float alpha, float rescale, std::int64_t n);
+
+  // Whole updates in one pass: what decoding, the rule, descend() and encoding give for n elements,
+  // to the bit. False, with nothing changed, where they cannot: n above kMostFlashElements or no
+  // multiple of kFlashStep; a number among them that takes special care (zeros, infinities, NaN,
+  // magnitudes at either end of the range); or no such pass on this instruction set.
+  bool (*flash_adamw)(const FlashElements& at, const AdamwConstants& constants, float lr,
+                      std::int64_t n);
+  bool (*flash_lion)(const FlashElements& at, const LionConstants& constants, float weight_decay,
+                     float lr, std::int64_t n);
+  bool (*flash_sgd)(const FlashElements& at, const SgdConstants& constants, float lr,
+                    std::int64_t n);
 
   // ---- layers ----------------------------------------------------------------------------------
   // No two arrays overlap.

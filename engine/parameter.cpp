@@ -68,8 +68,9 @@ void Parameter::keep_gradient(FormatKind format) {
 
 void Parameter::collect_gradient() {
   if (!gradient_is_kept() || kept_gradient_->fp32_data() != nullptr) return;
-  parallel_ranges(shape().size(), kBlock * 32, [&](std::int64_t begin, std::int64_t end) {
+  const auto add = [&](std::int64_t begin, std::int64_t end) {
     std::array<float, kBlock> sum;
+    bool finite = true;
     for (std::int64_t first = begin; first < end; first += kBlock) {
       const Block block{0, first, std::min(kBlock, end - first)};
       kept_gradient_->decode_value(block, sum.data());
@@ -77,8 +78,21 @@ void Parameter::collect_gradient() {
         sum[static_cast<std::size_t>(i)] += grad.data[first + i];
       }
       kept_gradient_->encode(block, sum.data(), {});
+      finite &= kernels().all_finite_bf16(bf16_gradient() + first, block.n);
     }
-  });
+    return finite ? 0.0 : 1.0;
+  };
+  known_finite_ = parallel_sum(shape().size(), kBlock * 32, add) == 0.0;
+}
+
+const std::uint16_t* Parameter::bf16_gradient() const {
+  const bool bf16 = gradient_is_kept() && kept_gradient_->spec().kind == FormatKind::kBf16;
+  return bf16 ? reinterpret_cast<const std::uint16_t*>(kept_bytes_.data()) : nullptr;
+}
+
+std::span<std::byte> Parameter::share_gradient() {
+  shared_ = true;
+  return kept_bytes_;
 }
 
 void Parameter::move_average(const float* batch) {
@@ -92,7 +106,10 @@ void Parameter::move_average(const float* batch) {
   for (std::int64_t i = 0; i < n; ++i) average[i] += kAverageMomentum * (batch[i] - average[i]);
 }
 
-void Parameter::zero_gradient() { std::fill(kept_bytes_.begin(), kept_bytes_.end(), std::byte{0}); }
+void Parameter::zero_gradient() {
+  std::fill(kept_bytes_.begin(), kept_bytes_.end(), std::byte{0});
+  known_finite_ = false;
+}
 
 const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float* out) const {
   if (grad) return grad.data + first;

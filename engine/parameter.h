@@ -84,25 +84,29 @@ class Parameter {
   void keep_gradient(FormatKind format = FormatKind::kFp32);
   bool gradient_is_kept() const { return kept_gradient_.has_value(); }
   const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
+  // The kept gradient where it is in bf16, else null.
+  const std::uint16_t* bf16_gradient() const;
+  // The memory of the kept gradient, for others to write to at any time.
+  std::span<std::byte> share_gradient();
   // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
   void collect_gradient();
   void zero_gradient();
   // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
+  // Whether collect_gradient() has seen that all of it is finite, and nobody else writes to it.
+  bool gradient_is_known_finite() const { return known_finite_ && !shared_; }
   // Whether those elements are finite, as they lie.
   bool gradient_is_finite(std::int64_t first, std::int64_t n) const;
   bool has_gradient() const { return grad || gradient_is_kept() || gradient_source != nullptr; }
 
  private:
-  const std::uint16_t* bf16_gradient() const {
-    return reinterpret_cast<const std::uint16_t*>(kept_bytes_.data());
-  }
-
   ParameterSpec spec_;
   std::uint32_t stream_;
   Storage storage_;
   std::optional<Storage> kept_gradient_;
   std::span<std::byte> kept_bytes_;  // of kept_gradient_
+  bool known_finite_ = false;
+  bool shared_ = false;
 };
 
 class ParameterStore {

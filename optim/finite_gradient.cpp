@@ -7,6 +7,7 @@ namespace tritgrad {
 // Read from the end, so that the update, which reads from the start, finds a part in the cache.
 bool gradient_is_finite(const Parameter& parameter) {
   if (parameter.gradient_source != nullptr) return parameter.gradient_source->finite;
+  if (parameter.gradient_is_known_finite()) return true;
   constexpr std::int64_t kElementsPerUnit = 32768;
   const std::int64_t size = parameter.shape().size();
   const double bad =

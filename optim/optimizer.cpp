@@ -81,6 +81,9 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
     for (const MomentSpec& moment : state.moment_specs) {
       state.moments.emplace_back(group.format_of(moment), shape, Category::kMoments);
     }
+    if (group.eco == EcoForm::kOff) {
+      state.flash = FlashPlanes::of(parameter.storage(), state.moments);
+    }
     state.plane_specs = state.rule->planes(shape);
     std::vector<Plane> planes;
     for (const PlaneSpec& spec : state.plane_specs) {

@@ -12,6 +12,7 @@
 
 #include "engine/parameter.h"
 #include "optim/eco.h"
+#include "optim/flash.h"
 #include "optim/reach.h"
 #include "optim/rule.h"
 #include "optim/runs.h"
@@ -110,6 +111,7 @@ class Optimizer {
     Runs runs{Shape{0}, kBlock};
     std::vector<MomentSpec> moment_specs;
     std::vector<Storage> moments;
+    std::optional<FlashPlanes> flash;  // of the weight and its moments
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
     // Whether the rule sees rows at rest as well: it remembers more of the past than one number
@@ -135,6 +137,9 @@ class Optimizer {
   const State& find(const Parameter& parameter) const;
   State& find(const Parameter& parameter);
   const float* read_gradient(const State& state, const Run& run, float* scratch) const;
+  bool limits_gradient(const State& state) const {
+    return gradient_scale_ != 1.0f || state.group.clip_value != 0.0;
+  }
   const float* limit_gradient(const State& state, const float* grad, std::int64_t n,
                               float* scratch) const;
   void step_rows(State& state, const Update& update, RowRange rows, UnitResult& result,
@@ -146,6 +151,9 @@ class Optimizer {
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,
                 RunScratch& scratch, UnitResult& result);
+  // Updates what can be updated in one pass; returns what is left of the run.
+  Run step_at_once(const State& state, const Update& update, const Run& run,
+                   RunScratch& scratch) const;
   static RuleBlock read_run(State& state, const Run& run, const float* grad, RunScratch& scratch);
   // Whether a run's weights are decoded as masters.
   static bool decodes_master(const State& state);

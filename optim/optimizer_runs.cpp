@@ -70,8 +70,8 @@ const float* Optimizer::read_gradient(const State& state, const Run& run, float*
 
 const float* Optimizer::limit_gradient(const State& state, const float* grad, std::int64_t n,
                                        float* scratch) const {
+  if (!limits_gradient(state)) return grad;
   const float limit = static_cast<float>(state.group.clip_value);
-  if (gradient_scale_ == 1.0f && limit == 0.0f) return grad;
   for (std::int64_t i = 0; i < n; ++i) {
     const float g = gradient_scale_ * grad[i];
     scratch[i] = limit > 0.0f ? std::clamp(g, -limit, limit) : g;
@@ -85,7 +85,9 @@ void Optimizer::step_rows(State& state, const Update& update, RowRange rows, Uni
   state.runs.for_each(rows.begin, rows.end,
                       [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
                           std::int64_t col_end) {
-                        const Run run{row_begin, row_end, col_begin, col_end, slot};
+                        const Run run = step_at_once(
+                            state, update, {row_begin, row_end, col_begin, col_end, slot}, scratch);
+                        if (run.size() == 0) return;
                         step_run(state, update, run, read_gradient(state, run, scratch.grad.data()),
                                  scratch, result);
                       });
@@ -164,6 +166,27 @@ bool Optimizer::decodes_master(const State& state) {
   return state.parameter->storage().fp32_data() == nullptr &&
          (state.rule->weight_reading() == Rule::WeightReading::kMaster ||
           state.group.eco != EcoForm::kOff);
+}
+
+// The elements of a row that are left over at its end are no obstacle.
+Optimizer::Run Optimizer::step_at_once(const State& state, const Update& update, const Run& run,
+                                       RunScratch& scratch) const {
+  if (!state.flash || update.watch) return run;
+  auto at = state.flash->at(run.row_begin, run.row_end, run.col_begin, run.col_end);
+  if (!at) return run;
+  const bool one_row = run.row_end - run.row_begin == 1;
+  const std::int64_t n = one_row ? run.size() / kFlashStep * kFlashStep : run.size();
+  const std::uint16_t* bf16 = state.parameter->bf16_gradient();
+  if (bf16 != nullptr && !limits_gradient(state)) {
+    at->bf16_grad = bf16 + run.row_begin * state.parameter->shape().cols() + run.col_begin;
+  } else {
+    at->grad = read_gradient(state, run, scratch.grad.data());
+  }
+  Run rest = run;
+  if (n > 0 && state.rule->update_at_once(*at, update.descent.lr, n)) {
+    rest.col_begin = one_row ? run.col_begin + n : run.col_end;
+  }
+  return rest;
 }
 
 void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,

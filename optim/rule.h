@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/format.h"
+#include "engine/kernel_table.h"
 #include "engine/random.h"
 
 namespace tritgrad {
@@ -75,6 +76,13 @@ class Rule {
   // From now on the second moment stays as update `t` left it, and what comes as the gradient is
   // the new first moment itself (data_parallel.h).
   virtual void freeze_variance(std::int64_t t);
+
+  // Updates n neighbours in one pass (KernelTable::flash_adamw and others), with the bits of
+  // direct() between decoding and encoding. False, with nothing changed, if there is none for this
+  // rule or for these numbers.
+  virtual bool update_at_once(const FlashElements& /*at*/, float /*lr*/, std::int64_t /*n*/) const {
+    return false;
+  }
 
   // Called before the runs of one update.
   virtual void begin(const RuleStep& /*step*/) {}

@@ -27,12 +27,21 @@ inline U32 read_pair(const std::uint16_t* p) {
 // The nearest integers, ties to even, of |x| < 2^31.
 inline I32 round_to_i32(const F32& x) { return _mm512_cvtps_epi32(x); }
 
+// The larger magnitude of two numbers.
+inline F32 larger_magnitude(const F32& a, const F32& b) { return _mm512_range_ps(a, b, 0b1011); }
+
 // Bits of `of` where the mask has ones, of `other` elsewhere.
 inline U32 blend_bits(const U32& mask, const U32& of, const U32& other) {
   return _mm512_ternarylogic_epi32(mask, of, other, 0xCA);
 }
 
-// The upper halves of 32-bit numbers.
+// Numbers as the upper halves of 32-bit lanes, zero below: bf16 numbers as fp32.
+inline U32 read_upper_halves(const std::uint16_t* p) {
+  const __m512i order = _mm512_set_epi16(15, 0, 14, 0, 13, 0, 12, 0, 11, 0, 10, 0, 9, 0, 8, 0,  //
+                                         7, 0, 6, 0, 5, 0, 4, 0, 3, 0, 2, 0, 1, 0, 0, 0);
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_maskz_permutexvar_epi16(0xAAAAAAAA, order, _mm512_castsi256_si512(halves));
+}
 inline void write_upper_halves(std::uint16_t* p, const U32 (&x)[2]) {
   const __m512i packed =
       _mm512_packus_epi32(_mm512_srli_epi32(x[0], 16), _mm512_srli_epi32(x[1], 16));
@@ -84,12 +93,19 @@ inline U32 largest_of_each(const U32 (&x)[16]) {
 // The nearest integers, ties to even, of |x| < 2^31.
 inline I32 round_to_i32(const F32& x) { return _mm256_cvtps_epi32(x); }
 
+inline F32 larger_magnitude(const F32& a, const F32& b) {
+  return xsimd::max(xsimd::abs(a), xsimd::abs(b));
+}
+
 // Bits of `of` where the mask has ones, of `other` elsewhere.
 inline U32 blend_bits(const U32& mask, const U32& of, const U32& other) {
   return _mm256_or_si256(_mm256_and_si256(mask, of), _mm256_andnot_si256(mask, other));
 }
 
-// The upper halves of 32-bit numbers.
+// Numbers as the upper halves of 32-bit lanes, zero below: bf16 numbers as fp32.
+inline U32 read_upper_halves(const std::uint16_t* p) {
+  return xsimd::bitwise_cast<U32>(read_i32(p)) << 16;
+}
 inline void write_upper_halves(std::uint16_t* p, const U32 (&x)[2]) {
   const __m256i packed =
       _mm256_packus_epi32(_mm256_srli_epi32(x[0], 16), _mm256_srli_epi32(x[1], 16));

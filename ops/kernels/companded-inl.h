@@ -41,7 +41,11 @@ struct Coder<SoftsignCurve> {
     const F32 number = xsimd::to_float(code);
     return quotient<kFused>(number, F32(254.0f) - magnitude(number));
   }
-  static U32 size_of(const F32& x) { return magnitude_bits(x); }
+  template <bool kNoNan>
+  static U32 larger_size(const F32& a, const F32& b) {
+    return kNoNan ? xsimd::bitwise_cast<U32>(larger_magnitude(a, b))
+                  : xsimd::max(magnitude_bits(a), magnitude_bits(b));
+  }
 };
 
 template <>
@@ -60,12 +64,29 @@ struct Coder<RootCurve> {
     return number * number * F32(1.0f / 65025.0f);
   }
   // Negative numbers look larger than infinity.
-  static U32 size_of(const F32& x) { return xsimd::bitwise_cast<U32>(x); }
+  template <bool kNoNan>
+  static U32 larger_size(const F32& a, const F32& b) {
+    return xsimd::max(xsimd::bitwise_cast<U32>(a), xsimd::bitwise_cast<U32>(b));
+  }
 };
 
+// Of a group: each lane's largest size.
+template <typename Curve, bool kNoNan>
+U32 largest_of_lanes(const float* in) {
+  static_assert(kVectorsOfGroup % 2 == 0);
+  const auto of_pair = [in](std::int64_t k) {
+    return Coder<Curve>::template larger_size<kNoNan>(read<F32>(in + k * kLanes<F32>),
+                                                      read<F32>(in + (k + 1) * kLanes<F32>));
+  };
+  U32 largest = of_pair(0);
+#pragma GCC unroll 2
+  for (std::int64_t k = 2; k < kVectorsOfGroup; k += 2) largest = xsimd::max(largest, of_pair(k));
+  return largest;
+}
+
 // The scales of kGroups groups and their reciprocals (of zero: zero). Returns whether all are
-// ordinary; if not, what it wrote means nothing.
-template <typename Curve, std::int64_t kGroups>
+// ordinary; if not, what it wrote means nothing. kNoNan: none is NaN.
+template <typename Curve, std::int64_t kGroups, bool kNoNan = false>
 bool choose_ordinary_scales(std::uint16_t* scales, float* inverse, const float* in) {
   const U32 one(1u), half(0x7FFFu), upper(0xFFFF0000u), most(0x7F7F0000u);
   // From 2^-99 on, no scale must be stretched before it is inverted (choose_scales).
@@ -73,12 +94,7 @@ bool choose_ordinary_scales(std::uint16_t* scales, float* inverse, const float* 
   U32 sizes[kLanes<U32>];
 #pragma GCC unroll 16
   for (std::int64_t g = 0; g < kLanes<U32>; ++g) {
-    sizes[g] = U32(0u);
-#pragma GCC unroll 4
-    for (std::int64_t k = 0; g < kGroups && k < kVectorsOfGroup; ++k) {
-      const F32 x = read<F32>(in + g * kCompandedGroup + k * kLanes<F32>);
-      sizes[g] = xsimd::max(sizes[g], Coder<Curve>::size_of(x));
-    }
+    sizes[g] = g < kGroups ? largest_of_lanes<Curve, kNoNan>(in + g * kCompandedGroup) : U32(0u);
   }
   const U32 largest = largest_of_each(sizes);
   // Unsigned, a negative number is larger than infinity; signed, it is small.
@@ -100,21 +116,18 @@ template <typename Curve>
   encode_all_nearest<Curve>(codes, scales, in, n);
 }
 
-// Numbers of `groups` groups, an even number of them.
+// kFourVectors numbers of `in`, from number i on; inverse: of all its groups.
 template <typename Curve>
-void encode_ordinary(typename Curve::Code* codes, const float* inverse, const float* in,
-                     std::int64_t groups) {
-  for (std::int64_t i = 0; i < groups * kCompandedGroup; i += kFourVectors) {
-    const auto code = [&]<bool kFused>(std::int64_t at) {
-      return Coder<Curve>::template encode<kFused>(read<F32>(in + at),
-                                                   F32(inverse[at / kCompandedGroup]));
-    };
-    constexpr std::int64_t k = kLanes<F32>;
-    write_bytes(
-        codes + i,
-        {code.template operator()<false>(i), code.template operator()<true>(i + k),
-         code.template operator()<false>(i + 2 * k), code.template operator()<true>(i + 3 * k)});
-  }
+inline void encode_ordinary_at(typename Curve::Code* codes, const float* inverse, const float* in,
+                               std::int64_t i) {
+  const auto code = [&]<bool kFused>(std::int64_t at) {
+    return Coder<Curve>::template encode<kFused>(read<F32>(in + at),
+                                                 F32(inverse[at / kCompandedGroup]));
+  };
+  constexpr std::int64_t k = kLanes<F32>;
+  write_bytes(codes, {code.template operator()<false>(i), code.template operator()<true>(i + k),
+                      code.template operator()<false>(i + 2 * k),
+                      code.template operator()<true>(i + 3 * k)});
 }
 
 // First the scales of many groups, then the codes: in between a processor must wait.
@@ -134,14 +147,26 @@ void encode(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
       all &= choose_ordinary_scales<Curve, 8>(scales + g, inverse + g, in + g * kCompandedGroup);
     }
     const std::int64_t count = groups * kCompandedGroup;
-    all ? encode_ordinary<Curve>(codes, inverse, in, groups)
-        : encode_others<Curve>(codes, scales, in, count);
+    if (all) {
+      for (std::int64_t i = 0; i < count; i += kFourVectors) {
+        encode_ordinary_at<Curve>(codes + i, inverse, in, i);
+      }
+    } else {
+      encode_others<Curve>(codes, scales, in, count);
+    }
     codes += count;
     scales += groups;
     in += count;
     n -= count;
   }
   if (n > 0) encode_others<Curve>(codes, scales, in, n);
+}
+
+// The scales of two neighbouring groups, in all lanes.
+inline void read_scales(F32 (&scales)[2], const std::uint16_t* p) {
+  const U32 both = read_pair(p);
+  scales[0] = xsimd::bitwise_cast<F32>(both << 16);
+  scales[1] = xsimd::bitwise_cast<F32>(both & U32(0xFFFF0000u));
 }
 
 // All pairs of groups; returns how many numbers they have.
@@ -151,9 +176,8 @@ std::int64_t decode(float* out, const typename Curve::Code* codes, const std::ui
   std::int64_t i = 0;
   for (; i + 2 * kCompandedGroup <= n; i += 2 * kCompandedGroup) {
     read_ahead(codes + i, 2 * kCompandedGroup);
-    const U32 both = read_pair(scales + i / kCompandedGroup);
-    const F32 scale[2] = {xsimd::bitwise_cast<F32>(both << 16),
-                          xsimd::bitwise_cast<F32>(both & U32(0xFFFF0000u))};
+    F32 scale[2];
+    read_scales(scale, scales + i / kCompandedGroup);
     const auto decode_at = [&]<bool kFused>(std::int64_t at) {
       const F32 share = Coder<Curve>::template share<kFused>(read_i32(codes + at));
       write(out + at, scale[(at - i) / kCompandedGroup] * share);

@@ -12,6 +12,7 @@
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/companded-inl.h"
 #include "ops/kernels/dot_trits-inl.h"
+#include "ops/kernels/flash-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
@@ -86,6 +87,9 @@ const KernelTable kKernels = {
     .normalized_by_one = normalized_by_one,
     .adam_gain = adam_gain,
     .carry_error = carry_error,
+    .flash_adamw = wide::flash_adamw,
+    .flash_lion = wide::flash_lion,
+    .flash_sgd = wide::flash_sgd,
     .relu = relu,
     .rectify_gradient = rectify_gradient,
     .add_to_sums = add_to_sums,

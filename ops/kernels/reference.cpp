@@ -228,6 +228,12 @@ double normalized_by_one(float* direction, float v, const float* grad, float bet
   });
 }
 
+// Of passes that do several kernels' work at once.
+template <typename... Arguments>
+bool has_no_pass(Arguments...) {
+  return false;
+}
+
 }  // namespace
 }  // namespace reference
 
@@ -282,6 +288,9 @@ const KernelTable kReferenceKernels = {
     .normalized_by_one = reference::normalized_by_one,
     .adam_gain = reference::adam_gain,
     .carry_error = reference::carry_error,
+    .flash_adamw = reference::has_no_pass,
+    .flash_lion = reference::has_no_pass,
+    .flash_sgd = reference::has_no_pass,
     .relu = reference::relu,
     .rectify_gradient = reference::rectify_gradient,
     .add_to_sums = reference::add_to_sums,

@@ -26,12 +26,36 @@ void quantize_levels(std::int16_t* levels, const float* direction, const LevelRo
   reference::quantize_levels(levels + i, direction + i, rounding.from(i), n - i);
 }
 
+struct AdamwLanes {
+  explicit AdamwLanes(const AdamwConstants& c)
+      : beta1(c.beta1),
+        one_minus_beta1(c.one_minus_beta1),
+        beta2(c.beta2),
+        one_minus_beta2(c.one_minus_beta2),
+        inverse_bias1(c.inverse_bias1),
+        inverse_bias2(c.inverse_bias2),
+        eps(c.eps),
+        weight_decay(c.weight_decay) {}
+
+  // m and v become what they are after the update.
+  void remember(const F32& g, F32& m, F32& v) const {
+    m = beta1 * m + one_minus_beta1 * g;
+    v = beta2 * v + (one_minus_beta2 * g) * g;
+  }
+  // Of those m and v; `root` becomes the root of v inverse_bias2.
+  F32 direction(const F32& m, const F32& v, const F32& master, F32& root) const {
+    root = xsimd::sqrt(v * inverse_bias2);
+    const F32 decay = weight_decay * master;
+    return m * inverse_bias1 / (root + eps) + decay;
+  }
+
+  F32 beta1, one_minus_beta1, beta2, one_minus_beta2, inverse_bias1, inverse_bias2, eps,
+      weight_decay;
+};
+
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
            const AdamwConstants& constants, std::int64_t n) {
-  const F32 beta1(constants.beta1), one_minus_beta1(constants.one_minus_beta1);
-  const F32 beta2(constants.beta2), one_minus_beta2(constants.one_minus_beta2);
-  const F32 inverse_bias1(constants.inverse_bias1), inverse_bias2(constants.inverse_bias2);
-  const F32 eps(constants.eps), weight_decay(constants.weight_decay);
+  const AdamwLanes lanes(constants);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
     read_ahead(grad + i, kLanes<F32>);
@@ -40,14 +64,12 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
     read_soon(m + i);
     read_soon(v + i);
     read_soon(master + i);
-    const F32 g = read<F32>(grad + i);
-    const F32 mean = beta1 * read<F32>(m + i) + one_minus_beta1 * g;
-    const F32 square = beta2 * read<F32>(v + i) + (one_minus_beta2 * g) * g;
-    const F32 root = xsimd::sqrt(square * inverse_bias2);
-    const F32 decay = weight_decay * read<F32>(master + i);
+    F32 mean = read<F32>(m + i), square = read<F32>(v + i), root;
+    lanes.remember(read<F32>(grad + i), mean, square);
+    const F32 d = lanes.direction(mean, square, read<F32>(master + i), root);
     write(m + i, mean);
     write(v + i, square);
-    write(direction + i, mean * inverse_bias1 / (root + eps) + decay);
+    write(direction + i, d);
   }
   reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
 }

@@ -17,7 +17,7 @@ class SumLane final : public Lane {
         sum_(ranks, format == FormatKind::kBf16 ? WireFloat::kBf16 : WireFloat::kFp32,
              target.shape().size()) {
     target.keep_gradient(format);
-    sum_.attach(target.kept_gradient()->planes()[0].bytes);
+    sum_.attach(target.share_gradient());
   }
 
   Reduction& reduction() override { return sum_; }

@@ -69,6 +69,10 @@ class Adam : public Rule {
                         constants_.eps, b.n);
   }
 
+  bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
+    return !coupled() && at.v != nullptr && kernels().flash_adamw(at, constants_, lr, n);
+  }
+
  private:
   bool coupled() const { return spec_.kind == RuleKind::kAdam && spec_.weight_decay > 0.0; }
 

@@ -30,6 +30,10 @@ class Lion : public Rule {
     if (weight_decay_ > 0.0f) kernels().add_scaled(b.direction, b.weight, weight_decay_, b.n);
   }
 
+  bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
+    return kernels().flash_lion(at, constants_, weight_decay_, lr, n);
+  }
+
  private:
   LionConstants constants_;
   float weight_decay_;

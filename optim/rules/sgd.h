@@ -55,6 +55,11 @@ class Sgd : public Rule {
     if (b.gain != nullptr) std::fill_n(b.gain, b.n, nesterov_ ? momentum_ : 1.0f);
   }
 
+  bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
+    if (coupled_ && weight_decay_ > 0.0f) return false;
+    return kernels().flash_sgd(at, {momentum_, fresh_, nesterov_, weight_decay_}, lr, n);
+  }
+
  private:
   double exact_momentum_;
   float momentum_;

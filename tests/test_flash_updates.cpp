@@ -1,0 +1,369 @@
+// Updates of FlashOptim's formats in one pass: the bits are those of the kernels for each part, and
+// of the reference, whatever the numbers; and what is not ordinary is left as it was.
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "tests/kernel_inputs.h"
+#include "tests/single.h"
+
+namespace tritgrad::test {
+namespace {
+
+constexpr std::int64_t kGroup = kCompandedGroup;
+
+// The bytes of a run and its gradient.
+struct FlashState {
+  FlashState(std::int64_t n, std::int64_t offset)
+      : grad(n, offset),
+        bf16_grad(n, offset),
+        value(n, offset),
+        correction(n, offset),
+        m(n, offset),
+        m_scales(n / kGroup, offset),
+        v(n, offset),
+        v_scales(n / kGroup, offset) {}
+
+  FlashElements at() {
+    return {grad.data(), nullptr,         value.data(), correction.data(),
+            m.data(),    m_scales.data(), v.data(),     v_scales.data()};
+  }
+
+  Guarded<float> grad;
+  Guarded<std::uint16_t> bf16_grad, value;
+  Guarded<std::int8_t> correction, m;
+  Guarded<std::uint16_t> m_scales;
+  Guarded<std::uint8_t> v;
+  Guarded<std::uint16_t> v_scales;
+};
+
+bool same_state(FlashState& a, FlashState& b, std::int64_t n) {
+  return same_bits(a.value, b.value, n) && same_bits(a.correction, b.correction, n) &&
+         same_bits(a.m, b.m, n) && same_bits(a.m_scales, b.m_scales, n / kGroup) &&
+         same_bits(a.v, b.v, n) && same_bits(a.v_scales, b.v_scales, n / kGroup);
+}
+
+// Each group has a size of its own, as those of layers have. Gradients are bf16 numbers.
+void fill_ordinary(FlashState& state, std::int64_t n, std::uint32_t salt) {
+  const KernelTable& reference = reference_kernels();
+  std::vector<float> w = numbers(n, salt), m = numbers(n, salt + 1), v = numbers(n, salt + 2);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const float size = std::ldexp(1.0f, static_cast<int>((i / kGroup * 7 + salt) % 30) - 25);
+    m[at] *= size;
+    // As uneven as squares are; some are zero.
+    v[at] = i % 97 == 0 ? 0.0f : v[at] * v[at] * v[at] * v[at] * size * size;
+  }
+  reference.encode_split8(state.value.data(), state.correction.data(), w.data(), nullptr, n);
+  reference.encode_companded(state.m.data(), state.m_scales.data(), m.data(), nullptr, nullptr, n);
+  reference.encode_root(state.v.data(), state.v_scales.data(), v.data(), nullptr, nullptr, n);
+}
+
+void draw_gradient(FlashState& state, std::int64_t n, std::uint32_t salt) {
+  const std::vector<float> g = numbers(n, salt);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float size = std::ldexp(1.0f, static_cast<int>(i / kGroup * 7 % 30) - 25);
+    state.grad[i] = size * g[static_cast<std::size_t>(i)];
+  }
+  reference_kernels().float_to_bf16(state.bf16_grad.data(), state.grad.data(), nullptr, n);
+  reference_kernels().bf16_to_float(state.grad.data(), state.bf16_grad.data(), n);
+}
+
+constexpr float kRate = 1e-3f;
+
+// A rule, part by part on the reference, and in one pass.
+struct FlashRule {
+  const char* name;
+  bool has_v;
+  std::function<void(float* direction, float* m, float* v, const float* g, const float* w,
+                     std::int64_t n)>
+      direct;
+  std::function<bool(const KernelTable&, const FlashElements&, std::int64_t n)> at_once;
+};
+
+std::vector<FlashRule> flash_rules() {
+  const KernelTable& reference = reference_kernels();
+  std::vector<FlashRule> rules;
+  for (const float decay : {0.0f, 0.01f}) {
+    const AdamwConstants adamw{0.9f, 0.999f, 0.1f, 0.001f, 1.2f, 30.0f, 1e-8f, decay};
+    rules.push_back(
+        {"adamw", true,
+         [=, &reference](float* direction, float* m, float* v, const float* g, const float* w,
+                         std::int64_t n) { reference.adamw(direction, m, v, g, w, adamw, n); },
+         [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
+           return table.flash_adamw(at, adamw, kRate, n);
+         }});
+    const LionConstants lion{0.9f, 0.99f, 0.1f, 0.01f};
+    rules.push_back({"lion", false,
+                     [=, &reference](float* direction, float* m, float*, const float* g,
+                                     const float* w, std::int64_t n) {
+                       reference.lion(direction, m, g, lion, n);
+                       if (decay > 0.0f) reference.add_scaled(direction, w, decay, n);
+                     },
+                     [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
+                       return table.flash_lion(at, lion, decay, kRate, n);
+                     }});
+    for (const bool nesterov : {false, true}) {
+      rules.push_back({nesterov ? "sgd, nesterov" : "sgd", false,
+                       [=, &reference](float* direction, float* m, float*, const float* g,
+                                       const float* w, std::int64_t n) {
+                         reference.sgd(direction, m, g, 0.9f, 1.0f, nesterov, n);
+                         if (decay > 0.0f) reference.add_scaled(direction, w, decay, n);
+                       },
+                       [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
+                         return table.flash_sgd(at, {0.9f, 1.0f, nesterov, decay}, kRate, n);
+                       }});
+    }
+  }
+  return rules;
+}
+
+void part_by_part(const FlashRule& rule, FlashState& state, std::int64_t n) {
+  const KernelTable& t = reference_kernels();
+  std::vector<float> w(static_cast<std::size_t>(n)), m = w, v = w, direction = w;
+  t.decode_split8(w.data(), state.value.data(), state.correction.data(), n);
+  t.decode_companded(m.data(), state.m.data(), state.m_scales.data(), n);
+  t.decode_root(v.data(), state.v.data(), state.v_scales.data(), n);
+  rule.direct(direction.data(), m.data(), v.data(), state.grad.data(), w.data(), n);
+  t.descend(w.data(), direction.data(), kRate, n);
+  t.encode_split8(state.value.data(), state.correction.data(), w.data(), nullptr, n);
+  t.encode_companded(state.m.data(), state.m_scales.data(), m.data(), nullptr, nullptr, n);
+  if (!rule.has_v) return;
+  t.encode_root(state.v.data(), state.v_scales.data(), v.data(), nullptr, nullptr, n);
+}
+
+// Tables that have such passes: all but the reference.
+std::span<const KernelTable* const> vector_tables() { return supported_kernels().subspan(1); }
+
+}  // namespace
+
+TEST_CASE("flash updates: one pass has the bits of its parts") {
+  for (const KernelTable* table : vector_tables()) {
+    for (const FlashRule& rule : flash_rules()) {
+      for (const std::int64_t n : {64, 128, 192, 320, 512, 576, 768, 1024, 1216, 1280}) {
+        for (const std::int64_t offset : {0, 1, 7}) {
+          CAPTURE(table->name);
+          CAPTURE(rule.name);
+          CAPTURE(n);
+          FlashState expected(n, offset), actual(n, offset);
+          fill_ordinary(expected, n, 50);
+          fill_ordinary(actual, n, 50);
+          for (std::uint32_t t = 0; t < 4; ++t) {
+            draw_gradient(expected, n, 60 + t);
+            draw_gradient(actual, n, 60 + t);
+            part_by_part(rule, expected, n);
+            FlashElements at = actual.at();
+            if (t % 2 == 1) {
+              at.grad = nullptr;
+              at.bf16_grad = actual.bf16_grad.data();
+            }
+            REQUIRE(rule.at_once(*table, at, n));
+            REQUIRE(same_state(expected, actual, n));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Codes of v come from roots that were rounded otherwise, so where a number lies next to the middle
+// between two codes they must be computed again. Of a million numbers some hundred do.
+TEST_CASE("flash updates: numbers next to the middle between two codes") {
+  const std::int64_t n = 1280;
+  const FlashRule rule = flash_rules().front();
+  for (const KernelTable* table : vector_tables()) {
+    CAPTURE(table->name);
+    FlashState expected(n, 0), actual(n, 0);
+    for (std::uint32_t t = 0; t < 800; ++t) {
+      if (t % 40 == 0) {
+        fill_ordinary(expected, n, t);
+        fill_ordinary(actual, n, t);
+      }
+      draw_gradient(expected, n, 1000 + t);
+      draw_gradient(actual, n, 1000 + t);
+      part_by_part(rule, expected, n);
+      REQUIRE(rule.at_once(*table, actual.at(), n));
+      REQUIRE(same_state(expected, actual, n));
+    }
+  }
+}
+
+TEST_CASE("flash updates: what takes special care has the same bits or is left as it was") {
+  const std::int64_t n = 640;
+  using Spoil = std::function<void(FlashState&, std::int64_t i)>;
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  struct Case {
+    const char* name;
+    bool refused;  // surely, by a rule with that moment
+    bool of_v;
+    Spoil spoil;
+  };
+  const Case cases[] = {
+      {"weight 0", false, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0; }},
+      {"weight 0, a correction inwards", true, false,
+       [](FlashState& s, std::int64_t i) { s.value[i] = 0, s.correction[i] = -5; }},
+      {"weight -0, a correction inwards", true, false,
+       [](FlashState& s, std::int64_t i) { s.value[i] = 0x8000, s.correction[i] = 5; }},
+      {"weight inf", true, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F80; }},
+      {"weight NaN", true, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0x7FC0; }},
+      {"weight -inf, a correction outwards", true, false,
+       [](FlashState& s, std::int64_t i) { s.value[i] = 0xFF80, s.correction[i] = -127; }},
+      {"weight inf, a correction inwards", true, false,
+       [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F80, s.correction[i] = -127; }},
+      {"largest weight", true, false,
+       [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F7F, s.correction[i] = 127; }},
+      {"gradient NaN", true, false, [](FlashState& s, std::int64_t i) { s.grad[i] = NAN; }},
+      {"gradient inf", true, false, [=](FlashState& s, std::int64_t i) { s.grad[i] = -kInf; }},
+      {"gradient 3e38", false, false, [](FlashState& s, std::int64_t i) { s.grad[i] = 3e38f; }},
+      {"scale of m NaN", true, false,
+       [](FlashState& s, std::int64_t i) { s.m_scales[i / kGroup] = 0x7FC0; }},
+      {"scale of m inf", true, false,
+       [](FlashState& s, std::int64_t i) { s.m_scales[i / kGroup] = 0x7F80; }},
+      {"scale of v NaN", true, true,
+       [](FlashState& s, std::int64_t i) { s.v_scales[i / kGroup] = 0x7FC0; }},
+      {"scale of v inf", true, true,
+       [](FlashState& s, std::int64_t i) { s.v_scales[i / kGroup] = 0x7F80; }},
+      {"scale of v negative", true, true,
+       [](FlashState& s, std::int64_t i) { s.v_scales[i / kGroup] = 0xBF80; }},
+      {"scale of m tiny", true, false,
+       [](FlashState& s, std::int64_t i) {
+         s.m_scales[i / kGroup] = 0x0100;
+         for (std::int64_t k = i / kGroup * kGroup; k < i / kGroup * kGroup + kGroup; ++k) {
+           s.grad[k] = 0.0f;
+         }
+       }},
+      {"code of m -128", false, false, [](FlashState& s, std::int64_t i) { s.m[i] = -128; }},
+  };
+  for (const KernelTable* table : vector_tables()) {
+    for (const FlashRule& rule : flash_rules()) {
+      for (const Case& c : cases) {
+        for (const std::int64_t i : {0, 63, 333, 639}) {
+          CAPTURE(table->name);
+          CAPTURE(rule.name);
+          CAPTURE(c.name);
+          CAPTURE(i);
+          if (c.of_v && !rule.has_v) continue;
+          FlashState before(n, 1), expected(n, 1), actual(n, 1);
+          for (FlashState* state : {&before, &expected, &actual}) {
+            fill_ordinary(*state, n, 70);
+            draw_gradient(*state, n, 71);
+            c.spoil(*state, i);
+          }
+          part_by_part(rule, expected, n);
+          const bool done = rule.at_once(*table, actual.at(), n);
+          if (c.refused) CHECK(!done);
+          CHECK(same_state(done ? expected : before, actual, n));
+        }
+      }
+      // Groups of zeros are ordinary.
+      FlashState expected(n, 0), actual(n, 0);
+      for (FlashState* state : {&expected, &actual}) {
+        fill_ordinary(*state, n, 70);
+        for (std::int64_t i = 0; i < n; ++i) {
+          state->grad[i] = 0.0f;
+          state->m[i] = 0;
+          state->v[i] = 0;
+        }
+        for (std::int64_t g = 0; g < n / kGroup; ++g) {
+          state->m_scales[g] = state->v_scales[g] = 0;
+        }
+      }
+      part_by_part(rule, expected, n);
+      CHECK(rule.at_once(*table, actual.at(), n));
+      CHECK(same_state(expected, actual, n));
+      CHECK(!rule.at_once(*table, actual.at(), 96));
+      CHECK(!rule.at_once(*table, actual.at(), kMostFlashElements + kFlashStep));
+    }
+  }
+}
+
+// Rows that end in a part of a group, runs of several rows, rows longer than a run; gradients in
+// bf16 and fp32, clipped or not; all that decides which way an element goes.
+TEST_CASE("flash updates: a parameter has the same bits on every instruction set") {
+  const std::string before = kernels().name;
+  for (const Shape& shape :
+       {Shape{3, 784}, Shape{9, 64}, Shape{5, 100}, Shape{2, 2720}, Shape{33}}) {
+    for (const RuleKind rule : {RuleKind::kAdamw, RuleKind::kLion, RuleKind::kSgd}) {
+      for (const FormatKind gradient : {FormatKind::kBf16, FormatKind::kFp32}) {
+        for (const double clip : {0.0, 0.5}) {
+          GroupSpec group;
+          group.rule.kind = rule;
+          group.rule.momentum = 0.9;
+          group.lr = 1e-2;
+          group.clip_value = clip;
+          group.m = spec_of(FormatKind::kCompanded8);
+          group.v = spec_of(FormatKind::kRoot8);
+          std::vector<std::byte> expected;
+          for (const KernelTable* table : supported_kernels()) {
+            use_kernels(table->name);
+            ParameterStore store;
+            Parameter& w = store.add({"w",
+                                      Role::kWeight,
+                                      shape,
+                                      spec_of(FormatKind::kSplit24),
+                                      {Initial::Kind::kUniform, 1.0f}},
+                                     1);
+            store.keep_gradients(gradient);
+            Optimizer optimizer(
+                store, [&](const ParameterSpec&) { return group; }, 100000, 1);
+            optimizer.resume_at(1);  // a step that is not watched
+            for (std::uint32_t t = 0; t < 3; ++t) {
+              std::vector<float> g = numbers(shape.size(), 80 + t);
+              if (gradient == FormatKind::kFp32) {
+                std::copy(g.begin(), g.end(), w.grad.data);
+              } else {
+                w.grad = {g.data(), shape};
+                w.collect_gradient();
+                w.grad = {};
+              }
+              optimizer.step();
+              optimizer.advance();
+            }
+            std::vector<std::byte> bytes = all_bytes(w.storage());
+            for (const StatePlane& plane : optimizer.state()) {
+              bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
+            }
+            if (expected.empty()) expected = bytes;
+            CAPTURE(table->name);
+            CAPTURE(shape.str());
+            CHECK(bytes == expected);
+          }
+        }
+      }
+    }
+  }
+  use_kernels(before.c_str());
+}
+
+TEST_CASE("flash updates: a bf16 gradient is known to be finite once it was collected so") {
+  ParameterStore store;
+  Parameter& w = store.add({"w", Role::kWeight, {3, 700}, {}, {}}, 1);
+  store.keep_gradients(FormatKind::kBf16);
+  CHECK(!w.gradient_is_known_finite());
+  std::vector<float> g(static_cast<std::size_t>(w.shape().size()), 1.0f);
+  const auto collect = [&] {
+    w.grad = {g.data(), w.shape()};
+    w.collect_gradient();
+    w.grad = {};
+  };
+  collect();
+  CHECK(w.gradient_is_known_finite());
+  for (const float bad : {3.4e38f, NAN, -std::numeric_limits<float>::infinity()}) {
+    g.back() = bad;  // the first one is infinite in bf16
+    collect();
+    CHECK(!w.gradient_is_known_finite());
+    CHECK(!w.gradient_is_finite(0, w.shape().size()));
+    g.back() = 1.0f;
+    collect();
+    CHECK(!w.gradient_is_known_finite());
+    w.zero_gradient();
+    CHECK(!w.gradient_is_known_finite());
+    collect();
+    CHECK(w.gradient_is_known_finite());
+  }
+  CHECK(w.share_gradient().size() == 2 * static_cast<std::size_t>(w.shape().size()));
+  collect();
+  CHECK(!w.gradient_is_known_finite());
+}
+
+}  // namespace tritgrad::test
