@@ -340,4 +340,35 @@ TEST_CASE("flash: corrections keep what bf16 loses, the wider one more") {
   CHECK(split32 < split24 / 100.0);
 }
 
+// FlashOptim's decouple_lr shrinks weights by lambda lr_t / lr in step t; with weight_decay =
+// lambda / lr that is what AdamW's lr_t weight_decay is.
+TEST_CASE("flash: decay that does not depend on the learning rate is weight decay over it") {
+  constexpr double kLr = 1e-3, kDecay = 1e-4;
+  constexpr std::int64_t kSteps = 50;
+  GroupSpec group = flash_group(RuleKind::kAdamw, false);
+  group.lr = kLr;
+  group.rule.weight_decay = kDecay / kLr;
+  group.schedule.kind = Schedule::Kind::kCosine;
+  Single single(kShape, {}, group, kSteps);
+  std::vector<double> w = decoded(single.w().storage()), m(w.size()), v(w.size());
+  for (std::int64_t t = 1; t <= kSteps; ++t) {
+    const std::vector<float> grad = gradient(1, static_cast<std::uint32_t>(t));
+    const double rate = kLr * group.schedule.factor(t - 1, kSteps);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double g = grad[i];
+      m[i] = 0.9 * m[i] + 0.1 * g;
+      v[i] = 0.999 * v[i] + 0.001 * g * g;
+      const double step = m[i] / (1.0 - std::pow(0.9, t)) /
+                          (std::sqrt(v[i] / (1.0 - std::pow(0.999, t))) + 1e-8);
+      w[i] += -kDecay * (rate / kLr) * w[i] - rate * step;
+    }
+    single.step(grad);
+  }
+  const std::vector<double> trained = decoded(single.w().storage());
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    // The published tolerance; of weights near zero, 50 roundings of fp32 numbers of up to 1.
+    CHECK(std::abs(trained[i] - w[i]) <= 1e-5 * std::abs(w[i]) + 50.0 * 0x1p-24);
+  }
+}
+
 }  // namespace tritgrad::test

@@ -116,8 +116,9 @@ template <typename Curve>
   encode_all_nearest<Curve>(codes, scales, in, n);
 }
 
-// kFourVectors numbers of `in`, from number i on; inverse: of all its groups.
-template <typename Curve>
+// kFourVectors numbers of `in`, from number i on; inverse: of all its groups. kShares: the divider
+// shares the work with products, where nothing else asks for them.
+template <typename Curve, bool kShares = true>
 inline void encode_ordinary_at(typename Curve::Code* codes, const float* inverse, const float* in,
                                std::int64_t i) {
   const auto code = [&]<bool kFused>(std::int64_t at) {
@@ -125,9 +126,9 @@ inline void encode_ordinary_at(typename Curve::Code* codes, const float* inverse
                                                  F32(inverse[at / kCompandedGroup]));
   };
   constexpr std::int64_t k = kLanes<F32>;
-  write_bytes(codes, {code.template operator()<false>(i), code.template operator()<true>(i + k),
+  write_bytes(codes, {code.template operator()<false>(i), code.template operator()<kShares>(i + k),
                       code.template operator()<false>(i + 2 * k),
-                      code.template operator()<true>(i + 3 * k)});
+                      code.template operator()<kShares>(i + 3 * k)});
 }
 
 // First the scales of many groups, then the codes: in between a processor must wait.

@@ -55,9 +55,10 @@ struct FlashLion {
     return ahead;
   }
   F32 direction(const F32& ahead, const F32&, const F32& w, F32&) const {
-    const F32 zero(0.0f), one(1.0f);
-    const F32 sign =
-        xsimd::select(ahead > zero, one, zero) - xsimd::select(ahead < zero, one, zero);
+    const U32 bits = xsimd::bitwise_cast<U32>(ahead), sign_bit(0x80000000u);
+    const U32 size =
+        xsimd::bitwise_cast<U32>(xsimd::select(ahead == F32(0.0f), F32(0.0f), F32(1.0f)));
+    const F32 sign = xsimd::bitwise_cast<F32>(size | (bits & sign_bit));
     return sign + weight_decay * w;
   }
 
@@ -247,7 +248,7 @@ bool flash_update(const FlashElements& at, const Rule& rule, float lr, std::int6
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) weight[k] = read<F32>(numbers.weight + i + k * kLanes<F32>);
     encode_split8_at(at.value + i, at.correction + i, weight);
-    encode_ordinary_at<SoftsignCurve>(at.m + i, numbers.m_inverse, numbers.m, i);
+    encode_ordinary_at<SoftsignCurve, false>(at.m + i, numbers.m_inverse, numbers.m, i);
     if constexpr (Rule::kHasSecondMoment) encode_roots_at(at.v + i, numbers, i);
   }
   return true;
