@@ -302,9 +302,10 @@ struct KernelTable {
                       float alpha, float rescale, std::int64_t n);
 
   // Whole updates in one pass: what decoding, the rule, descend() and encoding give for n elements,
-  // to the bit. False, with nothing changed, where they cannot: n above kMostFlashElements or no
-  // multiple of kFlashStep; a number among them that takes special care (zeros, infinities, NaN,
-  // magnitudes at either end of the range); or no such pass on this instruction set.
+  // to the bit, but for the sign of a weight that is zero. False, with nothing written, where they
+  // cannot: n above kMostFlashElements or no multiple of kFlashStep; a number among them that takes
+  // special care (zeros, infinities, NaN, magnitudes at either end of the range); or no such pass
+  // on this instruction set.
   bool (*flash_adamw)(const FlashElements& at, const AdamwConstants& constants, float lr,
                       std::int64_t n);
   bool (*flash_lion)(const FlashElements& at, const LionConstants& constants, float weight_decay,

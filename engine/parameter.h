@@ -83,8 +83,10 @@ class Parameter {
   // From now on the gradient has memory of its own, fp32 or bf16, and backward accumulates into it.
   void keep_gradient(FormatKind format = FormatKind::kFp32);
   bool gradient_is_kept() const { return kept_gradient_.has_value(); }
+  // To write to its bytes is share_gradient()'s business.
   const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
-  // The kept gradient where it is in bf16, else null.
+  // The kept gradient where it is in bf16, as is each that is complete while `grad` is null; else
+  // null.
   const std::uint16_t* bf16_gradient() const;
   // The memory of the kept gradient, for others to write to at any time.
   std::span<std::byte> share_gradient();

@@ -24,14 +24,15 @@ std::optional<FlashPlanes> FlashPlanes::of(const Storage& weight,
   }
   FlashPlanes planes;
   planes.cols_ = weight.shape().cols();
-  planes.first_ = {nullptr,
-                   nullptr,
-                   plane<std::uint16_t>(weight, 0),
-                   plane<std::int8_t>(weight, 1),
-                   plane<std::int8_t>(moments[0], 0),
-                   plane<std::uint16_t>(moments[0], 1),
-                   moments.size() > 1 ? plane<std::uint8_t>(moments[1], 0) : nullptr,
-                   moments.size() > 1 ? plane<std::uint16_t>(moments[1], 1) : nullptr};
+  const bool two = moments.size() > 1;
+  planes.first_ = {.grad = nullptr,
+                   .bf16_grad = nullptr,
+                   .value = plane<std::uint16_t>(weight, 0),
+                   .correction = plane<std::int8_t>(weight, 1),
+                   .m = plane<std::int8_t>(moments[0], 0),
+                   .m_scales = plane<std::uint16_t>(moments[0], 1),
+                   .v = two ? plane<std::uint8_t>(moments[1], 0) : nullptr,
+                   .v_scales = two ? plane<std::uint16_t>(moments[1], 1) : nullptr};
   return planes;
 }
 

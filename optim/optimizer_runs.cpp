@@ -12,6 +12,7 @@ namespace tritgrad {
 namespace {
 
 constexpr std::int64_t kMaxRun = Microadam::kElements;
+static_assert(kRun <= kMostFlashElements, "or no run would be updated at once");
 
 // Calls body(block, offset in the run) for the run's blocks, of `longest` elements at most.
 template <typename Run, typename Body>
@@ -172,18 +173,20 @@ bool Optimizer::decodes_master(const State& state) {
 Optimizer::Run Optimizer::step_at_once(const State& state, const Update& update, const Run& run,
                                        RunScratch& scratch) const {
   if (!state.flash || update.watch) return run;
-  auto at = state.flash->at(run.row_begin, run.row_end, run.col_begin, run.col_end);
-  if (!at) return run;
   const bool one_row = run.row_end - run.row_begin == 1;
   const std::int64_t n = one_row ? run.size() / kFlashStep * kFlashStep : run.size();
-  const std::uint16_t* bf16 = state.parameter->bf16_gradient();
-  if (bf16 != nullptr && !limits_gradient(state)) {
-    at->bf16_grad = bf16 + run.row_begin * state.parameter->shape().cols() + run.col_begin;
+  auto at = state.flash->at(run.row_begin, run.row_end, run.col_begin, run.col_end);
+  if (!at || n == 0 || n % kFlashStep != 0) return run;
+  const Parameter& parameter = *state.parameter;
+  const bool is_bf16 = !parameter.grad && parameter.gradient_source == nullptr;
+  if (is_bf16 && !limits_gradient(state)) {
+    const std::int64_t first = run.row_begin * parameter.shape().cols() + run.col_begin;
+    at->bf16_grad = parameter.bf16_gradient() + first;
   } else {
     at->grad = read_gradient(state, run, scratch.grad.data());
   }
   Run rest = run;
-  if (n > 0 && state.rule->update_at_once(*at, update.descent.lr, n)) {
+  if (state.rule->update_at_once(*at, update.descent.lr, n)) {
     rest.col_begin = one_row ? run.col_begin + n : run.col_end;
   }
   return rest;

@@ -340,6 +340,22 @@ TEST_CASE("flash: corrections keep what bf16 loses, the wider one more") {
   CHECK(split32 < split24 / 100.0);
 }
 
+TEST_CASE("flash: the higher the rate, the farther weights move") {
+  for (RuleKind rule : {RuleKind::kSgd, RuleKind::kAdamw, RuleKind::kLion}) {
+    CAPTURE(std::string(rule_name(rule)));
+    double last = 0.0;
+    for (const double lr : {1e-4, 1e-3, 1e-2}) {
+      GroupSpec group = flash_group(rule, true);
+      group.lr = lr;
+      double squares = 0.0;
+      for (const double d : displacement(FormatKind::kSplit24, group, 0)) squares += d * d;
+      // Ten times the rate is ten times the way, but for what codes of 8 bits round.
+      if (last > 0.0) CHECK(std::sqrt(squares) > 9.0 * last);
+      last = std::sqrt(squares);
+    }
+  }
+}
+
 // FlashOptim's decouple_lr shrinks weights by lambda lr_t / lr in step t; with weight_decay =
 // lambda / lr that is what AdamW's lr_t weight_decay is.
 TEST_CASE("flash: decay that does not depend on the learning rate is weight decay over it") {
@@ -358,8 +374,8 @@ TEST_CASE("flash: decay that does not depend on the learning rate is weight deca
       const double g = grad[i];
       m[i] = 0.9 * m[i] + 0.1 * g;
       v[i] = 0.999 * v[i] + 0.001 * g * g;
-      const double step = m[i] / (1.0 - std::pow(0.9, t)) /
-                          (std::sqrt(v[i] / (1.0 - std::pow(0.999, t))) + 1e-8);
+      const double step =
+          m[i] / (1.0 - std::pow(0.9, t)) / (std::sqrt(v[i] / (1.0 - std::pow(0.999, t))) + 1e-8);
       w[i] += -kDecay * (rate / kLr) * w[i] - rate * step;
     }
     single.step(grad);

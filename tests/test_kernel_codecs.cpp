@@ -66,6 +66,40 @@ TEST_CASE("kernel codecs: split numbers equal the reference") {
   });
 }
 
+// Whether numbers are ordinary must not depend on those beside them, of whatever sign.
+TEST_CASE("kernel codecs: split numbers near the largest beside large ones of the other sign") {
+  const std::int64_t n = 128;
+  for (const KernelTable* table : supported_kernels().subspan(1)) {
+    for (const float large : {-1.7e38f, 1.7e38f, -3.3e38f, -1e30f}) {
+      for (const std::uint32_t bits : {0x7F7F7FFFu, 0x7F7FFFFFu, 0x7F7F0000u, 0x7F7EFFFFu}) {
+        Guarded<float> in(n, 0);
+        for (std::int64_t i = 0; i < n; ++i) in[i] = i % 32 < 16 ? large : 1.0f;
+        for (std::int64_t i = 8; i < n; i += 24) in[i] = std::bit_cast<float>(bits);
+        Twins<std::uint16_t> value(n, 0);
+        Twins<std::int8_t> correction(n, 0);
+        reference_kernels().encode_split8(value.expected.data(), correction.expected.data(),
+                                          in.data(), nullptr, n);
+        table->encode_split8(value.actual.data(), correction.actual.data(), in.data(), nullptr, n);
+        CAPTURE(table->name);
+        CAPTURE(large);
+        CHECK(same_bits(value.expected, value.actual, n));
+        CHECK(same_bits(correction.expected, correction.actual, n));
+        // Values that infinities have, with corrections that none has.
+        for (std::int64_t i = 8; i < n; i += 24) {
+          value.expected[i] = 0x7F80;
+          correction.expected[i] = static_cast<std::int8_t>(-127 + i);
+        }
+        Twins<float> out(n, 0);
+        reference_kernels().decode_split8(out.expected.data(), value.expected.data(),
+                                          correction.expected.data(), n);
+        table->decode_split8(out.actual.data(), value.expected.data(), correction.expected.data(),
+                             n);
+        CHECK(same_bits(out.expected, out.actual, n));
+      }
+    }
+  }
+}
+
 // `encode` and `decode` are members of the table.
 template <typename Code, typename Encode, typename Decode>
 void compare_groups(const KernelTable& table, std::int64_t n, std::int64_t offset, Encode encode,

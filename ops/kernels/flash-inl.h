@@ -55,10 +55,10 @@ struct FlashLion {
     return ahead;
   }
   F32 direction(const F32& ahead, const F32&, const F32& w, F32&) const {
-    const U32 bits = xsimd::bitwise_cast<U32>(ahead), sign_bit(0x80000000u);
-    const U32 size =
-        xsimd::bitwise_cast<U32>(xsimd::select(ahead == F32(0.0f), F32(0.0f), F32(1.0f)));
-    const F32 sign = xsimd::bitwise_cast<F32>(size | (bits & sign_bit));
+    const U32 one_bits = xsimd::bitwise_cast<U32>(F32(1.0f));
+    const U32 signed_one = (xsimd::bitwise_cast<U32>(ahead) & U32(0x80000000u)) | one_bits;
+    const F32 zero(0.0f);
+    const F32 sign = xsimd::select(ahead == zero, zero, xsimd::bitwise_cast<F32>(signed_one));
     return sign + weight_decay * w;
   }
 
@@ -108,6 +108,12 @@ struct ShareTable {
 };
 constexpr ShareTable kShareTable;
 
+#ifdef __AVX512F__
+constexpr bool kCanLookUp = true;
+#else
+constexpr bool kCanLookUp = false;
+#endif
+
 template <bool kLooksUp>
 F32 share_of(const std::int8_t* codes) {
 #ifdef __AVX512F__
@@ -133,8 +139,9 @@ inline F32 read_numbers(const std::uint16_t* p) {
   return xsimd::bitwise_cast<F32>(read_upper_halves(p));
 }
 
-// Decodes and moves all numbers; returns whether the weights are ordinary afterwards, and so all
-// that they were made of: what is not finite in a gradient, a moment or a weight goes on into it.
+// Decodes and moves all numbers; returns whether the weights are ordinary afterwards, and so nearly
+// all that they were made of: what is not finite in a gradient, a first moment or a weight goes on
+// into them. (An infinite second moment is found by flash_scales.)
 template <bool kLooksUp, typename Rule, typename Gradient>
 bool flash_move(FlashNumbers& to, const FlashElements& at, const Gradient* grad, const Rule& rule,
                 float lr, std::int64_t n) {
@@ -198,7 +205,9 @@ bool flash_scales(std::uint16_t* scales, float* inverse, const float* numbers, s
   for (; group + kLanes<U32> <= groups; group += kLanes<U32>) {
     choose.template operator()<kLanes<U32>>(group);
   }
-  for (; group + 8 <= groups; group += 8) choose.template operator()<8>(group);
+  if constexpr (kLanes < U32 >> 8) {
+    for (; group + 8 <= groups; group += 8) choose.template operator()<8>(group);
+  }
   for (; group < groups; group += 2) choose.template operator()<2>(group);
   return ordinary;
 }
@@ -230,8 +239,9 @@ bool flash_update(const FlashElements& at, const Rule& rule, float lr, std::int6
   if (n > kMostFlashElements || n % kFlashStep != 0) return false;
   FlashNumbers numbers;
   const std::int64_t groups = n / kCompandedGroup;
-  const bool ordinary = gathers_quickly() ? flash_move<true>(numbers, at, rule, lr, n)
-                                          : flash_move<false>(numbers, at, rule, lr, n);
+  const bool ordinary = kCanLookUp && gathers_quickly().load(std::memory_order_relaxed)
+                            ? flash_move<kCanLookUp>(numbers, at, rule, lr, n)
+                            : flash_move<false>(numbers, at, rule, lr, n);
   if (!ordinary) return false;
   if (!flash_scales<SoftsignCurve>(numbers.m_scales, numbers.m_inverse, numbers.m, n)) return false;
   if constexpr (Rule::kHasSecondMoment) {

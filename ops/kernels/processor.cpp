@@ -15,8 +15,8 @@ bool detect_quick_gathers() {
 
 }  // namespace
 
-bool gathers_quickly() {
-  static const bool quickly = detect_quick_gathers();
+std::atomic<bool>& gathers_quickly() {
+  static std::atomic<bool> quickly{detect_quick_gathers()};
   return quickly;
 }
 

@@ -19,13 +19,13 @@ namespace {
 constexpr unsigned kUpFromOdd = 65536 - 32639;
 constexpr unsigned kUpFromEven = 65536 - 32898;
 
-// Whether all numbers that were looked at are finite, and not of 2^127 or so and more. Of masters
-// as decoded below, that is also whether they are what their bytes mean: those whose correction
-// does not belong to their value are infinite, NaN or as large.
+// Whether all numbers that were looked at are finite, and none so large that its square is not. Of
+// masters as decoded below, that is also whether they are what their bytes mean: those whose
+// correction does not belong to their value are infinite, NaN or as large.
 class OrdinarySplit {
  public:
-  // Once infinite or NaN, the sum stays so.
-  void look_at(const F32& x) { sum_ = multiply_add(x, F32(2.0f), sum_); }
+  // Once infinite or NaN, a sum of squares stays so.
+  void look_at(const F32& x) { sum_ = multiply_add(x, x, sum_); }
   bool all() const {
     const U32 magnitude = xsimd::bitwise_cast<U32>(sum_) & U32(0x7FFFFFFFu);
     return !xsimd::any(xsimd::bitwise_cast<I32>(magnitude) >= I32(kBf16Infinity << 16));
