@@ -19,7 +19,8 @@ namespace {
 // ---- rules, a vector at a time -----------------------------------------------------------------
 //
 // First the moments become what they are after the update, then their direction is asked for, so
-// that many moments are on their way while a quotient is waited for.
+// that many moments are on their way while a quotient is waited for. kShowsMoment: what is not
+// finite in the first moment is not finite in the direction either.
 
 struct FlashAdamw {
   static constexpr bool kHasSecondMoment = true;
@@ -201,11 +202,10 @@ bool flash_scales(std::uint16_t* scales, float* inverse, const float* numbers, s
     ordinary &= choose_ordinary_scales<Curve, kCount, true>(scales + group, inverse + group,
                                                             numbers + group * kCompandedGroup);
   };
+  constexpr std::int64_t kMost = kLanes<U32>;
   std::int64_t group = 0;
-  for (; group + kLanes<U32> <= groups; group += kLanes<U32>) {
-    choose.template operator()<kLanes<U32>>(group);
-  }
-  if constexpr (kLanes < U32 >> 8) {
+  for (; group + kMost <= groups; group += kMost) choose.template operator()<kMost>(group);
+  if constexpr (kMost > 8) {
     for (; group + 8 <= groups; group += 8) choose.template operator()<8>(group);
   }
   for (; group < groups; group += 2) choose.template operator()<2>(group);
