@@ -210,15 +210,15 @@ struct KernelTable {
   void (*decode_split16)(float* out, const std::uint16_t* value, const std::int16_t* correction,
                          std::int64_t n);
 
-  // Companded numbers: groups of kCompandedGroup (the last one may be shorter) under a bf16 scale.
-  // companded: signed codes -127..127, x = scale * z / (2 - |z|) with z = code / 127. root: codes
-  // 0..255, x = scale * (code / 255)^2. The scale is the group's largest magnitude rounded to bf16,
-  // to nearest or by noise (one number per group); codes are rounded to the nearest integer (ties
-  // to even) or by noise (one per element; both or neither may be null): with fraction the position
-  // between the decoded neighbours, up if and only if fraction >= (noise + 0.5) / 65536. Whatever
-  // decode gives, encode turns into the same bytes, noise or not. root: a positive number never has
-  // code 0. A group that holds an infinity, a NaN or, with root, a negative number becomes NaN as a
-  // whole (scale 0x7FC0, codes 0).
+  // Companded numbers: groups of kCompandedGroup (the last one may be shorter) under a scale of 16
+  // bits, those of an fp32 number from bit 30 down. companded: signed codes -127..127, x = scale *
+  // z / (2 - |z|) with z = code / 127. root: codes 0..255, x = scale * (code / 255)^2. The scale is
+  // the group's largest magnitude, rounded to nearest or by noise (one number per group); codes are
+  // rounded to the nearest integer (ties to even) or by noise (one per element; both or neither may
+  // be null): with fraction the position between the decoded neighbours, up if and only if fraction
+  // >= (noise + 0.5) / 65536. Whatever decode gives, encode turns into the same bytes, noise or
+  // not. root: a positive number never has code 0. A group that holds an infinity, a NaN or, with
+  // root, a negative number becomes NaN as a whole (scale 0xFF80, codes 0).
   void (*encode_companded)(std::int8_t* codes, std::uint16_t* scales, const float* in,
                            const std::uint16_t* noise, const std::uint16_t* scale_noise,
                            std::int64_t n);

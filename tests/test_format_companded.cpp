@@ -27,7 +27,8 @@ double gap_around(FormatKind kind, double magnitude) {
   return share(kind, code + 1) - share(kind, code);
 }
 
-float bf16_number(std::uint32_t bits) { return std::bit_cast<float>(bits << 16); }
+// What the bits of a scale mean.
+float scale_number(std::uint32_t bits) { return std::bit_cast<float>(bits << 15); }
 
 // One row through a storage: the numbers that come back.
 std::vector<double> through(FormatKind kind, const std::vector<float>& row,
@@ -80,19 +81,19 @@ struct Group {
 };
 
 TEST_CASE("companded: every code at every kind of scale means what it should and is found again") {
-  // Smallest and largest, around 2^-133 (bf16 subnormals), and ordinary ones.
-  for (std::uint32_t scale : {0x0001u, 0x0002u, 0x0003u, 0x007Fu, 0x0080u, 0x0D23u, 0x3F80u,
-                              0x3F81u, 0x3FFFu, 0x7E12u, 0x7F7Fu}) {
+  // Smallest and largest, around 2^-126 (below, they are subnormal), and ordinary ones.
+  for (std::uint32_t scale : {0x0001u, 0x0002u, 0x0003u, 0x00FFu, 0x0100u, 0x1A47u, 0x7F00u,
+                              0x7F01u, 0x7FFFu, 0xFC25u, 0xFEFFu}) {
     for (FormatKind kind : kBoth) {
       CAPTURE(scale);
       CAPTURE(std::string(format_name(kind)));
-      const double s = double{bf16_number(scale)};
+      const double s = double{scale_number(scale)};
       // fp32 rounds the quotient (or the square, then the quotient) and the product, and among
       // subnormals to multiples of 2^-149.
       const double tolerance = 3 * 0x1p-24;
       const int lowest = kind == FormatKind::kCompanded8 ? -top_code(kind) : 0;
       for (int code = lowest; code <= top_code(kind); ++code) {
-        std::vector<float> in(2, bf16_number(scale));
+        std::vector<float> in(2, scale_number(scale));
         in[1] = static_cast<float>(s * share(kind, code));
         Group group;
         const std::vector<double> out = group(kind, in);
@@ -139,26 +140,26 @@ TEST_CASE("companded: between all neighbours, nearest errs by at most half a cod
   }
 }
 
-TEST_CASE("companded: the scale is the largest magnitude rounded to bf16") {
+TEST_CASE("companded: the scale is the largest magnitude, rounded to nine significant bits") {
   for (std::uint32_t i = 0; i < 65536; i += 7) {
     const float x = std::bit_cast<float>(0x3F800000u + (i << 7) % 0x800000u + i % 128);
     for (FormatKind kind : kBoth) {
       Group group;
       const std::vector<double> out = group(kind, {x * 0.1f, x});
-      // 8 significant bits: half a unit in the last place is at most 2^-8 of the number.
-      REQUIRE(std::fabs(out[1] - double{x}) <= 0x1p-8 * double{x});
+      // Half a unit in the last of nine significant bits is at most 2^-9 of the number.
+      REQUIRE(std::fabs(out[1] - double{x}) <= 0x1p-9 * double{x});
       REQUIRE(group.codes[1] == top_code(kind));
     }
   }
   Group group;
   for (FormatKind kind : kBoth) {
     const std::vector<double> out = group(kind, {std::numeric_limits<float>::max(), 1e38f});
-    CHECK(out[0] == double{bf16_number(0x7F7F)});
+    CHECK(out[0] == double{scale_number(0xFEFF)});
   }
 }
 
 TEST_CASE("companded: over evenly spread noise, the mean of what is decoded is what was encoded") {
-  // The last is a bf16 number, the others lie between two; neighbours of the largest too.
+  // The last is a scale, the others lie between two; neighbours of the largest too.
   for (float top : {1.0047f, 1.9999f, 1e-30f, 3.1e29f, 1e-39f, 1.5f}) {
     const double s = double{top};
     for (FormatKind kind : kBoth) {
@@ -168,10 +169,10 @@ TEST_CASE("companded: over evenly spread noise, the mean of what is decoded is w
                                0.7f * top, 0.31f * top,   0.0612f * top, 0.003f * top, 0.0f};
       if (kind == FormatKind::kCompanded8) in[5] = -in[5];
       const std::uint32_t bits = std::bit_cast<std::uint32_t>(top);
-      const double chance_up = (bits & 0xFFFFu) / 65536.0;
+      const double chance_up = (bits & 0x7FFFu) / 32768.0;
       std::vector<double> mean(in.size(), 0.0);
       for (std::uint16_t scale_noise : {std::uint16_t{0}, std::uint16_t{65535}}) {
-        // Noise 65535 rounds every scale up that is no bf16 number, noise 0 none.
+        // Noise 65535 rounds every number up that is no scale, noise 0 none.
         const double weight = scale_noise == 0 ? 1.0 - chance_up : chance_up;
         for (std::uint32_t noise = 8; noise < 65536; noise += 16) {
           Group group;
@@ -196,10 +197,10 @@ TEST_CASE("companded: over evenly spread noise, the mean of what is decoded is w
   }
 }
 
-// A number that scale 1 + 2^-7 decodes from a code and that lies half-way between codes at scale 1.
+// A number that scale 1 + 2^-8 decodes from a code and that lies half-way between codes at scale 1.
 double half_way_at_one(FormatKind kind) {
   for (int code = top_code(kind) / 3; code < top_code(kind); ++code) {
-    const double x = share(kind, code) * (1.0 + 0x1p-7);
+    const double x = share(kind, code) * (1.0 + 0x1p-8);
     const double gap = share(kind, code + 1) - share(kind, code);
     if (std::fabs((x - share(kind, code)) / gap - 0.5) < 0.05) return x;
   }
@@ -208,7 +209,7 @@ double half_way_at_one(FormatKind kind) {
 }
 
 TEST_CASE("companded: the noise of scales is independent of that of elements") {
-  // The largest, 1 + 2^-8, is half-way between two scales; the others of its group are exact at the
+  // The largest, 1 + 2^-9, is half-way between two scales; the others of its group are exact at the
   // upper one and half-way between codes at the lower one. If an element shared the noise of its
   // scale, it would be rounded up whenever the scale is rounded down, and its mean would be a
   // quarter of a gap too large.
@@ -217,7 +218,7 @@ TEST_CASE("companded: the noise of scales is independent of that of elements") {
     CAPTURE(std::string(format_name(kind)));
     const double x = half_way_at_one(kind);
     std::vector<float> row(static_cast<std::size_t>(shape.size()), static_cast<float>(x));
-    for (std::size_t i = 31; i < row.size(); i += 32) row[i] = 1.0f + 0x1p-8f;
+    for (std::size_t i = 31; i < row.size(); i += 32) row[i] = 1.0f + 0x1p-9f;
     Storage storage(spec_of(kind, Rounding::kStochastic), shape, Category::kMoments);
     encode_all(storage, row);
     const double groups = static_cast<double>(row.size()) / 32.0;
@@ -228,7 +229,7 @@ TEST_CASE("companded: the noise of scales is independent of that of elements") {
     // a twentieth of a gap.
     const double gap = gap_around(kind, x);
     for (std::size_t i = 0; i < 31; ++i) REQUIRE(std::fabs(mean[i] - x) <= 0.05 * gap);
-    CHECK(std::fabs(mean[31] - (1.0 + 0x1p-8)) <= 0.05 * 0x1p-7);
+    CHECK(std::fabs(mean[31] - (1.0 + 0x1p-9)) <= 0.05 * 0x1p-8);
   }
 }
 
@@ -250,9 +251,9 @@ TEST_CASE("companded: a moving average decays on the whole, where rounding to ne
     double mean = 0.0;
     for (double v : out) mean += v / static_cast<double>(shape.size());
     // All elements of a group are its largest and share the noise of its scale. One rounding
-    // chooses between neighbours at most 2^-7 v apart, so its variance is at most 2^-16 v^2, and v
+    // chooses between neighbours at most 2^-8 v apart, so its variance is at most 2^-18 v^2, and v
     // <= 1. 500 steps, 400 groups, five deviations.
-    const double deviation = std::sqrt(500.0 * 0x1p-16 / 400.0);
+    const double deviation = std::sqrt(500.0 * 0x1p-18 / 400.0);
     if (rounding == Rounding::kStochastic) {
       CHECK(std::fabs(mean - std::pow(0.999, 500)) <= 5.0 * deviation);
     } else {
@@ -322,7 +323,7 @@ TEST_CASE("companded: rows of any length, their last group included") {
           // the top.
           const double gap = s * gap_around(kind, std::fabs(x) / s);
           const double first_gap = kind == FormatKind::kRoot8 ? s / 65025.0 : 0.0;
-          REQUIRE(std::fabs(x - y) <= 0.51 * gap + first_gap + s * 0x1p-8);
+          REQUIRE(std::fabs(x - y) <= 0.51 * gap + first_gap + s * 0x1p-9);
         }
         CHECK(error <= 1.6 * s / 255.0);
       }
@@ -370,7 +371,7 @@ TEST_CASE("companded: golden bytes") {
     CHECK(static_cast<int>(planes[0].bytes[65]) == top_code(kind));
     std::vector<int> scales;
     for (std::byte b : planes[1].bytes) scales.push_back(static_cast<int>(b));
-    CHECK(scales == std::vector<int>{0x00, 0x40, 0, 0, 0, 0, 0x80, 0x3F});
+    CHECK(scales == std::vector<int>{0x00, 0x80, 0, 0, 0, 0, 0x00, 0x7F});
   }
 }
 

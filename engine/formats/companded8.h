@@ -1,23 +1,23 @@
 // companded8: signed 8-bit codes, finer towards zero, under a scale per group; 1.0625 bytes.
 //
 // The momentum of FlashOptim (arXiv 2602.23349). Groups of 32 neighbouring elements of a row share
-// a bf16 scale s, their largest magnitude; the last group of a row may be shorter. A block is ten
-// groups, so no group crosses one.
+// a scale s of 16 bits, their largest magnitude; the last group of a row may be shorter. A block is
+// ten groups, so no group crosses one.
 //
 //     code c in [-127, 127], z = c / 127:   value = master = s z / (2 - |z|)
 //
 // The smallest magnitude above zero is s / 253 (127 equal steps would give s / 127); neighbours
-// near s are s / 64 apart. Scales are bf16 rather than fp16, so that groups of 1e-20 keep their
-// accuracy.
+// near s are s / 64 apart. Scales have 8 bits of exponent and 8 of mantissa, those of an fp32
+// number below its sign: fp16 scales would lose groups of 1e-20.
 //
 // Rounding to nearest rounds the code, and the scale is rounded to nearest too:
-// a scale that was always rounded up could never shrink again where a step takes less than 2^-8 of
+// a scale that was always rounded up could never shrink again where a step takes less than 2^-9 of
 // it. Stochastic rounding chooses between the neighbours by position, and the scale between the
-// two bf16 numbers around it, so that every element keeps its mean, the largest included. Either
+// two around it, so that every element keeps its mean, the largest included. Either
 // way the largest element has the top code, so that encoding what was decoded changes no byte.
 //
 // A group of zeros has scale 0. A group that holds an infinity or a NaN becomes NaN as a whole:
-// its scale does. Beyond the largest bf16 number, 3.39e38, magnitudes saturate.
+// its scale does. Beyond the largest scale, 3.396e38, magnitudes saturate.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class Companded {
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"code", kSigned ? Dtype::kI8 : Dtype::kU8, shape.size(), value_category, true},
-            {"scale", Dtype::kBf16, shape.rows() * groups_per_row(shape), value_category, true}};
+            {"scale", Dtype::kU16, shape.rows() * groups_per_row(shape), value_category, true}};
   }
 
   Companded(const FormatSpec& spec, const Shape& shape, Category value_category)

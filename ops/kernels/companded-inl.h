@@ -2,7 +2,7 @@
 // companded_loops-inl.h.
 //
 // A group is ordinary if it is whole and its largest magnitude is 0, or finite and not tiny. Its
-// shares then are at most 1 + 2^-8, whose codes round to the top code, and one product makes them.
+// shares then are at most 1 + 2^-9, whose codes round to the top code, and one product makes them.
 #pragma once
 
 #include "ops/kernels/codec_verbs-inl.h"
@@ -88,7 +88,7 @@ U32 largest_of_lanes(const float* in) {
 // ordinary; if not, what it wrote means nothing. kNoNan: none is NaN.
 template <typename Curve, std::int64_t kGroups, bool kNoNan = false>
 bool choose_ordinary_scales(std::uint16_t* scales, float* inverse, const float* in) {
-  const U32 one(1u), half(0x7FFFu), upper(0xFFFF0000u), most(0x7F7F0000u);
+  const U32 one(1u), half(0x3FFFu), upper(0xFFFF8000u), most(kLargestScale << 15);
   // From 2^-99 on, no scale must be stretched before it is inverted (choose_scales).
   const I32 zero(0), tiny(28 << 23), finite(static_cast<int>(kFp32Infinity) - 1);
   U32 sizes[kLanes<U32>];
@@ -100,11 +100,11 @@ bool choose_ordinary_scales(std::uint16_t* scales, float* inverse, const float* 
   // Unsigned, a negative number is larger than infinity; signed, it is small.
   const I32 bits = xsimd::bitwise_cast<I32>(largest);
   const I32 sizes_above_zero = xsimd::select(bits == zero, tiny, bits);
-  const U32 rounded = xsimd::min((largest + half + (largest >> 16 & one)) & upper, most);
+  const U32 rounded = xsimd::min((largest + half + (largest >> 15 & one)) & upper, most);
   const F32 scale = xsimd::bitwise_cast<F32>(rounded);
   write(inverse, xsimd::select(scale == F32(0.0f), F32(0.0f), F32(1.0f) / scale));
   std::uint16_t narrow[kLanes<U32>];
-  write_narrow(narrow, rounded >> 16);
+  write_narrow(narrow, rounded >> 15);
   std::memcpy(scales, narrow, kGroups * sizeof(std::uint16_t));
   return !xsimd::any(sizes_above_zero < tiny) && !xsimd::any(sizes_above_zero > finite);
 }
@@ -166,8 +166,9 @@ void encode(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
 // The scales of two neighbouring groups, in all lanes.
 inline void read_scales(F32 (&scales)[2], const std::uint16_t* p) {
   const U32 both = read_pair(p);
-  scales[0] = xsimd::bitwise_cast<F32>(both << 16);
-  scales[1] = xsimd::bitwise_cast<F32>(both & U32(0xFFFF0000u));
+  const U32 kept(0x7FFF8000u);
+  scales[0] = xsimd::bitwise_cast<F32>((both << 15) & kept);
+  scales[1] = xsimd::bitwise_cast<F32>((both >> 1) & kept);
 }
 
 // All pairs of groups; returns how many numbers they have.

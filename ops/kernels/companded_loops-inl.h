@@ -1,5 +1,5 @@
-// Companded numbers: groups of 32 codes under a bf16 scale, in plain scalar loops that the compiler
-// vectorises.
+// Companded numbers: groups of 32 codes under a scale of 16 bits, in plain scalar loops that the
+// compiler vectorises.
 //
 // Compiled once per target, and once as the specification (reference.cpp). A curve gives the
 // magnitude that a code means as a share of the scale, and the code, not rounded, that a share lies
@@ -39,7 +39,13 @@ struct RootCurve {
 };
 
 constexpr std::uint32_t kFp32Infinity = 0x7F800000u;
-constexpr std::uint32_t kQuietNan16 = 0x7FC0u;
+
+// Scales have no sign: the upper 16 of the 31 bits below it, 8 of exponent and 8 of mantissa.
+constexpr std::uint32_t kQuietNanScale = 0xFF80u;
+constexpr std::uint32_t kLargestScale = 0xFEFFu;
+[[gnu::always_inline]] inline float float_of_scale(std::uint32_t bits) {
+  return std::bit_cast<float>(bits << 15);
+}
 
 // The bits of the largest magnitude.
 template <typename Curve>
@@ -72,19 +78,19 @@ GroupShares choose_scales(std::uint16_t* scales, const std::uint32_t* largest,
   for (std::int64_t g = 0; g < groups; ++g) {
     const std::uint32_t bits = largest[g];
     const bool is_finite = bits < kFp32Infinity;
-    std::uint32_t rounded = std::min((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16, 0x7F7Fu);
-    // A positive number stays positive, also below the smallest bf16 number.
+    std::uint32_t rounded = std::min((bits + 0x3FFFu + (bits >> 15 & 1u)) >> 15, kLargestScale);
+    // A positive number stays positive, also below the smallest scale.
     if (!Curve::kSigned) rounded = std::max(rounded, bits > 0 ? 1u : 0u);
-    const float scale = float_of_bf16(rounded);
+    const float scale = float_of_scale(rounded);
     const float top = std::bit_cast<float>(bits);
     // Of subnormals, the scale may be so much larger that the largest would miss the top code.
-    const float whole = rounded < 0x80u && top < scale ? top : scale;
+    const float whole = rounded < 0x100u && top < scale ? top : scale;
     const float up = whole < 0x1p-100f ? 0x1p64f : 1.0f;
     const float inverse = 1.0f / (whole * up);
     shares.up[g] = up;
     shares.inverse[g] = whole > 0.0f && is_finite ? inverse : 0.0f;
     shares.mask[g] = is_finite ? -1 : 0;
-    wide[g] = static_cast<int>(is_finite ? rounded : kQuietNan16);
+    wide[g] = static_cast<int>(is_finite ? rounded : kQuietNanScale);
   }
   for (std::int64_t g = 0; g < groups; ++g) scales[g] = static_cast<std::uint16_t>(wide[g]);
   return shares;
@@ -145,26 +151,26 @@ void encode_all_nearest(typename Curve::Code* codes, std::uint16_t* scales, cons
 struct GroupScale {
   std::uint16_t bits;
   float scale;
-  float lower;    // the bf16 number at or below the group's largest
+  float lower;    // the scale at or below the group's largest
   float stretch;  // of what exceeds `lower`
 };
 
-// `largest`: the bits of the largest magnitude, finite. Rounds it to bf16, up where the noise says
-// so, hence with the right mean. If the scale is above the largest, then [lower, largest] is
+// `largest`: the bits of the largest magnitude, finite. Rounds it to a scale, up where the noise
+// says so, hence with the right mean. If the scale is above the largest, then [lower, largest] is
 // stretched to [lower, scale], otherwise it is clipped to `lower`. So the largest number always has
 // the top code, and decoding finds the same scale; and if the scale has the right mean, then so has
 // every number.
 template <typename Curve>
 GroupScale draw_scale(std::uint32_t largest, std::uint16_t noise) {
-  std::uint32_t kept = largest >> 16;
-  std::uint32_t rounded = std::min((largest + noise) >> 16, 0x7F7Fu);
+  std::uint32_t kept = largest >> 15;
+  std::uint32_t rounded = std::min((largest + (noise >> 1)) >> 15, kLargestScale);
   if (!Curve::kSigned && largest > 0) {
-    // A positive number stays positive, also below the smallest bf16 number.
+    // A positive number stays positive, also below the smallest scale.
     kept = std::max(kept, 1u);
     rounded = std::max(rounded, 1u);
   }
-  const float lower = float_of_bf16(kept);
-  const float scale = float_of_bf16(rounded);
+  const float lower = float_of_scale(kept);
+  const float scale = float_of_scale(rounded);
   const float above = std::bit_cast<float>(largest) - lower;
   return {static_cast<std::uint16_t>(rounded), scale, lower,
           rounded > kept ? (scale - lower) / above : 0.0f};
@@ -196,7 +202,7 @@ template <typename Curve>
                                                      std::uint16_t scale_noise, std::int64_t n) {
   const std::uint32_t largest = largest_bits<Curve>(in, n);
   if (largest >= kFp32Infinity) {
-    *scale = kQuietNan16;
+    *scale = kQuietNanScale;
     for (std::int64_t i = 0; i < n; ++i) codes[i] = 0;
     return;
   }
@@ -243,7 +249,7 @@ template <typename Curve>
 void decode_groups(float* out, const typename Curve::Code* codes, const std::uint16_t* scales,
                    std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += kCompandedGroup) {
-    const float scale = float_of_bf16(scales[i / kCompandedGroup]);
+    const float scale = float_of_scale(scales[i / kCompandedGroup]);
     if (n - i >= kCompandedGroup) {
       decode_group<Curve>(out + i, codes + i, scale, kCompandedGroup);
     } else {

@@ -148,6 +148,12 @@ bool flash_move(FlashNumbers& to, const FlashElements& at, const Gradient* grad,
                 float lr, std::int64_t n) {
   constexpr std::int64_t kVectors = kFlashStep / kLanes<F32>;
   const F32 rate(lr);
+  constexpr std::int64_t kGroups = FlashNumbers::kGroups;
+  float m_scale[kGroups], v_scale[kGroups];
+  for (std::int64_t g = 0; g < n / kCompandedGroup; ++g) {
+    m_scale[g] = float_of_scale(at.m_scales[g]);
+    if constexpr (Rule::kHasSecondMoment) v_scale[g] = float_of_scale(at.v_scales[g]);
+  }
   OrdinarySplit ordinary;
   for (std::int64_t i = 0; i < n; i += kFlashStep) {
     read_ahead(grad + i, kFlashStep);
@@ -156,16 +162,14 @@ bool flash_move(FlashNumbers& to, const FlashElements& at, const Gradient* grad,
     read_ahead(at.m + i, kFlashStep);
     if constexpr (Rule::kHasSecondMoment) read_ahead(at.v + i, kFlashStep);
     const std::int64_t group = i / kCompandedGroup;
-    F32 m_scale[2], v_scale[2];
-    read_scales(m_scale, at.m_scales + group);
-    if constexpr (Rule::kHasSecondMoment) read_scales(v_scale, at.v_scales + group);
     F32 ahead[kVectors], v[kVectors];
 #pragma GCC unroll 8
     for (std::int64_t k = 0; k < kVectors; ++k) {
       const std::int64_t j = i + k * kLanes<F32>;
-      F32 m = m_scale[k / kVectorsOfGroup] * share_of<kLooksUp>(at.m + j);
+      const std::int64_t its_group = group + k / kVectorsOfGroup;
+      F32 m = F32(m_scale[its_group]) * share_of<kLooksUp>(at.m + j);
       if constexpr (Rule::kHasSecondMoment) {
-        v[k] = v_scale[k / kVectorsOfGroup] * Coder<RootCurve>::share<false>(read_i32(at.v + j));
+        v[k] = F32(v_scale[its_group]) * Coder<RootCurve>::share<false>(read_i32(at.v + j));
       }
       ahead[k] = rule.remember(read_numbers(grad + j), m, v[k]);
       if constexpr (!Rule::kShowsMoment) ordinary.look_at(m);
