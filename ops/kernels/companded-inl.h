@@ -88,7 +88,7 @@ U32 largest_of_lanes(const float* in) {
 // ordinary; if not, what it wrote means nothing. kNoNan: none is NaN.
 template <typename Curve, std::int64_t kGroups, bool kNoNan = false>
 bool choose_ordinary_scales(std::uint16_t* scales, float* inverse, const float* in) {
-  const U32 one(1u), half(0x3FFFu), upper(0xFFFF8000u), most(kLargestScale << 15);
+  const U32 one(1u), half(0x3FFFu), upper(0xFFFF8000u), most(kLargestGroupScale << 15);
   // From 2^-99 on, no scale must be stretched before it is inverted (choose_scales).
   const I32 zero(0), tiny(28 << 23), finite(static_cast<int>(kFp32Infinity) - 1);
   U32 sizes[kLanes<U32>];

@@ -42,7 +42,7 @@ constexpr std::uint32_t kFp32Infinity = 0x7F800000u;
 
 // Scales have no sign: the upper 16 of the 31 bits below it, 8 of exponent and 8 of mantissa.
 constexpr std::uint32_t kQuietNanScale = 0xFF80u;
-constexpr std::uint32_t kLargestScale = 0xFEFFu;
+constexpr std::uint32_t kLargestGroupScale = 0xFEFFu;
 [[gnu::always_inline]] inline float float_of_scale(std::uint32_t bits) {
   return std::bit_cast<float>(bits << 15);
 }
@@ -78,7 +78,8 @@ GroupShares choose_scales(std::uint16_t* scales, const std::uint32_t* largest,
   for (std::int64_t g = 0; g < groups; ++g) {
     const std::uint32_t bits = largest[g];
     const bool is_finite = bits < kFp32Infinity;
-    std::uint32_t rounded = std::min((bits + 0x3FFFu + (bits >> 15 & 1u)) >> 15, kLargestScale);
+    std::uint32_t rounded =
+        std::min((bits + 0x3FFFu + (bits >> 15 & 1u)) >> 15, kLargestGroupScale);
     // A positive number stays positive, also below the smallest scale.
     if (!Curve::kSigned) rounded = std::max(rounded, bits > 0 ? 1u : 0u);
     const float scale = float_of_scale(rounded);
@@ -163,7 +164,7 @@ struct GroupScale {
 template <typename Curve>
 GroupScale draw_scale(std::uint32_t largest, std::uint16_t noise) {
   std::uint32_t kept = largest >> 15;
-  std::uint32_t rounded = std::min((largest + (noise >> 1)) >> 15, kLargestScale);
+  std::uint32_t rounded = std::min((largest + (noise >> 1)) >> 15, kLargestGroupScale);
   if (!Curve::kSigned && largest > 0) {
     // A positive number stays positive, also below the smallest scale.
     kept = std::max(kept, 1u);
