@@ -197,12 +197,13 @@ TEST_CASE("companded: over evenly spread noise, the mean of what is decoded is w
   }
 }
 
-// A number that scale 1 + 2^-8 decodes from a code and that lies half-way between codes at scale 1.
-double half_way_at_one(FormatKind kind) {
+// A number that scale 1 + 2^-8 decodes from a code and that lies a quarter of the way between codes
+// at scale 1.
+double quarter_way_at_one(FormatKind kind) {
   for (int code = top_code(kind) / 3; code < top_code(kind); ++code) {
     const double x = share(kind, code) * (1.0 + 0x1p-8);
     const double gap = share(kind, code + 1) - share(kind, code);
-    if (std::fabs((x - share(kind, code)) / gap - 0.5) < 0.05) return x;
+    if (std::fabs((x - share(kind, code)) / gap - 0.25) < 0.05) return x;
   }
   FAIL("no such number");
   return 0.0;
@@ -210,13 +211,13 @@ double half_way_at_one(FormatKind kind) {
 
 TEST_CASE("companded: the noise of scales is independent of that of elements") {
   // The largest, 1 + 2^-9, is half-way between two scales; the others of its group are exact at the
-  // upper one and half-way between codes at the lower one. If an element shared the noise of its
-  // scale, it would be rounded up whenever the scale is rounded down, and its mean would be a
-  // quarter of a gap too large.
+  // upper one and a quarter of the way between codes at the lower one. If an element shared the
+  // noise of its scale, it would be rounded up twice as often as it should be whenever the scale is
+  // rounded down, and its mean would be an eighth of a gap too large.
   const Shape shape{250, 320};
   for (FormatKind kind : kBoth) {
     CAPTURE(std::string(format_name(kind)));
-    const double x = half_way_at_one(kind);
+    const double x = quarter_way_at_one(kind);
     std::vector<float> row(static_cast<std::size_t>(shape.size()), static_cast<float>(x));
     for (std::size_t i = 31; i < row.size(); i += 32) row[i] = 1.0f + 0x1p-9f;
     Storage storage(spec_of(kind, Rounding::kStochastic), shape, Category::kMoments);
@@ -235,7 +236,9 @@ TEST_CASE("companded: the noise of scales is independent of that of elements") {
 
 TEST_CASE("companded: a moving average decays on the whole, where rounding to nearest stalls") {
   const Shape shape{40, 320};
-  std::vector<float> start(static_cast<std::size_t>(shape.size()), 1.0f);
+  // Just above a power of two scales are farthest apart, relatively: 2^-8.
+  constexpr double kStart = 1.25;
+  std::vector<float> start(static_cast<std::size_t>(shape.size()), static_cast<float>(kStart));
   for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
     Storage storage(spec_of(FormatKind::kRoot8, rounding), shape, Category::kMoments);
     encode_all(storage, start);
@@ -252,12 +255,12 @@ TEST_CASE("companded: a moving average decays on the whole, where rounding to ne
     for (double v : out) mean += v / static_cast<double>(shape.size());
     // All elements of a group are its largest and share the noise of its scale. One rounding
     // chooses between neighbours at most 2^-8 v apart, so its variance is at most 2^-18 v^2, and v
-    // <= 1. 500 steps, 400 groups, five deviations.
-    const double deviation = std::sqrt(500.0 * 0x1p-18 / 400.0);
+    // <= kStart. 500 steps, 400 groups, five deviations.
+    const double deviation = kStart * std::sqrt(500.0 * 0x1p-18 / 400.0);
     if (rounding == Rounding::kStochastic) {
-      CHECK(std::fabs(mean - std::pow(0.999, 500)) <= 5.0 * deviation);
+      CHECK(std::fabs(mean - kStart * std::pow(0.999, 500)) <= 5.0 * deviation);
     } else {
-      CHECK(std::count(out.begin(), out.end(), 1.0) == shape.size());
+      CHECK(std::count(out.begin(), out.end(), kStart) == shape.size());
     }
   }
 }
