@@ -311,17 +311,19 @@ TEST_CASE("flash: least squares fall in each of ten steps") {
 
 TEST_CASE("flash: corrections keep what bf16 loses, the wider one more") {
   // Steps of a 40th of a bf16 unit: without a correction, rounding to nearest loses all of them.
+  // The weights begin with each of the 65536 patterns that bf16 cannot hold.
+  constexpr std::int64_t kCount = 65536;
   GroupSpec group;
   group.rule.kind = RuleKind::kSgd;
   group.lr = 1.0;
   const auto error = [&](FormatKind weights) {
-    Single exact({4096}, {}, group), narrow({4096}, format(weights, Rounding::kNearest), group);
-    std::vector<float> start = numbers(4096, 9);
-    for (float& w : start) w = 1.25f + 0.5f * std::abs(w);
+    Single exact({kCount}, {}, group), narrow({kCount}, format(weights, Rounding::kNearest), group);
+    std::vector<float> start(kCount);
+    for (std::uint32_t i = 0; i < kCount; ++i) start[i] = std::bit_cast<float>(0x3FA00000u + i);
     encode_all(exact.w().storage(), start);
     encode_all(narrow.w().storage(), start);
     for (std::uint32_t t = 0; t < 100; ++t) {
-      std::vector<float> grad = numbers(4096, 100 + t);
+      std::vector<float> grad = numbers(kCount, 100 + t);
       for (float& g : grad) g = (g + 0.5f) * 0x1p-7f / 40.0f;
       exact.step(grad);
       narrow.step(grad);
