@@ -304,8 +304,8 @@ struct KernelTable {
   // Whole updates in one pass: what decoding, the rule, descend() and encoding give for n elements,
   // to the bit, but for the sign of a weight that is zero. False, with nothing written, where they
   // cannot: n above kMostFlashElements or no multiple of kFlashStep; a number among them that takes
-  // special care (zeros, infinities, NaN, magnitudes at either end of the range); or no such pass
-  // on this instruction set.
+  // special care (infinities, NaN, magnitudes at either end of the range); or no such pass on this
+  // instruction set.
   bool (*flash_adamw)(const FlashElements& at, const AdamwConstants& constants, float lr,
                       std::int64_t n);
   bool (*flash_lion)(const FlashElements& at, const LionConstants& constants, float weight_decay,
