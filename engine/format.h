@@ -59,7 +59,7 @@ enum class FormatKind {
   kTrits,          // 0.2 B: packed trits alone, value = master = trit
   kSplit24,        // 3 B: value = bf16, master = bf16 + int8 correction
   kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
-  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a bf16 scale
+  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a scale
   kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
   kLatent6,        // 0.75 B: trit and accumulator in 6 bits
   kLatent5,        // 0.625 B: the same in 5 bits

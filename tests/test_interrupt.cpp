@@ -8,8 +8,10 @@
 #include <csignal>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "engine/open_dataset.h"
+#include "ops/dense_product.h"
 #include "tests/program.h"
 #include "tests/support_files.h"
 #include "tools/compare/run_comparison.h"
@@ -123,6 +125,35 @@ TEST_CASE("interrupt: the signal is the process's own again when the watch is ov
     CHECK_FALSE(watch.interrupted());
   }
   CHECK((disposition() == SIG_IGN));
+  std::signal(SIGINT, previous);
+}
+
+TEST_CASE("interrupt: a signal in the middle of a product changes nothing") {
+  const auto previous = std::signal(SIGINT, SIG_DFL);
+  constexpr std::int64_t kRows = 64, kSize = 256;
+  std::vector<float> a(kRows * kSize), b(kSize * kSize), expected(kRows * kSize);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3.0f;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5) - 2.0f;
+  const auto multiply = [&](std::vector<float>& c) {
+    dense_product({kRows, kSize, kSize}, a.data(), kSize, b.data(), kSize, c.data(), kSize);
+  };
+  multiply(expected);
+  std::vector<float> product(expected.size());
+  for (int round = 0; round < 200; ++round) {
+    const InterruptWatch watch;
+    // The kernel gives a process's signals to its first thread.
+    std::thread sender([round] {
+      std::this_thread::sleep_for(std::chrono::microseconds(50 + 13 * round % 500));
+      ::kill(::getpid(), SIGINT);
+    });
+    bool same = true;
+    while (!watch.interrupted()) {
+      multiply(product);
+      same &= product == expected;
+    }
+    sender.join();
+    REQUIRE(same);
+  }
   std::signal(SIGINT, previous);
 }
 
