@@ -9,6 +9,18 @@
 
 namespace tritgrad {
 
+// The n numbers of a direction; `scratch` has room for them.
+inline const float* as_floats(const Direction& direction, std::int64_t n, float* scratch) {
+  if (direction.floats == nullptr) {
+    kernels().rescale_sums(scratch, n, direction.sums, n, &direction.correction, &direction.factor,
+                           1, n);
+    return scratch;
+  }
+  if (direction.factor == 1.0f) return direction.floats;
+  for (std::int64_t i = 0; i < n; ++i) scratch[i] = direction.factor * direction.floats[i];
+  return scratch;
+}
+
 // The update of formats without integer arithmetic: decode, subtract, encode.
 template <typename F>
 void descend_master(F& format, const Block& block, const float* direction, const Descent& descent) {

@@ -158,8 +158,9 @@ struct RowRange {
 };
 
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
-// also have begin_update(step, total_steps), before each update, refresh(), after it, and
-// trained_rows(), where updates between the two move some rows only.
+// read a Direction (engine/kernel_table.h) as it lies, and some have begin_update(step,
+// total_steps), before each update, refresh(), after it, and trained_rows(), where updates between
+// the two move some rows only.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

@@ -87,9 +87,31 @@ enum class PanelRange {
   kBytes,
 };
 
-// How a direction becomes whole levels of a fixed-point format: clip(floor(-scale * direction[i] +
-// u), -limit, limit) with u = (noise[i] + 0.5) / 65536, or clip(rint(-scale * direction[i])) (ties
-// to even) when noise == nullptr. NaN gives 0. 0 <= limit <= 255.
+// What an update goes against, where it reads it: fp32 numbers, or sums of an integer product less
+// a correction (the difference fits an int32), and what all of them are to be multiplied by.
+struct Direction {
+  // Implicit: every place for a direction takes plain floats.
+  Direction(const float* numbers, float factor_ = 1.0f) : floats(numbers), factor(factor_) {}
+  Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_)
+      : sums(sums_), correction(correction_), factor(factor_) {}
+
+  // That of elements from i on.
+  Direction from(std::int64_t i) const {
+    Direction rest = *this;
+    (floats != nullptr ? void(rest.floats += i) : void(rest.sums += i));
+    return rest;
+  }
+
+  const float* floats = nullptr;
+  const std::int32_t* sums = nullptr;
+  std::int32_t correction = 0;
+  float factor = 1.0f;
+};
+
+// How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
+// with u = (noise[i] + 0.5) / 65536, or clip(rint(e)) (ties to even) when noise == nullptr. Here e
+// =
+// (-scale * factor) * x, x = floats[i] or sums[i] - correction. NaN gives 0. 0 <= limit <= 255.
 struct LevelRounding {
   float scale;
   int limit;
@@ -258,15 +280,15 @@ struct KernelTable {
   // ---- formats: updates ------------------------------------------------------------------------
   // w[i] -= lr * direction[i]
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
-  void (*quantize_levels)(std::int16_t* levels, const float* direction,
+  void (*quantize_levels)(std::int16_t* levels, const Direction& direction,
                           const LevelRounding& rounding, std::int64_t n);
   // engine/flips.h, accumulate(), of those levels, on separate trits and accumulators.
   FlipCounts (*descend_ternary)(std::int8_t* trits, std::int8_t* accumulators,
-                                const float* direction, const LevelRounding& rounding,
+                                const Direction& direction, const LevelRounding& rounding,
                                 const FlipPolicy& policy, std::int64_t n);
   // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <= threshold <=
   // 42, rounding.limit <= 127.
-  FlipCounts (*descend_latent)(std::int8_t* codes, const float* direction,
+  FlipCounts (*descend_latent)(std::int8_t* codes, const Direction& direction,
                                const LevelRounding& rounding, int threshold, int hysteresis,
                                std::int64_t n);
 
@@ -290,10 +312,6 @@ struct KernelTable {
   // (1 - beta) g^2.
   void (*normalized)(float* direction, float* v, const float* grad, float beta,
                      float one_minus_beta, float inverse_bias, std::int64_t n);
-  // The same for a v that is one number; returns the sum of what v would have become for each
-  // element, added as by sum().
-  double (*normalized_by_one)(float* direction, float v, const float* grad, float beta,
-                              float one_minus_beta, float inverse_bias, std::int64_t n);
   // gain = d direction / d m of adamw, with v after the update.
   void (*adam_gain)(float* gain, const float* v, float inverse_bias1, float inverse_bias2,
                     float eps, std::int64_t n);
@@ -358,6 +376,9 @@ struct KernelTable {
   // Sums in double; see kSumLanes.
   double (*sum)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
+  // Of (sums[i] - correction)^2, exactly, as long as they are below 2^63 together.
+  std::int64_t (*sum_of_squared_sums)(const std::int32_t* sums, std::int32_t correction,
+                                      std::int64_t n);
 };
 
 // The table in use, null before the first one.

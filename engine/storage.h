@@ -103,9 +103,17 @@ class Storage {
   void encode(const Block& block, const float* master, const RandomKey& key) {
     std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
   }
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    return std::visit([&](auto& format) { return format.descend(block, direction, descent); },
-                      format_);
+  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
+    return std::visit(
+        [&](auto& format) {
+          if constexpr (requires { format.descend(block, direction, descent); }) {
+            return format.descend(block, direction, descent);
+          } else {
+            std::array<float, kBlock> numbers;
+            return format.descend(block, as_floats(direction, block.n, numbers.data()), descent);
+          }
+        },
+        format_);
   }
   // encode() of n elements whose sum this is, for a format that keeps nothing else of them.
   void add_sum(std::int64_t slot, double sum, std::int64_t n) {

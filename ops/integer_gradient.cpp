@@ -20,6 +20,15 @@ struct WeightGradient {
   Panels x;                     // of x's columns
   const std::int32_t* offsets;  // what the offset of x's bytes adds to each row of dy^T x
 
+  // Rows [top, top + rows) of panel p up to column `last`, with the offset of x's bytes still in
+  // them. Columns that fill the last vector are written, too.
+  void multiply(std::int64_t top, std::int64_t rows, std::int64_t p, std::int64_t last,
+                std::int32_t* sums, std::int64_t ld) const {
+    kernels().multiply_panel(sums, ld, dy.codes + top * dy.ld, dy.ld, rows,
+                             last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
+                             /*add=*/false);
+  }
+
   // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, each row times its factor.
   void read_product(const float* factors, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end, float* out) const {
@@ -31,14 +40,22 @@ struct WeightGradient {
         alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums;
         const std::int64_t first = std::max(col_begin, p * kPanelColumns);
         const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
-        kernels().multiply_panel(sums.data(), kPanelColumns, dy.codes + top * dy.ld, dy.ld, rows,
-                                 last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
-                                 /*add=*/false);
+        multiply(top, rows, p, last, sums.data(), kPanelColumns);
         kernels().rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
                                sums.data() + first - p * kPanelColumns, kPanelColumns,
                                offsets + top, factors + top, rows, last - first);
       }
     }
+  }
+
+  // A tile of blocks: they begin where a panel does.
+  SumRows read_sums(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+                    std::int64_t col_end, std::int32_t* sums) const {
+    for (std::int64_t first = col_begin; first < col_end; first += kPanelColumns) {
+      multiply(row_begin, row_end - row_begin, first / kPanelColumns,
+               std::min(col_end, first + kPanelColumns), sums + first - col_begin, kBlock);
+    }
+    return {offsets + row_begin, scales + row_begin};
   }
 
   void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
@@ -128,7 +145,13 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
                static_cast<const WeightGradient*>(context)->read(row_begin, row_end, col_begin,
                                                                  col_end, out);
              },
-             gradient, finite};
+             gradient, finite,
+             w.groups > 1 ? nullptr
+                          : +[](const void* context, std::int64_t row_begin, std::int64_t row_end,
+                                std::int64_t col_begin, std::int64_t col_end, std::int32_t* sums) {
+                              return static_cast<const WeightGradient*>(context)->read_sums(
+                                  row_begin, row_end, col_begin, col_end, sums);
+                            }};
   if (share == Share::kWhole && tape.offer_gradient(*w.weight, *source)) return;
   const Tensor dweight = tape.gradient(*w.weight);
   parallel_pieces(w.outputs, GradientSource::kRows, dy.rows() * w.inputs,

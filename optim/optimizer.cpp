@@ -92,10 +92,11 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
       planes.push_back({spec, buffer.bytes()});
     }
     state.rule->attach(shape, planes);
-    state.sees_all_rows =
-        !planes.empty() ||
-        std::any_of(state.moments.begin(), state.moments.end(),
-                    [](const Storage& m) { return m.spec().kind != FormatKind::kScalar; });
+    const bool in_numbers =
+        std::all_of(state.moments.begin(), state.moments.end(),
+                    [](const Storage& m) { return m.spec().kind == FormatKind::kScalar; });
+    state.sees_all_rows = !planes.empty() || !in_numbers;
+    state.scales = state.rule->scales_gradient() && in_numbers;
     if (group.lr > 0.0 && parameter.spec().role == Role::kWeight) {
       state.watch = ReachWatch(parameter.spec(), group.eco);
     }
@@ -160,8 +161,9 @@ void Optimizer::apply(State& state) {
     const std::int64_t slot = begin / rows_per_unit;
     UnitResult& result = results[static_cast<std::size_t>(slot)];
     const RowRange unit{seen_rows.begin + begin, seen_rows.begin + end};
-    in_tiles ? step_tiles(state, update, unit, result, slot)
-             : step_rows(state, update, unit, result, slot);
+    state.scales ? step_scaled(state, update, unit, result, slot)
+    : in_tiles   ? step_tiles(state, update, unit, result, slot)
+                 : step_rows(state, update, unit, result, slot);
   });
   ReachWatch::Seen seen;
   for (const UnitResult& result : results) {

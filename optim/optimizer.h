@@ -117,7 +117,8 @@ class Optimizer {
     // Whether the rule sees rows at rest as well: it remembers more of the past than one number
     // for the matrix, and its memory would fall behind.
     bool sees_all_rows = true;
-    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
+    bool scales = false;  // Rule::scales_gradient(), and v is one number
+    Buffer updates;       // I64: updates so far, t of the rule; empty for rules without memory
     ReachWatch watch;
   };
   // One update of one parameter, while it is under way.
@@ -130,8 +131,15 @@ class Optimizer {
     FlipCounts flips;
     ReachWatch::Seen seen;
   };
-  struct Run;
+  // The same columns of some rows of a parameter, and the part of the pass that they belong to.
+  struct Run {
+    std::int64_t row_begin, row_end, col_begin, col_end;
+    std::int64_t slot;
+
+    std::int64_t size() const { return (row_end - row_begin) * (col_end - col_begin); }
+  };
   struct RunScratch;
+  struct Scaling;
 
   double lr_at(const State& state, std::int64_t step) const;
   const State& find(const Parameter& parameter) const;
@@ -146,6 +154,11 @@ class Optimizer {
                  std::int64_t slot);
   void step_tiles(State& state, const Update& update, RowRange rows, UnitResult& result,
                   std::int64_t slot);
+  // The rows of a rule that scales the gradient: it is read as it lies, and nothing is decoded.
+  void step_scaled(State& state, const Update& update, RowRange rows, UnitResult& result,
+                   std::int64_t slot);
+  void step_scaled_tile(State& state, const Update& update, const Run& tile, Scaling& scaling,
+                        UnitResult& result);
   void check_gradients() const;
   void note_skip();
   void apply(State& state);

@@ -40,22 +40,11 @@ void decode_masters(const Storage& storage, const Run& run, float* out) {
 
 }  // namespace
 
-// The same columns of some rows of a parameter, and the part of the pass that they belong to. Where
-// values or moments are used as they lie, in fp32, the elements must be neighbours: one row, or
-// whole rows.
-struct Optimizer::Run {
-  std::int64_t row_begin, row_end, col_begin, col_end;
-  std::int64_t slot;
-
-  std::int64_t size() const { return (row_end - row_begin) * (col_end - col_begin); }
-};
-
 struct Optimizer::RunScratch {
   // A power of two between them would make loads from one wait for stores to the others.
   using Numbers = std::array<float, kMaxRun + 5 * kAlignment / sizeof(float)>;
   alignas(kAlignment) Numbers grad, weight, direction, gain;
   alignas(kAlignment) std::array<Numbers, kMaxMoments> moments;
-  std::array<double, kMaxMoments> sums;
 };
 
 const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {
@@ -136,7 +125,6 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
                   grad,
                   scratch.weight.data(),
                   {},
-                  {},
                   scratch.direction.data(),
                   state.group.eco == EcoForm::kOff ? nullptr : scratch.gain.data()};
   if (const float* values = storage.fp32_data()) {
@@ -153,12 +141,7 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
     float* stored = moment.fp32_data();
     float* decoded = scratch.moments[i].data();
     block.moments[i] = stored == nullptr ? decoded : stored + first;
-    if (moment.spec().kind == FormatKind::kScalar && state.rule->takes_one_number()) {
-      block.sums[i] = &scratch.sums[i];
-      moment.decode_master({run.row_begin, run.col_begin, 1, run.slot}, decoded);
-    } else if (stored == nullptr) {
-      decode_masters(moment, run, decoded);
-    }
+    if (stored == nullptr) decode_masters(moment, run, decoded);
   }
   return block;
 }
@@ -192,6 +175,8 @@ Optimizer::Run Optimizer::step_at_once(const State& state, const Update& update,
   return rest;
 }
 
+// Where values or moments are used as they lie, in fp32, the elements must be neighbours: one row,
+// or whole rows.
 void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,
                          RunScratch& scratch, UnitResult& result) {
   const RuleBlock block = read_run(state, run, grad, scratch);
@@ -208,10 +193,6 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
     Storage& moment = state.moments[i];
     if (moment.fp32_data() != nullptr) continue;
-    if (block.sums[i] != nullptr) {
-      moment.add_sum(run.slot, *block.sums[i], block.n);
-      continue;
-    }
     // Every plane has noise of its own: shared noise would correlate its rounding errors.
     RandomKey key = update.descent.key;
     key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;

@@ -32,11 +32,8 @@ struct RuleBlock {
   const float* grad;
   const float* weight;          // the reading that weight_reading() asked for, else unspecified
   float* moments[kMaxMoments];  // in and out
-  // Not null: the moment is one number everywhere (format scalar), and comes as moments[i][0] to
-  // rules that take one number; out: the sum of what would become of it for each element.
-  double* sums[kMaxMoments];
-  float* direction;  // out
-  float* gain;       // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
+  float* direction;             // out
+  float* gain;                  // out: d direction / d moments[0], > 0; null if nobody asks (ECO)
 };
 
 struct MomentSpec {
@@ -59,8 +56,14 @@ class Rule {
   // Per-element moments, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Whether a moment that is one number everywhere may come as that.
-  virtual bool takes_one_number() const { return false; }
+  // Whether direction = gradient_factor(v) * gradient while the only moment, v, is one number for
+  // all elements (format scalar). Then no direction is written, and direct() not called.
+  virtual bool scales_gradient() const { return false; }
+  virtual float gradient_factor(float /*v*/) const { return 0.0f; }
+  // What v becomes for n elements with this sum of squared gradients, added up.
+  virtual double next_moments(float /*v*/, double /*squares*/, std::int64_t /*n*/) const {
+    return 0.0;
+  }
   // State that is no per-element moment. The optimizer holds the memory, zero at the start, hands
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }

@@ -9,6 +9,7 @@
 #include "ops/linear.h"
 #include "optim/optimizer.h"
 #include "tests/given_gradient.h"
+#include "tests/gradient_sums.h"
 #include "tests/support.h"
 
 namespace tritgrad::test {
@@ -74,6 +75,8 @@ class Layer {
         const GradientSource& source = *p.gradient_source;
         products.dw.resize(static_cast<std::size_t>(p.shape().size()));
         source.read(source.context, 0, p.shape().rows(), 0, p.shape().cols(), products.dw.data());
+        REQUIRE((source.read_sums == nullptr) == (groups(case_) > 1));
+        if (source.read_sums) REQUIRE(same(gradient_from_sums(source, p.shape()), products.dw));
       } else if (p.grad) {
         products.dw.assign(p.grad.values().begin(), p.grad.values().end());
       }

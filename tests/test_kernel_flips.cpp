@@ -114,53 +114,106 @@ TEST_CASE("kernels: descend_latent is accumulate() on codes of one byte") {
   for (int threshold : {42, 10, 5, 2, 0}) compare_latent(threshold);
 }
 
+// Trits and codes of one length and start, for one table.
+struct Arrays {
+  Guarded<std::int8_t> make_trits() const {
+    Guarded<std::int8_t> trits(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) trits[i] = static_cast<std::int8_t>(i % 3 - 1);
+    return trits;
+  }
+  Guarded<std::int8_t> make_codes() const {
+    Guarded<std::int8_t> codes(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 29 % 85 - 42);
+    return codes;
+  }
+
+  void compare_levels(const Direction& direction, const LevelRounding& rounding) const {
+    Twins<std::int16_t> levels(n, offset);
+    table.quantize_levels(levels.actual.data(), direction, rounding, n);
+    reference_kernels().quantize_levels(levels.expected.data(), direction, rounding, n);
+    REQUIRE_MESSAGE(same_bits(levels.actual, levels.expected, n), table.name, " n=", n);
+  }
+
+  // With quantize_levels and accumulate().
+  void compare_ternary(const Direction& direction, const LevelRounding& rounding,
+                       const FlipPolicy& policy) const {
+    std::vector<std::int16_t> levels(static_cast<std::size_t>(n));
+    table.quantize_levels(levels.data(), direction, rounding, n);
+    Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
+    Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
+    FlipCounts expected;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const TritState next = accumulate({expected_trits[i], expected_accumulators[i]},
+                                        levels[static_cast<std::size_t>(i)], policy, expected);
+      expected_trits[i] = static_cast<std::int8_t>(next.trit);
+      expected_accumulators[i] = static_cast<std::int8_t>(next.accumulator);
+    }
+    const FlipCounts counts =
+        table.descend_ternary(trits.data(), accumulators.data(), direction, rounding, policy, n);
+    REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
+    REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
+    REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+  }
+
+  // With the reference.
+  void compare_latent(const Direction& direction, const LevelRounding& rounding) const {
+    Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
+    const FlipCounts counts = table.descend_latent(codes.data(), direction, rounding, 42, 0, n);
+    const FlipCounts expected =
+        reference_kernels().descend_latent(expected_codes.data(), direction, rounding, 42, 0, n);
+    REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
+    REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+  }
+
+  const KernelTable& table;
+  std::int64_t n, offset;
+};
+
 TEST_CASE("kernels: updates handle every length, start and noise, and stay inside their arrays") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
-    const auto make_trits = [&] {
-      Guarded<std::int8_t> trits(n, offset);
-      for (std::int64_t i = 0; i < n; ++i) trits[i] = static_cast<std::int8_t>(i % 3 - 1);
-      return trits;
-    };
-    const auto make_codes = [&] {
-      Guarded<std::int8_t> codes(n, offset);
-      for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 29 % 85 - 42);
-      return codes;
-    };
-    Guarded<float> direction = floats(n, offset, 41);
+    Guarded<float> numbers = floats(n, offset, 41);
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
     FlipPolicy wide, reset;
     wide.threshold = 126;
     reset.on_flip = OnFlip::kReset;
+    const Arrays arrays{table, n, offset};
     for (const LevelRounding& rounding :
          {LevelRounding{85.0f, 85, noise.data()}, LevelRounding{85.0f, 85, nullptr},
           LevelRounding{-0.3f, 127, noise.data()}, LevelRounding{3.0f, 128, noise.data()},
           LevelRounding{85.0f, 255, nullptr}}) {
-      std::vector<std::int16_t> levels(static_cast<std::size_t>(n));
-      table.quantize_levels(levels.data(), direction.data(), rounding, n);
+      arrays.compare_levels(numbers.data(), rounding);
       for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
-        Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
-        Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
-        FlipCounts expected;
-        for (std::int64_t i = 0; i < n; ++i) {
-          const TritState next = accumulate({expected_trits[i], expected_accumulators[i]},
-                                            levels[static_cast<std::size_t>(i)], policy, expected);
-          expected_trits[i] = static_cast<std::int8_t>(next.trit);
-          expected_accumulators[i] = static_cast<std::int8_t>(next.accumulator);
-        }
-        const FlipCounts counts = table.descend_ternary(trits.data(), accumulators.data(),
-                                                        direction.data(), rounding, policy, n);
-        REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
-        REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
-        REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+        arrays.compare_ternary(numbers.data(), rounding, policy);
       }
-      if (rounding.limit > 127) continue;
-      Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
-      const FlipCounts counts =
-          table.descend_latent(codes.data(), direction.data(), rounding, 42, 0, n);
-      const FlipCounts expected = reference_kernels().descend_latent(
-          expected_codes.data(), direction.data(), rounding, 42, 0, n);
-      REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
-      REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+      if (rounding.limit <= 127) arrays.compare_latent(numbers.data(), rounding);
+    }
+  });
+}
+
+TEST_CASE("kernels: updates read sums of a product like numbers, of any size and factor") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Guarded<std::int32_t> sums(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) sums[i] = static_cast<std::int32_t>(i * 7919 % 4001);
+    // 2^24 and beyond are rounded on their way to floats.
+    if (n > 0) sums[n - 1] = 0x7FFFFFFF;
+    if (n > 1) sums[n / 2] = -0x7FFFF000;
+    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    FlipPolicy wide;
+    wide.threshold = 126;
+    const Arrays arrays{table, n, offset};
+    for (const float factor : {0.01f, -3e-5f, 0.0f, 3e38f, INFINITY, NAN}) {
+      for (const std::int32_t correction : {0, 1999}) {
+        const Direction direction(sums.data(), correction, factor);
+        for (const LevelRounding& rounding :
+             {LevelRounding{1.0f, 85, noise.data()}, LevelRounding{8.5f, 127, nullptr},
+              LevelRounding{8.5f, 253, noise.data()}}) {
+          arrays.compare_levels(direction, rounding);
+          for (const FlipPolicy& policy : {FlipPolicy{}, wide}) {
+            arrays.compare_ternary(direction, rounding, policy);
+          }
+          if (rounding.limit <= 127) arrays.compare_latent(direction, rounding);
+        }
+      }
     }
   });
 }

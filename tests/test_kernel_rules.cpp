@@ -47,19 +47,6 @@ TEST_CASE("kernel rules: directions, gains and carried errors equal the referenc
       check([&](const KernelTable& t, float* out, float* v) {
         t.normalized(out, v, g, 0.999f, 0.001f, inverse_bias, n);
       });
-      for (float v_before : {0.0f, 0.37f}) {
-        // One number everywhere is what it says.
-        Guarded<float> v(n, offset), out(n, offset), many(n, offset);
-        for (std::int64_t i = 0; i < n; ++i) v[i] = v_before;
-        table.normalized(many.data(), v.data(), g, 0.999f, 0.001f, inverse_bias, n);
-        const double expected = table.sum(v.data(), n);
-        for (const KernelTable* t : {&reference_kernels(), &table}) {
-          const double sum =
-              t->normalized_by_one(out.data(), v_before, g, 0.999f, 0.001f, inverse_bias, n);
-          REQUIRE(same_bits(many, out, n, true));
-          REQUIRE((sum == expected || (std::isnan(sum) && std::isnan(expected))));
-        }
-      }
     }
     check([&](const KernelTable& t, float* out, float*) {
       t.adam_gain(out, g, 1.1f, 2.0f, 1e-8f, n);
@@ -68,6 +55,27 @@ TEST_CASE("kernel rules: directions, gains and carried errors equal the referenc
       t.carry_error(m, g, stored, x, -3.0f, 1.25f, n);
     });
   });
+}
+
+TEST_CASE("kernel rules: squares of sums are added exactly, up to the largest of both signs") {
+  for (const KernelTable* table : supported_kernels()) {
+    for (std::int64_t n : awkward_lengths()) {
+      Guarded<std::int32_t> sums(n, 1);
+      for (const std::int32_t correction : {0, 3, -70000, 1 << 30}) {
+        __extension__ using Wide = __int128;
+        Wide expected = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::int32_t largest = correction < 0 ? 0x7FFFFFFF : -0x7FFFFFFF;
+          const std::int32_t difference = i == 0   ? largest
+                                          : i == 1 ? 0x3FFFFFFF
+                                                   : static_cast<std::int32_t>(i * 7919);
+          sums[i] = difference + correction;
+          expected += Wide{difference} * difference;
+        }
+        CHECK(Wide{table->sum_of_squared_sums(sums.data(), correction, n)} == expected);
+      }
+    }
+  }
 }
 
 TEST_CASE("kernel rules: the largest magnitude and what is not finite are found anywhere") {

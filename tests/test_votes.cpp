@@ -207,7 +207,7 @@ TEST_CASE("votes: the sign rule descends a quadratic to its ternary optimum, fro
     for (std::uint32_t step = 1; step <= 300; ++step) {
       storage.decode_value(block, value.data());
       for (std::size_t i = 0; i < 6; ++i) grad[i] = value[i] - target[i];
-      rule->direct({0, 6, grad.data(), nullptr, {}, {}, direction.data(), nullptr});
+      rule->direct({0, 6, grad.data(), nullptr, {}, direction.data(), nullptr});
       storage.descend(block, direction.data(), {1.0f / 32.0f, {1, 1, step}});
     }
     storage.decode_value(block, value.data());
@@ -221,13 +221,13 @@ TEST_CASE("votes: zero and non-finite gradients cast no vote; decay pulls to zer
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> grad{0.0f, -0.0f, std::nanf(""), inf, -inf, 2.0f, -1e-30f};
   std::vector<float> direction(grad.size());
-  make_rule(spec)->direct({0, 7, grad.data(), nullptr, {}, {}, direction.data(), nullptr});
+  make_rule(spec)->direct({0, 7, grad.data(), nullptr, {}, direction.data(), nullptr});
   CHECK(direction == std::vector<float>{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, -1.0f});
 
   spec.weight_decay = 0.25;
   const std::vector<float> zero(3, 0.0f);
   const std::vector<float> trits{-1.0f, 0.0f, 1.0f};
-  make_rule(spec)->direct({0, 3, zero.data(), trits.data(), {}, {}, direction.data(), nullptr});
+  make_rule(spec)->direct({0, 3, zero.data(), trits.data(), {}, direction.data(), nullptr});
   CHECK(direction[0] == -0.25f);
   CHECK(direction[1] == 0.0f);
   CHECK(direction[2] == 0.25f);

@@ -63,7 +63,7 @@ class Latent8 {
     }
   }
 
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
     const UpdateRounding rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     return kernels().descend_latent(at(block), direction, rounding.get(), kThreshold, hysteresis_,
                                     block.n);

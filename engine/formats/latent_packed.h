@@ -96,7 +96,7 @@ class LatentPacked {
     pack(block, codes.data());
   }
 
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
     const UpdateRounding rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());

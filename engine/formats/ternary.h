@@ -138,7 +138,7 @@ class Ternary {
     kernels().encode_trits(packed(block), trits.data(), block.n);
   }
 
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
     if (!has_accumulators(block)) return {};
     // With reset, a smaller lr is a higher threshold, and below 1/127 thinner votes.
     FlipPolicy policy = policy_;

@@ -75,7 +75,7 @@ class Trits {
     kernels().encode_trits(packed(block), trits.data(), block.n);
   }
 
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
+  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
     const UpdateRounding rounding(block, cols_, descent, 1, 2, rounding_);
     std::array<std::int8_t, kBlock> trits;
     kernels().decode_trits(trits.data(), packed(block), block.n);

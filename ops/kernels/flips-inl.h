@@ -111,18 +111,20 @@ std::int64_t for_each_vector(std::int64_t n, FlipCounts& counts, const Body& bod
 }
 
 template <typename Rule>
-FlipCounts descend_words(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+FlipCounts descend_words(std::int8_t* trits, std::int8_t* accumulators, const Direction& direction,
                          const LevelRounding& rounding, const FlipPolicy& policy, const Rule& rule,
                          std::int64_t n) {
   FlipCounts counts;
-  const Levels levels(direction, rounding);
-  const std::int64_t done = for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
-    const TritLanes next =
-        rule({read_i16(trits + i), read_i16(accumulators + i)}, levels.words(i), lanes);
-    write_narrow(trits + i, next.trit);
-    write_narrow(accumulators + i, next.accumulator);
+  const std::int64_t done = with_direction(direction, [&](const auto& source) {
+    const Levels levels(source, rounding);
+    return for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
+      const TritLanes next =
+          rule({read_i16(trits + i), read_i16(accumulators + i)}, levels.words(i), lanes);
+      write_narrow(trits + i, next.trit);
+      write_narrow(accumulators + i, next.accumulator);
+    });
   });
-  counts += reference::descend_ternary(trits + done, accumulators + done, direction + done,
+  counts += reference::descend_ternary(trits + done, accumulators + done, direction.from(done),
                                        rounding.from(done), policy, n - done);
   return counts;
 }
@@ -226,8 +228,8 @@ struct WideByteRule {
 
 // next(planes, levels) for each vector of bytes, planes being pointers to its numbers. The last,
 // which may be shorter, is filled up with zeros, which do not move.
-template <std::size_t kPlanes, typename Next>
-void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const float* direction,
+template <std::size_t kPlanes, typename Source, typename Next>
+void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const Source& direction,
                           const LevelRounding& rounding, std::int64_t n, const Next& next) {
   constexpr std::int64_t kStep = kLanes<I8>;
   using Planes = std::array<std::int8_t*, kPlanes>;
@@ -244,10 +246,12 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
   }
   if (i == n) return;
   std::int8_t numbers[kPlanes][kStep] = {};
-  float rest_direction[kStep] = {};
+  typename Source::Number rest_numbers[kStep];
+  std::fill_n(rest_numbers, kStep, direction.zero());
   std::uint16_t rest_noise[kStep] = {};
   const std::int64_t rest = n - i;
-  __builtin_memcpy(rest_direction, direction + i, static_cast<std::size_t>(rest) * sizeof(float));
+  __builtin_memcpy(rest_numbers, direction.numbers + i,
+                   static_cast<std::size_t>(rest) * sizeof(rest_numbers[0]));
   if (rounding.noise != nullptr) {
     __builtin_memcpy(rest_noise, rounding.noise + i,
                      static_cast<std::size_t>(rest) * sizeof(rest_noise[0]));
@@ -259,6 +263,8 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
   }
   const LevelRounding rest_rounding{rounding.scale, rounding.limit,
                                     rounding.noise == nullptr ? nullptr : rest_noise};
+  Source rest_direction = direction;
+  rest_direction.numbers = rest_numbers;
   next(here, Levels(rest_direction, rest_rounding).bytes(0));
   for (std::size_t p = 0; p < kPlanes; ++p) {
     __builtin_memcpy(planes[p] + i, numbers[p], static_cast<std::size_t>(rest));
@@ -267,7 +273,8 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
 
 // ---- the kernels -------------------------------------------------------------------------------
 
-FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+template <typename Source>
+FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const Source& direction,
                          const LevelRounding& rounding, const ByteRule& rule, std::int64_t n) {
   FlipCounts counts;
   const std::array<std::int8_t*, 2> planes{trits, accumulators};
@@ -284,17 +291,20 @@ FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const fl
   return counts;
 }
 
-FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
+template <typename Source>
+FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators,
+                              const Direction& direction, const Source& source,
                               const LevelRounding& rounding, const FlipPolicy& policy,
                               std::int64_t n) {
   constexpr std::int64_t kStep = kLanes<I8>;
   const WideByteRule rule(policy.threshold);
   FlipCounts counts;
   const auto by_words = [&](std::int64_t i, std::int64_t count) {
-    counts += descend_words(trits + i, accumulators + i, direction + i, rounding.from(i), policy,
-                            CarryRule<Transition::kStepOneTrit>(policy.threshold, 0), count);
+    counts +=
+        descend_words(trits + i, accumulators + i, direction.from(i), rounding.from(i), policy,
+                      CarryRule<Transition::kStepOneTrit>(policy.threshold, 0), count);
   };
-  const Levels levels(direction,
+  const Levels levels(source,
                       {rounding.scale, std::min(rounding.limit, kMostByteLevels), rounding.noise});
   std::int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
@@ -313,9 +323,9 @@ FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators, con
   return counts;
 }
 
-FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
-                           const LevelRounding& rounding, const FlipPolicy& policy,
-                           std::int64_t n) {
+FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
+                           const Direction& direction, const LevelRounding& rounding,
+                           const FlipPolicy& policy, std::int64_t n) {
   const auto by_words = [&](const auto& rule) {
     return descend_words(trits, accumulators, direction, rounding, policy, rule, n);
   };
@@ -324,23 +334,30 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const 
     return by_words(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
   }
   if (policy.threshold <= kMostByteThreshold && rounding.limit <= kMostByteLevels) {
-    return descend_bytes(trits, accumulators, direction, rounding,
-                         ByteRule(policy.threshold, policy.hysteresis), n);
+    return with_direction(direction, [&](const auto& source) {
+      return descend_bytes(trits, accumulators, source, rounding,
+                           ByteRule(policy.threshold, policy.hysteresis), n);
+    });
   }
   if (policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
-    return descend_wide_bytes(trits, accumulators, direction, rounding, policy, n);
+    return with_direction(direction, [&](const auto& source) {
+      return descend_wide_bytes(trits, accumulators, direction, source, rounding, policy, n);
+    });
   }
   return by_words(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
 }
 
-FlipCounts descend_latent(std::int8_t* codes, const float* direction, const LevelRounding& rounding,
-                          int threshold, int hysteresis, std::int64_t n) {
+FlipCounts descend_latent(std::int8_t* codes, const Direction& direction,
+                          const LevelRounding& rounding, int threshold, int hysteresis,
+                          std::int64_t n) {
   const ByteRule rule(threshold, hysteresis);
   FlipCounts counts;
   const std::array<std::int8_t*, 1> planes{codes};
-  for_each_byte_vector(planes, direction, rounding, n, [&](const auto& at, const I8& change) {
-    const I8 code = read<I8>(at[0]);
-    write(at[0], rule(code, rule.trits_of(code), change, counts));
+  with_direction(direction, [&](const auto& source) {
+    for_each_byte_vector(planes, source, rounding, n, [&](const auto& at, const I8& change) {
+      const I8 code = read<I8>(at[0]);
+      write(at[0], rule(code, rule.trits_of(code), change, counts));
+    });
   });
   return counts;
 }

@@ -84,7 +84,6 @@ const KernelTable kKernels = {
     .sign = sign,
     .lion = lion,
     .normalized = normalized,
-    .normalized_by_one = normalized_by_one,
     .adam_gain = adam_gain,
     .carry_error = carry_error,
     .flash_adamw = wide::flash_adamw,
@@ -108,6 +107,7 @@ const KernelTable kKernels = {
     .max_abs = max_abs,
     .sum = sum,
     .sum_of_squares = sum_of_squares,
+    .sum_of_squared_sums = sum_of_squared_sums,
 };
 
 }  // namespace tritgrad::TRITGRAD_TARGET

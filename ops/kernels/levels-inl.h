@@ -8,12 +8,39 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
+// The two kinds of Direction, a vector of kLanes<F32> from element i on.
+struct FloatDirection {
+  using Number = float;
+  F32 at(std::int64_t i) const { return read<F32>(numbers + i); }
+  Number zero() const { return 0.0f; }
+
+  const float* numbers;
+  float factor;
+};
+struct SumDirection {
+  using Number = std::int32_t;
+  F32 at(std::int64_t i) const { return xsimd::to_float(read<I32>(numbers + i) - I32(correction)); }
+  Number zero() const { return correction; }
+
+  const std::int32_t* numbers;
+  float factor;
+  std::int32_t correction;
+};
+
+// body(FloatDirection or SumDirection)
+template <typename Body>
+auto with_direction(const Direction& direction, const Body& body) {
+  if (direction.floats != nullptr) return body(FloatDirection{direction.floats, direction.factor});
+  return body(SumDirection{direction.sums, direction.factor, direction.correction});
+}
+
+template <typename Source>
 class Levels {
  public:
-  Levels(const float* direction, const LevelRounding& rounding)
+  Levels(const Source& direction, const LevelRounding& rounding)
       : direction_(direction),
         noise_(rounding.noise),
-        negative_scale_(-rounding.scale),
+        negative_scale_(-rounding.scale * direction.factor),
         high_(static_cast<float>(rounding.limit)),
         limit_(rounding.limit) {}
 
@@ -33,7 +60,7 @@ class Levels {
   static constexpr std::int64_t kStep = kLanes<I32>;
 
   I32 not_too_high(std::int64_t i) const {
-    F32 exact = negative_scale_ * read<F32>(direction_ + i);
+    F32 exact = negative_scale_ * direction_.at(i);
     // Both of the noise's operations are exact, so they may be fused.
     if (noise_ != nullptr) {
       exact += multiply_add(xsimd::to_float(read_i32(noise_ + i)), F32(0x1p-16f), F32(0x1p-17f));
@@ -43,7 +70,7 @@ class Levels {
     return noise_ == nullptr ? to_nearest_or_zero(limited) : floor_or_zero(limited);
   }
 
-  const float* direction_;
+  Source direction_;
   const std::uint16_t* noise_;
   F32 negative_scale_, high_;
   int limit_;

@@ -137,11 +137,15 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) w[i] -= lr * direction[i];
 }
 
-void quantize_levels(std::int16_t* levels, const float* direction, const LevelRounding& rounding,
-                     std::int64_t n) {
+void quantize_levels(std::int16_t* levels, const Direction& direction,
+                     const LevelRounding& rounding, std::int64_t n) {
   const auto bound = static_cast<float>(rounding.limit);
+  const float negative_scale = -rounding.scale * direction.factor;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float exact = -rounding.scale * direction[i];
+    const float number = direction.floats != nullptr
+                             ? direction.floats[i]
+                             : static_cast<float>(direction.sums[i] - direction.correction);
+    const float exact = negative_scale * number;
     const float level =
         rounding.noise == nullptr
             ? std::nearbyint(exact)
@@ -151,18 +155,28 @@ void quantize_levels(std::int16_t* levels, const float* direction, const LevelRo
   }
 }
 
-FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
-                           const LevelRounding& rounding, const FlipPolicy& policy,
-                           std::int64_t n) {
+FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
+                           const Direction& direction, const LevelRounding& rounding,
+                           const FlipPolicy& policy, std::int64_t n) {
   FlipCounts counts;
   for (std::int64_t i = 0; i < n; ++i) {
     std::int16_t levels;
-    quantize_levels(&levels, direction + i, rounding.from(i), 1);
+    quantize_levels(&levels, direction.from(i), rounding.from(i), 1);
     const TritState next = accumulate({trits[i], accumulators[i]}, levels, policy, counts);
     trits[i] = static_cast<std::int8_t>(next.trit);
     accumulators[i] = static_cast<std::int8_t>(next.accumulator);
   }
   return counts;
+}
+
+std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
+                                 std::int64_t n) {
+  std::int64_t total = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t number = sums[i] - correction;
+    total += number * number;
+  }
+  return total;
 }
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
@@ -179,8 +193,9 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
 
 namespace {
 
-FlipCounts descend_latent(std::int8_t* codes, const float* direction, const LevelRounding& rounding,
-                          int threshold, int hysteresis, std::int64_t n) {
+FlipCounts descend_latent(std::int8_t* codes, const Direction& direction,
+                          const LevelRounding& rounding, int threshold, int hysteresis,
+                          std::int64_t n) {
   const FlipPolicy policy{.threshold = threshold,
                           .on_flip = OnFlip::kCarry,
                           .transition = Transition::kStepOneTrit,
@@ -188,7 +203,7 @@ FlipCounts descend_latent(std::int8_t* codes, const float* direction, const Leve
   FlipCounts counts;
   for (std::int64_t i = 0; i < n; ++i) {
     std::int16_t levels;
-    quantize_levels(&levels, direction + i, rounding.from(i), 1);
+    quantize_levels(&levels, direction.from(i), rounding.from(i), 1);
     const TritState next =
         accumulate(split_code(codes[i], policy.threshold), levels, policy, counts);
     codes[i] = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
@@ -216,16 +231,6 @@ double sum(const float* x, std::int64_t n) {
 
 double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
-}
-
-double normalized_by_one(float* direction, float v, const float* grad, float beta,
-                         float one_minus_beta, float inverse_bias, std::int64_t n) {
-  const float root = std::sqrt(v * inverse_bias);
-  return sum_in_lanes(n, [=](std::int64_t i) {
-    const float g = grad[i];
-    direction[i] = root > 0.0f ? g * (1.0f / root) : 0.0f;
-    return beta * v + (one_minus_beta * g) * g;
-  });
 }
 
 // Of passes that do several kernels' work at once.
@@ -285,7 +290,6 @@ const KernelTable kReferenceKernels = {
     .sign = reference::sign,
     .lion = reference::lion,
     .normalized = reference::normalized,
-    .normalized_by_one = reference::normalized_by_one,
     .adam_gain = reference::adam_gain,
     .carry_error = reference::carry_error,
     .flash_adamw = reference::has_no_pass,
@@ -309,6 +313,7 @@ const KernelTable kReferenceKernels = {
     .max_abs = reference::max_abs,
     .sum = reference::sum,
     .sum_of_squares = reference::sum_of_squares,
+    .sum_of_squared_sums = reference::sum_of_squared_sums,
 };
 
 }  // namespace tritgrad

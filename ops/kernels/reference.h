@@ -18,10 +18,12 @@ void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n);
 void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noise, std::int64_t n);
 
 void descend(float* w, const float* direction, float lr, std::int64_t n);
-void quantize_levels(std::int16_t* levels, const float* direction, const LevelRounding& rounding,
-                     std::int64_t n);
-FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators, const float* direction,
-                           const LevelRounding& rounding, const FlipPolicy& policy, std::int64_t n);
+void quantize_levels(std::int16_t* levels, const Direction& direction,
+                     const LevelRounding& rounding, std::int64_t n);
+FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
+                           const Direction& direction, const LevelRounding& rounding,
+                           const FlipPolicy& policy, std::int64_t n);
+std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction, std::int64_t n);
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
            const AdamwConstants& constants, std::int64_t n);

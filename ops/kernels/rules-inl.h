@@ -18,12 +18,14 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
   reference::descend(w + i, direction + i, lr, n - i);
 }
 
-void quantize_levels(std::int16_t* levels, const float* direction, const LevelRounding& rounding,
-                     std::int64_t n) {
-  const Levels vectors(direction, rounding);
-  std::int64_t i = 0;
-  for (; i + kLanes<I32> <= n; i += kLanes<I32>) write_narrow(levels + i, vectors.at(i));
-  reference::quantize_levels(levels + i, direction + i, rounding.from(i), n - i);
+void quantize_levels(std::int16_t* levels, const Direction& direction,
+                     const LevelRounding& rounding, std::int64_t n) {
+  const std::int64_t done = n / kLanes<I32> * kLanes<I32>;
+  with_direction(direction, [=](const auto& source) {
+    const Levels vectors(source, rounding);
+    for (std::int64_t i = 0; i < done; i += kLanes<I32>) write_narrow(levels + i, vectors.at(i));
+  });
+  reference::quantize_levels(levels + done, direction.from(done), rounding.from(done), n - done);
 }
 
 struct AdamwLanes {
@@ -112,6 +114,7 @@ double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
   LaneSums sums;
   std::int64_t i = 0;
   for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
+    read_ahead(x + i, LaneSums::kElements);
     sums.add([=](std::int64_t part) { return term(read_f64(x + i + part * LaneSums::kWidth)); });
   }
   return sums.total(n - i, [=](std::int64_t lane) { return term(double{x[i + lane]}); });
@@ -125,30 +128,21 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(x, n, [](const auto& value) { return value * value; });
 }
 
-double normalized_by_one(float* direction, float v, const float* grad, float beta,
-                         float one_minus_beta, float inverse_bias, std::int64_t n) {
-  const float root = __builtin_sqrtf(v * inverse_bias);
-  // Before the first measurement the direction is 0, whatever the gradient is.
-  const bool measured = root > 0.0f;
-  const float inverse = measured ? 1.0f / root : 0.0f;
-  const float kept = beta * v;
-  LaneSums sums;
+std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
+                                 std::int64_t n) {
+  const I32 offset(correction);
+  I64 even(0), odd(0);
   std::int64_t i = 0;
-  for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
-    read_ahead(grad + i, LaneSums::kElements);
-    float next[LaneSums::kElements];
-    for (std::int64_t part = 0; part < LaneSums::kElements; part += kLanes<F32>) {
-      const F32 g = read<F32>(grad + i + part);
-      write(next + part, F32(kept) + (F32(one_minus_beta) * g) * g);
-      write(direction + i + part, measured ? g * F32(inverse) : F32(0.0f));
-    }
-    sums.add([&](std::int64_t part) { return read_f64(next + part * LaneSums::kWidth); });
+  for (; i + kLanes<I32> <= n; i += kLanes<I32>) {
+    const I32 number = read<I32>(sums + i) - offset;
+    even = even + square_even_lanes(number);
+    odd = odd + square_even_lanes(odd_to_even_lanes(number));
   }
-  return sums.total(n - i, [&](std::int64_t lane) {
-    const float g = grad[i + lane];
-    direction[i + lane] = measured ? g * inverse : 0.0f;
-    return double{kept + (one_minus_beta * g) * g};
-  });
+  std::int64_t lanes[kLanes<I64>];
+  write(lanes, even + odd);
+  std::int64_t total = reference::sum_of_squared_sums(sums + i, correction, n - i);
+  for (std::int64_t lane : lanes) total += lane;
+  return total;
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ using I16 = Batch<std::int16_t>;
 using I32 = Batch<std::int32_t>;
 using U32 = Batch<std::uint32_t>;
 using U64 = Batch<std::uint64_t>;
+using I64 = Batch<std::int64_t>;
 using F32 = Batch<float>;
 using F64 = Batch<double>;
 
@@ -123,6 +124,9 @@ void write_narrow(std::uint16_t* p, const U32& x) {
 
 // The 64-bit products of the low 32 bits of each lane.
 U64 multiply_low_halves(const U64& a, const U64& b) { return _mm512_mul_epu32(a, b); }
+// Squares of lanes 0, 2, 4 and so on; lanes 1, 3, 5 in their place.
+I64 square_even_lanes(const I32& x) { return _mm512_mul_epi32(x, x); }
+I32 odd_to_even_lanes(const I32& x) { return _mm512_srli_epi64(x, 32); }
 
 // Sums of two neighbouring products, in lanes twice as wide: bytes 0..255 times bytes (saturating),
 // and 16-bit numbers.
@@ -205,6 +209,9 @@ void write_narrow(std::uint16_t* p, const U32& x) {
 
 // The 64-bit products of the low 32 bits of each lane.
 U64 multiply_low_halves(const U64& a, const U64& b) { return _mm256_mul_epu32(a, b); }
+// Squares of lanes 0, 2, 4 and so on; lanes 1, 3, 5 in their place.
+I64 square_even_lanes(const I32& x) { return _mm256_mul_epi32(x, x); }
+I32 odd_to_even_lanes(const I32& x) { return _mm256_srli_epi64(x, 32); }
 
 // Sums of two neighbouring products, in lanes twice as wide: bytes 0..255 times bytes (saturating),
 // and 16-bit numbers.

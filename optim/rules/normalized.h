@@ -9,6 +9,8 @@
 // (latent8, or ternary with carry) this trains without any per-element moment.
 #pragma once
 
+#include <cmath>
+
 #include "optim/rule.h"
 #include "optim/rules/adam.h"
 
@@ -20,20 +22,22 @@ class Normalized : public Rule {
 
   std::vector<MomentSpec> moments() const override { return {{"v", true}}; }
 
-  bool takes_one_number() const override { return true; }
-
   void begin(const RuleStep& step) override {
     inverse_bias_ = step.t > 1 ? static_cast<float>(1.0 / bias_correction(beta_, step.t - 1)) : 0;
   }
 
+  bool scales_gradient() const override { return true; }
+  float gradient_factor(float v) const override {
+    const float root = std::sqrt(v * inverse_bias_);
+    return root > 0.0f ? 1.0f / root : 0.0f;
+  }
+  double next_moments(float v, double squares, std::int64_t n) const override {
+    return beta_ * double{v} * static_cast<double>(n) + (1.0 - beta_) * squares;
+  }
+
   void direct(const RuleBlock& b) const override {
-    const float beta = static_cast<float>(beta_), fresh = static_cast<float>(1.0 - beta_);
-    if (b.sums[0] != nullptr) {
-      *b.sums[0] = kernels().normalized_by_one(b.direction, *b.moments[0], b.grad, beta, fresh,
-                                               inverse_bias_, b.n);
-    } else {
-      kernels().normalized(b.direction, b.moments[0], b.grad, beta, fresh, inverse_bias_, b.n);
-    }
+    kernels().normalized(b.direction, b.moments[0], b.grad, static_cast<float>(beta_),
+                         static_cast<float>(1.0 - beta_), inverse_bias_, b.n);
   }
 
  private:
