@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/direction.h"
 #include "engine/flips.h"
 #include "engine/random.h"
 
@@ -44,7 +45,8 @@ struct LionConstants {
 struct SgdConstants {
   float momentum, fresh;  // fresh: 1 - dampening
   bool nesterov;
-  float weight_decay;  // decoupled
+  float weight_decay;
+  bool coupled;  // decay is added to the gradient, not to the direction
 };
 
 // One product C[m x n] = op(A)[m x k] op(B)[k x n] (+ C), row-major with leading dimensions.
@@ -85,42 +87,6 @@ enum class PanelRange {
   kTrits,      // either the other operand holds trits alone, or all bytes are at most 2
   kSevenBits,  // all bytes are at most 127
   kBytes,
-};
-
-// What an update goes against, where it reads it: fp32 numbers, or sums of an integer product less
-// a correction (the difference fits an int32), and what all of them are to be multiplied by.
-struct Direction {
-  // Implicit: every place for a direction takes plain floats.
-  Direction(const float* numbers, float factor_ = 1.0f) : floats(numbers), factor(factor_) {}
-  Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_)
-      : sums(sums_), correction(correction_), factor(factor_) {}
-
-  // That of elements from i on.
-  Direction from(std::int64_t i) const {
-    Direction rest = *this;
-    (floats != nullptr ? void(rest.floats += i) : void(rest.sums += i));
-    return rest;
-  }
-
-  const float* floats = nullptr;
-  const std::int32_t* sums = nullptr;
-  std::int32_t correction = 0;
-  float factor = 1.0f;
-};
-
-// How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
-// with u = (noise[i] + 0.5) / 65536, or clip(rint(e)) (ties to even) when noise == nullptr. Here e
-// =
-// (-scale * factor) * x, x = floats[i] or sums[i] - correction. NaN gives 0. 0 <= limit <= 255.
-struct LevelRounding {
-  float scale;
-  int limit;
-  const std::uint16_t* noise;
-
-  // That of elements from i on.
-  LevelRounding from(std::int64_t i) const {
-    return {scale, limit, noise == nullptr ? nullptr : noise + i};
-  }
 };
 
 // What batch norm knows of neighbouring columns, and whether a rectifier follows it.
@@ -312,12 +278,30 @@ struct KernelTable {
   // (1 - beta) g^2.
   void (*normalized)(float* direction, float* v, const float* grad, float beta,
                      float one_minus_beta, float inverse_bias, std::int64_t n);
+  // direction = rate direction / (sqrt(squares) + eps); 0 stays 0.
+  void (*divide_by_roots)(float* direction, const float* squares, float rate, float eps,
+                          std::int64_t n);
   // gain = d direction / d m of adamw, with v after the update.
   void (*adam_gain)(float* gain, const float* v, float inverse_bias1, float inverse_bias2,
                     float eps, std::int64_t n);
   // momentum <- rescale (momentum + alpha (wanted - stored) / gain)
   void (*carry_error)(float* momentum, const float* wanted, const float* stored, const float* gain,
                       float alpha, float rescale, std::int64_t n);
+
+  // MicroAdam. x[i] within +-limit; NaN becomes 0.
+  void (*limit)(float* x, float limit, std::int64_t n);
+  // How many x have a magnitude whose bits are at least `bits`; their indices in rising order.
+  std::int64_t (*count_at_least)(const float* x, std::uint32_t bits, std::int64_t n);
+  std::int64_t (*find_at_least)(std::uint16_t* index, const float* x, std::uint32_t bits,
+                                std::int64_t n);
+  // Smallest and largest of n > 0 finite numbers.
+  void (*find_range)(float* low, float* high, const float* x, std::int64_t n);
+  // levels[i] = min((x[i] - low) * inverse + r, most), cut to an integer; r = 1/2, or (noise[i] +
+  // 0.5) / 65536. No x is below low, most < 256. And back: out[i] += low + levels[i] * unit.
+  void (*quantize_feedback)(std::uint8_t* levels, const float* x, float low, float inverse,
+                            float most, const std::uint16_t* noise, std::int64_t n);
+  void (*add_feedback)(float* out, const std::uint8_t* levels, float low, float unit,
+                       std::int64_t n);
 
   // Whole updates in one pass: what decoding, the rule, descend() and encoding give for n elements,
   // to the bit, but for the sign of a weight that is zero. False, with nothing written, where they

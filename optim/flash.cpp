@@ -1,5 +1,7 @@
 #include "optim/flash.h"
 
+#include <algorithm>
+
 namespace tritgrad {
 namespace {
 
@@ -34,6 +36,17 @@ std::optional<FlashPlanes> FlashPlanes::of(const Storage& weight,
                    .v = two ? plane<std::uint8_t>(moments[1], 0) : nullptr,
                    .v_scales = two ? plane<std::uint16_t>(moments[1], 1) : nullptr};
   return planes;
+}
+
+// Groups end with a row, so other rows follow on only where a row is whole groups. A pass takes
+// whole steps; what a single row has beyond them is left over.
+std::int64_t FlashPlanes::rows_together(std::int64_t rows) const {
+  if (cols_ % kFlashStep == 0 || cols_ < kCompandedGroup) return rows;
+  if (cols_ % kCompandedGroup == 0) {
+    constexpr std::int64_t kEven = kFlashStep / kCompandedGroup;
+    return std::max<std::int64_t>(1, rows / kEven * kEven);
+  }
+  return cols_ < kFlashStep ? rows : 1;
 }
 
 std::optional<FlashElements> FlashPlanes::at(std::int64_t row_begin, std::int64_t row_end,

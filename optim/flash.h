@@ -17,6 +17,8 @@ class FlashPlanes {
   // nearest; nothing for any other. The storages must outlive it.
   static std::optional<FlashPlanes> of(const Storage& weight, std::span<const Storage> moments);
 
+  // Of `rows` whole rows, or the same columns of them, how many to update together.
+  std::int64_t rows_together(std::int64_t rows) const;
   // Columns [col_begin, col_end), from the begin of a group on, of rows [row_begin, row_end),
   // without a gradient; nothing unless they are neighbours, groups and all.
   std::optional<FlashElements> at(std::int64_t row_begin, std::int64_t row_end,

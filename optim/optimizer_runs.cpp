@@ -72,14 +72,20 @@ const float* Optimizer::limit_gradient(const State& state, const float* grad, st
 void Optimizer::step_rows(State& state, const Update& update, RowRange rows, UnitResult& result,
                           std::int64_t slot) {
   RunScratch scratch;
+  const auto step = [&](const Run& whole) {
+    const Run run = step_at_once(state, update, whole, scratch);
+    if (run.size() == 0) return;
+    step_run(state, update, run, read_gradient(state, run, scratch.grad.data()), scratch, result);
+  };
   state.runs.for_each(rows.begin, rows.end,
                       [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
                           std::int64_t col_end) {
-                        const Run run = step_at_once(
-                            state, update, {row_begin, row_end, col_begin, col_end, slot}, scratch);
-                        if (run.size() == 0) return;
-                        step_run(state, update, run, read_gradient(state, run, scratch.grad.data()),
-                                 scratch, result);
+                        const std::int64_t count = row_end - row_begin;
+                        const std::int64_t together =
+                            state.flash ? state.flash->rows_together(count) : count;
+                        for (std::int64_t row = row_begin; row < row_end; row += together) {
+                          step({row, std::min(row_end, row + together), col_begin, col_end, slot});
+                        }
                       });
 }
 

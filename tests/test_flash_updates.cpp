@@ -82,6 +82,24 @@ struct FlashRule {
   std::function<bool(const KernelTable&, const FlashElements&, std::int64_t n)> at_once;
 };
 
+FlashRule flash_sgd(bool nesterov, float decay, bool coupled) {
+  const KernelTable& reference = reference_kernels();
+  return {coupled    ? "sgd, coupled decay"
+          : nesterov ? "sgd, nesterov"
+                     : "sgd",
+          false, decay > 0.0f,
+          [=, &reference](float* direction, float* m, float*, const float* g, const float* w,
+                          std::int64_t n) {
+            std::vector<float> decayed(g, g + n);
+            if (coupled) reference.add_scaled(decayed.data(), w, decay, n);
+            reference.sgd(direction, m, decayed.data(), 0.9f, 1.0f, nesterov, n);
+            if (!coupled && decay > 0.0f) reference.add_scaled(direction, w, decay, n);
+          },
+          [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
+            return table.flash_sgd(at, {0.9f, 1.0f, nesterov, decay, coupled}, kRate, n);
+          }};
+}
+
 std::vector<FlashRule> flash_rules() {
   const KernelTable& reference = reference_kernels();
   std::vector<FlashRule> rules;
@@ -104,18 +122,9 @@ std::vector<FlashRule> flash_rules() {
                      [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
                        return table.flash_lion(at, lion, decay, kRate, n);
                      }});
-    for (const bool nesterov : {false, true}) {
-      rules.push_back({nesterov ? "sgd, nesterov" : "sgd", false, decay > 0.0f,
-                       [=, &reference](float* direction, float* m, float*, const float* g,
-                                       const float* w, std::int64_t n) {
-                         reference.sgd(direction, m, g, 0.9f, 1.0f, nesterov, n);
-                         if (decay > 0.0f) reference.add_scaled(direction, w, decay, n);
-                       },
-                       [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
-                         return table.flash_sgd(at, {0.9f, 1.0f, nesterov, decay}, kRate, n);
-                       }});
-    }
+    for (const bool nesterov : {false, true}) rules.push_back(flash_sgd(nesterov, decay, false));
   }
+  for (const bool nesterov : {false, true}) rules.push_back(flash_sgd(nesterov, 0.01f, true));
   return rules;
 }
 
@@ -258,6 +267,7 @@ TEST_CASE("flash updates: what takes special care has the same bits or is left a
          s.m_scales[i / kGroup] = 0x0200;
          for (std::int64_t k = i / kGroup * kGroup; k < i / kGroup * kGroup + kGroup; ++k) {
            s.grad[k] = 0.0f;
+           s.value[k] = 0, s.correction[k] = 0;
          }
        }},
       {"code of m -128", false, false, [](FlashState& s, std::int64_t i) { s.m[i] = -128; }},

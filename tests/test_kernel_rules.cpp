@@ -2,6 +2,8 @@
 // against what the contract says. What the rules mean is checked in tests/test_optim.cpp.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "tests/kernel_inputs.h"
@@ -54,6 +56,50 @@ TEST_CASE("kernel rules: directions, gains and carried errors equal the referenc
     check([&](const KernelTable& t, float* m, float* stored) {
       t.carry_error(m, g, stored, x, -3.0f, 1.25f, n);
     });
+    check([&](const KernelTable& t, float* out, float*) { t.limit(out, 0.5f, n); });
+    check([&](const KernelTable& t, float* out, float* squares) {
+      for (std::int64_t i = 0; i < n; ++i) squares[i] = g[i] * g[i];
+      t.divide_by_roots(out, squares, 0.3f, 1e-8f, n);
+    });
+  });
+}
+
+TEST_CASE("kernel rules: what MicroAdam counts, finds and codes equals the reference") {
+  const KernelTable& reference = reference_kernels();
+  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    Guarded<float> x(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(i * 7919 % 101 - 50) / 64.0f;
+    if (n > 2) x[n - 1] = -0.0f;
+    for (const float least : {0.0f, 0.25f, 0.75f, 2.0f}) {
+      const auto bits = std::bit_cast<std::uint32_t>(least);
+      Twins<std::uint16_t> found(n, offset);
+      const std::int64_t count = reference.count_at_least(x.data(), bits, n);
+      CHECK(table.count_at_least(x.data(), bits, n) == count);
+      CHECK(reference.find_at_least(found.expected.data(), x.data(), bits, n) == count);
+      CHECK(table.find_at_least(found.actual.data(), x.data(), bits, n) == count);
+      REQUIRE(same_bits(found.expected, found.actual, n));
+    }
+    if (n == 0) return;
+    float low, high, expected_low, expected_high;
+    reference.find_range(&expected_low, &expected_high, x.data(), n);
+    table.find_range(&low, &high, x.data(), n);
+    CHECK(std::bit_cast<std::uint32_t>(low) == std::bit_cast<std::uint32_t>(expected_low));
+    CHECK(std::bit_cast<std::uint32_t>(high) == std::bit_cast<std::uint32_t>(expected_high));
+    CHECK(low == *std::min_element(x.data(), x.data() + n));
+    CHECK(high == *std::max_element(x.data(), x.data() + n));
+    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    const std::uint16_t* const bits[] = {nullptr, noise.data()};
+    for (const std::uint16_t* its : bits) {
+      Twins<std::uint8_t> levels(n, offset);
+      reference.quantize_feedback(levels.expected.data(), x.data(), low, 9.5f, 15.0f, its, n);
+      table.quantize_feedback(levels.actual.data(), x.data(), low, 9.5f, 15.0f, its, n);
+      REQUIRE(same_bits(levels.expected, levels.actual, n));
+      Twins<float> out(n, offset);
+      for (std::int64_t i = 0; i < n; ++i) out.expected[i] = out.actual[i] = x[i];
+      reference.add_feedback(out.expected.data(), levels.expected.data(), low, 0.1f, n);
+      table.add_feedback(out.actual.data(), levels.actual.data(), low, 0.1f, n);
+      REQUIRE(same_bits(out.expected, out.actual, n));
+    }
   });
 }
 

@@ -20,11 +20,13 @@ namespace {
 //
 // First the moments become what they are after the update, then their direction is asked for, so
 // that many moments are on their way while a quotient is waited for. kShowsMoment: what is not
-// finite in the first moment is not finite in the direction either.
+// finite in the first moment is not finite in the direction either. kCouplesDecay: the gradient is
+// decayed() before it meets the moments.
 
 struct FlashAdamw {
   static constexpr bool kHasSecondMoment = true;
   static constexpr bool kShowsMoment = true;
+  static constexpr bool kCouplesDecay = false;
   explicit FlashAdamw(const AdamwConstants& constants) : adamw(constants) {}
 
   F32 remember(const F32& g, F32& m, F32& v) const {
@@ -43,6 +45,7 @@ struct FlashAdamw {
 struct FlashLion {
   static constexpr bool kHasSecondMoment = false;
   static constexpr bool kShowsMoment = false;
+  static constexpr bool kCouplesDecay = false;
   FlashLion(const LionConstants& c, float decay)
       : beta1(c.beta1),
         one_minus_beta1(c.one_minus_beta1),
@@ -66,10 +69,11 @@ struct FlashLion {
   F32 beta1, one_minus_beta1, beta2, one_minus_beta2, weight_decay;
 };
 
-template <bool kNesterov>
+template <bool kNesterov, bool kCoupled>
 struct FlashSgd {
   static constexpr bool kHasSecondMoment = false;
   static constexpr bool kShowsMoment = true;
+  static constexpr bool kCouplesDecay = kCoupled;
   explicit FlashSgd(const SgdConstants& c)
       : momentum(c.momentum), fresh(c.fresh), weight_decay(c.weight_decay) {}
 
@@ -78,8 +82,9 @@ struct FlashSgd {
     return kNesterov ? g + momentum * m : m;
   }
   F32 direction(const F32& ahead, const F32&, const F32& w, F32&) const {
-    return ahead + weight_decay * w;
+    return kCoupled ? ahead : ahead + weight_decay * w;
   }
+  F32 decayed(const F32& g, const F32& w) const { return g + weight_decay * w; }
 
   F32 momentum, fresh, weight_decay;
 };
@@ -171,7 +176,11 @@ bool flash_move(FlashNumbers& to, const FlashElements& at, const Gradient* grad,
       if constexpr (Rule::kHasSecondMoment) {
         v[k] = F32(v_scale[its_group]) * Coder<RootCurve>::share<false>(read_i32(at.v + j));
       }
-      ahead[k] = rule.remember(read_numbers(grad + j), m, v[k]);
+      F32 g = read_numbers(grad + j);
+      if constexpr (Rule::kCouplesDecay) {
+        g = rule.decayed(g, decode_split8_at(at.value + j, at.correction + j));
+      }
+      ahead[k] = rule.remember(g, m, v[k]);
       if constexpr (!Rule::kShowsMoment) ordinary.look_at(m);
       write(to.m + j, m);
       if constexpr (Rule::kHasSecondMoment) write(to.v + j, v[k]);
@@ -279,8 +288,15 @@ bool flash_lion(const FlashElements& at, const LionConstants& constants, float w
 }
 
 bool flash_sgd(const FlashElements& at, const SgdConstants& constants, float lr, std::int64_t n) {
-  return constants.nesterov ? flash_update(at, FlashSgd<true>(constants), lr, n)
-                            : flash_update(at, FlashSgd<false>(constants), lr, n);
+  const auto update = [&]<bool kNesterov, bool kCoupled>() {
+    return flash_update(at, FlashSgd<kNesterov, kCoupled>(constants), lr, n);
+  };
+  if (constants.nesterov) {
+    return constants.coupled ? update.template operator()<true, true>()
+                             : update.template operator()<true, false>();
+  }
+  return constants.coupled ? update.template operator()<false, true>()
+                           : update.template operator()<false, false>();
 }
 
 }  // namespace

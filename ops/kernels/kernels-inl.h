@@ -19,6 +19,7 @@
 #include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/levels-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
+#include "ops/kernels/microadam_loops-inl.h"
 #include "ops/kernels/pack_across-inl.h"
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/quantize_columns-inl.h"
@@ -84,8 +85,15 @@ const KernelTable kKernels = {
     .sign = sign,
     .lion = lion,
     .normalized = normalized,
+    .divide_by_roots = divide_by_roots,
     .adam_gain = adam_gain,
     .carry_error = carry_error,
+    .limit = limit,
+    .count_at_least = count_at_least,
+    .find_at_least = find_at_least,
+    .find_range = find_range,
+    .quantize_feedback = quantize_feedback,
+    .add_feedback = add_feedback,
     .flash_adamw = wide::flash_adamw,
     .flash_lion = wide::flash_lion,
     .flash_sgd = wide::flash_sgd,

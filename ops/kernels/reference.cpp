@@ -16,6 +16,7 @@
 #include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
+#include "ops/kernels/microadam_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
 
@@ -290,8 +291,15 @@ const KernelTable kReferenceKernels = {
     .sign = reference::sign,
     .lion = reference::lion,
     .normalized = reference::normalized,
+    .divide_by_roots = reference::divide_by_roots,
     .adam_gain = reference::adam_gain,
     .carry_error = reference::carry_error,
+    .limit = reference::limit,
+    .count_at_least = reference::count_at_least,
+    .find_at_least = reference::find_at_least,
+    .find_range = reference::find_range,
+    .quantize_feedback = reference::quantize_feedback,
+    .add_feedback = reference::add_feedback,
     .flash_adamw = reference::has_no_pass,
     .flash_lion = reference::has_no_pass,
     .flash_sgd = reference::has_no_pass,

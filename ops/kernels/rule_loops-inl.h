@@ -63,6 +63,14 @@ void normalized(float* __restrict direction, float* __restrict v, const float* _
   }
 }
 
+void divide_by_roots(float* __restrict direction, const float* __restrict squares, float rate,
+                     float eps, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float quotient = rate * direction[i] / (__builtin_sqrtf(squares[i]) + eps);
+    direction[i] = direction[i] == 0.0f ? 0.0f : quotient;
+  }
+}
+
 void adam_gain(float* __restrict gain, const float* __restrict v, float inverse_bias1,
                float inverse_bias2, float eps, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {

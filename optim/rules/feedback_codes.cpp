@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/bf16_bits.h"
+#include "engine/kernel_table.h"
 
 namespace tritgrad {
 namespace {
@@ -55,7 +56,8 @@ void write_code(std::uint8_t* codes, std::int64_t element, int bits, std::uint32
 // common case, are whole bytes.
 constexpr std::int64_t kPiece = 64;
 
-void pack(std::uint8_t* codes, std::int64_t first, const int* levels, std::int64_t n, int bits) {
+void pack(std::uint8_t* codes, std::int64_t first, const std::uint8_t* levels, std::int64_t n,
+          int bits) {
   std::int64_t i = 0;
   if (bits == 4 && first % 2 == 0) {
     std::uint8_t* bytes = codes + first / 2;
@@ -63,10 +65,11 @@ void pack(std::uint8_t* codes, std::int64_t first, const int* levels, std::int64
       bytes[i / 2] = static_cast<std::uint8_t>(levels[i] | levels[i + 1] << 4);
     }
   }
-  for (; i < n; ++i) write_code(codes, first + i, bits, static_cast<std::uint32_t>(levels[i]));
+  for (; i < n; ++i) write_code(codes, first + i, bits, levels[i]);
 }
 
-void unpack(int* levels, const std::uint8_t* codes, std::int64_t first, std::int64_t n, int bits) {
+void unpack(std::uint8_t* levels, const std::uint8_t* codes, std::int64_t first, std::int64_t n,
+            int bits) {
   std::int64_t i = 0;
   if (bits == 4 && first % 2 == 0) {
     const std::uint8_t* bytes = codes + first / 2;
@@ -75,48 +78,26 @@ void unpack(int* levels, const std::uint8_t* codes, std::int64_t first, std::int
       levels[i + 1] = bytes[i / 2] >> 4;
     }
   }
-  for (; i < n; ++i) levels[i] = static_cast<int>(read_code(codes, first + i, bits));
+  for (; i < n; ++i) levels[i] = static_cast<std::uint8_t>(read_code(codes, first + i, bits));
 }
 
 }  // namespace
 
 FeedbackBounds feedback_bounds(const float* x, std::int64_t n) {
-  // Lanes of their own: minimum and maximum of one variable would be a chain of n operations.
-  constexpr std::int64_t kLanes = 8;
-  std::array<float, kLanes> low, high;
-  low.fill(x[0]);
-  high.fill(x[0]);
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = x[i + static_cast<std::int64_t>(lane)];
-      low[lane] = value < low[lane] ? value : low[lane];
-      high[lane] = value > high[lane] ? value : high[lane];
-    }
-  }
-  for (; i < n; ++i) {
-    low[0] = std::min(low[0], x[i]);
-    high[0] = std::max(high[0], x[i]);
-  }
-  return {bf16_down(*std::min_element(low.begin(), low.end())),
-          bf16_up(*std::max_element(high.begin(), high.end()))};
+  float low, high;
+  kernels().find_range(&low, &high, x, n);
+  return {bf16_down(low), bf16_up(high)};
 }
 
 void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, std::int64_t n,
                      int bits, const FeedbackBounds& bounds, float guard,
                      const std::uint16_t* noise) {
   const Grid grid(bounds, bits, guard);
+  std::array<std::uint8_t, kPiece> levels;
   for (std::int64_t begin = 0; begin < n; begin += kPiece) {
     const std::int64_t size = std::min(kPiece, n - begin);
-    std::array<int, kPiece> levels;
-    for (std::int64_t i = 0; i < size; ++i) {
-      const float r =
-          noise == nullptr ? 0.5f : (static_cast<float>(noise[begin + i]) + 0.5f) * 0x1p-16f;
-      // x is not below `low`, so cutting the fraction off rounds down.
-      const float level = (x[begin + i] - grid.low) * grid.inverse + r;
-      levels[static_cast<std::size_t>(i)] =
-          static_cast<int>(level < grid.levels ? level : grid.levels);
-    }
+    kernels().quantize_feedback(levels.data(), x + begin, grid.low, grid.inverse, grid.levels,
+                                noise == nullptr ? nullptr : noise + begin, size);
     pack(codes, first + begin, levels.data(), size, bits);
   }
 }
@@ -124,14 +105,11 @@ void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, st
 void add_decoded_feedback(float* out, const std::uint8_t* codes, std::int64_t first, std::int64_t n,
                           int bits, const FeedbackBounds& bounds, float guard) {
   const Grid grid(bounds, bits, guard);
+  std::array<std::uint8_t, kPiece> levels;
   for (std::int64_t begin = 0; begin < n; begin += kPiece) {
     const std::int64_t size = std::min(kPiece, n - begin);
-    std::array<int, kPiece> levels;
     unpack(levels.data(), codes, first + begin, size, bits);
-    for (std::int64_t i = 0; i < size; ++i) {
-      const float level = static_cast<float>(levels[static_cast<std::size_t>(i)]);
-      out[begin + i] += grid.low + level * grid.unit;
-    }
+    kernels().add_feedback(out + begin, levels.data(), grid.low, grid.unit, size);
   }
 }
 

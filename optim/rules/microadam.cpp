@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <span>
 
 #include "engine/bf16_bits.h"
 #include "engine/kernel_table.h"
@@ -19,38 +19,19 @@ constexpr std::uint32_t kFeedbackStream = random_stream("microadam feedback");
 
 std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
 
-// The k largest |a| of n <= kElements numbers, ties to the lower index, in rising order of the
-// index. A histogram of the upper bits finds the few numbers between which the order has to be
-// known.
+// The k largest |a| of n <= kElements finite numbers, ties to the lower index, in rising order of
+// the index.
 void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* out) {
-  constexpr int kShift = 20;
-  std::array<std::uint16_t, 1u << (31 - kShift)> counts{};
-  for (std::int64_t i = 0; i < n; ++i) ++counts[magnitude_bits(a[i]) >> kShift];
-  std::uint32_t bin = static_cast<std::uint32_t>(counts.size());
-  std::int64_t above = 0;  // numbers in bins above `bin`
-  do {
-    --bin;
-    above += counts[bin];
-  } while (above < k);
-  above -= counts[bin];
-
-  // Keys of the bin on the edge: magnitude first, then the lower index.
-  std::array<std::uint64_t, Microadam::kElements> edge;
-  std::size_t edges = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint32_t bits = magnitude_bits(a[i]);
-    if (bits >> kShift == bin) {
-      edge[edges++] = std::uint64_t{bits} << 16 | (0xFFFFu - static_cast<std::uint32_t>(i));
-    }
+  // The bits of the k-th magnitude, from the highest bit on.
+  std::uint32_t least = 0;
+  for (std::uint32_t bit = 1u << 30; bit != 0; bit >>= 1) {
+    if (kernels().count_at_least(a, least | bit, n) >= k) least |= bit;
   }
-  const auto last = edge.begin() + (k - above - 1);
-  std::nth_element(edge.begin(), last, edge.begin() + static_cast<std::ptrdiff_t>(edges),
-                   std::greater<>());
-  const std::uint64_t lowest = *last;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint64_t key =
-        std::uint64_t{magnitude_bits(a[i])} << 16 | (0xFFFFu - static_cast<std::uint32_t>(i));
-    if (key >= lowest) *out++ = static_cast<std::uint16_t>(i);
+  std::int64_t ties = k - kernels().count_at_least(a, least + 1, n);
+  std::array<std::uint16_t, Microadam::kElements> found;
+  const std::int64_t count = kernels().find_at_least(found.data(), a, least, n);
+  for (const std::uint16_t i : std::span(found).first(static_cast<std::size_t>(count))) {
+    if (magnitude_bits(a[i]) > least || ties-- > 0) *out++ = i;
   }
 }
 
@@ -211,9 +192,7 @@ void Microadam::direct(const RuleBlock& b) const {
   if (spec_.feedback_bits > 0) add_feedback(place, a.data(), b.n);
   // Gradients are finite, but sums may not be, nor what a damaged file says of the feedback.
   constexpr float kLimit = 0x1p126f;
-  for (float& x : std::span(a).first(static_cast<std::size_t>(b.n))) {
-    x = x > -kLimit ? (x < kLimit ? x : kLimit) : (x <= -kLimit ? -kLimit : 0.0f);
-  }
+  kernels().limit(a.data(), kLimit, b.n);
   remember(place, a.data(), b.n);
   if (spec_.feedback_bits > 0) store_feedback(place, a.data(), b.n, run);
 
@@ -221,14 +200,9 @@ void Microadam::direct(const RuleBlock& b) const {
   std::fill_n(b.direction, b.n, 0.0f);
   std::fill_n(z2.data(), b.n, 0.0f);
   moments_of_window(place, b.n, b.direction, z2.data());
-  const float eps = static_cast<float>(spec_.eps);
-  for (std::int64_t i = 0; i < b.n; ++i) {
-    const float root = std::sqrt(z2[static_cast<std::size_t>(i)]);
-    b.direction[i] = b.direction[i] == 0.0f ? 0.0f : rate_ * b.direction[i] / (root + eps);
-  }
+  kernels().divide_by_roots(b.direction, z2.data(), rate_, static_cast<float>(spec_.eps), b.n);
   if (spec_.weight_decay > 0.0) {
-    const float decay = static_cast<float>(spec_.weight_decay);
-    for (std::int64_t i = 0; i < b.n; ++i) b.direction[i] += decay * b.weight[i];
+    kernels().add_scaled(b.direction, b.weight, static_cast<float>(spec_.weight_decay), b.n);
   }
 }
 

@@ -56,11 +56,11 @@ class Sgd : public Rule {
   }
 
   bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
-    if (coupled_ && weight_decay_ > 0.0f) return false;
     const SgdConstants constants{.momentum = momentum_,
                                  .fresh = fresh_,
                                  .nesterov = nesterov_,
-                                 .weight_decay = weight_decay_};
+                                 .weight_decay = weight_decay_,
+                                 .coupled = coupled_ && weight_decay_ > 0.0f};
     return kernels().flash_sgd(at, constants, lr, n);
   }
 
