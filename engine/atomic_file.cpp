@@ -100,6 +100,7 @@ void AtomicFile::fail_with_errno(const char* action) const {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   check(owns_temporary_, path_.string(), ": written to after its commit");
+  synced_ = false;
   while (!bytes.empty()) {
     const std::size_t wanted = std::min(bytes.size(), kLargestWrite);
     const std::ptrdiff_t written = calls_.write(file_, bytes.data(), wanted);
@@ -111,10 +112,15 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
-  check(owns_temporary_, path_.string(), ": committed twice");
+void AtomicFile::sync() {
   if (calls_.fsync(file_) != 0)
     fail_with_errno("cannot be written, its bytes did not reach the disk");
+  synced_ = true;
+}
+
+void AtomicFile::commit() {
+  check(owns_temporary_, path_.string(), ": committed twice");
+  if (!synced_) sync();
   if (calls_.rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot be replaced");
   owns_temporary_ = false;
   if (calls_.fsync(folder_) != 0) {

@@ -32,6 +32,10 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
 
+  // The part of commit() that a full disk can fail, while the file is still as it was: for several
+  // files that are to be replaced together.
+  void sync();
+
   // If only the last step, the fsync of the folder, fails, the new file is already in place, whole,
   // but may not survive a power cut: the Error says so.
   void commit();
@@ -47,6 +51,7 @@ class AtomicFile {
   int folder_ = -1;
   int file_ = -1;
   bool owns_temporary_ = false;
+  bool synced_ = false;
 };
 
 // The whole content at once.

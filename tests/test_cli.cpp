@@ -369,26 +369,4 @@ TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is wr
   CHECK(read(file) == good);
 }
 
-TEST_CASE("cli: reproduce writes its page last, and refuses before it works") {
-  check_refused("reproduce microadm", "did you mean 'microadam'");
-  check_refused("reproduce microadam --epochs 1", "--epochs");
-  const Folder folder;
-  folder.write("file", "");
-  check_refused("reproduce microadam --out " + (folder / "file"), "is a file; name a folder");
-  check_refused("reproduce microadam --out " + (folder / "file/below"), "cannot be made");
-
-  const std::string out = folder / "new/study";
-  const Result result =
-      run("reproduce microadam --epochs 2 --seeds 1 --largest 10000 --out " + out);
-  CHECK(result.exit_code == 0);
-  CHECK(result.err.empty());  // no progress in a pipe
-  CHECK(result.out.starts_with(out + "/index.html"));
-  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
-  for (const char* name : {"index.html", "figure3.csv", "figure8.csv", "numbers.csv",
-                           "figure3-1.svg", "figure9-6.svg"}) {
-    CAPTURE(name);
-    CHECK(fs::file_size(fs::path(out) / name) > 0);
-  }
-}
-
 }  // namespace tritgrad::test

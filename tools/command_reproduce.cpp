@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "engine/atomic_file.h"
 #include "engine/check.h"
 #include "engine/kernel_table.h"
 #include "engine/nearest.h"
@@ -15,6 +14,7 @@
 #include "tools/numbers.h"
 #include "tools/reproduce/study_charts.h"
 #include "tools/reproduce/study_csv.h"
+#include "tools/reproduce/study_files.h"
 #include "tools/reproduce/study_page.h"
 #include "tools/within.h"
 
@@ -31,6 +31,7 @@ struct ReproduceOptions {
   StudyOptions training;
   std::int64_t largest = 10'000'000;
   int threads = 0;
+  std::string config;  // read before options are parsed
 };
 
 const std::vector<std::string>& study_names() {
@@ -53,7 +54,11 @@ class OutputFolder {
     std::error_code error;
     check(!fs::exists(path, error) || fs::is_directory(path, error), "--out: '", path,
           "' is a file; name a folder");
-    is_new_ = fs::create_directories(path, error);
+    const fs::path place = path_.has_filename() ? path_ : path_.parent_path();  // "out/"
+    const fs::path above = place.has_parent_path() ? place.parent_path() : ".";
+    check(fs::is_directory(above, error), "--out: there is no folder '", above.string(),
+          "'; make it first");
+    is_new_ = fs::create_directory(place, error);
     check(!error, "--out: the folder '", path, "' cannot be made: ", error.message());
     check(::access(path.c_str(), W_OK) == 0, "--out: the folder '", path,
           "' cannot be written; choose another");
@@ -65,16 +70,12 @@ class OutputFolder {
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  fs::path operator/(const std::string& name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
 
  private:
   fs::path path_;
   bool is_new_ = false;
 };
-
-void write_text(const fs::path& path, const std::string& text) {
-  replace_file(path, std::as_bytes(std::span(text)));
-}
 
 std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
   std::vector<std::int64_t> sizes;
@@ -90,25 +91,24 @@ void run_reproduce(const ReproduceOptions& options) {
 
   StudyResults results = run_study(study_figures(), options.training);
   results.costs = measure_costs(powers_of_ten(options.largest), 9);
-  // The page comes last: where it is, the files that it speaks of are.
-  const auto tables = study_csv_files(results), pictures = study_pictures(results);
-  for (const auto* files : {&tables, &pictures}) {
-    for (const auto& [name, text] : *files) write_text(out / name, text);
-  }
-  const fs::path page = out / "index.html";
+  const StudyFiles tables = study_csv_files(results), pictures = study_pictures(results);
+  StudyFiles files = tables;
+  files.insert(files.end(), pictures.begin(), pictures.end());
   const int threads = thread_count();
-  write_text(
-      page, render_study(
-                {.command = fmt::format("tritgrad reproduce {} --epochs {} --seeds {} --largest {}",
-                                        options.study, options.training.epochs,
-                                        options.training.seeds, options.largest),
-                 .machine = fmt::format("tritgrad {}, {} kernels and {}, {} thread{}",
-                                        TRITGRAD_VERSION, kernels().name, dense_product_library(),
-                                        threads, threads == 1 ? "" : "s")},
-                results));
+  files.emplace_back(
+      "index.html",
+      render_study({.command = fmt::format(
+                        "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
+                        options.training.epochs, options.training.seeds, options.largest),
+                    .machine = fmt::format(
+                        "tritgrad {}, {} kernels and {}, {} thread{}", TRITGRAD_VERSION,
+                        kernels().name, dense_product_library(), threads, threads == 1 ? "" : "s")},
+                   results));
+  write_study(out.path(), files);
   if (!options.training.quiet) {
-    fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n", page.string(),
-               tables.size(), pictures.size(), duration(results.seconds));
+    fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n",
+               (out.path() / files.back().first).string(), tables.size(), pictures.size(),
+               duration(results.seconds));
   }
 }
 
@@ -137,15 +137,15 @@ void add_reproduce_command(CLI::App& app) {
       ->add_option("--threads", options->threads,
                    "threads; results do not depend on it, times do [all]")
       ->check(within(1, 1024));
-  command->add_option("--config", "FILE.toml with options as keys");
+  command->add_option("--config", options->config, "FILE.toml with options as keys");
   command->add_flag("--quiet", options->training.quiet, "no progress, no last line");
   command->footer(
       "Examples:\n"
       "  tritgrad reproduce microadam --out microadam\n"
       "  tritgrad reproduce microadam --out quick --epochs 100 --seeds 1\n"
-      "The page is index.html; figure3-1.svg and so on are its pictures, figure3.csv to "
-      "figure9.csv,\n"
-      "period.csv and numbers.csv what it draws and says.");
+      "The page is index.html; figure3-1.svg and so on are its pictures, and CSV files what it\n"
+      "draws and says: numbers.csv every number of every run, the others curves, as median,\n"
+      "smallest and largest over seeds.");
   command->callback([options] { run_reproduce(*options); });
 }
 
