@@ -175,5 +175,26 @@ TEST_CASE("svg: mismatched lengths are refused with the numbers") {
   CHECK_THROWS_AS(render_svg(StackedBars{"t", "u", {"a", "b"}, {{"bar", {1}}}}), Error);
 }
 
+TEST_CASE("svg: a marker stands where it is asked for, at the height of its number") {
+  LineChart chart{
+      "t", {"x", false, {}}, {"y", true, {0.1, 10.0}}, {{"a", 1, {1, 2}, {0.1, 10}, {}, {}}}};
+  const auto markers = [&] {  // that of the legend included
+    const std::string svg = render_svg(chart);
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = svg.find("class=\"mark", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  const std::string plain = render_svg(chart);
+  CHECK(markers() == 2);
+  chart.series[0].mark = 10.0;
+  CHECK(render_svg(chart) == plain);
+  chart.series[0].mark = 1.0;
+  CHECK(render_svg(chart) != plain);
+  CHECK(markers() == 2);
+  chart.series[0].mark = kNan;
+  CHECK(markers() == 1);
+}
+
 }  // namespace
 }  // namespace tritgrad

@@ -60,7 +60,8 @@ void draw_curve(Canvas& canvas, const Frame& frame, const LineChart& chart,
   if (path.empty()) return;
   canvas.raw(fmt::format(R"(<path class="curve {}"{} d="{}"/>)", svg::style_class(series.style),
                          svg::dash_attribute(series.style), path));
-  canvas.marker(last_x, last_y, series.style);
+  if (series.mark && !drawable(series.x.back(), *series.mark, chart)) return;
+  canvas.marker(last_x, series.mark ? frame.y(*series.mark) : last_y, series.style);
 }
 
 double sum(const std::vector<double>& parts) {
@@ -90,6 +91,7 @@ std::string render_svg(const LineChart& chart) {
     append(ys, series.y);
     append(ys, series.lower);
     append(ys, series.upper);
+    if (series.mark) ys.push_back(*series.mark);
     names.push_back(series.name);
     styles.push_back(series.style);
   }

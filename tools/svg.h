@@ -23,6 +23,7 @@ struct LineSeries {
   int style = 0;
   std::vector<double> x, y;          // same length; a non-finite y interrupts the line
   std::vector<double> lower, upper;  // band around y; both empty: none
+  std::optional<double> mark = {};   // y of the marker; else that of the last point
 };
 
 struct LineChart {
