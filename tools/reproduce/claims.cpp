@@ -23,10 +23,6 @@ int count_higher(const Sample& a, const Sample& b) {
   return higher;
 }
 
-std::string of_seeds(int count, std::size_t seeds) {
-  return fmt::format("in {} of {} seed{}", count, seeds, seeds == 1 ? "" : "s");
-}
-
 // ", 2.5 times that", with no more digits than mean anything. What is not resolved is at most
 // kResolvedLoss, and a ratio with it a bound.
 std::string times_that(double ours, double theirs) {
@@ -39,7 +35,7 @@ std::string times_that(double ours, double theirs) {
                      ours_is_bound     ? "less than "
                      : theirs_is_bound ? "more than "
                                        : "",
-                     significant(ratio, 2));
+                     ratio_text(ratio));
 }
 
 // Tensors so small that two densities keep the same number of elements.
@@ -66,8 +62,9 @@ std::string repeating_forms(const StudyResults& results) {
     for (const StudyFigure& figure : results.figures) {
       for (const StudyPanel& panel : figure.panels) {
         for (const StudyLine& line : panel.lines) {
-          if (line.variant.reshuffled || line.variant.form != form) continue;
-          periodic += has_beat(results.of(line.variant)) ? 1 : 0;
+          const Variant& variant = line.variant;
+          if (variant.reshuffled || variant.form != form || variant.rate != 1.0) continue;
+          periodic += count_beats(results.of(variant)) == results.options.seeds ? 1 : 0;
           ++looked_at;
         }
       }
@@ -79,7 +76,7 @@ std::string repeating_forms(const StudyResults& results) {
   }
   return fmt::format(
       "With the same batches in every epoch the loss repeats itself with the period of "
-      "the window in: {}; not in: {}.",
+      "the window, in every seed, in: {}; not in: {}.",
       repeating.empty() ? "none" : repeating, others.empty() ? "none" : others);
 }
 
@@ -108,10 +105,14 @@ std::string ledger_sentence(const CostPoint& micro, const CostPoint& adam) {
 
 }  // namespace
 
-bool has_beat(const std::vector<Curve>& curves) {
-  return !curves.empty() && std::all_of(curves.begin(), curves.end(), [](const Curve& curve) {
+int count_beats(const std::vector<Curve>& curves) {
+  return static_cast<int>(std::count_if(curves.begin(), curves.end(), [](const Curve& curve) {
     return curve.numbers.beat_correlation > curve.numbers.beat_noise;
-  });
+  }));
+}
+
+std::string of_seeds(int count, std::size_t seeds) {
+  return fmt::format("in {} of {} seed{}", count, seeds, seeds == 1 ? "" : "s");
 }
 
 Sample end_sample(const StudyLine& line, const StudyResults& results) {
@@ -131,7 +132,18 @@ std::string loss_text(double loss) {
   return loss < 1e-3 ? fmt::format("{:.1e}", loss) : significant(loss, 3);
 }
 
-std::string share_text(double share) { return significant(100.0 * share, 2) + " %"; }
+std::string share_text(double share) { return significant(100.0 * share, 3) + " %"; }
+
+std::string ratio_text(double ratio) {
+  const double off = std::abs(ratio - 1.0);
+  if (off > 0.5) return significant(ratio, 2);
+  int decimals = 2;
+  for (; decimals < 6; ++decimals) {
+    const double power = std::pow(10.0, decimals);
+    if (is_same(std::round(ratio * power) / power, 1.0) == is_same(ratio, 1.0)) break;
+  }
+  return fixed(ratio, decimals);
+}
 
 std::string sample_text(const std::vector<double>& values) {
   const std::string middle = significant(median(values), 3);
@@ -150,6 +162,17 @@ Verdict compare_samples(const Sample& a, const Sample& b) {
   const int higher = count_higher(a, b);
   if (higher == static_cast<int>(a.values.size())) return Verdict::kHigher;
   return higher == 0 ? Verdict::kLower : Verdict::kUnclear;
+}
+
+std::string comparison(const Sample& a, const Sample& b, const std::string& if_lower,
+                       const std::string& if_higher) {
+  const double ours = median(a.values), theirs = median(b.values);
+  const Verdict verdict = compare_samples(a, b);
+  return ratio_text(ours / theirs) + " times, " +
+         (verdict == Verdict::kLower    ? if_lower + " in every seed"
+          : verdict == Verdict::kHigher ? if_higher + " in every seed"
+          : is_same(ours, theirs)       ? "about the same"
+                                        : "no clear difference");
 }
 
 std::string end_phrase(const Sample& sample, const Sample& reference) {
@@ -209,15 +232,41 @@ std::string roughness_sentence(const StudyPanel& panel, const StudyPanel& other,
     if (variant_key(panel.lines[i].variant) == variant_key(other.lines[i].variant)) continue;
     const Sample ours = roughness_sample(panel.lines[i], results);
     const Sample theirs = roughness_sample(other.lines[i], results);
-    const Verdict verdict = compare_samples(ours, theirs);
     text += fmt::format("{}, {} against {} ({}); ", ours.name, share_text(median(ours.values)),
                         share_text(median(theirs.values)),
-                        verdict == Verdict::kLower    ? "calmer in every seed"
-                        : verdict == Verdict::kHigher ? "rougher in every seed"
-                                                      : "no clear difference");
+                        comparison(ours, theirs, "calmer", "rougher"));
   }
   text.resize(text.size() - 2);
   return text + ".";
+}
+
+std::string bucket_sentence(const StudyResults& results) {
+  BucketCount sum, most;
+  std::string where;
+  for (const Variant& variant : all_variants(results.figures)) {
+    int seed = 0;
+    for (const Curve& curve : results.of(variant)) {
+      const BucketCount& count = curve.numbers.buckets;
+      ++seed;
+      sum.buckets += count.buckets;
+      sum.zero_at_start += count.zero_at_start;
+      sum.written += count.written;
+      sum.constant += count.constant;
+      sum.zero += count.zero;
+      if (count.constant <= most.constant) continue;
+      most = count;
+      where = fmt::format("seed {} of {}", seed, variant_key(variant));
+    }
+  }
+  return fmt::format(
+      "A bucket whose numbers are all equal (Delta = delta) has no range to divide by: its codes "
+      "are 0, and it is decoded to delta exactly. {} of the {} buckets of all runs are so at 0 "
+      "before the first step, which is fed nothing back; of the {} that steps wrote {} are, {} of "
+      "them at 0{}.",
+      sum.zero_at_start, sum.buckets, human_count(static_cast<double>(sum.written)), sum.constant,
+      sum.zero,
+      where.empty() ? ""
+                    : fmt::format("; most, {} of {}, in {}", most.constant, most.written, where));
 }
 
 std::vector<std::string> figure_claims(const StudyFigure& figure, const StudyResults& results) {
@@ -237,6 +286,7 @@ std::vector<std::string> figure_claims(const StudyFigure& figure, const StudyRes
     }
     claims.push_back(roughness_sentence(panel, other, results));
   }
+  if (figure.number == 4) claims.push_back(bucket_sentence(results));
   return claims;
 }
 

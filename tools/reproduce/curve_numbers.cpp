@@ -8,6 +8,11 @@
 namespace tritgrad {
 namespace {
 
+// Whether the loss of this epoch can tremble: not while it falls most, nor below what is resolved.
+bool has_tremor(const std::vector<double>& epoch_loss, std::size_t epoch) {
+  return epoch >= epoch_loss.size() / 10 && epoch_loss[epoch] > kResolvedLoss;
+}
+
 double spread(const std::vector<double>& values, std::int64_t first_step, std::int64_t period) {
   const std::vector<double> means = phase_means(values, first_step, period);
   const auto [low, high] = std::minmax_element(means.begin(), means.end());
@@ -47,6 +52,17 @@ void measure_beat(const std::vector<double>& epoch_loss, std::int64_t steps_per_
 
 }  // namespace
 
+double end_loss(const std::vector<double>& epoch_loss) {
+  const std::size_t count = std::min<std::size_t>(epoch_loss.size(), kEndEpochs);
+  if (count == 0) return std::numeric_limits<double>::quiet_NaN();
+  double sum = 0.0;  // of logarithms of multiples, so that what is not resolved comes out exactly
+  for (std::size_t i = epoch_loss.size() - count; i < epoch_loss.size(); ++i) {
+    if (!std::isfinite(epoch_loss[i])) return std::numeric_limits<double>::quiet_NaN();
+    sum += std::log(std::max(epoch_loss[i] / kResolvedLoss, 1.0));
+  }
+  return kResolvedLoss * std::exp(sum / static_cast<double>(count));
+}
+
 double largest_rise(const std::vector<double>& epoch_loss) {
   double rise = 0.0;
   for (std::size_t i = 1; i < epoch_loss.size(); ++i) {
@@ -60,8 +76,8 @@ std::vector<double> tremor(const std::vector<double>& epoch_loss) {
   constexpr std::size_t kAround = 10;
   std::vector<double> logs, values;
   for (const double loss : epoch_loss) logs.push_back(std::log(std::max(loss, kResolvedLoss)));
-  for (std::size_t i = logs.size() / 10; i < logs.size(); ++i) {
-    if (!(epoch_loss[i] > kResolvedLoss)) continue;
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    if (!has_tremor(epoch_loss, i)) continue;
     // As many on one side as on the other, so that a steady fall leaves nothing.
     const std::size_t width = std::min({kAround, i, logs.size() - 1 - i});
     double around = 0.0;
@@ -117,12 +133,16 @@ PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_ste
 
 CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrace& trace) {
   CurveNumbers numbers;
-  numbers.end_loss =
-      epoch_loss.empty() ? std::numeric_limits<double>::quiet_NaN() : epoch_loss.back();
+  numbers.end_loss = end_loss(epoch_loss);
   numbers.largest_rise = largest_rise(epoch_loss);
   numbers.roughness = roughness(epoch_loss);
   numbers.loss = phase_ratio(trace.loss, trace.first_step, trace.steps_per_epoch);
   numbers.length = phase_ratio(trace.length, trace.first_step, trace.steps_per_epoch);
+  std::vector<double> lengths;
+  for (std::size_t i = 0; i < trace.epoch_length.size(); ++i) {
+    if (has_tremor(epoch_loss, i)) lengths.push_back(trace.epoch_length[i]);
+  }
+  numbers.update_length = phase_means(lengths, 0, 1)[0];
   numbers.turn = phase_ratio(trace.turn, trace.first_step, trace.steps_per_epoch);
   const std::vector<double> means = phase_means(trace.turn, trace.first_step, kStudyPeriod);
   double mean = 0.0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/reproduce/claims.h"
 #include "tools/svg.h"
 
 namespace tritgrad {
@@ -13,23 +14,28 @@ namespace {
 // Points of a drawn curve: a plot is about 420 units wide.
 constexpr std::size_t kDrawnPoints = 140;
 
-// Neighbouring epochs of all seeds together: the line is their median, the band all of them, so
-// that a spike of one epoch in one seed is seen.
-LineSeries drawn_curve(const StudyLine& line, const std::vector<Curve>& curves, int epochs) {
+// Neighbouring epochs of all seeds together: the line is the median of their medians, the band all
+// of them, so that a spike of one epoch in one seed is seen. The marker is the loss at the end.
+LineSeries drawn_curve(const StudyLine& line, const StudyResults& results) {
   LineSeries series{line.name, line.style, {}, {}, {}, {}};
-  const auto count = static_cast<std::size_t>(epochs);
+  const double last = median(end_sample(line, results).values);
+  if (!(last <= kResolvedLoss)) series.mark = last;  // of a bound the line's own end says more
+  const std::vector<Spread> epochs = epoch_spreads(results.of(line.variant));
+  const std::size_t count = epochs.size();
   const std::size_t width = std::max<std::size_t>(1, (count + kDrawnPoints - 1) / kDrawnPoints);
   for (std::size_t begin = 0; begin < count; begin += width) {
-    std::vector<double> values;
+    std::vector<double> medians;
     const std::size_t end = std::min(begin + width, count);
-    for (const Curve& curve : curves) {
-      for (std::size_t i = begin; i < end; ++i) values.push_back(curve.epoch_loss[i]);
+    double low = epochs[begin].low, high = epochs[begin].high;
+    for (std::size_t i = begin; i < end; ++i) {
+      medians.push_back(epochs[i].median);
+      low = std::min(low, epochs[i].low);
+      high = std::max(high, epochs[i].high);
     }
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
     series.x.push_back(0.5 * static_cast<double>(begin + 1 + end));
-    series.y.push_back(median(values));
-    series.lower.push_back(*low);
-    series.upper.push_back(*high);
+    series.y.push_back(median(medians));
+    series.lower.push_back(low);
+    series.upper.push_back(high);
   }
   return series;
 }
@@ -43,17 +49,18 @@ std::vector<double> reach_of(const std::vector<LineChart>& charts, const StudyFi
     for (const LineSeries& series : charts[i].series) {
       reach.insert(reach.end(), series.lower.begin(), series.lower.end());
       reach.insert(reach.end(), series.upper.begin(), series.upper.end());
+      if (series.mark) reach.push_back(*series.mark);
     }
   }
   return reach;
 }
 
 // A point whose band spans all seeds.
-void add_seeds(LineSeries& series, double x, const std::vector<double>& values) {
+void add_point(LineSeries& series, double x, const Spread& spread) {
   series.x.push_back(x);
-  series.y.push_back(median(values));
-  series.lower.push_back(*std::min_element(values.begin(), values.end()));
-  series.upper.push_back(*std::max_element(values.begin(), values.end()));
+  series.y.push_back(spread.median);
+  series.lower.push_back(spread.low);
+  series.upper.push_back(spread.high);
 }
 
 using NumberOf = double (*)(const CurveNumbers&);
@@ -67,10 +74,9 @@ StudyChart density_chart(const StudyFigure& figure, const StudyResults& results,
   for (const StudyPanel& panel : figure.panels) {
     LineSeries series{panel.title(), static_cast<int>(chart.series.size()) + 1, {}, {}, {}, {}};
     for (const StudyLine& line : panel.lines) {
-      const std::vector<double> values = results.numbers(line.variant, number_of);
       const double x = 100.0 * kept_share(line.variant);
       if (!series.x.empty() && series.x.back() == x) continue;  // the same run
-      add_seeds(series, x, values);
+      add_point(series, x, spread_of(results.numbers(line.variant, number_of)));
     }
     chart.series.push_back(std::move(series));
   }
@@ -84,7 +90,7 @@ std::vector<StudyChart> figure_charts(const StudyFigure& figure, const StudyResu
   for (const StudyPanel& panel : figure.panels) {
     LineChart chart{panel.title(), {"epoch", false, {}}, {"training loss", true, {}}, {}};
     for (const StudyLine& line : panel.lines) {
-      chart.series.push_back(drawn_curve(line, results.of(line.variant), results.options.epochs));
+      chart.series.push_back(drawn_curve(line, results));
     }
     charts.push_back(std::move(chart));
   }
@@ -94,7 +100,8 @@ std::vector<StudyChart> figure_charts(const StudyFigure& figure, const StudyResu
     chart.y.reach = reach_of(charts, figure, figure.panels[i].data);
     drawn.push_back({chart.title,
                      fmt::format("{} network; logarithmic loss. Lines are medians over seeds and "
-                                 "neighbouring epochs, bands all of their values.",
+                                 "neighbouring epochs, bands all of their values, markers the loss "
+                                 "at the end.",
                                  network_title(figure.panels[i].data)),
                      render_svg(chart)});
   }
@@ -114,13 +121,10 @@ std::vector<StudyChart> tremor_charts(const StudyFigure& figure, const StudyResu
     LineChart chart{
         panel.title(), {"lag in epochs"}, {"autocorrelation of the loss", false, {-0.2, 1.0}}, {}};
     for (const StudyLine& line : panel.lines) {
-      const std::vector<Curve>& curves = results.of(line.variant);
       LineSeries series{line.name, line.style, {}, {}, {}, {}};
-      for (std::size_t lag = 1; lag < curves.front().numbers.autocorrelation.size(); ++lag) {
-        add_seeds(series, static_cast<double>(lag),
-                  results.numbers(line.variant, [lag](const CurveNumbers& numbers) {
-                    return numbers.autocorrelation[lag];
-                  }));
+      double lag = 0.0;
+      for (const Spread& spread : autocorrelation_spreads(results.of(line.variant))) {
+        add_point(series, ++lag, spread);
       }
       chart.series.push_back(std::move(series));
     }
@@ -155,10 +159,9 @@ std::vector<StudyChart> period_charts(const StudyResults& results) {
     for (const StudyLine& line : period_lines()) {
       if (line.variant.data != data) continue;
       LineSeries series{line.name, line.style, {}, {}, {}, {}};
-      for (std::size_t phase = 0; phase < static_cast<std::size_t>(kStudyPeriod); ++phase) {
-        const std::vector<double> values = results.numbers(
-            line.variant, [&](const CurveNumbers& numbers) { return numbers.turn_profile[phase]; });
-        add_seeds(series, static_cast<double>(phase), values);
+      double phase = 0.0;
+      for (const Spread& spread : turn_spreads(results.of(line.variant))) {
+        add_point(series, phase++, spread);
       }
       chart.series.push_back(std::move(series));
     }

@@ -9,14 +9,17 @@
 
 namespace tritgrad {
 
-// Columns: epoch, then one for each variant of the figure (see variant_key), the median over seeds.
+// Columns: epoch, then three for each variant of the figure (see variant_key): median, smallest and
+// largest loss over seeds, KEY_median, KEY_min and KEY_max.
 std::string figure_csv(const StudyFigure& figure, const StudyResults& results);
-// Columns: step modulo ten, then for some variants the relative difference of consecutive updates.
+// Columns: lag in epochs, then three for each variant of Figure 9; data sets differ in how far.
+std::string autocorrelation_csv(const StudyFigure& figure, const StudyResults& results);
+// Columns: step modulo ten, then three for some variants: the relative difference of consecutive
+// updates.
 std::string period_csv(const StudyResults& results);
-// Columns: parameters, rule, bytes_per_parameter, seconds_per_step, lower_quartile, upper_quartile
-// (of the seconds).
+// One line for each rule and size; the quartiles are those of the seconds.
 std::string cost_csv(const std::vector<CostPoint>& costs);
-// One line for each variant and seed with every number that the page rests on.
+// One line for each variant and seed with every number that the page rests on. Shares are of 1.
 std::string numbers_csv(const StudyResults& results);
 
 // All of them by file name.

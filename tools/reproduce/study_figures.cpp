@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/builtin_data.h"
+#include "tools/numbers.h"
 
 namespace tritgrad {
 namespace {
@@ -110,6 +111,11 @@ StudyFigure fixed_batches() {
         panel.lines.push_back({form_name(form), style, variant});
         style = style == 1 ? 3 : 2;
       }
+      Variant faster = panel.lines.front().variant;
+      faster.rate = published_rate();
+      panel.lines.push_back(
+          {form_name(Form::kCorrected) + " at " + significant(faster.rate, 2) + " times the rate",
+           4, faster});
       figure.panels.push_back(std::move(panel));
     }
   }

@@ -65,6 +65,7 @@ std::string number_row(const StudyPanel& panel, const StudyLine& line,
                      escape_markup(panel.title() + ": " + line.name)) +
          row("td", {text([](const CurveNumbers& n) { return n.end_loss; }),
                     text([](const CurveNumbers& n) { return n.largest_rise; }),
+                    text([](const CurveNumbers& n) { return n.update_length; }),
                     text([](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
                     period(&CurveNumbers::turn), period(&CurveNumbers::length),
                     period(&CurveNumbers::loss),
@@ -76,8 +77,8 @@ std::string numbers_table(const StudyFigure& figure, const StudyResults& results
   std::string html =
       "<details class=\"numbers\">\n<summary>Numbers of every curve</summary>\n"
       "<div class=\"scroll\"><table>\n<thead>\n";
-  html += row("th", {"curve", "loss at the end", "largest rise between epochs", "tremor, %",
-                     "turn: period 10 / noise", "length: period 10 / noise",
+  html += row("th", {"curve", "loss at the end", "largest rise between epochs", "update length",
+                     "tremor, %", "turn: period 10 / noise", "length: period 10 / noise",
                      "step loss: period 10 / noise", "test accuracy, %"}) +
           "</thead>\n<tbody>\n";
   for (const StudyPanel& panel : figure.panels) {
@@ -164,6 +165,17 @@ std::string tremor_section(const StudyFigure& figure, const StudyResults& result
                  " class=\"lead\"") +
          "<h3 class=\"part\">Epoch by epoch</h3>\n" + claims_list(tremor_claims(figure, results)) +
          charts_grid(tremor_charts(figure, results)) +
+         "<h3 class=\"part\">The published form</h3>\n" +
+         element("p",
+                 fmt::format("Its ages are right. But its sums over ten gradients are "
+                             "divided by 1 − beta^t, which goes to 1, and not by 1 − beta^10; "
+                             "from the same window its updates become (1 − 0.9¹⁰) / "
+                             "√(1 − 0.999¹⁰) = {} times as long as those of the correct form. So "
+                             "the correct form stands beside it with that many times the learning "
+                             "rate, from the first step on.",
+                             significant(published_rate(), 2)),
+                 " class=\"lead\"") +
+         claims_list(published_claims(figure, results)) +
          "<h3 class=\"part\">Step by step (1 %, 4-bit feedback, rows shuffled anew in every "
          "epoch)</h3>\n" +
          claims_list(period_claims(results)) + charts_grid(period_charts(results)) +
@@ -185,24 +197,34 @@ std::string definitions() {
     html += element("dt", name) + element("dd", text);
   };
   entry("loss", "Mean over the training rows of an epoch, each at the moment it was trained on.");
+  entry("loss at the end",
+        "Geometric mean of this loss over the last 20 epochs (all of a shorter run), none counted "
+        "as less than 6e-08: curves tremble, and their last epoch is a matter of chance. Of a "
+        "curve the median over seeds is told, compared and marked in the pictures; of less than "
+        "6e-08 the mark is where the line ends.");
   entry("largest rise", "Largest increase of this loss from one epoch to the next, whole run.");
   entry("tremor",
         "How far an epoch's loss is from the geometric mean of the ten epochs on each side of it, "
         "on average, after the first tenth of training and while the loss is above 6e-08, the "
         "spacing of fp32 numbers below 1.");
   entry("turn, length",
-        "Over all weights: length of the difference of two consecutive updates, and of an update.");
+        "Over all weights: length of the difference of two consecutive updates, and of an update; "
+        "update length is its geometric mean over the epochs in which tremor is measured.");
   entry(
       "period 10 / noise",
       "Geometric means by step modulo ten, largest over smallest, in the second half of training "
       "(the last 20,000 steps at most), the place of a step in its epoch divided out; noise is the "
-      "largest such ratio at periods 7, 9, 11 and 13.");
+      "largest such ratio at periods 7, 9, 11 and 13. A seed has a period of ten where the ratio "
+      "exceeds noise^1.5; seeds are counted one by one, the numbers beside are their medians.");
   entry(
       "autocorrelation",
       "Of the tremor from epoch to epoch. A single peak may be any oscillation, so it is averaged "
-      "over one to four times the period; noise is three standard errors.");
+      "over one to four times the period; noise is three standard errors. A seed has the period "
+      "where it exceeds its noise; the numbers are medians over seeds.");
   entry("better, worse",
-        "Said only if every seed agrees and the medians differ by more than a tenth.");
+        "Said only if every seed agrees and the medians differ by more than a tenth: less than 0.9 "
+        "or more than 1.1 times. Within a tenth they are about the same; otherwise seeds disagree "
+        "and there is no clear difference.");
   return html + "</dl>\n";
 }
 
@@ -222,11 +244,16 @@ std::string render_study(const StudyPage& page, const StudyResults& results) {
   for (const StudyFigure& figure : results.figures) {
     if (figure.number > 8) html += tremor_section(figure, results);
   }
-  html += "<h2>How to repeat</h2>\n<pre>" +
-          fmt::format("<code>{}</code>", escape_markup(page.command)) + "</pre>\n" +
-          element("p",
-                  "All numbers but the seconds come out the same again, whatever the number of "
-                  "threads. They stand in the CSV files beside this page.");
+  html +=
+      "<h2>How to repeat</h2>\n<pre>" +
+      fmt::format("<code>{}</code>", escape_markup(page.command)) + "</pre>\n" +
+      element("p",
+              "All numbers but the seconds come out the same again, whatever the number of "
+              "threads. They stand in the CSV files beside this page: numbers.csv has those of "
+              "every run, one line for each variant and seed; figure3.csv to figure7.csv and "
+              "figure9.csv the losses of every epoch, autocorrelation.csv and period.csv the "
+              "curves of Figure 9, each as median, smallest and largest over the seeds (_median, "
+              "_min, _max); figure8.csv bytes and seconds.");
   return html + definitions() + "</main>\n</body>\n</html>\n";
 }
 

@@ -1,5 +1,8 @@
 #include "tools/reproduce/study_run.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <mutex>
 
 #include "engine/builtin_data.h"
@@ -38,6 +41,19 @@ class SharedProgress {
   int epochs_ = 0;
   std::int64_t steps_ = 0, rows_ = 0;
 };
+
+// value_of(curve, i) for i < count.
+template <typename ValueOf>
+std::vector<Spread> spreads_of(std::size_t count, const std::vector<Curve>& curves,
+                               const ValueOf& value_of) {
+  std::vector<Spread> spreads;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<double> values;
+    for (const Curve& curve : curves) values.push_back(value_of(curve, i));
+    spreads.push_back(spread_of(std::move(values)));
+  }
+  return spreads;
+}
 
 }  // namespace
 
@@ -87,15 +103,29 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
   return results;
 }
 
-std::vector<double> median_curve(const std::vector<Curve>& curves) {
-  std::vector<double> middle;
-  for (std::size_t epoch = 0; !curves.empty() && epoch < curves.front().epoch_loss.size();
-       ++epoch) {
-    std::vector<double> values;
-    for (const Curve& curve : curves) values.push_back(curve.epoch_loss[epoch]);
-    middle.push_back(median(values));
+Spread spread_of(std::vector<double> values) {
+  for (double& value : values) {
+    if (!std::isfinite(value)) value = std::numeric_limits<double>::infinity();
   }
-  return middle;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return {median(values), *low, *high};
+}
+
+std::vector<Spread> epoch_spreads(const std::vector<Curve>& curves) {
+  return spreads_of(curves.front().epoch_loss.size(), curves,
+                    [](const Curve& curve, std::size_t epoch) { return curve.epoch_loss[epoch]; });
+}
+
+std::vector<Spread> autocorrelation_spreads(const std::vector<Curve>& curves) {
+  return spreads_of(
+      curves.front().numbers.autocorrelation.size() - 1, curves,
+      [](const Curve& curve, std::size_t i) { return curve.numbers.autocorrelation[i + 1]; });
+}
+
+std::vector<Spread> turn_spreads(const std::vector<Curve>& curves) {
+  return spreads_of(
+      static_cast<std::size_t>(kStudyPeriod), curves,
+      [](const Curve& curve, std::size_t phase) { return curve.numbers.turn_profile[phase]; });
 }
 
 }  // namespace tritgrad

@@ -38,7 +38,17 @@ struct StudyResults {
 // after a SIGINT.
 StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& options);
 
-// Median over seeds of the loss of each epoch.
-std::vector<double> median_curve(const std::vector<Curve>& curves);
+// What is drawn of one number over seeds. As in median(), values that are not finite count as
+// larger than all others.
+struct Spread {
+  double median = 0.0, low = 0.0, high = 0.0;
+};
+Spread spread_of(std::vector<double> values);  // at least one
+
+// Of the loss of each epoch, of the autocorrelation at lags from 1 on, and of the difference of
+// consecutive updates at each of the ten phases.
+std::vector<Spread> epoch_spreads(const std::vector<Curve>& curves);
+std::vector<Spread> autocorrelation_spreads(const std::vector<Curve>& curves);
+std::vector<Spread> turn_spreads(const std::vector<Curve>& curves);
 
 }  // namespace tritgrad

@@ -104,17 +104,20 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
   Optimizer optimizer = make_optimizer(*model, recipe, steps, seed);
   Tape tape;
   UpdateMeter meter(*model);
-  StepTrace trace{untraced + 1, loader.batches_per_epoch(), {}, {}, {}};
+  ConstantBuckets buckets(optimizer);
+  StepTrace trace{untraced + 1, loader.batches_per_epoch(), {}, {}, {}, {}};
   Curve curve;
 
   for (int epoch = 0; epoch < epochs; ++epoch) {
     double sum = 0.0;
+    std::vector<double> lengths;
     for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
       const Batch batch = loader.next();
       const double loss = train_step(*model, optimizer, tape, batch);
       sum += loss * static_cast<double>(batch.labels.size());
-      // Two steps earlier, so that the update before the first traced one is known.
-      if (optimizer.steps_done() >= untraced - 1) meter.look();
+      buckets.look();
+      meter.look();
+      lengths.push_back(meter.length());
       if (optimizer.steps_done() <= untraced) continue;
       trace.loss.push_back(loss);
       trace.length.push_back(meter.length());
@@ -123,9 +126,11 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
     const double mean = sum / static_cast<double>(loader.rows_per_epoch());
     curve.epoch_loss.push_back(std::isfinite(mean) ? mean
                                                    : std::numeric_limits<double>::quiet_NaN());
+    trace.epoch_length.push_back(phase_means(lengths, 0, 1)[0]);
     if (after_epoch) after_epoch(mean);
   }
   curve.numbers = measure_curve(curve.epoch_loss, trace);
+  curve.numbers.buckets = buckets.count();
   curve.numbers.test_accuracy =
       evaluate(*model, tape, dataset, split.test, standardizer).value_or(0.0);
   return curve;

@@ -10,8 +10,12 @@
 namespace tritgrad {
 namespace {
 
-// A period counts when its logarithm exceeds that of noise by this factor in every seed.
+// A period counts when its logarithm exceeds that of noise by this factor.
 constexpr double kAboveNoise = 1.5;
+
+bool has_period(const PhaseRatio& seed) {
+  return std::log(seed.ratio) > kAboveNoise * std::log(seed.control);
+}
 
 std::vector<PhaseRatio> ratios(const StudyResults& results, const Variant& variant,
                                PhaseRatio CurveNumbers::*which) {
@@ -34,10 +38,7 @@ std::string strength_sentence(const std::string& where, const std::vector<StudyL
       first = sample;
       continue;
     }
-    const Verdict verdict = compare_samples(sample, first);
-    text += verdict == Verdict::kHigher  ? " (more in every seed)"
-            : verdict == Verdict::kLower ? " (less in every seed)"
-                                         : " (no clear difference)";
+    text += " (" + comparison(sample, first, "less", "more") + ")";
   }
   return text + ".";
 }
@@ -46,14 +47,15 @@ std::string strength_sentence(const std::string& where, const std::vector<StudyL
 
 std::string period_phrase(const std::string& what, const std::vector<PhaseRatio>& seeds) {
   std::vector<double> measured, noise;
-  bool clear = !seeds.empty();
+  int periodic = 0;
   for (const PhaseRatio& seed : seeds) {
     measured.push_back(seed.ratio);
     noise.push_back(seed.control);
-    clear &= std::log(seed.ratio) > kAboveNoise * std::log(seed.control);
+    periodic += has_period(seed) ? 1 : 0;
   }
-  return fmt::format("{} by a factor of {} (noise {}: {})", what, fixed(median(measured), 2),
-                     fixed(median(noise), 2), clear ? "a period of ten" : "no period of ten");
+  return fmt::format("{} by a factor of {} (noise {}: a period of ten {})", what,
+                     fixed(median(measured), 2), fixed(median(noise), 2),
+                     of_seeds(periodic, seeds.size()));
 }
 
 std::string beat_phrase(const std::string& what, const std::vector<Curve>& curves) {
@@ -62,9 +64,38 @@ std::string beat_phrase(const std::string& what, const std::vector<Curve>& curve
     correlations.push_back(curve.numbers.beat_correlation);
     noise.push_back(curve.numbers.beat_noise);
   }
-  return fmt::format("{} {} (noise up to {}: {})", what, signed_fixed(median(correlations), 2),
-                     fixed(median(noise), 2),
-                     has_beat(curves) ? "the period is there" : "not in every seed");
+  return fmt::format("{} {} (noise up to {}: the period is there {})", what,
+                     signed_fixed(median(correlations), 2), fixed(median(noise), 2),
+                     of_seeds(count_beats(curves), curves.size()));
+}
+
+std::vector<std::string> published_claims(const StudyFigure& figure, const StudyResults& results) {
+  std::vector<std::string> claims;
+  for (const StudyPanel& panel : figure.panels) {
+    const StudyLine &correct = panel.lines.at(0), &published = panel.lines.at(1),
+                    &faster = panel.lines.at(3);
+    const auto length = [&](const StudyLine& line) {
+      return median(
+          results.numbers(line.variant, [](const CurveNumbers& n) { return n.update_length; }));
+    };
+    const auto trembles = [](const Sample& sample) {
+      std::vector<double> percents;
+      for (const double value : sample.values) percents.push_back(100.0 * value);
+      return sample_text(percents) + " %";
+    };
+    const Sample ours = roughness_sample(published, results);
+    const Sample control = roughness_sample(faster, results);
+    const std::vector<Curve>& curves = results.of(published.variant);
+    claims.push_back(fmt::format(
+        "{}: the published form trembles by {}, with the period of the window {}. Its updates are "
+        "{} times as long as those of the correct form, which trembles by {}. With {} times the "
+        "learning rate the correct form trembles by {}; against the published form {}.",
+        panel.title(), trembles(ours), of_seeds(count_beats(curves), curves.size()),
+        ratio_text(length(published) / length(correct)),
+        trembles(roughness_sample(correct, results)), significant(faster.variant.rate, 2),
+        trembles(control), comparison(control, ours, "less", "more")));
+  }
+  return claims;
 }
 
 std::vector<std::string> period_claims(const StudyResults& results) {

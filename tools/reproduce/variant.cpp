@@ -10,6 +10,9 @@
 namespace tritgrad {
 namespace {
 
+constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.999;
+constexpr int kWindow = 10;
+
 const char* form_slug(Form form) {
   switch (form) {
     case Form::kAdam:
@@ -30,10 +33,10 @@ const char* form_slug(Form form) {
 std::string microadam_keys(const Variant& variant) {
   const bool study = variant.form == Form::kStudy;
   return fmt::format(
-      "rule = \"microadam\"\ndensity = {}\nwindow = 10\nfeedback_bits = {}\nbucket = {}\n"
+      "rule = \"microadam\"\ndensity = {}\nwindow = {}\nfeedback_bits = {}\nbucket = {}\n"
       "feedback_rounding = \"{}\"\nwindow_form = \"{}\"\n",
-      variant.density, variant.feedback_bits, study ? 4096 : 64, study ? "nearest" : "stochastic",
-      form_slug(variant.form));
+      variant.density, kWindow, variant.feedback_bits, study ? 4096 : 64,
+      study ? "nearest" : "stochastic", form_slug(variant.form));
 }
 
 }  // namespace
@@ -60,7 +63,12 @@ std::string variant_key(const Variant& variant) {
                                       : fmt::format("/feedback={}bit", variant.feedback_bits);
   }
   if (!variant.standardized) key += "/raw";
+  if (variant.rate != 1.0) key += fmt::format("/rate={:.3g}x", variant.rate);
   return variant.reshuffled ? key : key + "/fixed-batches";
+}
+
+double published_rate() {
+  return (1.0 - std::pow(kBeta1, kWindow)) / std::sqrt(1.0 - std::pow(kBeta2, kWindow));
 }
 
 std::string study_model() { return "mlp:8:norm=none"; }
@@ -69,7 +77,8 @@ Recipe variant_recipe(const Variant& variant) {
   const std::string rule =
       variant.form == Form::kAdam ? std::string("rule = \"adamw\"\n") : microadam_keys(variant);
   const std::string update =
-      rule + "lr = 1e-3\nbeta1 = 0.9\nbeta2 = 0.999\neps = 1e-8\nschedule = \"constant\"\n";
+      fmt::format("{}lr = {}\nbeta1 = {}\nbeta2 = {}\neps = 1e-8\nschedule = \"constant\"\n", rule,
+                  kRate * variant.rate, kBeta1, kBeta2);
   return parse_recipe(fmt::format("name = \"{}\"\nnon_finite = \"skip\"\n[weight]\nformat = "
                                   "\"fp32\"\n{}[bias]\nformat = \"fp32\"\n{}",
                                   variant_key(variant), update, update),

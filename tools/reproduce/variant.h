@@ -21,12 +21,16 @@ struct Variant {
   int feedback_bits = 0;  // of the error feedback; 0: none
   bool standardized = true;
   bool reshuffled = true;  // else the same batches in the same order in every epoch
+  double rate = 1.0;       // times the learning rate of all others
 };
 
 // "Adam", "correct form", "published form", "the study's form"
 std::string form_name(Form form);
 // The column of a CSV file: "iris/corrected/density=1%/feedback=4bit".
 std::string variant_key(const Variant& variant);
+// How many times as long as the correct form's the published form's updates become from the same
+// window: its moments are divided by 1 - beta^t, which goes to 1, and not by 1 - beta^10.
+double published_rate();
 // "mlp:8:norm=none": the network of the study has one hidden layer of eight rectifiers.
 std::string study_model();
 
