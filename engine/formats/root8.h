@@ -10,9 +10,9 @@
 // would turn the quotient of the two into a step of momentum / eps. Too large a variance merely
 // shortens a step. Below, their mean is therefore too large, by less than s / 65025.
 //
-// The scale is the group's largest number, not its root: bf16 spends no exponent on the square, and
-// rounding has the right mean where it matters. A group that holds a negative number becomes NaN
-// as a whole, as it does with an infinity or a NaN.
+// The scale is the group's largest number, not its root: scales reach as far as fp32, so a square
+// costs no range, and rounding has the right mean where it matters. A group that holds a negative
+// number becomes NaN as a whole, as it does with an infinity or a NaN.
 #pragma once
 
 #include "engine/formats/companded8.h"

@@ -147,7 +147,7 @@ void encode_all_nearest(typename Curve::Code* codes, std::uint16_t* scales, cons
 
 // ---- stochastic rounding -----------------------------------------------------------------------
 
-// The scale of a group, and how numbers between the bf16 numbers around its largest become shares
+// The scale of a group, and how numbers between the scales around its largest become shares
 // of it.
 struct GroupScale {
   std::uint16_t bits;
@@ -221,8 +221,9 @@ template <typename Curve>
 }
 
 template <typename Curve>
-void encode_groups(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
-                   const std::uint16_t* noise, const std::uint16_t* scale_noise, std::int64_t n) {
+void encode_companded_groups(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
+                             const std::uint16_t* noise, const std::uint16_t* scale_noise,
+                             std::int64_t n) {
   if (noise == nullptr) return encode_all_nearest<Curve>(codes, scales, in, n);
   for (std::int64_t i = 0; i < n; i += kCompandedGroup) {
     const std::int64_t g = i / kCompandedGroup;
@@ -247,8 +248,8 @@ void decode_group(float* out, const typename Curve::Code* codes, float scale, st
 }
 
 template <typename Curve>
-void decode_groups(float* out, const typename Curve::Code* codes, const std::uint16_t* scales,
-                   std::int64_t n) {
+void decode_companded_groups(float* out, const typename Curve::Code* codes,
+                             const std::uint16_t* scales, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += kCompandedGroup) {
     const float scale = float_of_scale(scales[i / kCompandedGroup]);
     if (n - i >= kCompandedGroup) {
@@ -262,22 +263,22 @@ void decode_groups(float* out, const typename Curve::Code* codes, const std::uin
 void encode_companded(std::int8_t* codes, std::uint16_t* scales, const float* in,
                       const std::uint16_t* noise, const std::uint16_t* scale_noise,
                       std::int64_t n) {
-  encode_groups<SoftsignCurve>(codes, scales, in, noise, scale_noise, n);
+  encode_companded_groups<SoftsignCurve>(codes, scales, in, noise, scale_noise, n);
 }
 
 void decode_companded(float* out, const std::int8_t* codes, const std::uint16_t* scales,
                       std::int64_t n) {
-  decode_groups<SoftsignCurve>(out, codes, scales, n);
+  decode_companded_groups<SoftsignCurve>(out, codes, scales, n);
 }
 
 void encode_root(std::uint8_t* codes, std::uint16_t* scales, const float* in,
                  const std::uint16_t* noise, const std::uint16_t* scale_noise, std::int64_t n) {
-  encode_groups<RootCurve>(codes, scales, in, noise, scale_noise, n);
+  encode_companded_groups<RootCurve>(codes, scales, in, noise, scale_noise, n);
 }
 
 void decode_root(float* out, const std::uint8_t* codes, const std::uint16_t* scales,
                  std::int64_t n) {
-  decode_groups<RootCurve>(out, codes, scales, n);
+  decode_companded_groups<RootCurve>(out, codes, scales, n);
 }
 
 }  // namespace
