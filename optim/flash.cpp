@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/check.h"
+
 namespace tritgrad {
 namespace {
 
@@ -9,9 +11,21 @@ bool is_nearest(const Storage& storage, FormatKind kind) {
   return storage.spec().kind == kind && storage.spec().rounding == Rounding::kNearest;
 }
 
+std::int64_t groups_of_row(std::int64_t cols) {
+  return (cols + kCompandedGroup - 1) / kCompandedGroup;
+}
+
+// The plane of that name, if its elements are what the passes take them for.
 template <typename T>
-T* plane(const Storage& storage, std::size_t index) {
-  return reinterpret_cast<T*>(storage.planes()[index].bytes.data());
+T* plane(const Storage& storage, std::string_view name, Dtype dtype, std::int64_t count) {
+  for (const Plane& plane : storage.planes()) {
+    const PlaneSpec& spec = plane.spec;
+    if (spec.name == name && spec.dtype == dtype && spec.count == count) {
+      return reinterpret_cast<T*>(plane.bytes.data());
+    }
+  }
+  fail("FlashPlanes: format ", format_name(storage.spec().kind), " has no plane '", name, "' with ",
+       count, " elements of ", dtype_name(dtype), "; flash-inl.h must be changed with a format");
 }
 
 }  // namespace
@@ -24,17 +38,18 @@ std::optional<FlashPlanes> FlashPlanes::of(const Storage& weight,
   for (std::size_t i = 0; i < moments.size(); ++i) {
     if (!is_nearest(moments[i], kMoments[i])) return std::nullopt;
   }
+  const Shape& shape = weight.shape();
+  const std::int64_t size = shape.size(), groups = shape.rows() * groups_of_row(shape.cols());
   FlashPlanes planes;
-  planes.cols_ = weight.shape().cols();
-  const bool two = moments.size() > 1;
-  planes.first_ = {.grad = nullptr,
-                   .bf16_grad = nullptr,
-                   .value = plane<std::uint16_t>(weight, 0),
-                   .correction = plane<std::int8_t>(weight, 1),
-                   .m = plane<std::int8_t>(moments[0], 0),
-                   .m_scales = plane<std::uint16_t>(moments[0], 1),
-                   .v = two ? plane<std::uint8_t>(moments[1], 0) : nullptr,
-                   .v_scales = two ? plane<std::uint16_t>(moments[1], 1) : nullptr};
+  planes.cols_ = shape.cols();
+  FlashElements& first = planes.first_;
+  first.value = plane<std::uint16_t>(weight, "value", Dtype::kBf16, size);
+  first.correction = plane<std::int8_t>(weight, "correction", Dtype::kI8, size);
+  first.m = plane<std::int8_t>(moments[0], "code", Dtype::kI8, size);
+  first.m_scales = plane<std::uint16_t>(moments[0], "scale", Dtype::kU16, groups);
+  if (moments.size() == 1) return planes;
+  first.v = plane<std::uint8_t>(moments[1], "code", Dtype::kU8, size);
+  first.v_scales = plane<std::uint16_t>(moments[1], "scale", Dtype::kU16, groups);
   return planes;
 }
 
@@ -53,9 +68,8 @@ std::optional<FlashElements> FlashPlanes::at(std::int64_t row_begin, std::int64_
                                              std::int64_t col_begin, std::int64_t col_end) const {
   const bool whole_rows = col_begin == 0 && col_end == cols_ && cols_ % kCompandedGroup == 0;
   if (row_end - row_begin > 1 && !whole_rows) return std::nullopt;
-  const std::int64_t groups_per_row = (cols_ + kCompandedGroup - 1) / kCompandedGroup;
   const std::int64_t element = row_begin * cols_ + col_begin;
-  const std::int64_t group = row_begin * groups_per_row + col_begin / kCompandedGroup;
+  const std::int64_t group = row_begin * groups_of_row(cols_) + col_begin / kCompandedGroup;
   FlashElements here = first_;
   here.value += element;
   here.correction += element;
