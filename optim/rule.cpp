@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"sgd",  "sgdw", "adam",       "adamw",
                                        "lion", "sign", "normalized", "microadam"};
+static_assert(std::size(kNames) == kRuleCount);
 
 void check_range(const char* name, double value, double low, double high, bool high_included) {
   const bool ok = value >= low && (high_included ? value <= high : value < high);

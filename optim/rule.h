@@ -94,6 +94,7 @@ class Rule {
 };
 
 enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };
+inline constexpr int kRuleCount = 8;
 
 // How the sums over MicroAdam's window become moving averages.
 enum class WindowForm {

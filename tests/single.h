@@ -21,9 +21,10 @@ struct Single {
   std::unique_ptr<Optimizer> optimizer;
 
   Single(const Shape& shape, const FormatSpec& spec, const GroupSpec& group,
-         std::int64_t total = 1000, NonFinite non_finite = NonFinite::kRefuse) {
+         std::int64_t total = 1000, NonFinite non_finite = NonFinite::kRefuse,
+         FormatKind gradient = FormatKind::kFp32) {
     store.add({"w", Role::kWeight, shape, spec, {Initial::Kind::kUniform, 1.0f}}, 1);
-    store.keep_gradients();
+    store.keep_gradients(gradient);
     optimizer = std::make_unique<Optimizer>(
         store, [&](const ParameterSpec&) { return group; }, total, 5, non_finite);
   }
@@ -46,8 +47,14 @@ struct Single {
     fail("no state plane named ", name);
   }
 
-  void step(const std::vector<float>& grad) {
-    std::copy(grad.begin(), grad.end(), w().grad.data);
+  void step(std::vector<float> grad) {
+    if (w().grad) {
+      std::copy(grad.begin(), grad.end(), w().grad.data);
+    } else {  // kept in bf16
+      w().grad = {grad.data(), w().shape()};
+      w().collect_gradient();
+      w().grad = {};
+    }
     optimizer->step();
     optimizer->advance();
   }

@@ -5,6 +5,7 @@
 
 #include "engine/float_gap.h"
 #include "tests/support.h"
+#include "tests/support_formats.h"
 
 namespace tritgrad::test {
 namespace {
@@ -55,16 +56,12 @@ void check_zones(Storage& storage) {
   }
 }
 
-constexpr FormatKind kFormats[] = {
-    FormatKind::kFp32,          FormatKind::kBf16,    FormatKind::kTernary, FormatKind::kLatent8,
-    FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kTrits,   FormatKind::kLatent6,
-    FormatKind::kLatent5,       FormatKind::kLatent4, FormatKind::kInt8,    FormatKind::kInt4,
-    FormatKind::kFp8,           FormatKind::kSplit24};
+const std::vector<FormatKind> kTrained = formats_for(kWeight | kScale);
 
 }  // namespace
 
 TEST_CASE("dead zone: an update below it is lost, one above it is not, whatever the format") {
-  for (FormatKind kind : kFormats) {
+  for (FormatKind kind : kTrained) {
     Storage storage(spec_of(kind), {2, 353}, Category::kWeights);
     std::vector<float> input = numbers(2 * 353, 12);
     for (std::size_t i = 0; i < input.size(); ++i) {
@@ -149,7 +146,7 @@ TEST_CASE("dead zone: where chance rounds it is what its noise or fp32 is too co
   CHECK(level(1.01f * zone) == std::array<std::int16_t, 2>{0, 1});
   CHECK(level(-1.01f * zone) == std::array<std::int16_t, 2>{-1, 0});
 
-  for (FormatKind kind : kFormats) {
+  for (FormatKind kind : kTrained) {
     CAPTURE(std::string(format_name(kind)));
     Storage storage(spec_of(kind, Rounding::kStochastic), {1, 9}, Category::kWeights);
     encode_all(storage, {1.0f, 0.5f, 0.25f, 0.75f, 0.3f, 0.1f, 0.9f, 0.7f, 0.6f});

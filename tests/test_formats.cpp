@@ -6,17 +6,13 @@
 #include "engine/half.h"
 #include "engine/kernel_table.h"
 #include "tests/support.h"
+#include "tests/support_formats.h"
 
 namespace tritgrad::test {
 namespace {
 
-// Moments of format scalar and factored have tests of their own (test_moment_formats.cpp).
-constexpr FormatKind kAllFormats[] = {
-    FormatKind::kFp32,    FormatKind::kBf16,          FormatKind::kTernary, FormatKind::kLatent8,
-    FormatKind::kTrits,   FormatKind::kTernaryMaster, FormatKind::kScale16, FormatKind::kSplit24,
-    FormatKind::kSplit32, FormatKind::kCompanded8,    FormatKind::kRoot8,   FormatKind::kLatent6,
-    FormatKind::kLatent5, FormatKind::kLatent4,       FormatKind::kInt8,    FormatKind::kInt4,
-    FormatKind::kFp8};
+// All that keep elements; those that keep sums have tests of their own (test_moment_formats.cpp).
+const std::vector<FormatKind> kElementFormats = formats_for(kWeight | kScale | kM | kV);
 
 // Shapes at the edges of bytes and blocks: columns 1..6, 319..321, 640 and a tall thin one.
 const std::vector<Shape> kShapes = {{1, 1},   {3, 2},   {2, 4},   {2, 5},   {5, 6}, {3, 319},
@@ -35,8 +31,8 @@ std::vector<float> masters(FormatKind kind, std::int64_t n) {
 // Half a step of the format's grid around x, for x within the format's range.
 double half_step(FormatKind kind, double x) {
   switch (kind) {
-    case FormatKind::kBf16:  // 8 significant bits: half a unit in the last place is 2^-9 of the
-                             // binade
+    case FormatKind::kBf16:  // 8 significant bits: half a unit in the last place is 2^-8 of the
+                             // binade's begin
       return std::ldexp(1.0, std::ilogb(x == 0.0 ? 1e-30 : x) - 8);
     case FormatKind::kTernary:
     case FormatKind::kLatent8:
@@ -50,11 +46,13 @@ double half_step(FormatKind kind, double x) {
       return std::ldexp(0.5 / 127.0 + 0x1p-16, std::ilogb(x * (1.0 + 0x1p-8)) - 8);
     case FormatKind::kSplit32:
       return std::ldexp(0.5 / 32767.0 + 0x1p-16, std::ilogb(x * (1.0 + 0x1p-8)) - 8);
-    case FormatKind::kCompanded8:  // scales are at most 1.5, their roundings 2^-8 of it; the widest
-                                   // steps are 1/64 and 2/255 of the scale
-      return 1.5 * (0.5 / 64.0 + 0x1p-8);
+    // Scales are at most 1.5, rounded by 2^-9 of it. The widest half of a step is the last one,
+    // from the code 126.5, or 254.5, up; what is above a scale that was rounded down is but 2^-9
+    // away.
+    case FormatKind::kCompanded8:
+      return 1.5 * (1.0 + 0x1p-9) * (1.0 - 126.5 / 127.5) * (1.0 + 1e-4);
     case FormatKind::kRoot8:
-      return 1.5 * (1.0 / 255.0 + 0x1p-8);
+      return 1.5 * (1.0 + 0x1p-9) * (1.0 - 254.5 * 254.5 / 65025.0) * (1.0 + 1e-4);
     case FormatKind::kLatent6:
       return 0.5 / 21.0 * (1.0 + 1e-4);
     case FormatKind::kLatent5:  // its masters end at 15 / 11
@@ -77,7 +75,7 @@ double half_step(FormatKind kind, double x) {
 
 TEST_CASE(
     "formats: |master - input| is within half a step; encode of decode_master is the identity") {
-  for (FormatKind kind : kAllFormats) {
+  for (FormatKind kind : kElementFormats) {
     for (const Shape& shape : kShapes) {
       CAPTURE(std::string(format_name(kind)));
       CAPTURE(shape.str());
@@ -97,7 +95,7 @@ TEST_CASE(
 }
 
 TEST_CASE("formats: the value depends on inference planes only") {
-  for (FormatKind kind : kAllFormats) {
+  for (FormatKind kind : kElementFormats) {
     CAPTURE(std::string(format_name(kind)));
     Storage storage(spec_of(kind), {3, 323}, Category::kWeights);
     encode_all(storage, masters(kind, 3 * 323));
@@ -111,7 +109,7 @@ TEST_CASE("formats: the value depends on inference planes only") {
 }
 
 TEST_CASE("formats: forecast planes equal the bytes that are really held") {
-  for (FormatKind kind : kAllFormats) {
+  for (FormatKind kind : kElementFormats) {
     for (const Shape& shape : kShapes) {
       CAPTURE(std::string(format_name(kind)));
       CAPTURE(shape.str());
@@ -147,7 +145,7 @@ TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   CHECK(bytes(FormatKind::kTrits) == doctest::Approx(157.0 / 784.0));
   CHECK(bytes(FormatKind::kSplit24) == 3.0);
   CHECK(bytes(FormatKind::kSplit32) == 4.0);
-  // A bf16 scale for 32 codes: 784 = 24.5 groups of 32, rounded up.
+  // A scale of 16 bits for 32 codes: 784 = 24.5 groups of 32, rounded up.
   CHECK(bytes(FormatKind::kCompanded8) == 1.0 + 2.0 * 25.0 / 784.0);
   CHECK(bytes(FormatKind::kRoot8) == bytes(FormatKind::kCompanded8));
   CHECK(bytes(FormatKind::kLatent6) == 0.75);
@@ -242,7 +240,7 @@ TEST_CASE("formats: round_to_half is exact for every fp16 number and rounds ties
 }
 
 TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
-  for (FormatKind kind : kAllFormats) {
+  for (FormatKind kind : kElementFormats) {
     for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
       CAPTURE(std::string(format_name(kind)));
       FormatSpec spec = spec_of(kind);
@@ -298,7 +296,9 @@ TEST_CASE(
 }
 
 TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest") {
-  for (FormatKind kind : kAllFormats) CHECK(parse_format(format_name(kind)) == kind);
+  for (const FormatRow& row : kFormatRows) {
+    CHECK(parse_format(format_name(row.kind)) == row.kind);
+  }
   CHECK_THROWS_WITH_AS(parse_format("ternery"), "unknown format 'ternery'; did you mean 'ternary'?",
                        Error);
 }

@@ -1,13 +1,11 @@
-// Rules against double references, schedules, clipping, and one matrix of rules over formats.
+// Rules against double references, schedules, clipping, and what every pair of a rule and a format
+// has in common. What the pairs learn is in test_rule_formats.cpp.
 #include "engine/parallel.h"
 #include "tests/single.h"
+#include "tests/support_formats.h"
 
 namespace tritgrad::test {
 namespace {
-
-constexpr RuleKind kAllRules[] = {RuleKind::kSgd,        RuleKind::kSgdw,     RuleKind::kAdam,
-                                  RuleKind::kAdamw,      RuleKind::kLion,     RuleKind::kSign,
-                                  RuleKind::kNormalized, RuleKind::kMicroadam};
 
 // Several blocks in a row, several tiles, and the rest of each. The scalar format of moments is
 // left out, as it adds up in another order.
@@ -128,12 +126,6 @@ void compare_with_reference(const RuleSpec& spec) {
   for (std::size_t i = 0; i < w.size(); ++i) CHECK(std::abs(w[i] - references[i].w) <= tolerance);
 }
 
-constexpr FormatKind kWeightFormats[] = {
-    FormatKind::kFp32,    FormatKind::kBf16,         FormatKind::kSplit24, FormatKind::kSplit32,
-    FormatKind::kFp8,     FormatKind::kInt8,         FormatKind::kInt4,    FormatKind::kTernary,
-    FormatKind::kLatent8, FormatKind::kLatent6,      FormatKind::kLatent5, FormatKind::kLatent4,
-    FormatKind::kTrits,   FormatKind::kTernaryMaster};
-
 }  // namespace
 
 TEST_CASE("optim: every rule follows its double reference for 100 steps") {
@@ -185,7 +177,7 @@ TEST_CASE("optim: results do not depend on the number of threads") {
     compare(group, format(FormatKind::kSplit24));
   }
   group.rule.kind = RuleKind::kAdamw;
-  for (FormatKind kind : kWeightFormats) {
+  for (FormatKind kind : formats_for(kWeight)) {
     CAPTURE(std::string(format_name(kind)));
     compare(group, format(kind));
   }
@@ -200,7 +192,7 @@ TEST_CASE("optim: results do not depend on the number of threads") {
 
 TEST_CASE("optim: a zero gradient changes nothing") {
   for (RuleKind rule : kAllRules) {
-    for (FormatKind kind : kWeightFormats) {
+    for (FormatKind kind : formats_for(kWeight)) {
       GroupSpec group;
       group.rule.kind = rule;
       Single single({5, 40}, format(kind), group);
