@@ -191,7 +191,7 @@ TEST_CASE("kernel codecs: one odd number among ordinary ones, in every place") {
         in[static_cast<std::size_t>(i)] =
             1.0f + random_uniform(kKey, static_cast<std::uint64_t>(i));
       }
-      in[static_cast<std::size_t>(place)] = kOdd[place % std::ssize(kOdd)];
+      in[static_cast<std::size_t>(place)] = kOdd[place / 7 % std::ssize(kOdd)];
       Twins<std::uint16_t> words(n, 0);
       Twins<std::int8_t> codes(n, 0);
       Twins<std::uint8_t> roots(n, 0);
@@ -233,27 +233,59 @@ TEST_CASE("kernel codecs: one odd number among ordinary ones, in every place") {
   }
 }
 
-// Groups under one largest number, full of the 2 * kReach + 1 numbers around every place where the
-// code changes. Each number is in both halves of a group, as kernels treat vectors in turns.
+// What share of the scale a code means, and the lowest and the highest code of numbers above zero.
+struct Curve {
+  double (*share_of)(double code);
+  int lowest, top;
+};
+constexpr Curve kSoftsign{[](double code) { return code / (254.0 - code); }, 0, 127};
+constexpr Curve kRoot{[](double code) { return code * code / 65025.0; }, 1, 255};
+
+// The 2 * kReach + 1 numbers around every place where the code changes; and around half a code
+// where the lowest is 1.
 //
-// With the scale 1 that proves all codes equal: the code is a function of the share alone, which
+// With the scale 1 they prove all codes equal: the code is a function of the share alone, which
 // then is the number itself. Kernels know the code, before it is rounded, to a few units in its
 // last place, and it moves by half a unit or more for each of the share; further away than kReach
 // no share can be rounded the other way.
-template <typename Curve>
-std::vector<float> around_every_edge(float largest, int codes, const Curve& share_of) {
-  constexpr int kReach = 128;
-  constexpr std::int64_t half = kCompandedGroup / 2;
+constexpr int kReach = 128;
+std::vector<float> around_every_edge(float largest, const Curve& curve) {
   const std::uint32_t top = std::bit_cast<std::uint32_t>(largest);
-  const auto scale = std::bit_cast<float>((top + 0x7FFFu + (top >> 16 & 1u)) & 0xFFFF0000u);
+  const auto scale = std::bit_cast<float>((top + 0x3FFFu + (top >> 15 & 1u)) & 0xFFFF8000u);
   std::vector<float> numbers;
-  for (int code = 0; code < codes; ++code) {
-    const float edge = scale * static_cast<float>(share_of(code + 0.5));
+  for (int code = 0; code < curve.top; ++code) {
+    const float edge = scale * static_cast<float>(curve.share_of(code + 0.5));
     const auto bits = static_cast<int>(std::bit_cast<std::uint32_t>(edge));
     for (int step = -kReach; step <= kReach; ++step) {
       numbers.push_back(std::bit_cast<float>(bits + step));
     }
   }
+  return numbers;
+}
+
+// The reference has one code at the begin of each stretch of such numbers, the next one at its end.
+template <typename Code, typename Encode>
+void check_edges(float largest, const Curve& curve, Encode encode) {
+  const std::vector<float> numbers = around_every_edge(largest, curve);
+  constexpr std::size_t kWidth = 2 * kReach + 1;
+  for (int code = 0; code < curve.top; ++code) {
+    CAPTURE(largest);
+    CAPTURE(code);
+    const std::size_t begin = static_cast<std::size_t>(code) * kWidth;
+    const float in[] = {largest, numbers[begin], numbers[begin + kWidth - 1]};
+    Code codes[3];
+    std::uint16_t scale;
+    (reference_kernels().*encode)(codes, &scale, in, nullptr, nullptr, 3);
+    CHECK(codes[0] == curve.top);
+    CHECK(codes[1] == std::max(code, curve.lowest));
+    CHECK(codes[2] == code + 1);
+  }
+}
+
+// Groups under one largest number. Each other number is in both halves of a group, as kernels treat
+// vectors in turns.
+std::vector<float> in_groups(float largest, const std::vector<float>& numbers) {
+  constexpr std::int64_t half = kCompandedGroup / 2;
   std::vector<float> in;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     // The first of either half is the group's largest.
@@ -282,15 +314,19 @@ void compare_codes(const std::vector<float>& in, Encode encode) {
 }
 
 TEST_CASE("kernel codecs: companded codes change at the same numbers as in the reference") {
-  // Exact scales, scales rounded down by nearly all and by half, rounded up, large and small ones.
-  for (const float largest : {1.0f, 1.0078124f, 1.00390625f, 1.0039063f, 1.7f, 3.1e37f, 5e-29f}) {
-    const auto softsign = [](double code) { return code / (254.0 - code); };
-    std::vector<float> in = around_every_edge(largest, 127, softsign);
+  // Exact scales; those rounded down by half a unit (the most), up by nearly half and by nearly
+  // nothing; and large and small ones. A unit of scales is 2^-8 here.
+  constexpr float kLeast = 0x1p-23f;
+  for (const float largest : {1.0f, 1.0f + 0x1p-9f, 1.0f + 0x1p-9f + kLeast,
+                              1.0f + 0x1p-8f - kLeast, 1.7f, 3.1e37f, 5e-29f}) {
+    check_edges<std::int8_t>(largest, kSoftsign, &KernelTable::encode_companded);
+    check_edges<std::uint8_t>(largest, kRoot, &KernelTable::encode_root);
+    std::vector<float> in = in_groups(largest, around_every_edge(largest, kSoftsign));
     compare_codes<std::int8_t>(in, &KernelTable::encode_companded);
     for (std::size_t i = 0; i < in.size(); i += 3) in[i] = -in[i];
     compare_codes<std::int8_t>(in, &KernelTable::encode_companded);
-    const auto root = [](double code) { return code * code / 65025.0; };
-    compare_codes<std::uint8_t>(around_every_edge(largest, 255, root), &KernelTable::encode_root);
+    in = in_groups(largest, around_every_edge(largest, kRoot));
+    compare_codes<std::uint8_t>(in, &KernelTable::encode_root);
   }
 }
 
@@ -300,7 +336,7 @@ TEST_CASE(
   Guarded<std::uint8_t> codes(n, 0);
   Guarded<std::uint16_t> scales(256, 0);
   for (std::int64_t g = 0; g < 256; ++g) {
-    scales[g] = static_cast<std::uint16_t>(0x3F80 + g);
+    scales[g] = static_cast<std::uint16_t>(0x7F00 + g);  // every mantissa, from 1 to 2
     for (std::int64_t i = 0; i < kCompandedGroup; ++i) {
       codes[g * kCompandedGroup + i] = static_cast<std::uint8_t>(g + i);
     }
