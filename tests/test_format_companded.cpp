@@ -187,9 +187,12 @@ TEST_CASE("companded: over evenly spread noise, the mean of what is decoded is w
         // The position between two neighbours is met by multiples of 2^-12, so to 2^-13 of their
         // gap, and errs by that of the target, a few 2^-24 of the scale (the top of the stretched
         // part). The guess may err by 5 * 2^-24 * top code, less than 2^-13 codes, beyond which no
-        // noise goes. fp32 subnormals are 2^-149 apart; the gap at either scale is at most 1 + 2^-7
-        // times that at the largest.
-        const double gap = 1.01 * s * gap_around(kind, std::fabs(x) / s);
+        // noise goes. fp32 subnormals are 2^-149 apart. Under the scale above the largest, shares
+        // are not larger than under the largest itself; under the one below they are.
+        const double lower = double{scale_number(bits >> 15)};
+        const double upper = double{scale_number((bits >> 15) + 1)};
+        const double gap = std::max(upper * gap_around(kind, std::fabs(x) / s),
+                                    lower * gap_around(kind, std::min(1.0, std::fabs(x) / lower)));
         const double tolerance = gap * (0x1p-13 + 0x1p-13) + 8 * 0x1p-24 * s + 0x1p-148;
         REQUIRE(std::fabs(mean[i] - x) <= tolerance);
       }
