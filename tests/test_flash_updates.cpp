@@ -6,7 +6,7 @@
 
 #include "ops/kernels/processor.h"
 #include "tests/kernel_inputs.h"
-#include "tests/single.h"
+#include "tests/support.h"
 
 namespace tritgrad::test {
 namespace {
@@ -150,13 +150,106 @@ void for_each_pass(const std::function<void(const KernelTable&)>& body) {
   const bool before = gathers_quickly();
   for (const KernelTable* table : supported_kernels().subspan(1)) {
     for (const bool looks_up : {false, true}) {
-      CAPTURE(table->name);
+      CAPTURE(std::string(table->name));
       CAPTURE(looks_up);
       gathers_quickly() = looks_up;
       body(*table);
     }
   }
   gathers_quickly() = before;
+}
+
+// What makes a state odd, at element i and around it.
+struct Oddity {
+  const char* name;
+  bool refused;  // surely, by a rule with that moment
+  bool of_v;
+  std::function<void(FlashState&, std::int64_t i)> spoil;
+};
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+std::vector<Oddity> odd_weights() {
+  const auto value = [](std::uint16_t bits, std::int8_t correction) {
+    return [=](FlashState& s, std::int64_t i) { s.value[i] = bits, s.correction[i] = correction; };
+  };
+  return {{"0", false, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0; }},
+          {"0, a correction inwards", true, false, value(0, -5)},
+          {"-0, a correction inwards", true, false, value(0x8000, 5)},
+          {"inf", true, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F80; }},
+          {"NaN", true, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0x7FC0; }},
+          {"-inf, a correction outwards", true, false, value(0xFF80, -127)},
+          {"inf, a correction inwards", true, false, value(0x7F80, -127)},
+          {"the largest", true, false, value(0x7F7F, 127)},
+          {"large ones of both signs", true, false, [](FlashState& s, std::int64_t i) {
+             s.value[i / 64 * 64] = 0xFEFF;  // -1.7e38
+             s.value[i / 64 * 64 + 16] = s.value[i / 64 * 64 + 8] = 0x7F7F;
+             s.correction[i / 64 * 64 + 16] = s.correction[i / 64 * 64 + 8] = 127;
+           }}};
+}
+
+std::vector<Oddity> odd_gradients() {
+  const auto grad = [](float x) { return [=](FlashState& s, std::int64_t i) { s.grad[i] = x; }; };
+  return {{"NaN", true, false, grad(NAN)},
+          {"inf", true, false, grad(-kInf)},
+          {"3e38", false, false, grad(3e38f)}};
+}
+
+std::vector<Oddity> odd_moments() {
+  const auto m_scale = [](std::uint16_t bits) {
+    return [=](FlashState& s, std::int64_t i) { s.m_scales[i / kGroup] = bits; };
+  };
+  const auto v_scale = [](std::uint16_t bits) {
+    return [=](FlashState& s, std::int64_t i) { s.v_scales[i / kGroup] = bits; };
+  };
+  return {{"all codes of m", false, false,
+           [](FlashState& s, std::int64_t) {
+             for (std::int64_t k = 0; k < 256; ++k) s.m[k] = static_cast<std::int8_t>(k);
+           }},
+          {"code of m -128", false, false, [](FlashState& s, std::int64_t i) { s.m[i] = -128; }},
+          {"-0, as the weight", false, false,
+           [](FlashState& s, std::int64_t i) {
+             s.value[i] = 0x8000, s.correction[i] = 0;
+             s.m_scales[i / kGroup] = 0;
+             s.m[i] = -5;
+             s.grad[i] = -0.0f;
+           }},
+          {"scale of m NaN", true, false, m_scale(0xFF80)},
+          {"scale of m inf", true, false, m_scale(0xFF00)},
+          {"scale of v NaN", true, true, v_scale(0xFF80)},
+          {"scale of v inf", true, true, v_scale(0xFF00)},
+          {"scale of m tiny", true, false, [](FlashState& s, std::int64_t i) {
+             s.m_scales[i / kGroup] = 0x0200;
+             const std::int64_t begin = i / kGroup * kGroup;
+             for (std::int64_t k = begin; k < begin + kGroup; ++k) s.grad[k] = 0.0f;
+             s.value[k] = 0, s.correction[k] = 0;
+           }}};
+}
+
+void check_odd(const std::vector<Oddity>& oddities) {
+  const std::int64_t n = 640;
+  for_each_pass([&](const KernelTable& table) {
+    for (const FlashRule& rule : flash_rules()) {
+      for (const Oddity& odd : oddities) {
+        for (const std::int64_t i : {0, 63, 333, 639}) {
+          CAPTURE(std::string(rule.name));
+          CAPTURE(std::string(odd.name));
+          CAPTURE(i);
+          if (odd.of_v && !rule.has_v) continue;
+          FlashState before(n, 1), expected(n, 1), actual(n, 1);
+          for (FlashState* state : {&before, &expected, &actual}) {
+            fill_ordinary(*state, n, 70);
+            draw_gradient(*state, n, 71);
+            odd.spoil(*state, i);
+          }
+          part_by_part(rule, expected, n);
+          const bool done = rule.at_once(table, actual.at(), n);
+          if (odd.refused) CHECK(!done);
+          CHECK(same_state(done ? expected : before, actual, n));
+        }
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -166,7 +259,7 @@ TEST_CASE("flash updates: one pass has the bits of its parts") {
     for (const FlashRule& rule : flash_rules()) {
       for (const std::int64_t n : {64, 128, 192, 320, 512, 576, 768, 1024, 1216, 1280}) {
         for (const std::int64_t offset : {0, 1, 7}) {
-          CAPTURE(rule.name);
+          CAPTURE(std::string(rule.name));
           CAPTURE(n);
           FlashState expected(n, offset), actual(n, offset);
           fill_ordinary(expected, n, 50);
@@ -211,88 +304,16 @@ TEST_CASE("flash updates: numbers next to the middle between two codes") {
 }
 
 TEST_CASE("flash updates: what takes special care has the same bits or is left as it was") {
+  check_odd(odd_weights());
+  check_odd(odd_gradients());
+  check_odd(odd_moments());
+}
+
+TEST_CASE("flash updates: groups of zeros are ordinary, lengths that no run has are refused") {
   const std::int64_t n = 640;
-  using Spoil = std::function<void(FlashState&, std::int64_t i)>;
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  struct Case {
-    const char* name;
-    bool refused;  // surely, by a rule with that moment
-    bool of_v;
-    Spoil spoil;
-  };
-  const Case cases[] = {
-      {"weight 0", false, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0; }},
-      {"weight 0, a correction inwards", true, false,
-       [](FlashState& s, std::int64_t i) { s.value[i] = 0, s.correction[i] = -5; }},
-      {"weight -0, a correction inwards", true, false,
-       [](FlashState& s, std::int64_t i) { s.value[i] = 0x8000, s.correction[i] = 5; }},
-      {"weight inf", true, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F80; }},
-      {"weight NaN", true, false, [](FlashState& s, std::int64_t i) { s.value[i] = 0x7FC0; }},
-      {"weight -inf, a correction outwards", true, false,
-       [](FlashState& s, std::int64_t i) { s.value[i] = 0xFF80, s.correction[i] = -127; }},
-      {"weight inf, a correction inwards", true, false,
-       [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F80, s.correction[i] = -127; }},
-      {"largest weight", true, false,
-       [](FlashState& s, std::int64_t i) { s.value[i] = 0x7F7F, s.correction[i] = 127; }},
-      {"large weights of both signs", true, false,
-       [](FlashState& s, std::int64_t i) {
-         s.value[i / 64 * 64] = 0xFEFF;  // -1.7e38
-         s.value[i / 64 * 64 + 16] = s.value[i / 64 * 64 + 8] = 0x7F7F;
-         s.correction[i / 64 * 64 + 16] = s.correction[i / 64 * 64 + 8] = 127;
-       }},
-      {"all codes of m", false, false,
-       [](FlashState& s, std::int64_t) {
-         for (std::int64_t k = 0; k < 256; ++k) s.m[k] = static_cast<std::int8_t>(k);
-       }},
-      {"a weight and a moment of -0", false, false,
-       [](FlashState& s, std::int64_t i) {
-         s.value[i] = 0x8000, s.correction[i] = 0;
-         s.m_scales[i / kGroup] = 0;
-         s.m[i] = -5;
-         s.grad[i] = -0.0f;
-       }},
-      {"gradient NaN", true, false, [](FlashState& s, std::int64_t i) { s.grad[i] = NAN; }},
-      {"gradient inf", true, false, [=](FlashState& s, std::int64_t i) { s.grad[i] = -kInf; }},
-      {"gradient 3e38", false, false, [](FlashState& s, std::int64_t i) { s.grad[i] = 3e38f; }},
-      {"scale of m NaN", true, false,
-       [](FlashState& s, std::int64_t i) { s.m_scales[i / kGroup] = 0xFF80; }},
-      {"scale of m inf", true, false,
-       [](FlashState& s, std::int64_t i) { s.m_scales[i / kGroup] = 0xFF00; }},
-      {"scale of v NaN", true, true,
-       [](FlashState& s, std::int64_t i) { s.v_scales[i / kGroup] = 0xFF80; }},
-      {"scale of v inf", true, true,
-       [](FlashState& s, std::int64_t i) { s.v_scales[i / kGroup] = 0xFF00; }},
-      {"scale of m tiny", true, false,
-       [](FlashState& s, std::int64_t i) {
-         s.m_scales[i / kGroup] = 0x0200;
-         for (std::int64_t k = i / kGroup * kGroup; k < i / kGroup * kGroup + kGroup; ++k) {
-           s.grad[k] = 0.0f;
-           s.value[k] = 0, s.correction[k] = 0;
-         }
-       }},
-      {"code of m -128", false, false, [](FlashState& s, std::int64_t i) { s.m[i] = -128; }},
-  };
   for_each_pass([&](const KernelTable& table) {
     for (const FlashRule& rule : flash_rules()) {
-      for (const Case& c : cases) {
-        for (const std::int64_t i : {0, 63, 333, 639}) {
-          CAPTURE(rule.name);
-          CAPTURE(c.name);
-          CAPTURE(i);
-          if (c.of_v && !rule.has_v) continue;
-          FlashState before(n, 1), expected(n, 1), actual(n, 1);
-          for (FlashState* state : {&before, &expected, &actual}) {
-            fill_ordinary(*state, n, 70);
-            draw_gradient(*state, n, 71);
-            c.spoil(*state, i);
-          }
-          part_by_part(rule, expected, n);
-          const bool done = rule.at_once(table, actual.at(), n);
-          if (c.refused) CHECK(!done);
-          CHECK(same_state(done ? expected : before, actual, n));
-        }
-      }
-      // Groups of zeros are ordinary.
+      CAPTURE(std::string(rule.name));
       FlashState expected(n, 0), actual(n, 0);
       for (FlashState* state : {&expected, &actual}) {
         fill_ordinary(*state, n, 70);
@@ -312,94 +333,6 @@ TEST_CASE("flash updates: what takes special care has the same bits or is left a
       CHECK(!rule.at_once(table, actual.at(), kMostFlashElements + kFlashStep));
     }
   });
-}
-
-// Rows that end in a part of a group, runs of several rows, rows longer than a run; gradients in
-// bf16 and fp32, clipped or not; all that decides which way an element goes.
-TEST_CASE("flash updates: a parameter has the same bits on every instruction set") {
-  const std::string before = kernels().name;
-  for (const Shape& shape :
-       {Shape{3, 784}, Shape{9, 64}, Shape{5, 100}, Shape{2, 2720}, Shape{33}}) {
-    for (const RuleKind rule : {RuleKind::kAdamw, RuleKind::kLion, RuleKind::kSgd}) {
-      for (const FormatKind gradient : {FormatKind::kBf16, FormatKind::kFp32}) {
-        for (const double clip : {0.0, 0.5}) {
-          GroupSpec group;
-          group.rule.kind = rule;
-          group.rule.momentum = 0.9;
-          group.lr = 1e-2;
-          group.clip_value = clip;
-          group.m = spec_of(FormatKind::kCompanded8);
-          group.v = spec_of(FormatKind::kRoot8);
-          std::vector<std::byte> expected;
-          for (const KernelTable* table : supported_kernels()) {
-            use_kernels(table->name);
-            ParameterStore store;
-            Parameter& w = store.add({"w",
-                                      Role::kWeight,
-                                      shape,
-                                      spec_of(FormatKind::kSplit24),
-                                      {Initial::Kind::kUniform, 1.0f}},
-                                     1);
-            store.keep_gradients(gradient);
-            Optimizer optimizer(
-                store, [&](const ParameterSpec&) { return group; }, 100000, 1);
-            optimizer.resume_at(1);  // a step that is not watched
-            for (std::uint32_t t = 0; t < 3; ++t) {
-              std::vector<float> g = numbers(shape.size(), 80 + t);
-              if (gradient == FormatKind::kFp32) {
-                std::copy(g.begin(), g.end(), w.grad.data);
-              } else {
-                w.grad = {g.data(), shape};
-                w.collect_gradient();
-                w.grad = {};
-              }
-              optimizer.step();
-              optimizer.advance();
-            }
-            std::vector<std::byte> bytes = all_bytes(w.storage());
-            for (const StatePlane& plane : optimizer.state()) {
-              bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
-            }
-            if (expected.empty()) expected = bytes;
-            CAPTURE(shape.str());
-            CHECK(bytes == expected);
-          }
-        }
-      }
-    }
-  }
-  use_kernels(before.c_str());
-}
-
-TEST_CASE("flash updates: a bf16 gradient is known to be finite once it was collected so") {
-  ParameterStore store;
-  Parameter& w = store.add({"w", Role::kWeight, {3, 700}, {}, {}}, 1);
-  store.keep_gradients(FormatKind::kBf16);
-  CHECK(!w.gradient_is_known_finite());
-  std::vector<float> g(static_cast<std::size_t>(w.shape().size()), 1.0f);
-  const auto collect = [&] {
-    w.grad = {g.data(), w.shape()};
-    w.collect_gradient();
-    w.grad = {};
-  };
-  collect();
-  CHECK(w.gradient_is_known_finite());
-  for (const float bad : {3.4e38f, NAN, -std::numeric_limits<float>::infinity()}) {
-    g.back() = bad;  // the first one is infinite in bf16
-    collect();
-    CHECK(!w.gradient_is_known_finite());
-    CHECK(!w.gradient_is_finite(0, w.shape().size()));
-    g.back() = 1.0f;
-    collect();
-    CHECK(!w.gradient_is_known_finite());
-    w.zero_gradient();
-    CHECK(!w.gradient_is_known_finite());
-    collect();
-    CHECK(w.gradient_is_known_finite());
-  }
-  CHECK(w.share_gradient().size() == 2 * static_cast<std::size_t>(w.shape().size()));
-  collect();
-  CHECK(!w.gradient_is_known_finite());
 }
 
 }  // namespace tritgrad::test
