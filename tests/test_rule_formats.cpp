@@ -216,7 +216,7 @@ TEST_CASE("rules x formats: rounded to nearest, every pair goes on with the same
   }
 }
 
-// Rows that are updated in one pass, but for every other step, which is watched.
+// Rows that are updated in one pass, but for the steps that are watched, at most every other one.
 TEST_CASE("rules x formats: flash formats learn the toy, and go on with the same bits") {
   for (GroupSpec group : every_group()) {
     group.m = format(FormatKind::kCompanded8, Rounding::kNearest);
