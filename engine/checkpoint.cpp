@@ -28,15 +28,27 @@ Shape plane_shape(const Shape& parameter, const PlaneSpec& plane) {
   return {count};
 }
 
+std::string text_of(Dtype dtype, const std::vector<std::uint64_t>& shape) {
+  std::string text;
+  for (const std::uint64_t extent : shape) {
+    text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  }
+  return concat(dtype_name(dtype), " [", text, "]");
+}
+
+// Planes of the same shape whose type differs are what a changed layout looks like.
 const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plane) {
   const StoredTensor* tensor = file.find(plane.name);
   check(tensor != nullptr, "checkpoint '", file.name(), "' has no tensor '", plane.name,
         "'; it belongs to another model or recipe");
-  check(tensor->dtype == plane.dtype && tensor->shape == extents(plane.shape) &&
-            tensor->bytes.size() == plane.bytes.size(),
-        "checkpoint '", file.name(), "': tensor '", plane.name, "' has ", tensor->bytes.size(),
-        " bytes in another shape or type than the ", plane.bytes.size(), " bytes of shape ",
-        plane.shape.str(), " expected; it belongs to another model or recipe");
+  const bool same_shape = tensor->shape == extents(plane.shape);
+  check(same_shape && tensor->dtype == plane.dtype && tensor->bytes.size() == plane.bytes.size(),
+        "checkpoint '", file.name(), "': tensor '", plane.name, "' is ",
+        text_of(tensor->dtype, tensor->shape), ", expected ",
+        text_of(plane.dtype, extents(plane.shape)),
+        same_shape ? "; another version of tritgrad may have written the file, use that one or "
+                     "train anew"
+                   : "; it belongs to another model or recipe");
   return *tensor;
 }
 
