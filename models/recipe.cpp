@@ -2,7 +2,7 @@
 
 #include <toml++/toml.h>
 
-#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
 #include "engine/read_file.h"
+#include "models/idle_keys.h"
 #include "models/recipe_group.h"
 
 namespace tritgrad {
@@ -97,8 +98,11 @@ toml::table parse_override(const std::string& text) {
   } catch (const toml::parse_error&) {
     const std::string key = text.substr(0, equals + 1);
     std::string value = text.substr(equals + 1);
+    const std::optional<double> number = parse_number(value);
+    check(!number || std::isfinite(*number), "override '", text, "': ", value,
+          " is no finite number; give one that double holds, below 1.8e308");
     const std::size_t point = value.find('.');
-    if (point != std::string::npos && parse_number(value)) {
+    if (point != std::string::npos && number) {
       const auto is_digit = [&](std::size_t i) { return value[i] >= '0' && value[i] <= '9'; };
       if (point + 1 == value.size() || !is_digit(point + 1)) value.insert(point + 1, "0");
       if (point == 0 || !is_digit(point - 1)) value.insert(point, "0");
@@ -156,16 +160,6 @@ toml::table role_table(const toml::table& recipe, Role role) {
   return merged;
 }
 
-bool has_effect(std::string_view section, const std::string& key, const Recipe& recipe) {
-  if (key == "head_lr") return recipe.head_follows_weight();
-  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
-    const bool named = section == role_name(role);
-    const bool continuous = section == "continuous" && role != Role::kWeight;
-    if ((named || continuous) && has_effect(key, recipe.group(role))) return true;
-  }
-  return false;
-}
-
 // A key that nothing reads.
 struct IdleKey {
   std::string section;               // "weight", "group", ...; empty: beside the tables
@@ -208,10 +202,13 @@ void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
   if (first.key == "head_lr") {
     fail(place, first.section, ".head_lr: a [[group]] trains the head's matrix; set its lr there");
   }
-  const std::string table =
-      first.group ? concat("[[group]] match = \"", recipe.named_groups[*first.group].match, "\": ")
-                  : first.section + ".";
-  fail(place, table, first.key.str(), " has no effect with this format and rule; leave it out");
+  const std::string key(first.key.str());
+  if (!first.group) {
+    fail(place, first.section, ".", key, reason_without_effect(first.section, key, recipe));
+  }
+  const Recipe::NamedGroup& named = recipe.named_groups[*first.group];
+  fail(place, "[[group]] match = \"", named.match, "\": ", key,
+       reason_without_effect(key, named.group));
 }
 
 // Weights of a group would be dense and trained by AdamW, the defaults, where [weight] says
@@ -302,14 +299,6 @@ double read_head_lr(TableReader& weight, double lr) {
   return share;
 }
 
-bool has_trits(const Recipe& recipe) {
-  const auto& named = recipe.named_groups;
-  return recipe.group(Role::kWeight).format.wants_scale() ||
-         std::any_of(named.begin(), named.end(), [](const Recipe::NamedGroup& group) {
-           return group.role == Role::kWeight && group.group.format.wants_scale();
-         });
-}
-
 Recipe recipe_from(const toml::table& table, const std::string& where) {
   Recipe recipe;
   recipe.where = where;
@@ -334,7 +323,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
     reader.refuse_unknown_keys();
   }
   read_named_groups(table, where, recipe);
-  const bool ternary = has_trits(recipe);
+  const bool ternary = recipe.has_trits();
   recipe.compute =
       top.choice("compute", one_of<Compute>({{"fp32", Compute::kFp32}, {"int8", Compute::kInt8}}),
                  ternary ? Compute::kInt8 : Compute::kFp32);

@@ -55,6 +55,8 @@ struct Recipe {
   const Group& group(std::string_view parameter, Role role) const;
   // Whether the head's matrix follows [weight], not a group of its own; then head_lr counts.
   bool head_follows_weight() const;
+  // Whether some weights are bare trits, which alone have scales that are trained.
+  bool has_trits() const;
   // How each parameter is trained; the recipe must outlive what is returned.
   Optimizer::GroupOf updates() const;
 };

@@ -159,6 +159,12 @@ void check_schedule(const TableReader& table, const Schedule& schedule) {
           " is outside [0, 1]; it is a share of ",
           std::string_view(key) == "final" ? "lr" : "all steps");
   }
+  constexpr double kRounding = 1e-9;
+  check(schedule.kind != Schedule::Kind::kWarmupStableDecay ||
+            schedule.warmup + schedule.decay <= 1.0 + kRounding,
+        table.at("decay"), ": warmup = ", schedule.warmup, " and decay = ", schedule.decay,
+        " are more than all steps together; with schedule = 'wsd' lower one of them until their "
+        "sum is at most 1");
 }
 
 void check_group(const TableReader& table, Role role, const Recipe::Group& group) {
@@ -237,6 +243,17 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
   if (key == "decay") return update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
   if (key == "final") return update.schedule.kind != Schedule::Kind::kConstant;
   return true;
+}
+
+std::string reason_without_effect(const std::string& key, const Recipe::Group& group) {
+  const Schedule::Kind schedule = group.update.schedule.kind;
+  const auto of_schedule = [&](const char* remedy) {
+    return concat(" has no effect with schedule = '", schedule_name(schedule), "'; ", remedy,
+                  " or leave it out");
+  };
+  if (key == "decay") return of_schedule("set schedule = 'wsd'");
+  if (key == "final") return of_schedule("set schedule = 'linear', 'cosine' or 'wsd'");
+  return " has no effect with this format and rule; leave it out";
 }
 
 }  // namespace tritgrad

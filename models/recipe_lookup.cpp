@@ -1,4 +1,6 @@
 // Which table of a recipe a parameter follows, and which recipes are built in.
+#include <algorithm>
+
 #include "models/builtin_recipes.h"
 #include "models/recipe.h"
 
@@ -14,6 +16,13 @@ const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const 
 
 bool Recipe::head_follows_weight() const {
   return &group(kHeadMatrix, Role::kWeight) == &group(Role::kWeight);
+}
+
+bool Recipe::has_trits() const {
+  return group(Role::kWeight).format.wants_scale() ||
+         std::any_of(named_groups.begin(), named_groups.end(), [](const NamedGroup& named) {
+           return named.role == Role::kWeight && named.group.format.wants_scale();
+         });
 }
 
 Optimizer::GroupOf Recipe::updates() const {

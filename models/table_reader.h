@@ -68,7 +68,7 @@ class TableReader {
     const TableValue* value = find(key);
     if (value == nullptr) return fallback;
     const auto* whole = std::get_if<std::int64_t>(value);
-    if (whole == nullptr) wrong_type(key, "a whole number");
+    if (whole == nullptr) wrong_type(key, "a whole number without point and exponent");
     try {
       check_range(key, *whole);
     } catch (const Error& error) {
@@ -133,7 +133,11 @@ class TableReader {
     if (const auto* text = std::get_if<std::string>(&value)) return '"' + *text + '"';
     if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return concat(*whole);
-    if (const auto* number = std::get_if<double>(&value)) return concat(*number);
+    if (const auto* number = std::get_if<double>(&value)) {
+      // 1e1 is no whole number to TOML.
+      const std::string text = concat(*number);
+      return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+    }
     return "a list, a table or a date";
   }
 

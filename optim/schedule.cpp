@@ -38,6 +38,10 @@ double Schedule::factor(std::int64_t step, std::int64_t total) const {
   return 1.0;
 }
 
+std::string_view schedule_name(Schedule::Kind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 Schedule::Kind parse_schedule(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kNames); ++i) {
     if (name == kNames[i]) return static_cast<Schedule::Kind>(i);

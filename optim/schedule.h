@@ -22,6 +22,7 @@ struct Schedule {
   double factor(std::int64_t step, std::int64_t total) const;
 };
 
+std::string_view schedule_name(Schedule::Kind kind);
 // Throws Error for an unknown name, with the nearest known one.
 Schedule::Kind parse_schedule(std::string_view name);
 

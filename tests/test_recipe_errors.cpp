@@ -102,6 +102,67 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
         "there");
 }
 
+TEST_CASE("recipe errors: keys that the schedule does not read are refused with that reason") {
+  RecipeFile file;
+  CHECK(refusal([] {
+          load_recipe("votes", {"weight.schedule=constant", "weight.final=0.1"});
+        }) ==
+        "recipe 'votes': weight.final has no effect with schedule = 'constant'; set schedule = "
+        "'linear', 'cosine' or 'wsd' or leave it out");
+  CHECK(file.refused("base = \"votes\"\n[continuous]\nschedule = \"cosine\"\ndecay = 0.2\n") ==
+        "recipe 'PATH', line 4: continuous.decay has no effect with schedule = 'cosine'; set "
+        "schedule = 'wsd' or leave it out");
+  CHECK(file.refused("base = \"votes\"\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\n"
+                     "rule = \"adamw\"\ndecay = 0.2\n") ==
+        "recipe 'PATH', line 6: [[group]] match = \"head.*\": decay has no effect with schedule = "
+        "'constant'; set schedule = 'wsd' or leave it out");
+}
+
+TEST_CASE("recipe errors: warm-up and decay fit into the run") {
+  RecipeFile file;
+  const std::string wsd = "base = \"votes\"\n[weight]\nschedule = \"wsd\"\nwarmup = 0.6\n";
+  CHECK(file.refused(wsd + "decay = 0.9\n") ==
+        "recipe 'PATH', [weight], line 5: warmup = 0.6 and decay = 0.9 are more than all steps "
+        "together; with schedule = 'wsd' lower one of them until their sum is at most 1");
+  CHECK(file.refused(wsd + "decay = 0.4\n").empty());
+  CHECK(contains(refusal([] {
+                   load_recipe("votes", {"weight.schedule=wsd", "weight.warmup=0.9"});
+                 }),
+                 "decay = 0.2 are more"));
+  CHECK(on_votes("weight.warmup=1.0").empty());  // cosine has no decay
+}
+
+TEST_CASE("recipe errors: scales come with bare trits, and keys of theirs too") {
+  RecipeFile file;
+  const std::string reason =
+      " has no effect: only bare trits have scales, and no weight of this recipe is of them; leave "
+      "it out";
+  for (const char* name : {"fp32", "master", "flash-adamw"}) {
+    CAPTURE(name);
+    CHECK(refusal([&] { load_recipe(name, {"scale.lr=0.1"}); }) ==
+          concat("recipe '", name, "': scale.lr", reason));
+  }
+  CHECK(file.refused("base = \"fp32\"\n[scale]\nlr = 0.1\n") ==
+        "recipe 'PATH', line 3: scale.lr" + reason);
+  // Of a mixture the trits of one group will do; what a base brings along may stay; what all of
+  // scales, norms and biases follow has an effect.
+  const std::string mixture =
+      "base = \"fp32\"\n[scale]\nlr = 0.1\n[[group]]\nmatch = \"layers.0.weight\"\n";
+  CHECK(file.refused(mixture + "format = \"latent8\"\nrule = \"normalized\"\n").empty());
+  CHECK(file.refused("base = \"votes\"\n[weight]\nformat = \"bf16\"\n").empty());
+  CHECK(refusal([] { load_recipe("fp32", {"continuous.lr=0.1"}); }).empty());
+  const Recipe shown = load_recipe("votes", {"weight.format=bf16"});
+  CHECK_FALSE(contains(without_idle_keys(shown), "lr_relative"));
+  CHECK(file.refused(without_idle_keys(shown)).empty());
+}
+
+TEST_CASE("recipe errors: a number beyond double is refused as such") {
+  CHECK(on_votes("weight.lr=1e400") ==
+        "override 'weight.lr=1e400': 1e400 is no finite number; give one that double holds, below "
+        "1.8e308");
+  CHECK(contains(on_votes("weight.lr=-.1e400"), "-.1e400 is no finite number"));
+}
+
 TEST_CASE("recipe errors: a file names its base") {
   RecipeFile file;
   const std::string neither =
@@ -133,7 +194,12 @@ TEST_CASE("recipe errors: messages have the line, what was found and what is acc
       {"lr = \"fast\"", "'lr' has the wrong type; expected a number, got \"fast\""},
       {"lr = true", "'lr' has the wrong type; expected a number, got true"},
       {"lr = [1]", "'lr' has the wrong type; expected a number, got a list, a table or a date"},
-      {"threshold = 0.5", "'threshold' has the wrong type; expected a whole number, got 0.5"},
+      {"threshold = 0.5",
+       "'threshold' has the wrong type; expected a whole number without point and exponent, "
+       "got 0.5"},
+      {"window = 1e1",
+       "'window' has the wrong type; expected a whole number without point and "
+       "exponent, got 10.0"},
       {"threshold = 127", "threshold = 127 is outside 0..126"},
       {"lr = -1", "lr = -1 is outside [0, 1e6)"},
       {"head_lr = -1", "head_lr = -1 is outside [0, 1e6); it is a share of lr"},
