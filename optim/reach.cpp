@@ -22,18 +22,22 @@ std::int64_t count_bits(const Buffer& buffer) {
 
 ReachWatch::Seen& ReachWatch::Seen::operator+=(const Seen& other) {
   peak = std::max(peak, other.peak);
-  moves |= other.moves;
+  updated += other.updated;
+  moved += other.moved;
   return *this;
 }
 
-bool ReachWatch::counts(const ParameterSpec& spec, EcoForm eco) {
+bool ReachWatch::keeps_bits(const ParameterSpec& spec, EcoForm eco) {
   const bool by_chance =
       rounds_updates(spec.format.kind) && spec.format.rounding == Rounding::kStochastic;
   return spec.role == Role::kWeight && !by_chance && eco == EcoForm::kOff;
 }
 
 ReachWatch::ReachWatch(const ParameterSpec& spec, EcoForm eco)
-    : wanted_(true), is_open_(true), eco_(eco != EcoForm::kOff), counts_(counts(spec, eco)) {
+    : wanted_(true),
+      is_open_(true),
+      eco_(eco != EcoForm::kOff),
+      keeps_bits_(keeps_bits(spec, eco)) {
   const Shape& shape = spec.shape;
   const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
   blocks_per_row_ = (cols + kBlock - 1) / kBlock;
@@ -43,7 +47,7 @@ ReachWatch::ReachWatch(const ParameterSpec& spec, EcoForm eco)
   stride_ = std::max<std::int64_t>(1, (blocks + most - 1) / most);
   // With a common divisor, the same columns would come in every row.
   while (std::gcd(stride_, blocks_per_row_) > 1) ++stride_;
-  if (!counts_) return;
+  if (!keeps_bits_) return;
   std::int64_t watched = 0;
   for (std::int64_t index = 0; index < blocks; index += stride_, ++watched) {
     elements_ += std::min(kBlock, cols - index % blocks_per_row_ * kBlock);
@@ -64,13 +68,14 @@ void ReachWatch::read_zone(const Storage& storage, const Block& block, float* zo
 void ReachWatch::look(const Storage& storage, const Block& block, const float* direction, float lr,
                       Seen& seen) {
   const std::int64_t index = block.row * blocks_per_row_ + block.col / kBlock;
-  if (index % stride_ != 0 || seen.moves) return;
+  if (index % stride_ != 0) return;
   seen.peak = std::max(seen.peak, kernels().max_abs(direction, block.n));
   std::array<float, kBlock> zone;
-  if (!counts_) {
+  if (!keeps_bits_) {
     read_zone(storage, block, zone.data());
-    for (std::int64_t i = 0; i < block.n && !seen.moves; ++i) {
-      seen.moves = std::abs(lr * direction[i]) > zone[static_cast<std::size_t>(i)];
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      seen.updated += direction[i] != 0.0f;
+      seen.moved += std::abs(lr * direction[i]) > zone[static_cast<std::size_t>(i)];
     }
     return;
   }
@@ -93,7 +98,13 @@ void ReachWatch::look(const Storage& storage, const Block& block, const float* d
 
 void ReachWatch::end_step(const Seen& seen, double lr) {
   peak_ = std::max(peak_, lr * static_cast<double>(seen.peak));
-  is_open_ = counts_ ? count_bits(moved_) < elements_ : !seen.moves;
+  if (keeps_bits_) {
+    is_open_ = count_bits(moved_) < elements_;
+  } else if (seen.updated > 0) {
+    best_share_ =
+        std::max(best_share_, static_cast<double>(seen.moved) / static_cast<double>(seen.updated));
+    is_open_ = best_share_ < kStalledShare;
+  }
   if (is_open_) return;
   updated_ = Buffer();
   moved_ = Buffer();
@@ -101,7 +112,7 @@ void ReachWatch::end_step(const Seen& seen, double lr) {
 
 double ReachWatch::movable() const {
   if (!is_open_) return 1.0;
-  if (!counts_) return peak_ > 0.0 ? 0.0 : 1.0;
+  if (!keeps_bits_) return peak_ > 0.0 ? best_share_ : 1.0;
   const std::int64_t updated = count_bits(updated_);
   return updated == 0 ? 1.0
                       : static_cast<double>(count_bits(moved_)) / static_cast<double>(updated);

@@ -27,8 +27,9 @@ inline constexpr double kStalledShare = 0.01;
 
 // Keeps two bits for each element of a sample, at most 65536 elements: a small parameter is watched
 // as a whole, of a larger one blocks evenly spaced over its rows and columns are. The shape alone
-// chooses them. Where chance or the momentum of ECO carries all updates but the tiniest, nothing is
-// counted: all can move as soon as one can.
+// chooses them. Where chance or the momentum of ECO carries all updates but the tiniest, no bits
+// are kept: all can move as soon as kStalledShare of what one step updates can. One alone says
+// nothing there, as floats near zero are moved by next to anything.
 class ReachWatch {
  public:
   // Bytes that watching one parameter takes at most.
@@ -36,8 +37,9 @@ class ReachWatch {
 
   // What one part of a pass has seen.
   struct Seen {
-    float peak = 0.0f;   // largest |direction|
-    bool moves = false;  // where nothing is counted: some update was large enough
+    float peak = 0.0f;  // largest |direction|
+    // Where no bits are kept: elements with an update, and with one that was large enough.
+    std::int64_t updated = 0, moved = 0;
 
     Seen& operator+=(const Seen& other);
   };
@@ -45,8 +47,8 @@ class ReachWatch {
   // Watches nothing.
   ReachWatch() = default;
   ReachWatch(const ParameterSpec& spec, EcoForm eco);
-  // Whether elements are counted, which takes memory.
-  static bool counts(const ParameterSpec& spec, EcoForm eco);
+  // Whether bits are kept of the elements, which takes memory.
+  static bool keeps_bits(const ParameterSpec& spec, EcoForm eco);
 
   // Whether there is anything left to find out.
   bool is_open() const { return is_open_; }
@@ -65,8 +67,9 @@ class ReachWatch {
   double movable() const;
 
   bool wanted_ = false, is_open_ = false;
-  bool eco_ = false, counts_ = false;
+  bool eco_ = false, keeps_bits_ = false;
   double peak_ = 0.0;
+  double best_share_ = 0.0;  // where no bits are kept: of one step's updates, that were enough
   // Blocks are numbered in row-major order; every stride_-th is in the sample.
   std::int64_t blocks_per_row_ = 1, stride_ = 1;
   std::int64_t elements_ = 0;     // of the sample
