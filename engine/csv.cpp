@@ -112,7 +112,8 @@ class TableReader {
 
   void add(const std::vector<std::string>& cells, std::int64_t line) {
     if (cells.size() != names_.size()) {
-      fail(where_, ", line ", line, ": ", cells.size(), " cells found, ", names_.size(),
+      fail(where_, ", line ", line, ": ", cells.size(),
+           cells.size() == 1 ? " cell found, " : " cells found, ", names_.size(),
            " expected as in the first line");
     }
     for (std::size_t column = 0; column < cells.size(); ++column) {

@@ -133,6 +133,7 @@ TEST_CASE("csv: refusals name the line and the column") {
   CHECK(contains(refused("a\n1\n"), "only one column"));
   CHECK(contains(refused("a,b,l\n1,2,x\n1,2\n"), "t.csv, line 3: 2 cells found, 3 expected"));
   CHECK(contains(refused("a,b,l\n1,2,x\n1,2,3,y\n"), "line 3: 4 cells found, 3 expected"));
+  CHECK(contains(refused("a,b,l\n1,2,x\n1\n"), "line 3: 1 cell found, 3 expected"));
   CHECK(contains(refused("a,b,l\n1,2,x\n1,?,y\n"), "line 3, b: \"?\" is not a number"));
   CHECK(contains(refused("a,b,l\n1,,x\n"), "line 2, b: the cell is empty"));
   for (const char* cell : {"nan", "inf", "-inf", "1e39", "1e999"}) {
