@@ -1,5 +1,6 @@
 #include "tools/run_log.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
@@ -23,7 +24,14 @@ void RunLog::write(const EpochPoint& point) {
                               {"train_accuracy", point.train_accuracy}};
   line["val_accuracy"] = point.val_accuracy ? nlohmann::ordered_json(*point.val_accuracy) : nullptr;
   out_ << line.dump() << '\n' << std::flush;
-  check(out_.good(), "log file '", path_, "' cannot be written; is the disk full?");
+  if (out_.good()) return;
+  // An empty file would look like the log of a run that has just begun.
+  std::error_code unknown;
+  if (std::filesystem::is_regular_file(path_, unknown) &&
+      std::filesystem::file_size(path_, unknown) == 0) {
+    std::filesystem::remove(path_, unknown);
+  }
+  fail("log file '", path_, "' cannot be written; is the disk full?");
 }
 
 }  // namespace tritgrad

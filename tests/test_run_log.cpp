@@ -1,0 +1,53 @@
+// The --log file where the disk is full.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tests/support_files.h"
+#include "tools/run_log.h"
+
+namespace tritgrad::test {
+namespace {
+
+// No file of this process can grow beyond so many bytes while it lives.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
+  const TempDir folder;
+  const std::string path = folder / "run.jsonl";
+  for (const bool first : {true, false}) {
+    RunLog log(path, 1, {});
+    if (!first) log.write({1, 0.5, 0.5, {}});
+    const auto written = std::filesystem::file_size(path);
+    std::string message;
+    {
+      const FullDisk full(written);
+      message = refusal([&] { log.write({2, 0.5, 0.5, {}}); });
+    }
+    CHECK(message == "log file '" + path + "' cannot be written; is the disk full?");
+    CHECK(std::filesystem::exists(path) == !first);  // what was logged stays
+  }
+}
+
+}  // namespace tritgrad::test
