@@ -283,6 +283,40 @@ TEST_CASE("run cache: damaged and foreign entries are not believed, and are repl
   CHECK(entries(folder / "runs") == files);
 }
 
+TEST_CASE("run cache: runs older than warnings are believed where none can have been") {
+  const TempDir folder;
+  const RunCache cache(folder / "runs");
+  RunResult run;
+  run.compute = "int8";
+  run.flips_per_step = 2.0;
+  run.movable_fraction = 1.0;
+  run.warnings = {"said"};
+  const auto found_when_older = [&](const RunResult& stored) {
+    cache.store("key", stored);
+    const fs::path file = entries(folder / "runs").at(0);
+    Json entry = Json::parse(read_text(file));
+    entry["result"].erase("warnings");
+    write_text(file, entry.dump());
+    return cache.find("key").has_value();
+  };
+  cache.store("key", run);
+  CHECK(cache.find("key")->warnings == run.warnings);
+  CHECK(found_when_older(run));
+  RunResult dense = run;
+  dense.compute = "fp32";
+  dense.flips_per_step = 0.0;
+  CHECK(found_when_older(dense));
+  RunResult still = run, stalled = run, skipping = run;
+  still.flips_per_step = 0.0;
+  stalled.movable_fraction = 0.5;
+  skipping.skipped_updates = 1;
+  for (const RunResult& doubtful : {still, stalled, skipping}) {
+    CHECK_FALSE(found_when_older(doubtful));
+    cache.store("key", doubtful);
+    CHECK(cache.find("key"));
+  }
+}
+
 TEST_CASE("run cache: a folder that cannot be made costs a note, not the result") {
   const Dataset iris = open_dataset("iris");
   const TempDir folder;

@@ -48,7 +48,7 @@ TrainOptions on_iris(const std::string& recipe, std::vector<std::string> overrid
   options.model = "mlp:16:norm=layer";
   options.epochs = 5;
   options.batch = 30;
-  options.quiet = true;
+  options.quiet = options.silent = true;
   return options;
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   options.recipe = "latent8";
   options.epochs = 1000000;
   options.batch = 16;
-  options.quiet = true;
+  options.quiet = options.silent = true;
   options.save = (folder / "it's mine.safetensors").string();
   options.save_every = 1;
   options.log = (folder / "run.jsonl").string();
@@ -163,7 +163,7 @@ TEST_CASE("interrupt: a signal that came between two runs ends the second one, h
   TrainOptions options;
   options.data = "iris";
   options.model = "mlp:8";
-  options.quiet = true;
+  options.quiet = options.silent = true;
   options.epochs = 1;
   options.batch = 1000;  // one step: the run is over before it could look
   for (const int folds : {0, 3}) {

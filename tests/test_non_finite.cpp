@@ -20,7 +20,7 @@ TrainOptions overflowing() {
   options.overrides = {"weight.lr=9e5", "non_finite=skip"};
   options.epochs = 3;
   options.batch = 16;
-  options.quiet = true;
+  options.quiet = options.silent = true;
   return options;
 }
 
@@ -59,6 +59,9 @@ TEST_CASE("non-finite: an epoch all of whose steps were left out has no loss") {
   CHECK(std::isnan(result.curve.at(1).train_loss));
   CHECK(std::isnan(result.curve.at(2).train_accuracy));
   CHECK(std::isnan(result.train_loss));
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(
+      contains(result.warnings[0], concat("updates of ", result.steps - 1, " of ", result.steps)));
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["train_loss"].is_null());
   CHECK(json["curve"][1]["train_loss"].is_null());

@@ -2,6 +2,7 @@
 #include "engine/open_dataset.h"
 #include "models/recipe.h"
 #include "tests/single.h"
+#include "tests/support_files.h"
 #include "tools/stall.h"
 #include "tools/train.h"
 
@@ -11,6 +12,7 @@ namespace {
 struct Verdict {
   std::string first, second;  // warnings after half and after all of the steps
   double movable;
+  std::string at_end;
 };
 
 constexpr std::uint32_t kSteps = 40;
@@ -30,6 +32,8 @@ Verdict judge(const FormatSpec& format_spec, const GroupSpec& group, bool resume
   }
   verdict.second = stall.look(*single.optimizer, single.store);
   verdict.movable = stall.movable(*single.optimizer, single.store).value_or(-1.0);
+  verdict.at_end =
+      stall.look_at_end(*single.optimizer, single.store, single.optimizer->take_flips().flips);
   return verdict;
 }
 
@@ -294,6 +298,64 @@ TEST_CASE("stall: updates too small for chance and for ECO are told of") {
   CHECK(judge(format(kTrits), sgd(1.0), false, nothing).movable == 1.0);
 }
 
+TEST_CASE("stall: floats near zero, which anything moves, do not make a matrix movable") {
+  // bf16 of 2e-5 and less can be moved by 1e-12 and chance, the others, of 0.1 and more, cannot.
+  const auto verdict = [](std::int64_t near_zero) {
+    Single single({4, 50}, format(FormatKind::kBf16), sgd(1e-12), 1);
+    std::vector<float> weights(200, 0.25f);
+    std::fill_n(weights.begin(), near_zero, 0x1p-20f);
+    encode_all(single.w().storage(), weights);
+    single.step(std::vector<float>(200, 1.0f));
+    StallWatch stall(false);
+    return std::pair{stall.look(*single.optimizer, single.store),
+                     stall.movable(*single.optimizer, single.store).value()};
+  };
+  CHECK(verdict(0).second == 0.0);
+  CHECK(verdict(1).second == doctest::Approx(1.0 / 200.0));
+  CHECK(contains(verdict(1).first,
+                 "loses nearly all updates of 'w': the largest so far, 1e-12, "
+                 "moves 0.5 % of its weights"));
+  CHECK(verdict(2).second == 1.0);
+  CHECK(verdict(2).first.empty());
+}
+
+TEST_CASE("stall: a run without a flip is told of at its end, unless it was told of before") {
+  using enum FormatKind;
+  GroupSpec eco = sgd(1e-3);
+  eco.rule.momentum = eco.rule.dampening = 0.9;
+  eco.eco = EcoForm::kPublished;
+  CHECK(judge(format(kTrits, Rounding::kNearest), eco).at_end ==
+        "no trit of 'w' flipped in 40 steps, so that the ternary weights end as they began; raise "
+        "the learning rate or train longer");
+  CHECK(!judge(format(kLatent8), sgd(1e-6)).at_end.empty());
+  CHECK(!judge(format(kLatent8), sgd(1e-6), /*resumed=*/true).at_end.empty());
+  CHECK(judge(format(kLatent8), sgd(1.0)).at_end.empty());                    // trains
+  CHECK(judge(format(kTrits, Rounding::kNearest), sgd(0.4)).at_end.empty());  // warned of
+  CHECK(judge(format(kTrits, Rounding::kNearest), sgd(0.0)).at_end.empty());
+  for (FormatKind dense : {kFp32, kTernaryMaster, kSplit24}) {
+    CHECK(judge(format(dense), sgd(1e-3)).at_end.empty());
+  }
+  // Before its end a run may still flip.
+  Single single({4, 50}, format(kLatent8), sgd(1e-6), 2);
+  const StallWatch stall(false);
+  single.step(uniform_gradient(0));
+  CHECK(stall.look_at_end(*single.optimizer, single.store, 0).empty());
+  single.step(uniform_gradient(1));
+  CHECK(!stall.look_at_end(*single.optimizer, single.store, 0).empty());
+}
+
+TEST_CASE("stall: skipped steps are told of with their share") {
+  CHECK(warning_of_skips(298, 300, 0.5) ==
+        "updates of 298 of 300 steps (99.3 %) were left out, as a loss or a gradient was not "
+        "finite; lower the learning rate and check the data");
+  CHECK(warning_of_skips(0, 300, 0.5).empty());
+  CHECK(warning_of_skips(29, 300, 0.5).empty());
+  CHECK(!warning_of_skips(30, 300, 0.5).empty());
+  CHECK(contains(warning_of_skips(5, 300, std::nan("")), "(1.7 %)"));
+  CHECK(contains(warning_of_skips(5, 300, std::nan("")),
+                 "not finite, all of the last epoch among them; lower"));
+}
+
 TEST_CASE("stall: a run reports it") {
   TrainOptions options;
   options.recipe = "naive";
@@ -301,15 +363,28 @@ TEST_CASE("stall: a run reports it") {
   options.model = "mlp:16";
   options.epochs = 8;
   options.batch = 32;
-  options.quiet = true;
-  CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() == 0.0);
+  options.quiet = options.silent = true;
+  const RunResult naive = train(open_dataset("iris", {}), options);
+  CHECK(naive.movable_fraction.value() == 0.0);
+  REQUIRE(naive.warnings.size() == 1);
+  CHECK(contains(naive.warnings[0], "rounding loses all updates of 'layers.0.weight'"));
   options.recipe = "eco";
-  CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() == 1.0);
+  const RunResult eco = train(open_dataset("iris", {}), options);
+  CHECK(eco.movable_fraction.value() == 1.0);
+  CHECK(eco.flips_per_step == 0.0);
+  REQUIRE(eco.warnings.size() == 1);
+  CHECK(
+      contains(eco.warnings[0], "no trit of 'layers.0.weight' and of 1 more flipped in 32 steps"));
+  options.folds = 3;  // each says it of as many steps
+  CHECK(train(open_dataset("iris", {}), options).warnings.size() == 1);
+  options.folds = 0;
   options.recipe = "flash-adamw";
   options.overrides = {"weight.lr=1e-10"};
   CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() == 0.0);
   options.overrides = {};
-  CHECK(train(open_dataset("iris", {}), options).movable_fraction.value() > 0.99);
+  const RunResult own = train(open_dataset("iris", {}), options);
+  CHECK(own.movable_fraction.value() > 0.99);
+  CHECK(own.warnings.empty());
 }
 
 }  // namespace tritgrad::test

@@ -28,7 +28,7 @@ TrainOptions quick(const std::string& recipe) {
   options.recipe = recipe;
   options.epochs = 4;
   options.batch = 16;
-  options.quiet = true;
+  options.quiet = options.silent = true;
   return options;
 }
 

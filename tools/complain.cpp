@@ -14,4 +14,9 @@ int complain(const std::string& sentence) {
   return 1;
 }
 
+void warn_of_recipe(const std::string& name, const std::string& sentence) {
+  const std::string line = "warning: recipe '" + name + "': " + sentence + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 }  // namespace tritgrad

@@ -1,6 +1,7 @@
 // The run that the options describe: one split, or the mean over folds.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/check.h"
@@ -13,6 +14,12 @@ namespace {
 // On validation rows latent8 gains 0.2 points on MNIST and 0.4 on Fashion-MNIST, and loses 0.1 on a
 // table (letter).
 constexpr double kImageLabelSmoothing = 0.1;
+
+void add_new(std::vector<std::string>& said, const std::vector<std::string>& more) {
+  for (const std::string& sentence : more) {
+    if (std::find(said.begin(), said.end(), sentence) == said.end()) said.push_back(sentence);
+  }
+}
 
 // Means over folds; counts are added, the peak is the largest, the hash is that of all hashes.
 RunResult join(const std::vector<RunResult>& folds) {
@@ -41,12 +48,14 @@ RunResult join(const std::vector<RunResult>& folds) {
   joined.time = {};
   joined.steps = 0;
   joined.skipped_updates = 0;
+  joined.warnings.clear();
   std::string hashes;
   for (const RunResult& fold : folds) {
     joined.seconds += fold.seconds;
     joined.time += fold.time;
     joined.steps += fold.steps;
     joined.skipped_updates += fold.skipped_updates;
+    add_new(joined.warnings, fold.warnings);
     joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);
     hashes += fold.weights_sha256;
   }

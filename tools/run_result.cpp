@@ -46,6 +46,7 @@ void visit_run(Visitor& visit, Run& run) {
   visit("flips_per_step", run.flips_per_step);
   visit("movable_fraction", run.movable_fraction);
   visit("skipped_updates", run.skipped_updates);
+  if (visit.present("warnings", true)) visit("warnings", run.warnings);
   visit("bytes_per_parameter", run.bytes_per_parameter);
   visit("peak_live_bytes", run.peak_live_bytes);
   visit("weights_sha256", run.weights_sha256);

@@ -85,7 +85,8 @@ struct RunResult {
   // below 1 where rounding to nearest loses updates or the learning rate is 0. Absent for resumed
   // runs.
   std::optional<double> movable_fraction;
-  std::int64_t skipped_updates = 0;  // steps with some left out, as something was not finite
+  std::int64_t skipped_updates = 0;   // steps with some left out, as something was not finite
+  std::vector<std::string> warnings;  // what was found amiss, in the words of the command line
   BytesPerParameter bytes_per_parameter;
   std::int64_t peak_live_bytes = 0;
   std::string weights_sha256;

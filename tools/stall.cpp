@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "tools/numbers.h"
+
 namespace tritgrad {
 
 namespace {
@@ -29,6 +33,11 @@ std::string warning_of_rounding(const Reach& reach, EcoForm eco) {
       format_name(spec.format.kind), remedy(spec.format, eco));
 }
 
+// Of `count` matrices one is named.
+std::string and_others(int count) {
+  return count > 1 ? fmt::format(" and of {} more", count - 1) : "";
+}
+
 // Of the matrices whose learning rate is 0; empty if there are none.
 std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterStore& store) {
   const std::string* first = nullptr;
@@ -41,8 +50,8 @@ std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterSto
   }
   if (resting == 0) return "";
   if (resting == matrices) return "the learning rate of the weights is 0: none of them moves";
-  const std::string others = resting > 1 ? fmt::format(" and of {} more", resting - 1) : "";
-  return fmt::format("the learning rate of '{}'{} is 0: no weight there moves", *first, others);
+  return fmt::format("the learning rate of '{}'{} is 0: no weight there moves", *first,
+                     and_others(resting));
 }
 
 }  // namespace
@@ -62,6 +71,23 @@ std::string StallWatch::look(const Optimizer& optimizer, const ParameterStore& s
   return warning;
 }
 
+std::string StallWatch::look_at_end(const Optimizer& optimizer, const ParameterStore& store,
+                                    std::int64_t flips) const {
+  const std::int64_t steps = optimizer.steps_done();
+  if (warned_ || flips > 0 || steps < optimizer.total_steps()) return "";
+  const std::string* first = nullptr;
+  int matrices = 0;
+  for (const Parameter& parameter : store) {
+    if (!parameter.storage().holds_trits() || optimizer.group(parameter).lr == 0.0) continue;
+    if (matrices++ == 0) first = &parameter.name();
+  }
+  if (matrices == 0) return "";
+  return fmt::format(
+      "no trit of '{}'{} flipped in {}, so that the ternary weights end as they began; raise the "
+      "learning rate or train longer",
+      *first, and_others(matrices), counted(steps, "step"));
+}
+
 std::optional<double> StallWatch::movable(const Optimizer& optimizer,
                                           const ParameterStore& store) const {
   if (resumed_) return std::nullopt;
@@ -75,6 +101,17 @@ std::optional<double> StallWatch::movable(const Optimizer& optimizer,
     stuck += (1.0 - reach.movable) * static_cast<double>(reach.parameter->shape().size());
   }
   return weights > 0.0 ? 1.0 - stuck / weights : 1.0;
+}
+
+std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double train_loss) {
+  constexpr double kWorthAWarning = 0.1;
+  const double share = steps > 0 ? static_cast<double>(skipped) / static_cast<double>(steps) : 0.0;
+  if (skipped == 0 || (share < kWorthAWarning && std::isfinite(train_loss))) return "";
+  return fmt::format(
+      "updates of {} of {} ({}) were left out, as a loss or a gradient was not finite{}; lower the "
+      "learning rate and check the data",
+      skipped, counted(steps, "step"), percent(share, 1),
+      std::isfinite(train_loss) ? "" : ", all of the last epoch among them");
 }
 
 }  // namespace tritgrad

@@ -1,4 +1,5 @@
-// Tells when a run cannot train: updates that rounding loses, and learning rates of 0.
+// Tells when a run does not train: updates that rounding loses or that are left out, learning rates
+// of 0, trits of which none ever flips.
 #pragma once
 
 #include <optional>
@@ -19,13 +20,24 @@ class StallWatch {
   // the learning rate of a matrix is 0 before any schedule.
   std::string look(const Optimizer& optimizer, const ParameterStore& store);
 
+  // Returns a warning if the run is over and `flips`, of all its steps, resumed ones included, is 0
+  // though trits were to be trained, and if look() has warned of nothing: updates that chance or
+  // ECO carries can all be large enough and still not add up to a trit.
+  std::string look_at_end(const Optimizer& optimizer, const ParameterStore& store,
+                          std::int64_t flips) const;
+
   // Of the weights that had updates, the share that some watched one was large enough to move; of a
-  // matrix whose updates are carried by chance or ECO all or none; 0 where the learning rate is 0.
+  // matrix whose updates are carried by chance or ECO all, or less than kStalledShare; 0 where the
+  // learning rate is 0.
   std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
 
  private:
   bool resumed_;
   bool warned_ = false;
 };
+
+// A warning if a tenth of all steps, or the whole last epoch, which then has no loss, was left out
+// because something was not finite (non_finite = "skip").
+std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double train_loss);
 
 }  // namespace tritgrad

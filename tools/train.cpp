@@ -9,6 +9,7 @@
 #include "engine/loader.h"
 #include "models/model.h"
 #include "tools/clock.h"
+#include "tools/complain.h"
 #include "tools/evaluate.h"
 #include "tools/parallel_run.h"
 #include "tools/run_length.h"
@@ -88,15 +89,21 @@ class TrainingRun {
       return evaluate(*model_, tape_, dataset_, rows, standardizer_, options_.ranks);
     });
   }
-  void warn(const std::string& warning, ProgressLine& progress) const {
-    if (warning.empty() || options_.quiet) return;
-    progress.clear();
-    std::fprintf(stderr, "warning: recipe '%s': %s\n", recipe_.name.c_str(), warning.c_str());
-  }
+  // What is said once, whatever the number of ranks, is said by the first.
+  bool is_first() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
 
-  // Said once, whatever the number of ranks.
+  // Said now, while it may spare the rest of the run, and kept for whoever reads the result.
+  void warn(const std::string& warning, ProgressLine& progress) {
+    if (warning.empty()) return;
+    warnings_.push_back(warning);
+    if (options_.silent || !is_first()) return;
+    progress.clear();
+    warn_of_recipe(recipe_.name, warning);
+  }
+  void warn_at_end(const RunResult& result, ProgressLine& progress);
+
   void note(const std::string& sentence) const {
-    if (options_.quiet || (options_.ranks != nullptr && options_.ranks->rank() > 0)) return;
+    if (options_.quiet || !is_first()) return;
     std::fprintf(stderr, "note: %s\n", sentence.c_str());
   }
 
@@ -116,6 +123,7 @@ class TrainingRun {
   TrainingState state_;
   int epochs_before_ = options_.epochs;  // of the run that is resumed
   StallWatch stall_;
+  std::vector<std::string> warnings_;
   Tape tape_;
   TimeSpent time_;
 };
@@ -164,6 +172,15 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
   }
 }
 
+// Where most updates are left out, that explains why no trit flips.
+void TrainingRun::warn_at_end(const RunResult& result, ProgressLine& progress) {
+  const std::string skips =
+      warning_of_skips(result.skipped_updates, result.steps, result.train_loss);
+  warn(
+      !skips.empty() ? skips : stall_.look_at_end(optimizer_, model_->parameters(), state_.flips()),
+      progress);
+}
+
 RunResult TrainingRun::run() {
   RunLog log(options_.log, options_.seed, state_.curve());
   ProgressLine progress(stderr, options_.quiet, options_.epochs, total_steps_,
@@ -200,6 +217,8 @@ RunResult TrainingRun::run() {
   if (parallel_) {
     result.traffic = traffic_of(*parallel_, options_, recipe_, model_->parameters());
   }
+  warn_at_end(result, progress);
+  result.warnings = warnings_;
   return result;
 }
 

@@ -43,7 +43,8 @@ struct TrainOptions {
   std::string resume;           // checkpoint to continue from; empty: start anew
   std::string log;              // file for one JSON object per epoch; empty: none
   std::int64_t stop_after = 0;  // stop (and save) after so many steps in all; 0: never
-  bool quiet = false;
+  bool quiet = false;           // no progress and no notes; warnings are no less true
+  bool silent = false;          // no warnings either: they are in the result
   std::string cache;  // as --cache names it, for the command that goes on; empty: not given
 
   ParallelSpec parallel;

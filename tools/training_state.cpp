@@ -219,8 +219,8 @@ void TrainingState::describe(RunResult& result) {
   }
   if (trits > 0) {
     result.zero_fraction = static_cast<double>(zeros) / static_cast<double>(trits);
-    result.flips_per_step = static_cast<double>(total_flips_ + sums_.flips) /
-                            static_cast<double>(std::max<std::int64_t>(1, result.steps));
+    result.flips_per_step =
+        static_cast<double>(flips()) / static_cast<double>(std::max<std::int64_t>(1, result.steps));
   }
   result.weights_sha256 = weights_sha256(model_->parameters());
 }

@@ -33,6 +33,8 @@ class TrainingState {
 
   EpochSums& sums() { return sums_; }
   const std::vector<EpochPoint>& curve() const { return curve_; }
+  // Trits that changed since the run began, in another process maybe.
+  std::int64_t flips() const { return total_flips_ + sums_.flips; }
   // Appends the epoch's means to the curve and starts new sums.
   void end_epoch(std::optional<double> val_accuracy);
 

@@ -35,7 +35,7 @@ Json fingerprint(const Dataset& dataset, TrainOptions options) {
     split.test.push_back(split.train[i]);
   }
   options.stop_after = kFingerprintSteps;
-  options.quiet = true;
+  options.quiet = options.silent = true;
   try {
     const RunResult run = train(dataset, split, options);
     return {{"weights", run.weights_sha256},
@@ -47,6 +47,14 @@ Json fingerprint(const Dataset& dataset, TrainOptions options) {
   }
 }
 
+// Whether a run that was kept before warnings were may have had one. Where nothing is computed in
+// integers there may be no trits that could flip.
+bool may_have_warned(const RunResult& run) {
+  if (!run.diverged.empty()) return false;
+  return run.movable_fraction.value_or(1.0) < 1.0 || run.skipped_updates > 0 ||
+         (run.compute == "int8" && run.flips_per_step == 0.0);
+}
+
 }  // namespace
 
 std::string run_key(const Dataset& dataset, const std::string& data_hash,
@@ -55,7 +63,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   // compile. The label and the header have made the data what they are.
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
                folds, validation, augment, label_smoothing, pixels, save, save_every, resume, log,
-               stop_after, quiet, cache, parallel, ranks] = options;
+               stop_after, quiet, silent, cache, parallel, ranks] = options;
   Json key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;
@@ -98,6 +106,7 @@ std::optional<RunResult> RunCache::find(const std::string& key) const {
   }
   try {
     RunResult run = run_from_json(entry.at("result").dump());
+    if (!entry.at("result").contains("warnings") && may_have_warned(run)) return std::nullopt;
     run.cached = true;
     return run;
   } catch (const Error&) {

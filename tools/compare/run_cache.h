@@ -31,7 +31,8 @@ class RunCache {
   // An empty folder keeps nothing; `fresh` finds nothing, and replaces what is there.
   explicit RunCache(std::filesystem::path folder, bool fresh = false);
 
-  // Files that are damaged, or of another run or program, count as absent.
+  // Files that are damaged, or of another run or program, count as absent, and so do those that are
+  // older than warnings, where there may have been one.
   std::optional<RunResult> find(const std::string& key) const;
   // Makes the folder where it is missing. Throws Error when the file cannot be written.
   void store(const std::string& key, const RunResult& run) const;
