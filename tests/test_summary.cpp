@@ -105,6 +105,32 @@ TEST_CASE("summary: what diverged is counted, named, and in no mean") {
   CHECK_FALSE(says_nan(render_terminal_table(record)));
 }
 
+TEST_CASE("summary: recipes that were warned of are marked, with the reason below the table") {
+  std::vector<RunResult> runs = two_recipes();
+  const ComparisonRecord calm = record_of(runs);
+  CHECK(footnotes(compare(runs, "master")).empty());
+  CHECK_FALSE(contains(render_terminal_table(calm), "*"));
+  runs[1].warnings = {"no trit flipped", "something else"};
+  runs[2].warnings = runs[3].warnings = {"rounding loses all updates"};
+  const Comparison comparison = compare(runs, "master");
+  const std::vector<std::string> notes = {
+      "* master, warned of in 2 of 2 seeds: rounding loses all updates",
+      "* latent8, warned of in 1 of 2 seeds: no trit flipped"};
+  CHECK(footnotes(comparison) == notes);
+  const std::string table = render_terminal_table(record_of(runs));
+  CHECK(contains(table, "latent8 * "));
+  CHECK(table.ends_with(notes[0] + "\n" + notes[1] + "\n"));
+  const std::string html = html_of(runs);
+  CHECK(markup_error(html) == "");
+  CHECK(contains(html, "latent8 *<"));
+  const std::string markdown = render_markdown(make_page(report_of(runs)), "pictures");
+  CHECK(contains(markdown, "| **master \\*** |"));  // the baseline stands out as before
+  for (const std::string& note : notes) {
+    CHECK(contains(html, note));
+    CHECK(contains(markdown, "\\" + note + "\n"));
+  }
+}
+
 TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
   RunResult run = make_run("latent8", 1, 0.96, kLatent);
   run.folds = 5;

@@ -11,6 +11,7 @@
 #include "tools/compare/request.h"
 #include "tools/compare/run_clock.h"
 #include "tools/compare/terminal_table.h"
+#include "tools/complain.h"
 #include "tools/distinct_files.h"
 #include "tools/interrupt.h"
 #include "tools/numbers.h"
@@ -79,6 +80,15 @@ void print_run(const FinishedRun& finished, const RunClock& clock) {
                            : "diverged: " + run.diverged;
   fmt::print(stderr, "{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", run.recipe, what, outcome,
              run.seconds, run.cached ? ", cached" : "", clock.text());
+}
+
+// Said however quiet the command is. A run that was not cached has said its own.
+void print_warnings(const FinishedRun& finished) {
+  if (finished.run.cached) {
+    for (const std::string& warning : finished.run.warnings) {
+      warn_of_recipe(finished.run.recipe, warning);
+    }
+  }
   if (!finished.not_kept.empty()) {
     fmt::print(stderr, "warning: this run could not be kept: {}\n", finished.not_kept);
   }
@@ -93,6 +103,7 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
       const Dataset dataset = open_data(requests[i].common);
       records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
         clock.finished(i, finished.run.epochs, finished.run.seconds);
+        print_warnings(finished);
         if (talk) print_run(finished, clock);
       }));
       records.back().dataset = dataset_line(dataset, options.train);

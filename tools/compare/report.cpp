@@ -75,6 +75,7 @@ void add_record(Page& page, const ComparisonRecord& record, std::size_t number) 
   if (record.runs.empty()) return;
   add(Bullets{findings(record, comparison)});
   add(accuracy_table(record, comparison));
+  for (const std::string& note : footnotes(comparison)) add(Paragraph{note});
   add(Pictures{draw_figures(record, comparison, picture_prefix(record, number))});
   add(Heading{3, "Bytes per parameter"});
   add(bytes_table(comparison));

@@ -15,6 +15,8 @@ namespace {
 using RunList = std::vector<const RunResult*>;
 using OptionalField = std::optional<double> RunResult::*;
 
+constexpr const char* kMark = "*";
+
 bool present(const std::optional<double>& value) { return value && std::isfinite(*value); }
 
 std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
@@ -79,6 +81,10 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
   summary.seeds = static_cast<int>(runs.size());
   summary.diverged = static_cast<int>(std::count_if(
       runs.begin(), runs.end(), [](const RunResult* run) { return !run->diverged.empty(); }));
+  for (const RunResult* run : runs) {
+    if (run->warnings.empty()) continue;
+    if (summary.warned++ == 0) summary.warning = run->warnings.front();
+  }
   summary.accuracy = accuracy_of(runs, field);
   summary.train_loss = mean(runs, [](const RunResult& run) { return run.train_loss; });
   summary.bytes = {
@@ -156,6 +162,16 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
   return comparison;
 }
 
+std::vector<std::string> footnotes(const Comparison& comparison) {
+  std::vector<std::string> notes;
+  for (const RecipeSummary& summary : comparison.recipes) {
+    if (summary.warned == 0) continue;
+    notes.push_back(concat(kMark, " ", summary.recipe, ", warned of in ", summary.warned, " of ",
+                           counted(summary.seeds, "seed"), ": ", summary.warning));
+  }
+  return notes;
+}
+
 std::string describe(const Estimate& accuracy) {
   std::string text = fixed(100.0 * accuracy.mean, 2);
   if (accuracy.spread) text += " ± " + fixed(100.0 * *accuracy.spread, 2);
@@ -171,6 +187,7 @@ SummaryText describe(const RecipeSummary& summary) {
     return value ? format(*value) : std::string(kMissing);
   };
   SummaryText text;
+  text.recipe = summary.warned > 0 ? concat(summary.recipe, " ", kMark) : summary.recipe;
   text.accuracy = summary.accuracy ? describe(*summary.accuracy) : kMissing;
   if (summary.diverged > 0) text.accuracy += concat(" (", summary.diverged, " diverged)");
   text.delta = or_missing(summary.delta_points, [](double v) { return signed_fixed(v, 2); });

@@ -27,6 +27,8 @@ struct RecipeSummary {
   bool is_baseline = false;
   int seeds = 0;
   int diverged = 0;                    // of these seeds
+  int warned = 0;                      // of these seeds, that trained with a warning
+  std::string warning;                 // the first one
   std::optional<Estimate> accuracy;    // fraction; Comparison::accuracy_name says of which data
   std::optional<double> delta_points;  // 100 (accuracy - accuracy of the baseline)
   // Where that difference lies with 95 % confidence, in points (Welch); absent with fewer than two
@@ -58,10 +60,14 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
 // One or two sentences: what the most accurate of the smaller recipes costs against the baseline.
 std::string headline(const Comparison& comparison);
 
-// The cells of a summary as text, rounded once for every place that prints them.
+// What is to be said below a table of what it marks: one line for each recipe that was warned of.
+std::vector<std::string> footnotes(const Comparison& comparison);
+
+// The cells of a summary as text, rounded once for every place that prints them; `recipe` has a
+// mark where there is a footnote.
 struct SummaryText {
-  std::string accuracy, delta, interval, weights, scales, residual, moments, gradients, total,
-      ratio, seconds_per_run, zeros, flips, peak;
+  std::string recipe, accuracy, delta, interval, weights, scales, residual, moments, gradients,
+      total, ratio, seconds_per_run, zeros, flips, peak;
 };
 SummaryText describe(const RecipeSummary& summary);
 std::string describe(const Estimate& accuracy);   // "98.56 ± 0.07", in percent

@@ -81,14 +81,14 @@ PageTable accuracy_table(const ComparisonRecord& record, const Comparison& compa
   if (tuned) table.heads.push_back("learning rate");
   for (const RecipeSummary& summary : comparison.recipes) {
     const SummaryText text = describe(summary);
-    table.rows.push_back({summary.recipe, std::to_string(summary.seeds), text.accuracy, text.delta,
+    table.rows.push_back({text.recipe, std::to_string(summary.seeds), text.accuracy, text.delta,
                           text.interval, text.total, text.ratio, text.zeros, text.flips,
                           text.seconds_per_run, text.peak});
     if (tuned) {
       const Tuning* tuning = record.tuning_of(summary.recipe);
       table.rows.back().push_back(tuning != nullptr ? describe(*tuning) : kMissing);
     }
-    if (summary.is_baseline) table.emphasised = summary.recipe;
+    if (summary.is_baseline) table.emphasised = text.recipe;
   }
   return table;
 }

@@ -29,16 +29,18 @@ std::string render_terminal_table(const ComparisonRecord& record) {
   for (const RecipeSummary& summary : comparison.recipes) {
     const SummaryText text = describe(summary);
     std::vector<std::string> cells = {
-        summary.recipe, text.accuracy, text.delta,           text.interval,  text.weights,
-        text.scales,    text.residual, text.moments,         text.gradients, text.total,
-        text.ratio,     text.zeros,    text.seconds_per_run, text.peak};
+        text.recipe, text.accuracy, text.delta,           text.interval,  text.weights,
+        text.scales, text.residual, text.moments,         text.gradients, text.total,
+        text.ratio,  text.zeros,    text.seconds_per_run, text.peak};
     if (tuned) {
       const Tuning* tuning = record.tuning_of(summary.recipe);
       cells.push_back(tuning != nullptr ? describe(*tuning) : kMissing);
     }
     table.add_row(cells);
   }
-  return table.render();
+  std::string text = table.render();
+  for (const std::string& note : footnotes(comparison)) text += note + "\n";
+  return text;
 }
 
 }  // namespace tritgrad
