@@ -221,8 +221,11 @@ std::vector<Oddity> odd_moments() {
           {"scale of m tiny", true, false, [](FlashState& s, std::int64_t i) {
              s.m_scales[i / kGroup] = 0x0200;
              const std::int64_t begin = i / kGroup * kGroup;
-             for (std::int64_t k = begin; k < begin + kGroup; ++k) s.grad[k] = 0.0f;
-             s.value[k] = 0, s.correction[k] = 0;
+             // Coupled decay would add to the gradient.
+             for (std::int64_t k = begin; k < begin + kGroup; ++k) {
+               s.grad[k] = 0.0f;
+               s.value[k] = 0, s.correction[k] = 0;
+             }
            }}};
 }
 
