@@ -294,7 +294,7 @@ struct KernelTable {
   std::int64_t (*count_at_least)(const float* x, std::uint32_t bits, std::int64_t n);
   std::int64_t (*find_at_least)(std::uint16_t* index, const float* x, std::uint32_t bits,
                                 std::int64_t n);
-  // Smallest and largest of n > 0 finite numbers.
+  // Smallest and largest of n > 0 finite numbers; -0 counts as 0.
   void (*find_range)(float* low, float* high, const float* x, std::int64_t n);
   // levels[i] = min((x[i] - low) * inverse + r, most), cut to an integer; r = 1/2, or (noise[i] +
   // 0.5) / 65536. No x is below low, most < 256. And back: out[i] += low + levels[i] * unit.

@@ -124,8 +124,10 @@ FlipCounts descend_words(std::int8_t* trits, std::int8_t* accumulators, const Di
       write_narrow(accumulators + i, next.accumulator);
     });
   });
-  counts += reference::descend_ternary(trits + done, accumulators + done, direction.from(done),
-                                       rounding.from(done), policy, n - done);
+  if (done < n) {
+    counts += reference::descend_ternary(trits + done, accumulators + done, direction.from(done),
+                                         rounding.from(done), policy, n - done);
+  }
   return counts;
 }
 
@@ -319,7 +321,7 @@ FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators,
     write(trits + i, trit);
     write(accumulators + i, accumulator);
   }
-  by_words(i, n - i);
+  if (i < n) by_words(i, n - i);
   return counts;
 }
 

@@ -50,27 +50,19 @@ std::int64_t find_at_least(std::uint16_t* index, const float* x, std::uint32_t b
   return found;
 }
 
-// Lanes of their own: the minimum in one variable would be a chain of n operations.
+// Numbers are ordered like these integers, whose minimum the compiler takes in vectors, and which
+// are their own inverse. A zero has no sign.
+inline std::int32_t ordered(std::int32_t bits) { return bits ^ ((bits >> 31) & 0x7FFFFFFF); }
+
 void find_range(float* low, float* high, const float* x, std::int64_t n) {
-  constexpr std::int64_t kMany = 16;
-  float lows[kMany], highs[kMany];
-  for (std::int64_t lane = 0; lane < kMany; ++lane) lows[lane] = highs[lane] = x[0];
-  std::int64_t i = 0;
-  for (; i + kMany <= n; i += kMany) {
-    for (std::int64_t lane = 0; lane < kMany; ++lane) {
-      const float number = x[i + lane];
-      lows[lane] = number < lows[lane] ? number : lows[lane];
-      highs[lane] = number > highs[lane] ? number : highs[lane];
-    }
+  std::int32_t lowest = 0x7FFFFFFF, highest = -0x7FFFFFFF;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int32_t number = ordered(std::bit_cast<std::int32_t>(x[i] + 0.0f));
+    lowest = number < lowest ? number : lowest;
+    highest = number > highest ? number : highest;
   }
-  *low = lows[0];
-  *high = highs[0];
-  const auto look_at = [&](float smallest, float largest) {
-    *low = smallest < *low ? smallest : *low;
-    *high = largest > *high ? largest : *high;
-  };
-  for (; i < n; ++i) look_at(x[i], x[i]);
-  for (std::int64_t lane = 1; lane < kMany; ++lane) look_at(lows[lane], highs[lane]);
+  *low = std::bit_cast<float>(ordered(lowest));
+  *high = std::bit_cast<float>(ordered(highest));
 }
 
 void quantize_feedback(std::uint8_t* __restrict levels, const float* __restrict x, float low,
