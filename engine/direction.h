@@ -15,9 +15,8 @@ struct Direction {
 
   // That of elements from i on.
   Direction from(std::int64_t i) const {
-    Direction rest = *this;
-    (floats != nullptr ? void(rest.floats += i) : void(rest.sums += i));
-    return rest;
+    if (floats != nullptr) return {floats + i, factor};
+    return {sums + i, correction, factor};
   }
 
   const float* floats = nullptr;
@@ -27,9 +26,9 @@ struct Direction {
 };
 
 // How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
-// with u = (noise[i] + 0.5) / 65536, or clip(rint(e)) (ties to even) when noise == nullptr. Here e
-// =
-// (-scale * factor) * x, x = floats[i] or sums[i] - correction. NaN gives 0. 0 <= limit <= 255.
+// with u = (noise[i] + 0.5) / 65536, or clip(rint(e)) (ties to even) when noise == nullptr, where
+// e = (-scale * factor) * x and x = floats[i] or sums[i] - correction. NaN gives 0. 0 <= limit <=
+// 255.
 struct LevelRounding {
   float scale;
   int limit;

@@ -158,7 +158,7 @@ struct RowRange {
 };
 
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
-// read a Direction (engine/kernel_table.h) as it lies, and some have begin_update(step,
+// read a Direction (engine/direction.h) as it lies, and some have begin_update(step,
 // total_steps), before each update, refresh(), after it, and trained_rows(), where updates between
 // the two move some rows only.
 template <typename F>

@@ -56,7 +56,7 @@ std::optional<FlashPlanes> FlashPlanes::of(const Storage& weight,
 // Groups end with a row, so other rows follow on only where a row is whole groups. A pass takes
 // whole steps; what a single row has beyond them is left over.
 std::int64_t FlashPlanes::rows_together(std::int64_t rows) const {
-  if (cols_ % kFlashStep == 0 || cols_ < kCompandedGroup) return rows;
+  if (cols_ % kFlashStep == 0) return rows;
   if (cols_ % kCompandedGroup == 0) {
     constexpr std::int64_t kEven = kFlashStep / kCompandedGroup;
     return std::max<std::int64_t>(1, rows / kEven * kEven);

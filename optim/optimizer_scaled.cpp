@@ -52,10 +52,13 @@ void Optimizer::step_scaled_tile(State& state, const Update& update, const Run& 
     result.flips += storage.descend(block, direction, update.descent);
   };
   scaling.elements += tile.size();
-  for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-    storage.prefetch({row, tile.col_begin, n}, Reading::kMaster);
-  }
   const GradientSource* source = state.parameter->gradient_source;
+  // A product takes long enough for what it is added to to arrive.
+  if (source != nullptr) {
+    for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
+      storage.prefetch({row, tile.col_begin, n}, Reading::kMaster);
+    }
+  }
   if (source != nullptr && source->read_sums != nullptr && !limits_gradient(state)) {
     alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
     const SumRows rows = source->read_sums(source->context, tile.row_begin, tile.row_end,
