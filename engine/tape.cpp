@@ -5,30 +5,40 @@
 namespace tritgrad {
 
 Var Tape::variable(const Shape& shape, bool wants_grad) {
-  Var var{tensor(shape), {}};
-  if (wants_grad && recording_) var.gradient = new (arena_.allocate<Tensor>(1)) Tensor;
+  Var var{recycled_or_new(shape), {}};
+  if (wants_grad && recording_) var.note = new (arena_.allocate<ValueNote>(1)) ValueNote;
   return var;
 }
 
-GradientTarget Tape::target(const Var& x) {
-  if (x.grad()) return {x.grad(), false};
-  const std::int64_t size = x.value.size();
+void Tape::release(const Var& x) {
+  if (!x.wants_grad()) return;
+  check(!x.note->released, "Tape::release: this value of shape ", x.shape().str(),
+        " was released already");
+  x.note->released = true;
+  if (!x.note->is_read) recycled_.push_back(x.value);
+}
+
+Tensor Tape::recycled_or_new(const Shape& shape) {
+  const std::int64_t size = shape.size();
   const auto fits = [&](const Tensor& memory) {
     return memory.size() >= size && memory.size() / 2 <= size;
   };
   const auto found = std::find_if(recycled_.begin(), recycled_.end(), fits);
-  if (found == recycled_.end()) {
-    *x.gradient = tensor(x.shape());
-  } else {
-    *x.gradient = {found->data, x.shape()};
-    recycled_.erase(found);
-  }
+  if (found == recycled_.end()) return tensor(shape);
+  const Tensor reused{found->data, shape};
+  recycled_.erase(found);
+  return reused;
+}
+
+GradientTarget Tape::target(const Var& x) {
+  if (x.grad()) return {x.grad(), false};
+  x.note->gradient = recycled_or_new(x.shape());
   return {x.grad(), true};
 }
 
 GradientTarget Tape::target_in_place(const Var& x, const Var& y) {
   if (x.grad()) return {x.grad(), false};
-  *x.gradient = {std::exchange(y.gradient->data, nullptr), x.shape()};
+  x.note->gradient = {std::exchange(y.note->gradient.data, nullptr), x.shape()};
   return {x.grad(), true};
 }
 
@@ -44,12 +54,19 @@ void Tape::recycle(Tensor& gradient) {
   if (gradient) recycled_.push_back(std::exchange(gradient, {}));
 }
 
-void Tape::append(const Var& y, std::initializer_list<Parameter*> parameters, void* closure,
+void Tape::append(const Var& y, std::initializer_list<Var> reads,
+                  std::initializer_list<Parameter*> parameters, void* closure,
                   void (*call)(void*)) {
   check(y.wants_grad(), "Tape::record: what the op produced wants no gradient");
   check(parameters.size() <= kMaxParameters, "Tape::record: ", parameters.size(),
         " parameters given, at most ", kMaxParameters, " supported");
-  Node node{y.gradient, closure, call, {}};
+  for (const Var& x : reads) {
+    if (!x.wants_grad()) continue;
+    check(!x.note->released, "Tape::record: a value of shape ", x.shape().str(),
+          " is to be read in backward, but was released");
+    x.note->is_read = true;
+  }
+  Node node{y.note, closure, call, {}};
   std::copy(parameters.begin(), parameters.end(), node.parameters.begin());
   for (Parameter* parameter : parameters) {
     if (parameter != nullptr) ++parameter->pending_uses;

@@ -3,8 +3,9 @@
 // Forward: every op appends one node (a small closure) to a flat list. Backward: the list is walked
 // from its end, once; no recursion, no reference counts, no topological sort, linear in the number
 // of nodes even when subexpressions are shared. All memory is the arena's; reset() forgets the step
-// and keeps the memory, so a warm step allocates nothing. The tape is an ordinary object: one per
-// model being trained, whose parameters outlive it.
+// and keeps the memory, so a warm step allocates nothing. Within a step, the memory of gradients
+// that are over, and of values that nobody needs any more, serves those that follow. The tape is an
+// ordinary object: one per model being trained, whose parameters outlive it.
 #pragma once
 
 #include <initializer_list>
@@ -17,15 +18,22 @@
 
 namespace tritgrad {
 
+// What the tape notes of a value that wants a gradient.
+struct ValueNote {
+  Tensor gradient;        // null while there is none
+  bool is_read = false;   // by a backward step
+  bool released = false;  // by who made use of it
+};
+
 // A value on the tape and the gradient of the loss with respect to it. Cheap to copy.
 struct Var {
   Tensor value;
-  Tensor* gradient = nullptr;  // the tape's note of where it is; null for constants
+  ValueNote* note = nullptr;  // null for constants
 
-  bool wants_grad() const { return gradient != nullptr; }
+  bool wants_grad() const { return note != nullptr; }
   // dL/dvalue. It has memory from the first backward step that adds to it until its producer's step
   // is over: null before and after. A leaf has no producer, and keeps it until reset().
-  Tensor grad() const { return gradient == nullptr ? Tensor{} : *gradient; }
+  Tensor grad() const { return note == nullptr ? Tensor{} : note->gradient; }
   const Shape& shape() const { return value.shape; }
 };
 
@@ -49,6 +57,9 @@ class Tape {
   Var constant(const Tensor& value) const { return {value, {}}; }
   // A new value, not initialised, which will have a gradient if wanted.
   Var variable(const Shape& shape, bool wants_grad = true);
+  // The caller, and whoever else has x, will not look at its value any more, nor give it to another
+  // op. Unless a backward step reads it, its memory serves what comes next. Once for each x.
+  void release(const Var& x);
   // Memory that lives until reset().
   Tensor tensor(const Shape& shape) { return {arena_.allocate<float>(shape.size()), shape}; }
   template <typename T>
@@ -69,17 +80,19 @@ class Tape {
   void set_recording(bool recording) { recording_ = recording; }
 
   // Appends a node that produced `y`. `backward` is called once, when the gradient of y is
-  // complete; it must add to the gradients of the op's inputs. `parameters` are those to whose
-  // gradients it adds: null entries are skipped.
+  // complete; it must add to the gradients of the op's inputs. Of the op's inputs and y it may look
+  // at the values of those in `reads` only: others may have been released. `parameters` are those
+  // to whose gradients it adds: null entries are skipped.
   template <typename Backward>
-  void record(const Var& y, std::initializer_list<Parameter*> parameters,
-              const Backward& backward) {
+  void record(const Var& y, std::initializer_list<Var> reads,
+              std::initializer_list<Parameter*> parameters, const Backward& backward) {
     static_assert(
         std::is_trivially_destructible_v<Backward> && std::is_trivially_copyable_v<Backward>,
         "closures live in an arena: capture values, pointers and tensors only");
     if (!recording_) return;
     Backward* stored = new (arena_.allocate<Backward>(1)) Backward(backward);
-    append(y, parameters, stored, [](void* closure) { (*static_cast<Backward*>(closure))(); });
+    append(y, reads, parameters, stored,
+           [](void* closure) { (*static_cast<Backward*>(closure))(); });
   }
 
   // For the backward step of the op that produced y: the gradient of y, zero where nothing uses y.
@@ -115,7 +128,7 @@ class Tape {
         on_ready(*parameter);
         give_up_gradient(*parameter);
       }
-      recycle(*nodes_[i].gradient);
+      recycle(nodes_[i].note->gradient);
       scratch_reset();
     }
   }
@@ -129,14 +142,15 @@ class Tape {
  private:
   static constexpr std::size_t kMaxParameters = 3;
   struct Node {
-    Tensor* gradient;  // of what it produced
+    ValueNote* note;  // of what it produced
     void* closure;
     void (*call)(void* closure);
     std::array<Parameter*, kMaxParameters> parameters;
   };
 
-  void append(const Var& y, std::initializer_list<Parameter*> parameters, void* closure,
-              void (*call)(void*));
+  void append(const Var& y, std::initializer_list<Var> reads,
+              std::initializer_list<Parameter*> parameters, void* closure, void (*call)(void*));
+  Tensor recycled_or_new(const Shape& shape);
   void begin_backward(const Var& loss, float weight);
   void give_up_gradient(Parameter& parameter);
   void recycle(Tensor& gradient);
@@ -145,7 +159,7 @@ class Tape {
   Arena gradients_;  // of parameters that do not keep theirs
   Arena workspace_;
   std::vector<Node> nodes_;
-  std::vector<Tensor> recycled_;  // memory of gradients that are over, as large as they were
+  std::vector<Tensor> recycled_;  // memory that is free again, as large as what it held
   int lent_gradients_ = 0;
   bool recording_ = true;
   bool walked_ = false;

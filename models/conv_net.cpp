@@ -143,21 +143,27 @@ Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   check(x.cols() == image.size(), "model: x has shape ", x.shape.str(), " but images of ",
         describe(image), " have ", image.size(), " numbers");
   Var h = tape.constant({x.data, {x.rows() * image.height * image.width, image.channels}});
+  const auto pass_on = [&](const Var& y) {
+    tape.release(h);
+    h = y;
+  };
   auto layer = layers_.begin();
   for (const std::int64_t outputs : spec_.layers) {
     if (outputs == ConvNetSpec::kMaxPool) {
-      h = max_pool(tape, h, image);
+      pass_on(max_pool(tape, h, image));
       image = pooled(image);
       continue;
     }
-    h = conv2d(tape, h, image, kWindow, *layer->weight, layer->scale, compute_);
-    h = mode.training ? batch_norm(tape, h, layer->norm, Rectify::kYes)
-                      : batch_norm_inference(tape, h, layer->norm, Rectify::kYes);
+    pass_on(conv2d(tape, h, image, kWindow, *layer->weight, layer->scale, compute_));
+    pass_on(mode.training ? batch_norm(tape, h, layer->norm, Rectify::kYes)
+                          : batch_norm_inference(tape, h, layer->norm, Rectify::kYes));
     image.channels = outputs;
     ++layer;
   }
-  h = average_pool(tape, h, image);
-  return add_bias(tape, linear(tape, h, *layer->weight, layer->scale, compute_), *layer->bias);
+  pass_on(average_pool(tape, h, image));
+  pass_on(linear(tape, h, *layer->weight, layer->scale, compute_));
+  pass_on(add_bias(tape, h, *layer->bias));
+  return h;
 }
 
 }  // namespace tritgrad

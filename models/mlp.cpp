@@ -157,18 +157,24 @@ Var Mlp::activate(Tape& tape, const Var& x) const {
 
 Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   Var h = tape.constant(x);
+  const auto pass_on = [&](const Var& y) {
+    tape.release(h);
+    h = y;
+  };
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     const LayerParameters& layer = layers_[i];
-    h = linear(tape, h, *layer.weight, layer.scale, compute_);
-    h = normalize(tape, layer, h, mode.training);
-    if (!rectifies_in_norm()) h = activate(tape, h);
+    pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
+    pass_on(normalize(tape, layer, h, mode.training));
+    if (!rectifies_in_norm()) pass_on(activate(tape, h));
     if (mode.training && spec_.dropout > 0.0f) {
-      h = dropout(tape, h, spec_.dropout,
-                  {mode.key.seed, dropout_streams_[i] + mode.key.stream, mode.key.step});
+      pass_on(dropout(tape, h, spec_.dropout,
+                      {mode.key.seed, dropout_streams_[i] + mode.key.stream, mode.key.step}));
     }
   }
   const LayerParameters& head = layers_.back();
-  return add_bias(tape, linear(tape, h, *head.weight, head.scale, compute_), *head.bias);
+  pass_on(linear(tape, h, *head.weight, head.scale, compute_));
+  pass_on(add_bias(tape, h, *head.bias));
+  return h;
 }
 
 }  // namespace tritgrad

@@ -18,7 +18,7 @@ Var elementwise(Tape& tape, const Var& x, Value value, Derivative derivative) {
     for (std::int64_t i = begin; i < end; ++i) out[i] = value(in[i]);
   });
   if (!x.wants_grad()) return y;
-  tape.record(y, {}, [&tape, x, y, derivative] {
+  tape.record(y, {x, y}, {}, [&tape, x, y, derivative] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = tape.target_in_place(x, y);
     parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
@@ -43,7 +43,7 @@ Var relu(Tape& tape, const Var& x) {
     kernels().relu(y.value.data + begin, x.value.data + begin, end - begin);
   });
   if (!x.wants_grad()) return y;
-  tape.record(y, {}, [&tape, x, y] {
+  tape.record(y, {x}, {}, [&tape, x, y] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = tape.target_in_place(x, y);
     parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {

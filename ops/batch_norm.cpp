@@ -169,7 +169,7 @@ Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& p, Rectify r
   const Var y = tape.variable(x.shape());
   measure(tape, x.value, p, c);
   normalize(x.value, y.value, c);
-  tape.record(y, {p.gain, p.bias}, [&tape, x, y, p, c] {
+  tape.record(y, {x}, {p.gain, p.bias}, [&tape, x, y, p, c] {
     const Tensor dgain = tape.gradient(*p.gain);
     const Tensor dbias = tape.gradient(*p.bias);
     const Tensor dy = tape.grad_of(y);

@@ -16,7 +16,7 @@ Var add_bias(Tape& tape, const Var& x, Parameter& bias) {
     for (std::int64_t j = 0; j < x.value.cols(); ++j)
       y.value.row(i)[j] = x.value.row(i)[j] + b.data[j];
   });
-  tape.record(y, {&bias}, [&tape, &bias, x, y] {
+  tape.record(y, {}, {&bias}, [&tape, &bias, x, y] {
     const Tensor dy = tape.grad_of(y);
     const Tensor db = tape.gradient(bias);
     for_each_column_piece(dy, [&](std::int64_t begin, std::int64_t end) {

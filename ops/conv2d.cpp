@@ -82,6 +82,8 @@ void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx
 struct FloatPatches {
   Tensor x;
 
+  static const Var& read(const Var& input, const Var& /*y*/) { return input; }
+
   Tensor unfold(Tape& tape, const Convolution& c, std::int64_t first, std::int64_t count) const {
     return unfold_images(tape, c, c.rows(x, first, count));
   }
@@ -101,6 +103,8 @@ struct FloatPatches {
 // and in integers, from images that have been rounded once.
 struct IntegerPatches {
   QuantizedRows images;
+
+  static const Var& read(const Var& /*input*/, const Var& y) { return y; }
 
   QuantizedRows unfold(Tape& tape, const Convolution& c, std::int64_t first,
                        std::int64_t count) const {
@@ -128,7 +132,7 @@ Var convolve(Tape& tape, const Var& x, const Convolution& c, const Source& sourc
     Source::forward(tape, c.w, patches, c.rows(y.value, first, count));
     tape.scratch_reset();
   });
-  tape.record(y, {c.w.weight, c.w.scale}, [&tape, c, x, y, source] {
+  tape.record(y, {Source::read(x, y)}, {c.w.weight, c.w.scale}, [&tape, c, x, y, source] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
     c.for_each_part([&](std::int64_t first, std::int64_t count) {

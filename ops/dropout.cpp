@@ -34,7 +34,7 @@ Var dropout(Tape& tape, const Var& x, float p, const RandomKey& key) {
   const Var y = tape.variable(x.shape(), x.wants_grad());
   apply_mask<false>(y.value, x.value, threshold, gain, key);
   if (!x.wants_grad()) return y;
-  tape.record(y, {}, [&tape, x, y, threshold, gain, key] {
+  tape.record(y, {}, {}, [&tape, x, y, threshold, gain, key] {
     const Tensor dy = tape.grad_of(y);
     const auto [dx, fresh] = tape.target_in_place(x, y);
     fresh ? apply_mask<false>(dx, dy, threshold, gain, key)

@@ -230,7 +230,7 @@ Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {
   quantize_rows(codes, x.value, nullptr);
   integer_forward(tape, w, codes, y.value);
   tape.scratch_reset();
-  tape.record(y, {w.weight, w.scale}, [&tape, w, x, y, codes] {
+  tape.record(y, {y}, {w.weight, w.scale}, [&tape, w, x, y, codes] {
     const Tensor dy = tape.grad_of(y);
     if (x.wants_grad()) {
       integer_backward_input(tape, w, tape.target(x), dy);

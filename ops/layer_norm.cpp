@@ -93,7 +93,7 @@ Var normalize_rows(Tape& tape, const Var& x, Parameter& gain, Parameter* bias, f
       y.value.row(i)[j] = rows.z(x.value, i, j) * g[j] + (b == nullptr ? 0.0f : b[j]);
     }
   });
-  tape.record(y, {&gain, bias}, [&tape, &gain, bias, x, y, g, rows, centered] {
+  tape.record(y, {x}, {&gain, bias}, [&tape, &gain, bias, x, y, g, rows, centered] {
     const Tensor dy = tape.grad_of(y);
     const Tensor dgain = tape.gradient(gain);
     const Tensor dbias = centered ? tape.gradient(*bias) : Tensor{};

@@ -35,7 +35,7 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Comput
   const Var y = tape.variable({x.value.rows(), w.outputs});
   float_forward(tape, w, x.value, y.value);
   tape.scratch_reset();
-  tape.record(y, {&weight, scale}, [&tape, w, x, y] {
+  tape.record(y, {x}, {&weight, scale}, [&tape, w, x, y] {
     const Tensor dy = tape.grad_of(y);
     float_backward_weight(tape, w, x.value, dy);
     if (x.wants_grad()) float_backward_input(tape, w, tape.target(x), dy);

@@ -63,7 +63,7 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
 
   const Var loss = scalar(tape, total / static_cast<double>(n), logits.wants_grad());
   if (!logits.wants_grad()) return loss;
-  tape.record(loss, {}, [&tape, logits, probabilities, labels, smoothing, loss, n, classes] {
+  tape.record(loss, {}, {}, [&tape, logits, probabilities, labels, smoothing, loss, n, classes] {
     const float scale = tape.grad_of(loss).data[0] / static_cast<float>(n);
     const auto uniform_share = static_cast<float>(smoothing / static_cast<double>(classes));
     const auto label_share = static_cast<float>(1.0 - smoothing);
@@ -95,7 +95,7 @@ Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target) 
 
   const Var loss = scalar(tape, total / static_cast<double>(n), prediction.wants_grad());
   if (!prediction.wants_grad()) return loss;
-  tape.record(loss, {}, [&tape, prediction, target, loss, n] {
+  tape.record(loss, {prediction}, {}, [&tape, prediction, target, loss, n] {
     const float scale = 2.0f * tape.grad_of(loss).data[0] / static_cast<float>(n);
     const Tensor grad = tape.grad_to(prediction);
     for (std::int64_t i = 0; i < n; ++i) {

@@ -50,7 +50,7 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
     });
   });
   if (!x.wants_grad()) return y;
-  tape.record(y, {}, [&tape, x, y, image, out, images] {
+  tape.record(y, {x, y}, {}, [&tape, x, y, image, out, images] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = tape.target(x);
     for_each_image(images, image, [&](std::int64_t index) {
@@ -83,7 +83,7 @@ Var average_pool(Tape& tape, const Var& x, const ImageShape& image) {
   });
   tape.scratch_reset();
   if (!x.wants_grad()) return y;
-  tape.record(y, {}, [&tape, x, y, image, images, pixels] {
+  tape.record(y, {}, {}, [&tape, x, y, image, images, pixels] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = tape.target(x);
     const float share = 1.0f / static_cast<float>(pixels);

@@ -11,7 +11,7 @@ namespace tritgrad::test {
 // backward() from the result gives y the gradient dy, which must outlive it.
 inline Var loss_with_gradient(Tape& tape, const Var& y, const std::vector<float>& dy) {
   const Var loss = tape.variable({1});
-  tape.record(loss, {},
+  tape.record(loss, {}, {},
               [&tape, &dy, y] { std::copy(dy.begin(), dy.end(), tape.target(y).grad.data); });
   return loss;
 }

@@ -89,14 +89,14 @@ inline Var asymmetric_scalar(Tape& tape, const Var& y) {
   const Var loss = tape.variable({1});
   std::vector<double> values(y.value.values().begin(), y.value.values().end());
   loss.value.data[0] = static_cast<float>(asymmetric_scalar(values));
-  tape.record(loss, {}, [&tape, y, loss] {
+  const Tensor dy = tape.tensor(y.shape());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    dy.data[i] = static_cast<float>(coefficient(i, 1) + coefficient(i, 2) * values[i]);
+  }
+  tape.record(loss, {}, {}, [&tape, y, loss, dy] {
     const float dloss = *tape.grad_of(loss).data;
     const Tensor grad = tape.grad_to(y);
-    for (std::size_t i = 0; i < grad.values().size(); ++i) {
-      const double dy =
-          coefficient(i, 1) + coefficient(i, 2) * static_cast<double>(y.value.data[i]);
-      grad.data[i] += dloss * static_cast<float>(dy);
-    }
+    for (std::int64_t i = 0; i < dy.size(); ++i) grad.data[i] += dloss * dy.data[i];
   });
   return loss;
 }

@@ -1,4 +1,6 @@
-// Memory of gradients: made when the first backward step needs it, handed down, used again.
+// Memory of gradients and values: made when first needed, handed down, used again.
+#include <utility>
+
 #include "engine/parallel.h"
 #include "engine/tape.h"
 #include "ops/activation.h"
@@ -38,6 +40,14 @@ Var input(Tape& tape) {
     x.value.data[i] = random_normal({3, 1, 4}, static_cast<std::uint64_t>(i));
   }
   return x;
+}
+
+// y = x, whose backward step looks at the values in `reads`, or says so.
+Var copy(Tape& tape, const Var& x, std::initializer_list<Var> reads = {}) {
+  const Var y = tape.variable(x.shape());
+  std::copy(x.value.values().begin(), x.value.values().end(), y.value.data);
+  tape.record(y, reads, {}, [&tape, x, y] { tape.target_in_place(x, y); });
+  return y;
 }
 
 // y, then gradients of x, gain and bias.
@@ -156,7 +166,7 @@ TEST_CASE("gradient memory: what is used twice gets both shares, whichever op co
     const Var loss = tape.variable({1});
     std::vector<Var> outputs;
     for (const Op* op : chosen) outputs.push_back((*op)(tape, x));
-    tape.record(loss, {}, [&] {
+    tape.record(loss, {}, {}, [&] {
       for (const Var& y : outputs) tape.grad_to(y).fill(1.0f);
     });
     // The loss must be the last node, and ops of the same x must come before it.
@@ -196,7 +206,7 @@ TEST_CASE("gradient memory: an input of two integer layers gets both shares") {
       outputs.push_back(linear(tape, x, *weight, &scale, Compute::kInt8));
     }
     const Var loss = tape.variable({1});
-    tape.record(loss, {}, [&] {
+    tape.record(loss, {}, {}, [&] {
       for (const Var& y : outputs) std::copy(dy.begin(), dy.end(), tape.target(y).grad.data);
     });
     tape.backward(loss, [](Parameter&) {});
@@ -228,6 +238,49 @@ TEST_CASE("gradient memory: a chain of ops needs the memory of one gradient") {
   CHECK(more < 11 * kTensor);  // ten values, and no gradient more
 }
 
+TEST_CASE("gradient memory: a released value gives its memory to what follows, unless it is read") {
+  Tape tape;
+  const Var a = input(tape);
+  const Var b = copy(tape, a);
+  tape.release(a);
+  const Var c = copy(tape, b);
+  CHECK(c.value.data == a.value.data);
+  const Var d = copy(tape, c, {c});
+  tape.release(c);
+  const Var e = copy(tape, d);
+  CHECK(e.value.data != c.value.data);
+  tape.release(d);
+  CHECK(tape.grad_to(e).data == d.value.data);  // gradients take it, too
+
+  CHECK_THROWS_WITH_AS(tape.release(a),
+                       "Tape::release: this value of shape [8 x 5] was released already", Error);
+  CHECK_THROWS_WITH_AS(
+      copy(tape, e, {a}),
+      "Tape::record: a value of shape [8 x 5] is to be read in backward, but was released", Error);
+  float number = 1.0f;
+  const Var constant = tape.constant({&number, {1}});
+  for (int time = 0; time < 2; ++time) tape.release(constant);  // it is the caller's
+  CHECK(number == 1.0f);
+}
+
+TEST_CASE("gradient memory: a chain whose values are released needs no more when it is longer") {
+  const auto bytes_of_chain = [&](int length) {
+    const std::int64_t before = ledger::live(Category::kActivations);
+    Tape tape;
+    Var y = tape.variable({64, 64});
+    y.value.fill(1.0f);
+    for (int i = 0; i < length; ++i) {
+      const Var next = copy(tape, y);
+      tape.release(std::exchange(y, next));
+    }
+    CHECK(y.value.data[64 * 64 - 1] == 1.0f);
+    tape.backward(asymmetric_scalar(tape, y), [](Parameter&) {});
+    tape.reset();
+    return ledger::live(Category::kActivations) - before;
+  };
+  CHECK(bytes_of_chain(20) - bytes_of_chain(10) < 64 * 64 * 4);
+}
+
 TEST_CASE("gradient memory: what is recycled is large enough, and in one use at a time") {
   // Widths up and down, so that blocks of other sizes wait. Two branches need gradients at once.
   const std::vector<std::int64_t> widths{5, 64, 48, 96, 10, 7};
@@ -252,7 +305,7 @@ TEST_CASE("gradient memory: what is recycled is large enough, and in one use at 
     Var b = x;
     for (Parameter& w : weights) b = keep(linear(tape, b, w));
     const Var loss = tape.variable({1});
-    tape.record(loss, {}, [&] {
+    tape.record(loss, {}, {}, [&] {
       for (const Var& y : {a, b}) {
         const Tensor dy = tape.grad_to(y);
         for (std::int64_t i = 0; i < dy.size(); ++i) dy.data[i] += static_cast<float>(i % 7) - 3.0f;
@@ -269,7 +322,7 @@ TEST_CASE("gradient memory: what is recycled is large enough, and in one use at 
 TEST_CASE("gradient memory: an op whose result wants no gradient cannot be recorded") {
   Tape tape;
   const Var y = tape.variable({1}, false);
-  CHECK_THROWS_AS(tape.record(y, {}, [] {}), Error);
+  CHECK_THROWS_AS(tape.record(y, {}, {}, [] {}), Error);
 }
 
 TEST_CASE("gradient memory: a result that nothing uses has a gradient of zero") {

@@ -96,7 +96,7 @@ TEST_CASE("gradients: kept and released gradients end with the same bits, for ev
 Var spoil(Tape& tape, const Var& x, Parameter& parameter) {
   const Var y = tape.variable(x.shape());
   std::copy(x.value.values().begin(), x.value.values().end(), y.value.data);
-  tape.record(y, {&parameter}, [&tape, &parameter, x, y] {
+  tape.record(y, {}, {&parameter}, [&tape, &parameter, x, y] {
     tape.gradient(parameter).data[1] = std::nanf("");
     const Tensor dx = tape.grad_to(x), dy = tape.grad_of(y);
     for (std::int64_t i = 0; i < dx.size(); ++i) dx.data[i] += dy.data[i];

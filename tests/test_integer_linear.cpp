@@ -337,7 +337,7 @@ TEST_CASE("integer linear: a weight that is used twice gets the sum of both grad
           linear(tape, tape.constant(value), layer.weight(), &layer.scale(), Compute::kInt8));
     }
     const Var loss = tape.variable({1});
-    tape.record(loss, {}, [&] {
+    tape.record(loss, {}, {}, [&] {
       for (const Var& y : outputs) {
         std::copy(layer.dy().begin(), layer.dy().end(), tape.target(y).grad.data);
       }

@@ -68,7 +68,7 @@ Pooled pool(const Op& op, const std::vector<float>& numbers, const ImageShape& i
   std::copy(numbers.begin(), numbers.end(), x.value.data);
   const Var y = op(tape, x, image);
   const Var loss = tape.variable({1});
-  tape.record(loss, {}, [&tape, x, y, used_twice] {
+  tape.record(loss, {}, {}, [&tape, x, y, used_twice] {
     if (used_twice) tape.grad_to(x).fill(100.0f);
     const Tensor dy = tape.target(y).grad;
     for (std::int64_t i = 0; i < dy.size(); ++i) dy.data[i] = static_cast<float>(i + 1);

@@ -13,7 +13,7 @@ Var add(Tape& tape, const Var& a, const Var& b) {
   const Var y = tape.variable(a.shape());
   for (std::int64_t i = 0; i < y.value.size(); ++i)
     y.value.data[i] = a.value.data[i] + b.value.data[i];
-  tape.record(y, {}, [&tape, a, b, y] {
+  tape.record(y, {}, {}, [&tape, a, b, y] {
     const Tensor dy = tape.grad_of(y);
     for (const Var& input : {a, b}) {
       const Tensor dx = tape.grad_to(input);
