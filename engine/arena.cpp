@@ -5,7 +5,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::size_t kFirstBlock = 64 * 1024;
+constexpr std::size_t kSmallestBlock = 64 * 1024;
 
 std::size_t round_up(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -18,8 +18,7 @@ void* Arena::allocate_bytes(std::size_t bytes) {
   if (blocks_.empty() || used_ + bytes > blocks_.back().size()) {
     used_before_ += used_;
     used_ = 0;
-    const std::size_t next = std::max({bytes, kFirstBlock, used_before_ / 2});
-    blocks_.emplace_back(next, category_);
+    blocks_.emplace_back(std::max(bytes, kSmallestBlock), category_);
   }
   void* result = blocks_.back().bytes().data() + used_;
   used_ += bytes;

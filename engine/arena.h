@@ -1,7 +1,8 @@
 // Bump memory for one training step: allocate freely, forget everything at once.
 //
-// The first step grows the arena block by block; reset() then joins the blocks into one, so that
-// later steps of the same size touch the heap no more.
+// The first step grows the arena block by block, by no more than is asked for, as the peak of
+// memory is what users are told; reset() then joins the blocks into one, so that later steps of the
+// same size touch the heap no more.
 #pragma once
 
 #include <cstdint>

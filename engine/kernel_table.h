@@ -343,14 +343,13 @@ struct KernelTable {
   void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
                                bool one_for_all, std::int64_t n);
   // One line of y, `width` pixels of `channels` numbers, from two of x, twice as long: the largest
-  // of 2 x 2 pixels. NaN wins.
-  void (*max_pool)(float* y, const float* above, const float* below, std::int64_t width,
-                   std::int64_t channels);
-  // Adds dy to the first of the four pixels of x that equals y (upper left, upper right, lower
-  // left, lower right); a NaN gets nothing.
-  void (*max_pool_gradient)(float* dabove, float* dbelow, const float* above, const float* below,
-                            const float* y, const float* dy, std::int64_t width,
-                            std::int64_t channels);
+  // of 2 x 2 pixels. NaN wins. `winners`, unless null: which of the four it was, the first of
+  // equals: 0 upper left, 1 upper right, 2 lower left, 3 lower right; 4 for NaN.
+  void (*max_pool)(float* y, std::uint8_t* winners, const float* above, const float* below,
+                   std::int64_t width, std::int64_t channels);
+  // Adds dy to that one of the four pixels of x that won; where NaN did, to none.
+  void (*max_pool_gradient)(float* dabove, float* dbelow, const std::uint8_t* winners,
+                            const float* dy, std::int64_t width, std::int64_t channels);
 
   // ---- reductions ------------------------------------------------------------------------------
   bool (*all_finite)(const float* x, std::int64_t n);

@@ -43,22 +43,23 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
   check(out.size() > 0, "max_pool: images have ", image.height, " x ", image.width,
         " pixels, at least 2 x 2 needed; pool less often");
   const Var y = tape.variable({images * out.height * out.width, out.channels}, x.wants_grad());
+  std::uint8_t* winners = x.wants_grad() ? tape.allocate<std::uint8_t>(y.value.size()) : nullptr;
   for_each_image(images, image, [&](std::int64_t index) {
     for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
-      kernels().max_pool(y.value.row(to), x.value.row(from), x.value.row(from + image.width),
-                         out.width, out.channels);
+      kernels().max_pool(
+          y.value.row(to), winners == nullptr ? nullptr : winners + to * out.channels,
+          x.value.row(from), x.value.row(from + image.width), out.width, out.channels);
     });
   });
   if (!x.wants_grad()) return y;
-  tape.record(y, {x, y}, {}, [&tape, x, y, image, out, images] {
+  tape.record(y, {}, {}, [&tape, x, y, winners, image, out, images] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = tape.target(x);
     for_each_image(images, image, [&](std::int64_t index) {
       if (dx.fresh) std::fill_n(dx.grad.data + index * image.size(), image.size(), 0.0f);
       for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
-        const std::int64_t below = from + image.width;
-        kernels().max_pool_gradient(dx.grad.row(from), dx.grad.row(below), x.value.row(from),
-                                    x.value.row(below), y.value.row(to), dy.row(to), out.width,
+        kernels().max_pool_gradient(dx.grad.row(from), dx.grad.row(from + image.width),
+                                    winners + to * out.channels, dy.row(to), out.width,
                                     out.channels);
       });
     });

@@ -209,21 +209,27 @@ TEST_CASE("kernel layers: max pooling takes the largest of four, and its gradien
       };
     };
     Twins<float> above(2 * n, offset, fill(1)), below(2 * n, offset, fill(2));
-    Twins<float> y(n, offset), dy(n, offset, fill(3));
+    Twins<float> y(n, offset), alone(n, offset), dy(n, offset, fill(3));
+    Twins<std::uint8_t> winners(n, offset);
     Twins<float> dabove(2 * n, offset, fill(4)), dbelow(2 * n, offset, fill(5));
     Twins<float> before_above(2 * n, offset, fill(4)), before_below(2 * n, offset, fill(5));
-    const auto run = [&](const KernelTable& t, Guarded<float> Twins<float>::*side) {
-      t.max_pool((y.*side).data(), (above.*side).data(), (below.*side).data(), width, channels);
-      t.max_pool_gradient((dabove.*side).data(), (dbelow.*side).data(), (above.*side).data(),
-                          (below.*side).data(), (y.*side).data(), (dy.*side).data(), width,
-                          channels);
+    const auto run = [&](const KernelTable& t, Guarded<float> Twins<float>::*side,
+                         std::uint8_t* won) {
+      t.max_pool((alone.*side).data(), nullptr, (above.*side).data(), (below.*side).data(), width,
+                 channels);
+      t.max_pool((y.*side).data(), won, (above.*side).data(), (below.*side).data(), width,
+                 channels);
+      t.max_pool_gradient((dabove.*side).data(), (dbelow.*side).data(), won, (dy.*side).data(),
+                          width, channels);
     };
-    run(reference_kernels(), &Twins<float>::expected);
-    run(table, &Twins<float>::actual);
+    run(reference_kernels(), &Twins<float>::expected, winners.expected.data());
+    run(table, &Twins<float>::actual, winners.actual.data());
     for (Twins<float>* twins : {&above, &below, &dabove, &dbelow}) {
       REQUIRE(same_bits(twins->expected, twins->actual, 2 * n, true));
     }
     REQUIRE(same_bits(y.expected, y.actual, n, true));
+    REQUIRE(same_bits(y.actual, alone.actual, n, true));
+    REQUIRE(same_bits(winners.expected, winners.actual, n));
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t left = i / channels * 2 * channels + i % channels;
       const std::int64_t right = left + channels;

@@ -69,39 +69,40 @@ void standardize_features(float* __restrict x, const float* __restrict mean,
 
 float larger(float a, float b) { return b > a || b != b ? b : a; }
 
-void max_pool(float* __restrict y, const float* __restrict above, const float* __restrict below,
-              std::int64_t width, std::int64_t channels) {
+void max_pool(float* __restrict y, std::uint8_t* __restrict winners, const float* __restrict above,
+              const float* __restrict below, std::int64_t width, std::int64_t channels) {
   for (std::int64_t pixel = 0; pixel < width; ++pixel) {
     for (std::int64_t i = 0; i < channels; ++i) {
       y[i] = larger(larger(larger(above[i], above[channels + i]), below[i]), below[channels + i]);
     }
+    for (std::int64_t i = 0; winners != nullptr && i < channels; ++i) {
+      int winner = y[i] == below[channels + i] ? 3 : 4;
+      winner = y[i] == below[i] ? 2 : winner;
+      winner = y[i] == above[channels + i] ? 1 : winner;
+      winners[i] = static_cast<std::uint8_t>(y[i] == above[i] ? 0 : winner);
+    }
     y += channels;
+    if (winners != nullptr) winners += channels;
     above += 2 * channels;
     below += 2 * channels;
   }
 }
 
 void max_pool_gradient(float* __restrict dabove, float* __restrict dbelow,
-                       const float* __restrict above, const float* __restrict below,
-                       const float* __restrict y, const float* __restrict dy, std::int64_t width,
-                       std::int64_t channels) {
+                       const std::uint8_t* __restrict winners, const float* __restrict dy,
+                       std::int64_t width, std::int64_t channels) {
   for (std::int64_t pixel = 0; pixel < width; ++pixel) {
     for (std::int64_t i = 0; i < channels; ++i) {
-      float rest = dy[i];
-      const auto take = [&rest, largest = y[i]](float x) {
-        const float share = x == largest ? rest : 0.0f;
-        rest = x == largest ? 0.0f : rest;
-        return share;
+      const auto share = [dy = dy[i], winner = winners[i]](std::uint8_t which) {
+        return winner == which ? dy : 0.0f;
       };
-      dabove[i] += take(above[i]);
-      dabove[channels + i] += take(above[channels + i]);
-      dbelow[i] += take(below[i]);
-      dbelow[channels + i] += take(below[channels + i]);
+      dabove[i] += share(0);
+      dabove[channels + i] += share(1);
+      dbelow[i] += share(2);
+      dbelow[channels + i] += share(3);
     }
-    y += channels;
+    winners += channels;
     dy += channels;
-    above += 2 * channels;
-    below += 2 * channels;
     dabove += 2 * channels;
     dbelow += 2 * channels;
   }
