@@ -246,7 +246,7 @@ TEST_CASE("fetch conversions: R itself writes whole numbers, the factor last") {
   try {  // not within REQUIRE, which takes what is thrown for a failure
     exit_code = run_client(make, dir.path(), std::chrono::seconds(60)).exit_code;
   } catch (const Error& error) {
-    MESSAGE("skipped: ", error.what());
+    MESSAGE("skipped: ", std::string(error.what()));
     return;
   }
   REQUIRE(exit_code == 0);
