@@ -344,11 +344,11 @@ struct KernelTable {
                                bool one_for_all, std::int64_t n);
   // One line of y, `width` pixels of `channels` numbers, from two of x, twice as long: the largest
   // of 2 x 2 pixels. NaN wins. `winners`, unless null: which of the four it was, the first of
-  // equals: 0 upper left, 1 upper right, 2 lower left, 3 lower right; 4 for NaN.
-  void (*max_pool)(float* y, std::uint8_t* winners, const float* above, const float* below,
+  // equals: 1 upper left, 2 upper right, 4 lower left, 8 lower right; 0 for NaN.
+  void (*max_pool)(float* y, std::int32_t* winners, const float* above, const float* below,
                    std::int64_t width, std::int64_t channels);
   // Adds dy to that one of the four pixels of x that won; where NaN did, to none.
-  void (*max_pool_gradient)(float* dabove, float* dbelow, const std::uint8_t* winners,
+  void (*max_pool_gradient)(float* dabove, float* dbelow, const std::int32_t* winners,
                             const float* dy, std::int64_t width, std::int64_t channels);
 
   // ---- reductions ------------------------------------------------------------------------------

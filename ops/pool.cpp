@@ -43,7 +43,7 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
   check(out.size() > 0, "max_pool: images have ", image.height, " x ", image.width,
         " pixels, at least 2 x 2 needed; pool less often");
   const Var y = tape.variable({images * out.height * out.width, out.channels}, x.wants_grad());
-  std::uint8_t* winners = x.wants_grad() ? tape.allocate<std::uint8_t>(y.value.size()) : nullptr;
+  std::int32_t* winners = x.wants_grad() ? tape.allocate<std::int32_t>(y.value.size()) : nullptr;
   for_each_image(images, image, [&](std::int64_t index) {
     for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
       kernels().max_pool(

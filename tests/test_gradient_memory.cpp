@@ -6,6 +6,7 @@
 #include "ops/activation.h"
 #include "ops/batch_norm.h"
 #include "ops/bias.h"
+#include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
@@ -261,6 +262,49 @@ TEST_CASE("gradient memory: a released value gives its memory to what follows, u
   const Var constant = tape.constant({&number, {1}});
   for (int time = 0; time < 2; ++time) tape.release(constant);  // it is the caller's
   CHECK(number == 1.0f);
+}
+
+TEST_CASE("gradient memory: integer products read no value that they have not asked for") {
+  const ImageShape image{2, 2, 3};
+  FormatSpec trits;
+  trits.kind = FormatKind::kTrits;
+  Parameter weight = make_parameter("w", Role::kWeight, {kFeatures, 27}, trits, 1.5f, 1);
+  Parameter scale = make_parameter("s", Role::kScale, {kFeatures, 1}, {}, 0.5f, 2);
+  using Op = std::function<Var(Tape&, const Var&)>;
+  const Op dense = [&](Tape& tape, const Var& x) {
+    return linear(tape, x, weight, &scale, Compute::kInt8);
+  };
+  const Op convolution = [&](Tape& tape, const Var& x) {
+    return conv2d(tape, x, image, {3}, weight, &scale, Compute::kInt8);
+  };
+  // Gradients of x, weight and scale.
+  const auto gradients = [&](const Op& op, std::int64_t cols, bool spoilt) {
+    Tape tape;
+    const Var x = tape.variable({kRows, cols});
+    const std::vector<float> values = numbers(kRows * cols, 4);
+    std::copy(values.begin(), values.end(), x.value.data);
+    const Var y = op(tape, x);
+    const Var loss = asymmetric_scalar(tape, y);
+    for (const Var& value : {x, y}) {
+      if (spoilt && !value.note->is_read) value.value.fill(std::nanf(""));
+    }
+    Numbers all;
+    tape.backward(loss, [&](Parameter& p) {
+      std::vector<float>& dp = all.emplace_back(static_cast<std::size_t>(p.shape().size()));
+      if (const GradientSource* source = p.gradient_source) {
+        source->read(source->context, 0, p.shape().rows(), 0, p.shape().cols(), dp.data());
+      } else {
+        dp = values_of(p.grad);
+      }
+    });
+    all.push_back(values_of(x.grad()));
+    return all;
+  };
+  for (const auto& [op, cols] : {std::pair{dense, 27}, std::pair{convolution, 3}}) {
+    const Numbers expected = gradients(op, cols, false);
+    CHECK(expected.size() == 3);
+    CHECK(gradients(op, cols, true) == expected);
+  }
 }
 
 TEST_CASE("gradient memory: a chain whose values are released needs no more when it is longer") {

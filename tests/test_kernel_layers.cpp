@@ -210,11 +210,11 @@ TEST_CASE("kernel layers: max pooling takes the largest of four, and its gradien
     };
     Twins<float> above(2 * n, offset, fill(1)), below(2 * n, offset, fill(2));
     Twins<float> y(n, offset), alone(n, offset), dy(n, offset, fill(3));
-    Twins<std::uint8_t> winners(n, offset);
+    Twins<std::int32_t> winners(n, offset);
     Twins<float> dabove(2 * n, offset, fill(4)), dbelow(2 * n, offset, fill(5));
     Twins<float> before_above(2 * n, offset, fill(4)), before_below(2 * n, offset, fill(5));
     const auto run = [&](const KernelTable& t, Guarded<float> Twins<float>::*side,
-                         std::uint8_t* won) {
+                         std::int32_t* won) {
       t.max_pool((alone.*side).data(), nullptr, (above.*side).data(), (below.*side).data(), width,
                  channels);
       t.max_pool((y.*side).data(), won, (above.*side).data(), (below.*side).data(), width,

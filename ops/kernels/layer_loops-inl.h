@@ -69,38 +69,52 @@ void standardize_features(float* __restrict x, const float* __restrict mean,
 
 float larger(float a, float b) { return b > a || b != b ? b : a; }
 
-void max_pool(float* __restrict y, std::uint8_t* __restrict winners, const float* __restrict above,
+// One bit for each of four arrays: the first that equals y.
+void mark_winners(std::int32_t* __restrict winners, const float* __restrict y,
+                  const float* __restrict x0, const float* __restrict x1,
+                  const float* __restrict x2, const float* __restrict x3, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::int32_t winner = y[i] == x3[i] ? 8 : 0;
+    winner = y[i] == x2[i] ? 4 : winner;
+    winner = y[i] == x1[i] ? 2 : winner;
+    winners[i] = y[i] == x0[i] ? 1 : winner;
+  }
+}
+
+void max_pool(float* __restrict y, std::int32_t* __restrict winners, const float* __restrict above,
               const float* __restrict below, std::int64_t width, std::int64_t channels) {
   for (std::int64_t pixel = 0; pixel < width; ++pixel) {
     for (std::int64_t i = 0; i < channels; ++i) {
       y[i] = larger(larger(larger(above[i], above[channels + i]), below[i]), below[channels + i]);
     }
-    for (std::int64_t i = 0; winners != nullptr && i < channels; ++i) {
-      int winner = y[i] == below[channels + i] ? 3 : 4;
-      winner = y[i] == below[i] ? 2 : winner;
-      winner = y[i] == above[channels + i] ? 1 : winner;
-      winners[i] = static_cast<std::uint8_t>(y[i] == above[i] ? 0 : winner);
+    if (winners != nullptr) {
+      mark_winners(winners, y, above, above + channels, below, below + channels, channels);
+      winners += channels;
     }
     y += channels;
-    if (winners != nullptr) winners += channels;
     above += 2 * channels;
     below += 2 * channels;
   }
 }
 
+// Bits are asked for, not numbers: of `winner == 1`, `winner == 2` and so on g++ 12 makes a switch,
+// which it does not vectorise.
+void add_to_winners(float* __restrict dx0, float* __restrict dx1, float* __restrict dx2,
+                    float* __restrict dx3, const std::int32_t* __restrict winners,
+                    const float* __restrict dy, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx0[i] += (winners[i] & 1) != 0 ? dy[i] : 0.0f;
+    dx1[i] += (winners[i] & 2) != 0 ? dy[i] : 0.0f;
+    dx2[i] += (winners[i] & 4) != 0 ? dy[i] : 0.0f;
+    dx3[i] += (winners[i] & 8) != 0 ? dy[i] : 0.0f;
+  }
+}
+
 void max_pool_gradient(float* __restrict dabove, float* __restrict dbelow,
-                       const std::uint8_t* __restrict winners, const float* __restrict dy,
+                       const std::int32_t* __restrict winners, const float* __restrict dy,
                        std::int64_t width, std::int64_t channels) {
   for (std::int64_t pixel = 0; pixel < width; ++pixel) {
-    for (std::int64_t i = 0; i < channels; ++i) {
-      const auto share = [dy = dy[i], winner = winners[i]](std::uint8_t which) {
-        return winner == which ? dy : 0.0f;
-      };
-      dabove[i] += share(0);
-      dabove[channels + i] += share(1);
-      dbelow[i] += share(2);
-      dbelow[channels + i] += share(3);
-    }
+    add_to_winners(dabove, dabove + channels, dbelow, dbelow + channels, winners, dy, channels);
     winners += channels;
     dy += channels;
     dabove += 2 * channels;
