@@ -2,10 +2,12 @@
 // could do at best.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "engine/parallel.h"
 #include "tools/bench/bench_report.h"
-#include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/output_file.h"
 #include "tools/within.h"
 
 namespace tritgrad {

@@ -1,6 +1,7 @@
 // tritgrad compare: recipes x seeds on the same splits and the same order of rows.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 
@@ -15,6 +16,7 @@
 #include "tools/distinct_files.h"
 #include "tools/interrupt.h"
 #include "tools/numbers.h"
+#include "tools/output_file.h"
 #include "tools/page_file.h"
 #include "tools/repeat_command.h"
 

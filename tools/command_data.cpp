@@ -1,10 +1,12 @@
 // tritgrad data: what there is to train on.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "engine/check.h"
 #include "engine/open_dataset.h"
-#include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/fetch.h"
 #include "tools/table.h"
 

@@ -1,14 +1,15 @@
 // tritgrad inspect: where every byte goes.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "models/footprint.h"
-#include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/distinct_files.h"
 #include "tools/numbers.h"
+#include "tools/output_file.h"
 #include "tools/parallel_run.h"
 #include "tools/saved_run.h"
 #include "tools/table.h"

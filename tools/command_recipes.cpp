@@ -1,6 +1,8 @@
 // tritgrad recipes
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "models/footprint.h"
 #include "tools/commands.h"
 #include "tools/table.h"

@@ -1,13 +1,14 @@
 // tritgrad traffic: what data-parallel training sends.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "engine/read_file.h"
-#include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/distinct_files.h"
 #include "tools/numbers.h"
+#include "tools/output_file.h"
 #include "tools/page_file.h"
 #include "tools/repeat_command.h"
 #include "tools/table.h"

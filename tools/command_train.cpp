@@ -1,18 +1,20 @@
 // tritgrad train, tritgrad eval
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "engine/checkpoint.h"
 #include "engine/utf8.h"
-#include "tools/command_line.h"
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/distinct_files.h"
 #include "tools/evaluate_checkpoint.h"
 #include "tools/interrupt.h"
 #include "tools/numbers.h"
+#include "tools/output_file.h"
 #include "tools/parallel_run.h"
 #include "tools/within.h"
 

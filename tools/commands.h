@@ -1,7 +1,9 @@
 // The commands of the tritgrad program. Each add_* declares its options and what runs.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace tritgrad {
 

@@ -3,9 +3,12 @@
 
 #include <toml++/toml.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace tritgrad {
 

@@ -1,6 +1,7 @@
 // tritgrad: train ternary networks without master weights, compare, inspect.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

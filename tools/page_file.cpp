@@ -1,13 +1,13 @@
 #include "tools/page_file.h"
 
 #include <filesystem>
-#include <regex>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "engine/atomic_file.h"
 #include "engine/check.h"
-#include "tools/command_line.h"
+#include "tools/output_file.h"
 
 namespace tritgrad {
 namespace {
@@ -18,13 +18,18 @@ std::filesystem::path folder_of_pictures(std::filesystem::path path) {
   return path.replace_extension();
 }
 
+// As pages name theirs: a number, a minus sign, what it shows.
+bool is_picture(std::string_view name) {
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  return digits != 0 && digits != name.npos && name[digits] == '-' && name.ends_with(".svg");
+}
+
 // Pictures of an earlier page, which may have had other data sets in other places.
 void remove_other_pictures(const std::filesystem::path& folder, const std::set<std::string>& kept) {
-  static const std::regex kPicture("[0-9]+-.*\\.svg");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     std::error_code error;  // who may not delete them keeps files too many
-    if (!kept.contains(name) && std::regex_match(name, kPicture)) {
+    if (!kept.contains(name) && is_picture(name)) {
       std::filesystem::remove(entry.path(), error);
     }
   }

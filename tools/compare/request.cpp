@@ -1,5 +1,6 @@
 #include "tools/compare/request.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "engine/check.h"

@@ -1,12 +1,15 @@
 // A comparison as it is asked for: on the command line, or in a plan.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
-#include "tools/command_line.h"
+#include "tools/common_options.h"
 #include "tools/compare/run_comparison.h"
+
+namespace CLI {
+class App;
+}
 
 namespace tritgrad {
 
