@@ -7,7 +7,6 @@
 
 #include "engine/augmentation.h"
 #include "engine/check.h"
-#include "engine/nearest.h"
 #include "engine/parallel.h"
 #include "engine/parse_number.h"
 #include "tools/fetch.h"
