@@ -77,18 +77,28 @@ struct WeightGradient {
   }
 };
 
-// d scale of one row from dW itself: the sum over each group of trit times dW.
-void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, float* dscale) {
+// d scale of rows [begin, end), at most kRows, from dW: the sum over each group of trit times dW.
+void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, std::int64_t end,
+                            const Tensor& dscale) {
   const LinearOperands& w = gradient.w;
-  std::array<float, kBlock> dw;
+  std::array<float, GradientSource::kRows * kBlock> dw;
+  std::array<float, kBlock> signs;
   std::array<std::int8_t, kBlock> trits;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
     const std::int64_t n = std::min(kBlock, w.inputs - col);
-    gradient.read_product(gradient.dy.scales, row, row + 1, col, col + n, dw.data());
-    w.weight->storage().decode_trits({row, col, n}, trits.data());
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      dscale[(col + i) / w.group_size] += static_cast<float>(trits[at]) * dw[at];
+    gradient.read_product(gradient.dy.scales, begin, end, col, col + n, dw.data());
+    for (std::int64_t row = begin; row < end; ++row) {
+      w.weight->storage().decode_trits({row, col, n}, trits.data());
+      kernels().trits_to_float(signs.data(), trits.data(), n);
+      float* products = dw.data() + (row - begin) * n;
+      for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];
+      for (std::int64_t first = col; first < col + n;) {
+        const std::int64_t group = first / w.group_size;
+        const std::int64_t last = std::min(col + n, (group + 1) * w.group_size);
+        dscale.row(row)[group] +=
+            static_cast<float>(kernels().sum(products + first - col, last - first));
+        first = last;
+      }
     }
   }
 }
@@ -97,22 +107,26 @@ void scale_gradient_of_row(const WeightGradient& gradient, std::int64_t row, flo
 void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y, const Tensor& dy) {
   const LinearOperands& w = gradient.w;
   const Tensor dscale = tape.gradient(*w.scale);
-  const double* sums = nullptr;
-  if (w.groups == 1) {
-    const Wide wide(y);
-    sums = sum_columns(
-        tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
-          prefetch_after(wide(dy), row, begin, n);
-          prefetch_after(wide(y), row, begin, n);
-          kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, n);
-        });
+  constexpr std::int64_t kRows = GradientSource::kRows;
+  if (w.groups > 1) {
+    return parallel_pieces(w.outputs, kRows, gradient.dy.cols * w.inputs,
+                           [&](std::int64_t begin, std::int64_t end) {
+                             scale_gradient_of_rows(gradient, begin, end, dscale);
+                           });
   }
+  const Wide wide(y);
+  const double* sums = sum_columns(
+      tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        prefetch_after(wide(dy), row, begin, n);
+        prefetch_after(wide(y), row, begin, n);
+        kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, n);
+      });
   parallel_ranges(w.outputs, kColumnPiece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t o = begin; o < end; ++o) {
-      if (w.groups == 1 && gradient.scales[o] != 0.0f) {
+      if (gradient.scales[o] != 0.0f) {
         dscale.data[o] += static_cast<float>(sums[o] / double{gradient.scales[o]});
       } else {
-        scale_gradient_of_row(gradient, o, dscale.row(o));
+        scale_gradient_of_rows(gradient, o, o + 1, dscale);
       }
     }
   });

@@ -66,15 +66,18 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
                   std::int64_t top, std::int64_t rows, std::int64_t begin, std::int64_t end,
                   const Tensor& y) {
   if (f.w.groups == 1) return f.finish_rows(sums, kPanelColumns, top, rows, begin, end, y);
+  const std::int64_t n = end - begin;
+  std::array<float, kPanelColumns> scales;
+  for (std::int64_t i = 0; i < n; ++i) {
+    scales[static_cast<std::size_t>(i)] = f.scales[(begin + i) * f.w.groups + group];
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int32_t* row_sums = sums + r * kPanelColumns;
-    const std::int32_t offset = f.x_sums[(top + r) * f.w.groups + group];
-    float* out = y.row(top + r);
-    for (std::int64_t o = begin; o < end; ++o) {
-      const float value = f.x.scales[top + r] * f.scales[o * f.w.groups + group] *
-                          static_cast<float>(row_sums[o - begin] - offset);
-      out[o] = group == 0 ? value : out[o] + value;
-    }
+    std::array<float, kPanelColumns> share;
+    float* out = y.row(top + r) + begin;
+    kernels().rescale_sums_by(
+        group == 0 ? out : share.data(), kPanelColumns, sums + r * kPanelColumns, kPanelColumns,
+        f.x_sums + (top + r) * f.w.groups + group, f.x.scales + top + r, scales.data(), 1, n);
+    if (group > 0) kernels().add_scaled(out, share.data(), 1.0f, n);
   }
 }
 

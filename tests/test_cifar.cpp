@@ -125,6 +125,12 @@ TEST_CASE("cifar: a wrong file of a folder is refused with its path") {
   CHECK(contains(said(), path + ": record 1 has label 255"));
   dir.write("mine/test_batch.bin", "");
   CHECK(contains(said(), path + ": the file is empty"));
+  constexpr std::uintmax_t kMillion = 1'000'000;
+  std::filesystem::resize_file(path, (kMillion + 1) * 3073);  // a hole, on most file systems
+  CHECK(contains(said(), path + ": 3073003073 bytes found, at most 3073000000"));
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  CHECK(contains(said(), path + ": is no regular file"));
 }
 
 TEST_CASE("cifar: every truncation of a file is refused") {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/idx_folder.h"
 #include "tests/program.h"
 
 namespace tritgrad::test {
@@ -148,6 +149,22 @@ TEST_CASE("cli files: what cannot be is refused in one sentence") {
   const std::string cache = folder.path().string();
   check_refused("train --data letter --cache " + cache,
                 "run: tritgrad data fetch letter --cache " + cache);
+}
+
+TEST_CASE("cli files: a comparison's page begins with what fetches its data") {
+  const TempDir folder;
+  std::filesystem::rename(write_idx_folder(folder), folder / "mnist");
+  folder.write("plan.toml",
+               "recipes = [\"fp32\"]\nseeds = 1\nepochs = 1\nmodel = \"mlp:4\"\n"
+               "[[comparison]]\ndata = \"mnist\"\n[[comparison]]\ndata = \"iris\"\n"
+               "[[comparison]]\ndata = \"mnist\"\nbatch = 8\n");
+  const std::string here = within(folder.path());
+  REQUIRE(run("compare --quiet --plan plan.toml --cache . --report r.md", here).exit_code == 0);
+  const std::string page = read_text(folder / "r.md"),
+                    fetch = "tritgrad data fetch mnist --cache .";
+  CHECK(contains(page, "\n```\n" + fetch + "\ntritgrad compare --cache . "));
+  CHECK(contains(page, "\n```\n" + fetch + "\ntritgrad compare --data mnist "));
+  CHECK(contains(page, "\n```\ntritgrad compare --data iris "));
 }
 
 TEST_CASE("cli files: eval scores all rows of other data, the test rows of its own") {

@@ -249,6 +249,7 @@ TEST_CASE("run key: the fingerprint has weights, an accuracy and bytes, and no t
   CHECK(fingerprint["weights"] == run.weights_sha256);
   CHECK(fingerprint["accuracy"] == *run.test_accuracy);
   CHECK(fingerprint["bytes_per_parameter"] == run.bytes_per_parameter.total());
+  CHECK(fingerprint["peak_live_bytes"] == run.peak_live_bytes);
 }
 
 TEST_CASE("run cache: damaged and foreign entries are not believed, and are replaced") {

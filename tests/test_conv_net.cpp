@@ -102,10 +102,10 @@ TEST_CASE("conv net: it learns what an untrained one does not know, whatever the
   const Dataset data = bars({9, 9, 1}, 600);
   const Split split = fixed_split(data);
   const Standardizer standardizer = Standardizer::fit(data, split.train);
-  for (const char* recipe :
-       {"fp32", "master", "latent8", "votes", "trits", "eco", "flash-adamw", "microadam-ternary"}) {
+  for (const std::string& recipe : recipe_names()) {
     CAPTURE(recipe);
-    const TrainOptions options = options_for(recipe);
+    TrainOptions options = options_for(recipe);
+    if (recipe == "microadam") options.epochs = 12;  // it moves one weight in a hundred a step
     const auto untrained = make_model(options.model, data, 2, load_recipe(recipe), options.seed);
     Tape tape;
     CHECK(evaluate(*untrained, tape, data, split.test, standardizer).value() < 0.75);

