@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A comparison from end to end on the first 2,000 training and 500 test images of MNIST: recipes of
-# all families learn, and latent8 is where the noise of 500 test rows allows it to be beside master.
+# most families learn, and latent8 is where the noise of 500 test rows allows it to be beside master.
 # Usage: smoke_comparison.sh TRITGRAD. Exits with 77, and one line, where MNIST cannot be had.
 set -euo pipefail
 
