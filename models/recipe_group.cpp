@@ -194,7 +194,8 @@ bool rule_reads(const std::string& key, const RuleSpec& rule) {
   const bool adam = rule.kind == kAdam || rule.kind == kAdamw;
   const bool micro = rule.kind == kMicroadam;
   const bool lion = rule.kind == kLion;
-  if (key == "momentum" || key == "nesterov" || key == "dampening") return sgd;
+  if (key == "momentum") return sgd || rule.kind == kNormalized;
+  if (key == "nesterov" || key == "dampening") return sgd;
   if (key == "beta1") return adam || micro || lion;
   if (key == "beta2") return adam || micro || lion || rule.kind == kNormalized;
   if (key == "eps") return adam || micro;

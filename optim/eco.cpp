@@ -19,10 +19,6 @@ void check_eco(const RuleSpec& spec, const FormatSpec& format) {
       fail("eco: rule '", name,
            "' takes the sign of what it has, so no magnitude is left in which a rounding error "
            "could be carried; use sgd, sgdw, adam or adamw, or a format with a residual");
-    case RuleKind::kNormalized:
-      fail(
-          "eco: rule 'normalized' has no momentum to carry an error in; use adamw with v = "
-          "\"scalar\", or a format with a residual");
     case RuleKind::kMicroadam:
       fail(
           "eco: microadam recomputes its moments from a window, so nothing persists that could "
@@ -31,8 +27,8 @@ void check_eco(const RuleSpec& spec, const FormatSpec& format) {
       break;
   }
   check(rule->momentum() > 0.0, "eco: rule '", name,
-        "' has momentum 0 here, and the error is carried in the momentum; set momentum (sgd) or "
-        "beta1 (adam) above 0");
+        "' has momentum 0 here, and the error is carried in the momentum; set momentum (sgd, "
+        "normalized) or beta1 (adam) above 0");
   check(!format.has_residual(), "eco: format '", format_name(format.kind),
         "' keeps its own residual, nothing is left to carry; use trits, int4, int8, fp8 or bf16");
 }

@@ -109,7 +109,7 @@ struct RuleSpec {
   // sgd, adam: coupled (added to the gradient); sgdw, adamw, lion, microadam: decoupled; sign:
   // votes towards zero, in [0, 1).
   double weight_decay = 0.0;
-  double momentum = 0.0;   // sgd, sgdw
+  double momentum = 0.0;   // sgd, sgdw, normalized
   double dampening = 0.0;  // sgd, sgdw: m = momentum m + (1 - dampening) g
   bool nesterov = false;   // sgd, sgdw
   double beta1 = 0.9;      // adam, adamw, lion, microadam

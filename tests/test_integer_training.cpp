@@ -69,7 +69,7 @@ constexpr Golden kGolden[] = {
     {"bands4", "8b99206b88044c20", "25d7bff6cc50a2a4"},
     {"bands8", "67d697f1644882c2", "9d665b6300066b61"},
     {"trits", "363f4d11805116ed", "acc8b7ed3fd3391d"},
-    {"eco", "5a6d9e0c184c0b24", "10100e13f8bfc3af"},
+    {"eco", "9718740fa65b5dc5", "ba7b2557fcb1779e"},
     {"eco-sgdm", "7dceb4ca1f050a10", "89abe3b2816141d6"},
     {"eco-adam", "fdeb4f611fbbbdcb", "ae3b67b121c00650"},
     {"dqt", "4fdcd38b212b79f9", "e93a71bed0e2290b"},

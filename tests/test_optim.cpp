@@ -91,6 +91,8 @@ struct Reference {
         break;
       case RuleKind::kNormalized:
         direction = t == 1 ? 0.0 : g / std::sqrt(v / (1 - std::pow(spec.beta2, t - 1)));
+        m = spec.momentum * m + (1 - spec.momentum) * direction;
+        direction = m;
         v = spec.beta2 * v + (1 - spec.beta2) * mean_square;
         break;
       case RuleKind::kMicroadam:

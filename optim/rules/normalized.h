@@ -1,7 +1,14 @@
-// Normalised gradient: Adam without momentum and with the second moment of the step before.
+// Normalised gradient: Adam with the second moment of the step before, and without momentum or with
+// one of what is normalised already.
 //
-//     direction = g / sqrt(v^)                       (0 where v is 0: the first step only measures)
+//     n = g / sqrt(v^)                               (0 where v is 0: the first step only measures)
 //     v <- beta2 v + (1 - beta2) g^2                  v^ = v / (1 - beta2^(t-1))
+//     m <- momentum m + (1 - momentum) n
+//     direction = m                                   (n where momentum is 0, which keeps no m)
+//
+// Momentum after normalisation is LaProp's order (Ziyin, Wang, Ueda 2020), here without its
+// correction of the bias: a step moves the weight by as much as it adds to m, whatever v becomes
+// later. ECO depends on that: the errors that Adam's momentum carries grow as mean squares fall.
 //
 // v is meant for a format that is far smaller than the weight: one scalar for the tensor (the
 // default), or factored into rows and columns. It is that of the step before, so that an update can
@@ -9,6 +16,8 @@
 // (latent8, or ternary with carry) this trains without any per-element moment.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "optim/rule.h"
@@ -18,15 +27,19 @@ namespace tritgrad {
 
 class Normalized : public Rule {
  public:
-  explicit Normalized(const RuleSpec& spec) : beta_(spec.beta2) {}
+  explicit Normalized(const RuleSpec& spec) : beta_(spec.beta2), momentum_(spec.momentum) {}
 
-  std::vector<MomentSpec> moments() const override { return {{"v", true}}; }
+  std::vector<MomentSpec> moments() const override {
+    if (momentum_ > 0.0) return {{"m", false}, {"v", true}};
+    return {{"v", true}};
+  }
+  double momentum() const override { return momentum_; }
 
   void begin(const RuleStep& step) override {
     inverse_bias_ = step.t > 1 ? static_cast<float>(1.0 / bias_correction(beta_, step.t - 1)) : 0;
   }
 
-  bool scales_gradient() const override { return true; }
+  bool scales_gradient() const override { return momentum_ == 0.0; }
   float gradient_factor(float v) const override {
     const float root = std::sqrt(v * inverse_bias_);
     return root > 0.0f ? 1.0f / root : 0.0f;
@@ -36,12 +49,22 @@ class Normalized : public Rule {
   }
 
   void direct(const RuleBlock& b) const override {
-    kernels().normalized(b.direction, b.moments[0], b.grad, static_cast<float>(beta_),
-                         static_cast<float>(1.0 - beta_), inverse_bias_, b.n);
+    if (momentum_ == 0.0) return normalize(b, b.moments[0], b.direction);
+    std::array<float, kRun> normalized;
+    normalize(b, b.moments[1], normalized.data());
+    kernels().sgd(b.direction, b.moments[0], normalized.data(), static_cast<float>(momentum_),
+                  static_cast<float>(1.0 - momentum_), false, b.n);
+    if (b.gain != nullptr) std::fill_n(b.gain, b.n, 1.0f);
   }
 
  private:
+  void normalize(const RuleBlock& b, float* v, float* out) const {
+    kernels().normalized(out, v, b.grad, static_cast<float>(beta_), static_cast<float>(1.0 - beta_),
+                         inverse_bias_, b.n);
+  }
+
   double beta_;
+  double momentum_;
   float inverse_bias_ = 0.0f;
 };
 
