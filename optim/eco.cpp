@@ -18,7 +18,8 @@ void check_eco(const RuleSpec& spec, const FormatSpec& format) {
     case RuleKind::kSign:
       fail("eco: rule '", name,
            "' takes the sign of what it has, so no magnitude is left in which a rounding error "
-           "could be carried; use sgd, sgdw, adam or adamw, or a format with a residual");
+           "could be carried; use sgd, sgdw, adam, adamw, or normalized with a momentum, or a "
+           "format with a residual");
     case RuleKind::kMicroadam:
       fail(
           "eco: microadam recomputes its moments from a window, so nothing persists that could "

@@ -13,10 +13,11 @@
 //     kRescaled    as published, then m <- m lr / lr'
 //
 // lr' is the rate of the next step and r = gain(t) / gain(t + 1) as far as the step number alone
-// decides (Adam's bias correction). For a constant rate all three agree but for the decay. What an
-// error that Adam carries will weigh depends on its later mean squares too: as they fall, it grows.
-// Normalized, whose gain is 1, carries it as it is. kLrAware
+// decides (Adam's bias correction). For a constant rate all three agree but for the decay. kLrAware
 // drops its first term in the very first step, where no error has been carried yet.
+//
+// What an error that Adam carries will weigh depends on its later mean squares too: as they fall,
+// it grows. `normalized`, whose gain is 1, carries it as it is.
 //
 // E is clamped to half a step of a ternary grid, so what would leave the grid does not wind up.
 #pragma once

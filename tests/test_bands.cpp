@@ -169,17 +169,22 @@ TEST_CASE("bands: of rows at rest no gradient is computed") {
 // Otherwise what it remembers of them would be of another time when theirs comes.
 TEST_CASE("bands: a rule that remembers more than one number sees rows at rest as well") {
   constexpr std::int64_t kRows = 16, kOfMatrix = kRows * kCols;
-  const auto one_step = [](RuleKind rule, FormatKind m, FormatKind v) {
+  const auto one_step = [](RuleKind rule, FormatKind m, FormatKind v, double momentum = 0.0) {
     GroupSpec group;
     group.rule.kind = rule;
+    group.rule.momentum = momentum;
     group.m = spec_of(m);
     group.v = spec_of(v);
     auto single = std::make_unique<Single>(Shape{kRows, kCols}, with_bands(4), group, 8);
     single->step(std::vector<float>(kOfMatrix, 1.0f));
+    if (momentum > 0.0) single->step(std::vector<float>(kOfMatrix, 1.0f));  // the first measures
     return single;
   };
   const auto adamw = one_step(RuleKind::kAdamw, FormatKind::kFp32, FormatKind::kScalar);
   for (const float m : adamw->plane<float>("w/m/value")) REQUIRE(m != 0.0f);
+  const auto averaged =
+      one_step(RuleKind::kNormalized, FormatKind::kFp32, FormatKind::kScalar, 0.5);
+  for (const float m : averaged->plane<float>("w/m/value")) REQUIRE(m != 0.0f);
   const auto factored = one_step(RuleKind::kNormalized, FormatKind::kFp32, FormatKind::kFactored);
   for (const float mean : factored->plane<float>("w/v/row_mean")) REQUIRE(mean != 0.0f);
   const auto microadam = one_step(RuleKind::kMicroadam, FormatKind::kFp32, FormatKind::kFp32);

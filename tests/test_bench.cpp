@@ -168,6 +168,24 @@ TEST_CASE("bench: every rule, and every format that recipes keep weights in, has
   }
 }
 
+TEST_CASE("bench: passes of ternary recipes keep what the recipes keep") {
+  for (const char* name : {"votes", "latent8", "latent6", "latent5", "latent4", "trits", "eco"}) {
+    CAPTURE(name);
+    const Recipe recipe = load_recipe(name);
+    const Recipe::Group& weight = recipe.group(Role::kWeight);
+    const ParameterSpec matrix{"w", Role::kWeight, {64, 64}, weight.format, {}};
+    const std::span<const PassSpec> specs = pass_specs();
+    const auto pass = std::find_if(specs.begin(), specs.end(), [&](const PassSpec& spec) {
+      return spec.weight == weight.format.kind && spec.eco == weight.update.eco;
+    });
+    REQUIRE(pass != specs.end());
+    const GroupSpec group = pass_group(*pass);
+    CHECK(group.rule.kind == weight.update.rule.kind);
+    CHECK(group.rule.momentum == weight.update.rule.momentum);
+    CHECK(Optimizer::state_bytes(matrix, group) == Optimizer::state_bytes(matrix, weight.update));
+  }
+}
+
 TEST_CASE("bench: names are unique, so that two results can be compared") {
   std::vector<std::string> passes, kernels;
   for (const PassSpec& spec : pass_specs()) passes.push_back(spec.name);

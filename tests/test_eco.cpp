@@ -153,7 +153,7 @@ TEST_CASE("eco: the engine follows the single-term recursion") {
 
 TEST_CASE("eco: where rounding to nearest never moves, the carried error does") {
   for (EcoForm form : {EcoForm::kOff, EcoForm::kPublished}) {
-    for (RuleKind rule : {RuleKind::kSgd, RuleKind::kAdamw}) {
+    for (RuleKind rule : {RuleKind::kSgd, RuleKind::kAdamw, RuleKind::kNormalized}) {
       GroupSpec group = eco_group(form, 1e-3);
       group.rule.kind = rule;
       group.rule.weight_decay = 0.0;
@@ -203,7 +203,7 @@ TEST_CASE("eco: after steps with a rate of zero, training goes as if they had no
   // Zero for 81 of 100 steps, then rising to 1: 1 - 1e30 is -1e30 in double, so that the
   // schedule is 0 exactly until the decay, of its distance from `final`, begins.
   constexpr int kSteps = 100, kZero = 81;
-  for (RuleKind kind : {RuleKind::kSgdw, RuleKind::kAdamw}) {
+  for (RuleKind kind : {RuleKind::kSgdw, RuleKind::kAdamw, RuleKind::kNormalized}) {
     for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
       for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
         CAPTURE(std::string(rule_name(kind)));
@@ -244,7 +244,7 @@ TEST_CASE("eco: after steps with a rate of zero, training goes as if they had no
 TEST_CASE("eco: a rate that falls to zero loses nothing that was learnt") {
   constexpr int kSteps = 1500;
   constexpr std::int64_t kSize = 40;
-  for (RuleKind kind : {RuleKind::kSgdw, RuleKind::kAdamw}) {
+  for (RuleKind kind : {RuleKind::kSgdw, RuleKind::kAdamw, RuleKind::kNormalized}) {
     for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
       for (FormatKind m : {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kInt8}) {
         CAPTURE(std::string(rule_name(kind)));
@@ -307,6 +307,10 @@ TEST_CASE("eco: refused where no error can be carried, with the reason") {
     return std::string();
   };
   CHECK(refusal(RuleKind::kAdamw, trits).empty());
+  RuleSpec averaged;
+  averaged.kind = RuleKind::kNormalized;
+  averaged.momentum = 0.1;
+  CHECK_NOTHROW(check_eco(averaged, trits));
   CHECK(refusal(RuleKind::kLion, trits).find("takes the sign") != std::string::npos);
   CHECK(refusal(RuleKind::kSign, trits).find("takes the sign") != std::string::npos);
   CHECK(refusal(RuleKind::kNormalized, trits).find("momentum 0") != std::string::npos);

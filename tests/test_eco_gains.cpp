@@ -68,7 +68,9 @@ void follow_recursion(EcoForm form, RuleKind kind, FormatKind v_format, int step
 
 }  // namespace
 
-TEST_CASE("eco: gains of Nesterov's look-ahead and of Adam carry the error in their own units") {
+TEST_CASE(
+    "eco: gains of Nesterov's look-ahead, of Adam and of normalized carry the error in their "
+    "units") {
   constexpr int kSteps = 60;
   for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
     follow_recursion(form, RuleKind::kSgd, FormatKind::kFp32, kSteps);
@@ -79,8 +81,8 @@ TEST_CASE("eco: gains of Nesterov's look-ahead and of Adam carry the error in th
   }
 }
 
-// Weights at 0 that have come a fifth or a quarter of the way to a flip, and then gradients that
-// only tremble, ever less: nothing asks for a flip any more.
+// Weights at 0 that have come two fifths of the way to a flip, and then gradients that only
+// tremble, ever less: nothing asks for a flip any more.
 TEST_CASE("eco: carried errors stay as they are when mean squares fall, but for Adam's") {
   for (RuleKind kind : {RuleKind::kNormalized, RuleKind::kAdamw}) {
     GroupSpec group = eco_group(EcoForm::kRescaled, 0.01);

@@ -22,7 +22,12 @@ TEST_CASE("optim: a gradient that is computed where it is read steps as one in m
                                 }
                               },
                               grad.data(), true};
-  for (RuleKind rule : {RuleKind::kSign, RuleKind::kSgd, RuleKind::kAdamw, RuleKind::kNormalized}) {
+  const std::pair<RuleKind, double> rules[] = {{RuleKind::kSign, 0.0},
+                                               {RuleKind::kSgd, 0.0},
+                                               {RuleKind::kAdamw, 0.0},
+                                               {RuleKind::kNormalized, 0.0},
+                                               {RuleKind::kNormalized, 0.5}};
+  for (const auto& [rule, momentum] : rules) {
     for (FormatKind kind : {FormatKind::kFp32, FormatKind::kSplit24, FormatKind::kTernary,
                             FormatKind::kLatent8, FormatKind::kLatent4, FormatKind::kTrits}) {
       for (FormatKind moment : {FormatKind::kFp32, FormatKind::kBf16}) {
@@ -30,6 +35,7 @@ TEST_CASE("optim: a gradient that is computed where it is read steps as one in m
         CAPTURE(std::string(format_name(kind)));
         GroupSpec group;
         group.rule.kind = rule;
+        group.rule.momentum = momentum;
         if (rule == RuleKind::kSign) group.rule.weight_decay = 0.1;
         group.lr = 0.05;
         group.m = group.v = format(moment);

@@ -71,6 +71,9 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
       {"base = \"microadam\"\n[weight]\nrule = \"sgd\"\ndensity = 0.1\n", "line 4: weight.density"},
       {"base = \"fp32\"\n[weight]\nv = \"root8\"\nrule = \"sgd\"\n", "line 3: weight.v"},
       {"base = \"fp32\"\n[continuous]\nwindow = 4\n", "line 3: continuous.window"},
+      {"base = \"eco\"\n[weight]\nnesterov = true\n", "line 3: weight.nesterov"},
+      {"base = \"eco\"\n[weight]\nbeta1 = 0.1\n", "line 3: weight.beta1"},
+      {"base = \"latent8\"\n[weight]\nm = \"int8\"\n", "line 3: weight.m"},
       {"name = \"x\"\n[weight]\nthreshold = 4\n", "line 3: weight.threshold"},
       {"base = \"votes\"\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\nrule = \"adamw\"\n"
        "window = 4\n",
@@ -82,6 +85,7 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
       ": gradient_format is about kept gradients; set gradients = \"kept\" or leave it out";
   CHECK(file.refused("base = \"fp32\"\ngradients = \"released\"\ngradient_format = \"bf16\"\n") ==
         "recipe 'PATH', line 3" + about_kept);
+  CHECK(file.refused("base = \"latent8\"\n[weight]\nmomentum = 0.5\nm = \"int8\"\n").empty());
   // What the base says, or an override makes idle, may stay.
   CHECK(file.refused("base = \"microadam\"\n[weight]\nrule = \"sgd\"\n").empty());
   CHECK(file.refused("base = \"fp32\"\n[weight]\nbeta1 = 0.8\n", {"weight.rule=sgd"}).empty());

@@ -166,7 +166,7 @@ void train_and_resume(const FormatSpec& spec, const GroupSpec& group,
   CHECK(reached.wrong <= wanted.wrong);
 }
 
-// Every rule, and sgd with all that it can have.
+// Every rule, and those that can have a momentum with it.
 std::vector<GroupSpec> every_group() {
   std::vector<GroupSpec> groups;
   for (RuleKind rule : kAllRules) groups.push_back(group_of(rule));
@@ -177,6 +177,8 @@ std::vector<GroupSpec> every_group() {
       groups.back().rule.nesterov = nesterov;
     }
   }
+  groups.push_back(group_of(RuleKind::kNormalized));
+  groups.back().rule.momentum = 0.5;
   return groups;
 }
 
@@ -246,16 +248,23 @@ TEST_CASE("rules x formats: policies of flips, and bands, go on with the same bi
 
 TEST_CASE(
     "rules x moments: every format of moments learns the toy, and goes on with the same bits") {
-  for (RuleKind rule : {RuleKind::kSgd, RuleKind::kAdamw, RuleKind::kLion, RuleKind::kNormalized}) {
+  // normalized twice: one that keeps m, and one that does not.
+  const std::pair<RuleKind, double> rules[] = {{RuleKind::kSgd, 0.9},
+                                               {RuleKind::kAdamw, 0.0},
+                                               {RuleKind::kLion, 0.0},
+                                               {RuleKind::kNormalized, 0.0},
+                                               {RuleKind::kNormalized, 0.5}};
+  for (const auto& [rule, momentum] : rules) {
     for (FormatKind m : formats_for(kM)) {
       for (FormatKind v : formats_for(kV | kSumsOfV)) {
         for (FormatKind weights : {FormatKind::kLatent8, FormatKind::kFp32}) {
           CAPTURE(std::string(rule_name(rule)));
+          CAPTURE(momentum);
           CAPTURE(std::string(format_name(m)));
           CAPTURE(std::string(format_name(v)));
           CAPTURE(std::string(format_name(weights)));
           GroupSpec group = group_of(rule);
-          group.rule.momentum = 0.9;
+          group.rule.momentum = momentum;
           group.m = format(m);
           group.v = format(v);
           Distance target = target_of(rule, weights);
@@ -273,7 +282,8 @@ TEST_CASE(
 TEST_CASE("rules x formats: eco on every format without a residual") {
   for (FormatKind kind : {FormatKind::kBf16, FormatKind::kFp8, FormatKind::kInt8, FormatKind::kInt4,
                           FormatKind::kTrits}) {
-    for (RuleKind rule : {RuleKind::kSgd, RuleKind::kSgdw, RuleKind::kAdam, RuleKind::kAdamw}) {
+    for (RuleKind rule : {RuleKind::kSgd, RuleKind::kSgdw, RuleKind::kAdam, RuleKind::kAdamw,
+                          RuleKind::kNormalized}) {
       for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
         for (FormatKind m : formats_for(kM)) {
           for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
@@ -288,6 +298,7 @@ TEST_CASE("rules x formats: eco on every format without a residual") {
             group.schedule.final = 0.1;
             group.eco = form;
             group.m = format(m);
+            if (rule == RuleKind::kNormalized) group.v = format(FormatKind::kScalar);
             Distance target = target_of(rule, kind);
             // Adam's v forgets, so the error in m, which is in units of its root, grows; a trit
             // that was right goes wrong for as long as its new gradient needs to bring it back.

@@ -1,5 +1,5 @@
-// Normalised gradient: Adam with the second moment of the step before, and without momentum or with
-// one of what is normalised already.
+// Normalised gradient: Adam with the second moment of the step before, and without momentum, or
+// with one that averages normalised gradients.
 //
 //     n = g / sqrt(v^)                               (0 where v is 0: the first step only measures)
 //     v <- beta2 v + (1 - beta2) g^2                  v^ = v / (1 - beta2^(t-1))
@@ -7,8 +7,8 @@
 //     direction = m                                   (n where momentum is 0, which keeps no m)
 //
 // Momentum after normalisation is LaProp's order (Ziyin, Wang, Ueda 2020), here without its
-// correction of the bias: a step moves the weight by as much as it adds to m, whatever v becomes
-// later. ECO depends on that: the errors that Adam's momentum carries grow as mean squares fall.
+// correction of the bias: what is in m moves the weight by lr times itself, whatever v becomes
+// later. ECO gains by that: the errors that Adam's momentum carries grow as mean squares fall.
 //
 // v is meant for a format that is far smaller than the weight: one scalar for the tensor (the
 // default), or factored into rows and columns. It is that of the step before, so that an update can

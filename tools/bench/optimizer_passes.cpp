@@ -40,25 +40,12 @@ constexpr PassSpec kPasses[] = {
      FormatKind::kScalar},
     {"trits (normalized)", RuleKind::kNormalized, FormatKind::kTrits, FormatKind::kFp32,
      FormatKind::kScalar},
-    {"eco (adamw/trits, int8, scalar)", RuleKind::kAdamw, FormatKind::kTrits, FormatKind::kInt8,
-     FormatKind::kScalar, EcoForm::kRescaled, Rounding::kStochastic},
+    {"eco (normalized/trits, int8, scalar)", RuleKind::kNormalized, FormatKind::kTrits,
+     FormatKind::kInt8, FormatKind::kScalar, EcoForm::kRescaled, Rounding::kStochastic},
     {"microadam/trits", RuleKind::kMicroadam, FormatKind::kTrits},
     {"adamw/fp8", RuleKind::kAdamw, FormatKind::kFp8},
     {"adamw/int4", RuleKind::kAdamw, FormatKind::kInt4},
 };
-
-GroupSpec group_of(const PassSpec& spec) {
-  GroupSpec group;
-  group.rule.kind = spec.rule;
-  group.rule.momentum = 0.9;
-  group.rule.weight_decay = spec.rule == RuleKind::kNormalized ? 0.0 : 0.01;
-  group.m.kind = spec.m;
-  group.v.kind = spec.v;
-  group.m.rounding = group.v.rounding = spec.moments;
-  group.eco = spec.eco;
-  group.lr = 1e-3;
-  return group;
-}
 
 FlipPolicy votes_flips() { return load_recipe("votes").group(Role::kWeight).format.flips; }
 
@@ -108,8 +95,22 @@ ParameterStore make_store(const PassSpec& spec) {
 
 std::span<const PassSpec> pass_specs() { return kPasses; }
 
+GroupSpec pass_group(const PassSpec& spec) {
+  const bool sgd = spec.rule == RuleKind::kSgd || spec.rule == RuleKind::kSgdw;
+  GroupSpec group;
+  group.rule.kind = spec.rule;
+  group.rule.momentum = sgd ? 0.9 : spec.eco == EcoForm::kOff ? 0.0 : 0.1;
+  group.rule.weight_decay = spec.rule == RuleKind::kNormalized ? 0.0 : 0.01;
+  group.m.kind = spec.m;
+  group.v.kind = spec.v;
+  group.m.rounding = group.v.rounding = spec.moments;
+  group.eco = spec.eco;
+  group.lr = 1e-3;
+  return group;
+}
+
 OptimizerPass::OptimizerPass(const PassSpec& spec)
-    : group_(group_of(spec)),
+    : group_(pass_group(spec)),
       store_(make_store(spec)),
       optimizer_(
           store_, [&](const ParameterSpec&) { return group_; }, 1000000, 1) {

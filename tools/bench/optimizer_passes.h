@@ -22,6 +22,9 @@ struct PassSpec {
 
 std::span<const PassSpec> pass_specs();
 
+// How a pass trains: as the recipes do, but for rates.
+GroupSpec pass_group(const PassSpec& spec);
+
 // A matrix of 4096 x 4096 with a kept gradient, its state, and the optimizer; one step was made.
 class OptimizerPass {
  public:
