@@ -69,8 +69,11 @@ enum class FormatKind {
   kFp8,            // 1.006 B: e4m3, a bf16 scale for every block
   kScalar,         // 0 B: moments only, one mean for the tensor
   kFactored,       // 0 B: moments only, row means and column means
+  kShared4,        // 0.45 B: packed trits, one accumulator of a byte for every 4
+  kShared8,        // 0.325 B: the same for every 8
+  kShared16,       // 0.2625 B: the same for every 16
 };
-inline constexpr int kFormatCount = 19;
+inline constexpr int kFormatCount = 22;
 
 std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
@@ -105,6 +108,9 @@ struct FormatSpec {
       case FormatKind::kLatent6:
       case FormatKind::kLatent5:
       case FormatKind::kLatent4:
+      case FormatKind::kShared4:
+      case FormatKind::kShared8:
+      case FormatKind::kShared16:
         return true;
       default:
         return false;

@@ -252,8 +252,13 @@ struct KernelTable {
   FlipCounts (*descend_ternary)(std::int8_t* trits, std::int8_t* accumulators,
                                 const Direction& direction, const LevelRounding& rounding,
                                 const FlipPolicy& policy, std::int64_t n);
-  // The same (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <= threshold <=
-  // 42, rounding.limit <= 127.
+  // engine/shared_accumulator.h, update_shared(), of the levels of n neighbours, of which each
+  // `sharing` (4, 8 or 16) share a byte; rounding.limit <= shared_threshold(sharing).
+  FlipCounts (*descend_shared)(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
+                               const LevelRounding& rounding, int sharing, int turn,
+                               std::int64_t n);
+  // descend_ternary (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <=
+  // threshold <= 42, rounding.limit <= 127.
   FlipCounts (*descend_latent)(std::int8_t* codes, const Direction& direction,
                                const LevelRounding& rounding, int threshold, int hysteresis,
                                std::int64_t n);

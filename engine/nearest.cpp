@@ -52,7 +52,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
-  constexpr std::size_t kListed = 16;
+  constexpr std::size_t kListed = 20;
   const std::string suggestion = nearest(word, candidates);
   std::string text = suggestion.empty() ? "" : "; did you mean '" + suggestion + "'?";
   if (candidates.empty() || candidates.size() > kListed) return text;

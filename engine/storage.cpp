@@ -31,6 +31,9 @@ constexpr FormatRow kFormats[] = {
     {FormatKind::kFp8, "fp8"},
     {FormatKind::kScalar, "scalar"},
     {FormatKind::kFactored, "factored"},
+    {FormatKind::kShared4, "shared4"},
+    {FormatKind::kShared8, "shared8"},
+    {FormatKind::kShared16, "shared16"},
 };
 static_assert(std::size(kFormats) == kFormatCount);
 static_assert(
@@ -78,6 +81,12 @@ auto with_format(FormatKind kind, Visitor&& visitor) {
       return visitor(std::type_identity<LatentPacked<5>>{});
     case FormatKind::kLatent4:
       return visitor(std::type_identity<LatentPacked<4>>{});
+    case FormatKind::kShared4:
+      return visitor(std::type_identity<Shared<4>>{});
+    case FormatKind::kShared8:
+      return visitor(std::type_identity<Shared<8>>{});
+    case FormatKind::kShared16:
+      return visitor(std::type_identity<Shared<16>>{});
     case FormatKind::kInt8:
       return visitor(std::type_identity<IntegerGroup<8>>{});
     case FormatKind::kInt4:

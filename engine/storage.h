@@ -18,6 +18,7 @@
 #include "engine/formats/root8.h"
 #include "engine/formats/scalar.h"
 #include "engine/formats/scale16.h"
+#include "engine/formats/shared.h"
 #include "engine/formats/split.h"
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
@@ -150,10 +151,10 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
 
  private:
-  using Variant =
-      std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24, Split32,
-                   Companded8, Root8, LatentPacked<6>, LatentPacked<5>, LatentPacked<4>,
-                   IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar, Factored>;
+  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
+                               Split32, Companded8, Root8, LatentPacked<6>, LatentPacked<5>,
+                               LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar,
+                               Factored, Shared<4>, Shared<8>, Shared<16>>;
   static_assert(std::variant_size_v<Variant> == kFormatCount);
 
   FormatSpec spec_;

@@ -21,8 +21,9 @@ const Formats kMeanSquareFormats = {FormatKind::kFp32, FormatKind::kBf16, Format
 Formats parameter_formats(Role role) {
   using enum FormatKind;
   if (role == Role::kWeight) {
-    return {kFp32,    kBf16,    kSplit24, kSplit32, kFp8,     kInt8,  kInt4,
-            kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kTrits, kTernaryMaster};
+    return {kFp32,    kBf16,    kSplit24,  kSplit32, kFp8,          kInt8,
+            kInt4,    kTernary, kLatent8,  kLatent6, kLatent5,      kLatent4,
+            kShared4, kShared8, kShared16, kTrits,   kTernaryMaster};
   }
   if (role == Role::kScale) return {kScale16, kFp32, kBf16, kSplit24, kSplit32};
   return {kFp32, kBf16, kSplit24, kSplit32};
@@ -188,6 +189,21 @@ void check_group(const TableReader& table, Role role, const Recipe::Group& group
   }
 }
 
+// A push after a flip, where what is left of the step is kept.
+bool has_hysteresis(const FormatSpec& format) {
+  switch (format.kind) {
+    case FormatKind::kTernary:
+      return format.flips.on_flip == OnFlip::kCarry;
+    case FormatKind::kLatent8:
+    case FormatKind::kLatent6:
+    case FormatKind::kLatent5:
+    case FormatKind::kLatent4:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool rule_reads(const std::string& key, const RuleSpec& rule) {
   using enum RuleKind;
   const bool sgd = rule.kind == kSgd || rule.kind == kSgdw;
@@ -229,10 +245,7 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
   if (key == "rounding") return rounds_updates(format.kind);
   if (key == "threshold" || key == "on_flip" || key == "transition" || key == "bands")
     return ternary;
-  if (key == "hysteresis") {
-    return format.wants_scale() && format.kind != FormatKind::kTrits &&
-           format.flips.on_flip == OnFlip::kCarry;
-  }
+  if (key == "hysteresis") return has_hysteresis(format);
   if (key == "group") return format.wants_scale();
   if (key == "m") return has_moment(false, update.rule);
   if (key == "v") return has_moment(true, update.rule);

@@ -5,7 +5,7 @@
 
 DATA is a table with a header line and the class last, or a folder of IDX files (then its t10k rows are
 read). Prints the share of rows whose class the model says, in doubles. Formats of weights: fp32, bf16,
-split24, split32, ternary_master, trits, ternary, latent8 to latent4.
+split24, split32, ternary_master, trits, ternary, shared4 to shared16, latent8 to latent4.
 """
 import csv
 import json

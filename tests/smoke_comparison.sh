@@ -46,7 +46,7 @@ done
 
 # A cache of its own, or the runs would be those of the first time that this test ran.
 "$tritgrad" compare --data "$work/subset" --model mlp:128 --epochs 8 --batch 50 --seeds 2 \
-  --recipes master,fp32,flash-adamw,latent8,latent6,bands4,eco,votes --cache "$work/cache" --quiet --json "$work/result.json" \
+  --recipes master,fp32,flash-adamw,latent8,latent6,shared8,bands4,eco,votes --cache "$work/cache" --quiet --json "$work/result.json" \
   --report "$work/report.md"
 test -s "$work/report/1-subset-pareto.svg"
 
@@ -57,7 +57,7 @@ import sys
 
 comparison = json.load(open(sys.argv[1]))["comparisons"][0]
 runs = comparison["runs"]
-assert len(runs) == 16, f"{len(runs)} runs, expected 8 recipes x 2 seeds"
+assert len(runs) == 18, f"{len(runs)} runs, expected 9 recipes x 2 seeds"
 for run in runs:
     # Guessing gives 0.1; a linear classifier of as many images about 0.85; nothing that has seen
     # 2,000 images knows all of the 500.

@@ -35,7 +35,10 @@ inline constexpr FormatRow kFormatRows[] = {{FormatKind::kFp32, kWeight | kM | k
                                             {FormatKind::kInt4, kWeight | kM},
                                             {FormatKind::kFp8, kWeight},
                                             {FormatKind::kScalar, kSumsOfV},
-                                            {FormatKind::kFactored, kSumsOfV}};
+                                            {FormatKind::kFactored, kSumsOfV},
+                                            {FormatKind::kShared4, kWeight},
+                                            {FormatKind::kShared8, kWeight},
+                                            {FormatKind::kShared16, kWeight}};
 
 constexpr bool every_format_has_its_row() {
   for (std::size_t i = 0; i < std::size(kFormatRows); ++i) {

@@ -169,7 +169,8 @@ TEST_CASE("bench: every rule, and every format that recipes keep weights in, has
 }
 
 TEST_CASE("bench: passes of ternary recipes keep what the recipes keep") {
-  for (const char* name : {"votes", "latent8", "latent6", "latent5", "latent4", "trits", "eco"}) {
+  for (const char* name : {"votes", "latent8", "latent6", "latent5", "latent4", "shared4",
+                           "shared8", "shared16", "trits", "eco"}) {
     CAPTURE(name);
     const Recipe recipe = load_recipe(name);
     const Recipe::Group& weight = recipe.group(Role::kWeight);

@@ -96,8 +96,9 @@ TEST_CASE("conv2d: any numbers in floats, within the rounding of their sums") {
   for (const Convolved& c : kConvolved) {
     for (FormatKind kind :
          {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kTernary, FormatKind::kTernaryMaster,
-          FormatKind::kLatent6, FormatKind::kLatent5, FormatKind::kLatent4, FormatKind::kFp8,
-          FormatKind::kInt8, FormatKind::kInt4, FormatKind::kSplit24, FormatKind::kSplit32}) {
+          FormatKind::kLatent6, FormatKind::kLatent5, FormatKind::kLatent4, FormatKind::kShared8,
+          FormatKind::kFp8, FormatKind::kInt8, FormatKind::kInt4, FormatKind::kSplit24,
+          FormatKind::kSplit32}) {
       CAPTURE(format_name(kind));
       Layer layer(c, kind, false);
       const Products products = layer.run(Compute::kFp32);

@@ -39,6 +39,9 @@ double half_step(FormatKind kind, double x) {
       // Levels are 1/85 apart; the float product master * 85 may err by 2^-24 relative at a tie.
       return 0.5 / 85.0 * (1.0 + 1e-4);
     case FormatKind::kTrits:
+    case FormatKind::kShared4:
+    case FormatKind::kShared8:
+    case FormatKind::kShared16:
       return 0.5;
     // Half a 127th or 32767th of bf16's half step, that of the power of two for what rounds up to
     // it, and the rounding to fp32.
@@ -151,6 +154,9 @@ TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   CHECK(bytes(FormatKind::kLatent6) == 0.75);
   CHECK(bytes(FormatKind::kLatent5) == 0.625);
   CHECK(bytes(FormatKind::kLatent4) == 0.5);
+  CHECK(bytes(FormatKind::kShared4) == (157.0 + 196.0) / 784.0);
+  CHECK(bytes(FormatKind::kShared8) == (157.0 + 98.0) / 784.0);
+  CHECK(bytes(FormatKind::kShared16) == (157.0 + 49.0) / 784.0);
   // A row of 784 has 25 groups of 32 and 3 blocks of 320.
   CHECK(bytes(FormatKind::kInt8) == (784.0 + 2.0 * 25.0) / 784.0);
   CHECK(bytes(FormatKind::kInt4) == (392.0 + 2.0 * 25.0) / 784.0);

@@ -27,8 +27,9 @@ std::vector<float> product(Parameter& weight, Parameter& scale, std::vector<floa
 
 TEST_CASE("integer rows: a row of y does not depend on the rows beside it") {
   constexpr std::int64_t kRows = 300, kOutputs = 70;
-  for (FormatKind kind : {FormatKind::kTrits, FormatKind::kTernary, FormatKind::kLatent8,
-                          FormatKind::kLatent6, FormatKind::kLatent5, FormatKind::kLatent4}) {
+  for (FormatKind kind :
+       {FormatKind::kTrits, FormatKind::kTernary, FormatKind::kLatent8, FormatKind::kLatent6,
+        FormatKind::kLatent5, FormatKind::kLatent4, FormatKind::kShared4, FormatKind::kShared16}) {
     for (std::int64_t inputs : {3, 320, 333, 997}) {
       for (int group : {0, 32}) {
         Parameter weight =

@@ -28,8 +28,9 @@ TEST_CASE("optim: a gradient that is computed where it is read steps as one in m
                                                {RuleKind::kNormalized, 0.0},
                                                {RuleKind::kNormalized, 0.5}};
   for (const auto& [rule, momentum] : rules) {
-    for (FormatKind kind : {FormatKind::kFp32, FormatKind::kSplit24, FormatKind::kTernary,
-                            FormatKind::kLatent8, FormatKind::kLatent4, FormatKind::kTrits}) {
+    for (FormatKind kind :
+         {FormatKind::kFp32, FormatKind::kSplit24, FormatKind::kTernary, FormatKind::kLatent8,
+          FormatKind::kLatent4, FormatKind::kShared8, FormatKind::kTrits}) {
       for (FormatKind moment : {FormatKind::kFp32, FormatKind::kBf16}) {
         CAPTURE(static_cast<int>(rule));
         CAPTURE(std::string(format_name(kind)));

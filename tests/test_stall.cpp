@@ -66,8 +66,8 @@ TEST_CASE("stall: the share is that of the elements that some update could move"
 
 TEST_CASE("stall: a residual that rounds to nearest loses updates as well") {
   using enum FormatKind;
-  for (FormatKind kind : {kBf16, kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kTrits, kInt8,
-                          kInt4, kFp8, kSplit24}) {
+  for (FormatKind kind : {kBf16, kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kShared4,
+                          kShared16, kTrits, kInt8, kInt4, kFp8, kSplit24}) {
     CAPTURE(std::string(format_name(kind)));
     const Verdict lost = judge(format(kind, Rounding::kNearest), sgd(1e-10));
     CHECK(lost.first.find("loses all updates of 'w': the largest so far, 1e-10, moves none") !=
@@ -282,8 +282,8 @@ TEST_CASE("stall: updates too small for chance and for ECO are told of") {
   eco.rule.momentum = eco.rule.dampening = 0.9;
   eco.eco = EcoForm::kPublished;
   // A zero of int8 and int4 is moved by whatever fp32 holds.
-  for (FormatKind kind :
-       {kBf16, kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kTrits, kFp8, kSplit24}) {
+  for (FormatKind kind : {kBf16, kTernary, kLatent8, kLatent6, kLatent5, kLatent4, kShared4,
+                          kShared16, kTrits, kFp8, kSplit24}) {
     CAPTURE(std::string(format_name(kind)));
     const Verdict lost = judge(format(kind), sgd(1e-44));
     CHECK(lost.first.find("rounding loses all updates of 'w'") != std::string::npos);

@@ -164,18 +164,36 @@ TEST_CASE("summary: a seed that broke leaves the means of the others") {
   CHECK(*latent.train_loss == 0.01);
 }
 
-TEST_CASE("headline: what the best of the smaller recipes costs") {
-  CHECK(
-      headline(compare(two_recipes(), "master")) ==
-      "latent8 gains 0.15 points of test accuracy against master (95 % interval −0.54 … +0.84), a "
-      "difference within the noise, with 1.18 bytes per parameter instead of 16.00 (98.60 % "
-      "against "
-      "98.45 %, 2 seeds).");
+TEST_CASE("headline: the smallest at parity, the best of the smaller recipes, the smallest") {
   std::vector<RunResult> runs = two_recipes();
-  runs.push_back(make_run("trits", 1, 0.95, {0.24, 0, 0, 0, 0}));
-  CHECK(contains(headline(compare(runs, "master")),
-                 " The smallest, trits at 0.24 bytes, loses 3.45 points of test accuracy against "
-                 "master."));
+  CHECK(headline(compare(runs, "master")) ==
+        "latent8, at 1.18 bytes per parameter instead of 16.00, is the smallest not found below "
+        "master: 98.60 % against 98.45 % of test accuracy (95 % interval of the difference −0.54 … "
+        "+0.84, 2 seeds).");
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    runs.push_back(make_run("better", seed, 0.99 + 1e-5 * seed, {7.0, 0, 0, 0, 0}));
+    runs.push_back(make_run("trits", seed, 0.95 + 1e-5 * seed, {0.24, 0, 0, 0, 0}));
+  }
+  const std::string text = headline(compare(runs, "master"));
+  CHECK(text.starts_with("latent8, at 1.18 bytes"));
+  CHECK(
+      contains(text, " The most accurate of the smaller ones, better at 7.00 bytes, gains 0.55 "));
+  CHECK(contains(text, " The smallest, trits at 0.24 bytes, loses 3.45 points of test accuracy "));
+}
+
+TEST_CASE("headline: no parity without intervals, nor below them") {
+  std::vector<RunResult> runs = {make_run("master", 1, 0.985, kMaster),
+                                 make_run("latent8", 1, 0.98, kLatent),
+                                 make_run("trits", 1, 0.95, {0.24, 0, 0, 0, 0})};
+  CHECK(headline(compare(runs, "master")) ==
+        "latent8 loses 0.50 points of test accuracy against master, with 1.18 bytes per parameter "
+        "instead of 16.00 (98.00 % against 98.50 %, 1 seed). The smallest, trits at 0.24 bytes, "
+        "loses 3.50 points of test accuracy against master.");
+  for (unsigned seed = 2; seed <= 3; ++seed) {
+    runs.push_back(make_run("master", seed, 0.985 + 1e-5 * seed, kMaster));
+    runs.push_back(make_run("latent8", seed, 0.98 + 1e-5 * seed, kLatent));
+  }
+  CHECK(headline(compare(runs, "master")).starts_with("latent8 loses 0.50 points"));
 }
 
 TEST_CASE("headline: speaks without a baseline, without accuracy and without runs") {

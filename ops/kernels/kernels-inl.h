@@ -25,6 +25,7 @@
 #include "ops/kernels/quantize_columns-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
+#include "ops/kernels/shared-inl.h"
 #include "ops/kernels/split-inl.h"
 #ifdef TRITGRAD_TILES
 #include "ops/kernels/tile_product-inl.h"
@@ -78,6 +79,7 @@ const KernelTable kKernels = {
     .descend = descend,
     .quantize_levels = quantize_levels,
     .descend_ternary = descend_ternary,
+    .descend_shared = descend_shared,
     .descend_latent = descend_latent,
     .adamw = adamw,
     .add_scaled = add_scaled,

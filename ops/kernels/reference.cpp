@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/format.h"
+#include "engine/shared_accumulator.h"
 #include "engine/update_noise.h"
 #include "ops/kernels/targets.h"
 
@@ -170,6 +171,20 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
   return counts;
 }
 
+FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
+                          const LevelRounding& rounding, int sharing, int turn, std::int64_t n) {
+  constexpr int kMostSharing = 64;
+  FlipCounts counts;
+  for (std::int64_t first = 0; first < n; first += sharing) {
+    const auto members = static_cast<int>(std::min<std::int64_t>(sharing, n - first));
+    std::int16_t levels[kMostSharing];
+    quantize_levels(levels, direction.from(first), rounding.from(first), members);
+    std::int8_t& byte = shared[first / sharing];
+    byte = update_shared(byte, trits + first, levels, members, sharing, turn, counts);
+  }
+  return counts;
+}
+
 std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
                                  std::int64_t n) {
   std::int64_t total = 0;
@@ -284,6 +299,7 @@ const KernelTable kReferenceKernels = {
     .descend = reference::descend,
     .quantize_levels = reference::quantize_levels,
     .descend_ternary = reference::descend_ternary,
+    .descend_shared = reference::descend_shared,
     .descend_latent = reference::descend_latent,
     .adamw = reference::adamw,
     .add_scaled = reference::add_scaled,

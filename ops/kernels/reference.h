@@ -23,6 +23,8 @@ void quantize_levels(std::int16_t* levels, const Direction& direction,
 FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
                            const Direction& direction, const LevelRounding& rounding,
                            const FlipPolicy& policy, std::int64_t n);
+FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
+                          const LevelRounding& rounding, int sharing, int turn, std::int64_t n);
 std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction, std::int64_t n);
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,

@@ -5,6 +5,7 @@
 #include "engine/buffer.h"
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "engine/shared_accumulator.h"
 #include "ops/linear.h"
 #include "tools/bench/timing.h"
 #include "tools/median.h"
@@ -332,6 +333,13 @@ void add_updates(std::vector<KernelSpec>& specs) {
     return [d = UpdateData{}] {
       kernels().descend_ternary(d.trits.data(), d.levels.data(), d.direction.data(), d.rounding(),
                                 {}, kNumbers);
+    };
+  });
+  add("descend_shared", []() -> Body {
+    // Of the levels only as many as fit are read: as bytes of groups of eight.
+    return [d = UpdateData{}] {
+      kernels().descend_shared(d.trits.data(), d.levels.data(), d.direction.data(),
+                               {5.0f, shared_threshold(8), d.noise.data()}, 8, 0, kNumbers);
     };
   });
 }

@@ -49,25 +49,60 @@ std::string without_baseline(const Comparison& comparison) {
                      counted(best->seeds, "seed"));
 }
 
+// "latent6, at 0.80 bytes per parameter instead of 16.01, is the smallest not found below master:"
+std::string at_parity(const RecipeSummary& summary, const RecipeSummary& baseline,
+                      const Comparison& comparison) {
+  return fmt::format(
+      "{}, at {} bytes per parameter instead of {}, is the smallest not found below {}: {} % "
+      "against "
+      "{} % of {} (95 % interval of the difference {}, {}).",
+      summary.recipe, describe(summary).total, describe(baseline).total, comparison.baseline,
+      fixed(100.0 * summary.accuracy->mean, 2), fixed(100.0 * baseline.accuracy->mean, 2),
+      comparison.accuracy_name, describe(*summary.delta_interval), counted(summary.seeds, "seed"));
+}
+
+// Those of the smaller recipes that a headline speaks of; null where there is none.
+struct Outstanding {
+  const RecipeSummary* at_parity = nullptr;  // the smallest whose interval reaches 0
+  const RecipeSummary* best = nullptr;
+  const RecipeSummary* smallest = nullptr;
+};
+
+Outstanding outstanding(const Comparison& comparison) {
+  Outstanding out;
+  const auto keep_smaller = [](const RecipeSummary*& kept, const RecipeSummary& summary) {
+    if (!kept || summary.bytes.total() < kept->bytes.total()) kept = &summary;
+  };
+  for (const RecipeSummary& summary : comparison.recipes) {
+    if (!smaller_than_baseline(summary) || !summary.delta_points) continue;
+    if (!out.best || *summary.delta_points > *out.best->delta_points) out.best = &summary;
+    keep_smaller(out.smallest, summary);
+    if (summary.delta_interval && !is_below(summary)) keep_smaller(out.at_parity, summary);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string headline(const Comparison& comparison) {
   if (comparison.recipes.empty()) return "No runs to compare.";
-  const RecipeSummary* best = nullptr;
-  const RecipeSummary* smallest = nullptr;
-  for (const RecipeSummary& summary : comparison.recipes) {
-    if (!smaller_than_baseline(summary) || !summary.delta_points) continue;
-    if (!best || *summary.delta_points > *best->delta_points) best = &summary;
-    if (!smallest || summary.bytes.total() < smallest->bytes.total()) smallest = &summary;
-  }
+  const auto [parity, best, smallest] = outstanding(comparison);
   if (!best) return without_baseline(comparison);
   const RecipeSummary& baseline = comparison.recipes.front();
-  std::string text =
-      fmt::format("{} {}, with {} bytes per parameter instead of {} ({} % against {} %, {}).",
-                  best->recipe, verdict(*best, comparison), describe(*best).total,
-                  describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
-                  fixed(100.0 * baseline.accuracy->mean, 2), counted(best->seeds, "seed"));
-  if (smallest != best) {
+  std::string text;
+  if (parity) {
+    text = at_parity(*parity, baseline, comparison);
+    if (best != parity) {
+      text += fmt::format(" The most accurate of the smaller ones, {} at {} bytes, {}.",
+                          best->recipe, describe(*best).total, verdict(*best, comparison));
+    }
+  } else {
+    text = fmt::format("{} {}, with {} bytes per parameter instead of {} ({} % against {} %, {}).",
+                       best->recipe, verdict(*best, comparison), describe(*best).total,
+                       describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
+                       fixed(100.0 * baseline.accuracy->mean, 2), counted(best->seeds, "seed"));
+  }
+  if (smallest != best && smallest != parity) {
     text += fmt::format(" The smallest, {} at {} bytes, {}.", smallest->recipe,
                         describe(*smallest).total, verdict(*smallest, comparison));
   }

@@ -1,5 +1,5 @@
 // What several runs say together: one summary per recipe, compared with a baseline. The terminal
-// table and the HTML report both print these, so their numbers cannot differ.
+// table and the report both print these, so their numbers cannot differ.
 #pragma once
 
 #include <optional>
@@ -57,7 +57,8 @@ struct Comparison {
 
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
 
-// One or two sentences: what the most accurate of the smaller recipes costs against the baseline.
+// One to three sentences: the smallest recipe whose interval does not lie below the baseline, what
+// the most accurate of the smaller ones gains or loses against it, and what the smallest does.
 std::string headline(const Comparison& comparison);
 
 // What is to be said below a table of what it marks: one line for each recipe that was warned of.

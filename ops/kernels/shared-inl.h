@@ -1,0 +1,154 @@
+// The update of trits that share accumulators: engine/shared_accumulator.h without a branch. A
+// vector holds whole groups, and what a group has one of stands in all of its lanes.
+#pragma once
+
+#include <array>
+
+#include "engine/shared_accumulator.h"
+#include "ops/kernels/flips-inl.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+template <typename Of>
+constexpr std::array<std::int8_t, kLanes<I8>> byte_lanes(const Of& of) {
+  std::array<std::int8_t, kLanes<I8>> lanes{};
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    lanes[i] = static_cast<std::int8_t>(of(static_cast<int>(i)));
+  }
+  return lanes;
+}
+
+// Bytes hold k times as many levels, as the stored byte does: |k levels| <= k T <= 124.
+template <int kSharing>
+class SharedRule {
+ public:
+  static constexpr std::int64_t kStep = kLanes<I8>;
+  static constexpr std::int64_t kGroups = kStep / kSharing;
+  static constexpr int kTop = kSharing * shared_threshold(kSharing);
+  static_assert(kGroups <= 16, "or look_up() would not reach the bytes of a vector's groups");
+
+  explicit SharedRule(int turn)
+      : rank_(read<I8>(kNumberInGroup.data())), last_rank_(splat_byte(turn + kSharing - 1)) {
+    rank_ = (last_rank_ - rank_) & in_group_;
+  }
+
+  // `shared` are the bytes of kGroups groups.
+  I8 operator()(const I8& trit, const I8& levels, std::int8_t* shared, FlipCounts& counts) const {
+    const I8 stored = stored_bytes(shared), owner = stored & in_group_;
+    const I8 before = xsimd::max(stored & ~in_group_, -top_);
+    const I8 change = times_sharing(levels);
+    const I8 sum = xsimd::sadd(before, of_group(change, owner));
+    // A free accumulator passes neither: its sum is the change alone.
+    const ByteMask past_top = sum > top_, past_bottom = sum < -top_;
+    const ByteMask crossed =
+        ((before > zero_) & (sum <= zero_)) | ((before < zero_) & (sum >= zero_));
+    const ByteMask released = past_top | past_bottom | crossed;
+
+    const ByteMask can_rise = trit<one_, can_fall = trit> - one_;
+    const I8 claimed =
+        claim(change, (((change > zero_) & can_rise) | ((change < zero_) & can_fall)) &
+                          ~(released & (owner == number_)));
+    write_bytes_of_groups(shared,
+                          xsimd::select(released | (before == zero_), claimed, sum | owner));
+
+    const ByteMask owns = owner == number_;
+    const ByteMask rises = past_top & owns & can_rise, falls = past_bottom & owns & can_fall;
+    const std::int64_t flips = count(rises | falls);
+    counts.flips += flips;
+    counts.rail_flips += count((past_top | past_bottom) & owns) - flips;
+    return trit + select(rises, one_, zero_) - select(falls, one_, zero_);
+  }
+
+ private:
+  using Lanes = std::array<std::int8_t, kStep>;
+  static constexpr Lanes kGroup = byte_lanes([](int i) { return i / kSharing; });
+  static constexpr Lanes kNumberInGroup = byte_lanes([](int i) { return i % kSharing; });
+  // Of a group's first byte, in the sixteen that look_up() sees at a time.
+  static constexpr Lanes kFirst = byte_lanes([](int i) { return i % 16 / kSharing * kSharing; });
+  template <int kDistance>
+  static constexpr Lanes kRotated = byte_lanes([](int i) {
+    return i % 16 / kSharing * kSharing + (i + kDistance) % kSharing;
+  });
+
+  static I8 stored_bytes(const std::int8_t* shared) {
+    std::uint8_t sixteen[16] = {};
+    __builtin_memcpy(sixteen, shared, kGroups);
+    return I8(look_up(table_of(sixteen), U8(read<I8>(kGroup.data()))));
+  }
+  static void write_bytes_of_groups(std::int8_t* shared, const I8& x) {
+    Lanes lanes;
+    write(lanes.data(), x);
+    for (std::int64_t group = 0; group < kGroups; ++group) {
+      shared[group] = lanes[static_cast<std::size_t>(group * kSharing)];
+    }
+  }
+  // What lane `number` of each group holds.
+  I8 of_group(const I8& x, const I8& number) const {
+    return I8(look_up(U8(x), U8(first_ + number)));
+  }
+  static I8 times_sharing(I8 x) {
+    for (int k = 1; k < kSharing; k *= 2) x = x + x;
+    return x;
+  }
+  template <int kDistance>
+  static I8 largest_of_group(const I8& key) {
+    const I8 larger =
+        xsimd::max(key, I8(look_up(U8(key), U8(read<I8>(kRotated<kDistance>.data())))));
+    if constexpr (kDistance == 1) {
+      return larger;
+    } else {
+      return largest_of_group<kDistance / 2>(larger);
+    }
+  }
+  // The byte that a free accumulator becomes: magnitude and rank make a key, whose largest wins.
+  I8 claim(const I8& change, const ByteMask& asks) const {
+    const I8 key = largest_of_group<kSharing / 2>(select(asks, xsimd::abs(change) | rank_, zero_));
+    const I8 winner = (last_rank_ - (key & in_group_)) & in_group_;
+    return select(key > in_group_, of_group(change, winner) | winner, zero_);
+  }
+
+  const I8 zero_ = splat_byte(0), one_ = splat_byte(1), in_group_ = splat_byte(kSharing - 1);
+  const I8 top_ = splat_byte(kTop);
+  const I8 number_ = read<I8>(kNumberInGroup.data()), first_ = read<I8>(kFirst.data());
+  I8 rank_;  // among equal magnitudes the highest wins: kSharing - 1 for number `turn`
+  I8 last_rank_;
+};
+
+template <int kSharing, typename Source>
+FlipCounts descend_shared_by(std::int8_t* trits, std::int8_t* shared, const Source& direction,
+                             const LevelRounding& rounding, int turn, std::int64_t n) {
+  using Rule = SharedRule<kSharing>;
+  const Rule rule(turn);
+  FlipCounts counts;
+  std::int64_t done = 0;
+  // The last vector is filled up with weights that ask for nothing, and so are its groups.
+  const auto next = [&](const auto& at, const I8& levels) {
+    const std::int64_t groups = std::min(Rule::kGroups, (n - done + kSharing - 1) / kSharing);
+    std::int8_t bytes[Rule::kGroups] = {};
+    std::int8_t* here = shared + done / kSharing;
+    __builtin_memcpy(bytes, here, static_cast<std::size_t>(groups));
+    write(at[0], rule(read<I8>(at[0]), levels, bytes, counts));
+    __builtin_memcpy(here, bytes, static_cast<std::size_t>(groups));
+    done += Rule::kStep;
+  };
+  for_each_byte_vector(std::array<std::int8_t*, 1>{trits}, direction, rounding, n, next);
+  return counts;
+}
+
+FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
+                          const LevelRounding& rounding, int sharing, int turn, std::int64_t n) {
+  return with_direction(direction, [&](const auto& source) {
+    switch (sharing) {
+      case 4:
+        return descend_shared_by<4>(trits, shared, source, rounding, turn, n);
+      case 8:
+        return descend_shared_by<8>(trits, shared, source, rounding, turn, n);
+      default:
+        return descend_shared_by<16>(trits, shared, source, rounding, turn, n);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET
