@@ -252,8 +252,9 @@ struct KernelTable {
   FlipCounts (*descend_ternary)(std::int8_t* trits, std::int8_t* accumulators,
                                 const Direction& direction, const LevelRounding& rounding,
                                 const FlipPolicy& policy, std::int64_t n);
-  // engine/shared_accumulator.h, update_shared(), of the levels of n neighbours, of which each
-  // `sharing` (4, 8 or 16) share a byte; rounding.limit <= shared_threshold(sharing).
+  // engine/shared_accumulator.h, update_shared(), of the levels of n neighbours, every `sharing`
+  // (4, 8 or 16) of which share a byte; rounding.limit <= shared_threshold(sharing), 0 <= turn <
+  // sharing.
   FlipCounts (*descend_shared)(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
                                const LevelRounding& rounding, int sharing, int turn,
                                std::int64_t n);

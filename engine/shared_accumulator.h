@@ -4,18 +4,17 @@
 // accumulator A and its owner o, the one of them whose updates A collects. An update by the levels
 // x_0 .. x_(k-1):
 //
-//     1. Where A != 0: A <- A + x_o. Beyond +-T the owner's trit moves that way by one, unless it
-//        is at that rail, and A is free; at zero or past it A is free, too.
+//     1. Where A != 0: A <- A + x_o. Beyond +-L the owner's trit moves that way by one, and A is
+//        free; at zero or past it A is free, too.
 //     2. A free A goes to the weight with the largest |x_i| whose trit can move that way, and
-//     begins
-//        with x_i; of equal ones to the first from number `turn` on, cyclically. An owner that has
-//        just lost A is passed over. If no weight asks for it, A stays free.
+//        begins with x_i; of equal ones to the first from number `turn` on, cyclically. An owner
+//        that has just lost A is passed over. If no weight asks for it, A stays free.
 //
-// Nothing is collected for the others, and yet their updates are not lost on average: while x_o is
-// chance, A, begun at x, reaches T + 1 before 0 with the probability x / (T + 1) (gambler's ruin).
-// A weight that has A flips as often as if its update had been rounded stochastically to a whole
-// flip; but what decides is no coin but the updates that follow, so that a gradient which lasts
-// makes the trit move, and one that was chance mostly does not.
+// Stochastic rounding to a whole flip decides at once, by a coin. Here the updates that follow
+// decide: while they are chance, A, begun at x, reaches L + 1 before 0 with the probability
+// x / (L + 1) if steps are of one level (gambler's ruin; larger ones overshoot, and what a flip
+// leaves over is dropped); a gradient that lasts makes the trit move for certain. Updates of the
+// others are dropped while A has an owner, so the rate that each weight sees falls with k.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +24,20 @@
 
 namespace tritgrad {
 
-// The byte is k A + o; A = 0 has o = 0. k is a power of two up to 64.
+// The byte is k A + o; A = 0 has o = 0. k is 4, 8 or 16.
 struct SharedAccumulator {
   int accumulator = 0;
   int owner = 0;
   friend bool operator==(const SharedAccumulator&, const SharedAccumulator&) = default;
 };
 
-// T, the largest |A|: 31, 15 and 7 where 4, 8 and 16 weights share one.
+// L, the largest |A|: 31, 15 and 7 where 4, 8 and 16 weights share one.
 constexpr int shared_threshold(int sharing) { return 128 / sharing - 1; }
 
 constexpr std::int8_t pack_shared(const SharedAccumulator& state, int sharing) {
   return static_cast<std::int8_t>(state.accumulator * sharing + state.owner);
 }
-// Patterns that no update writes are read as well: A below -T as -T.
+// Patterns that no update writes are read as well: A below -L as -L.
 constexpr SharedAccumulator unpack_shared(std::int8_t byte, int sharing) {
   const int owner = byte & (sharing - 1);
   return {std::max((byte - owner) / sharing, -shared_threshold(sharing)), owner};
@@ -66,7 +65,7 @@ constexpr SharedAccumulator claim_shared(const std::int8_t* trits, const Levels*
   return claimed;
 }
 
-// The whole update of a group; |levels| <= T. An owner that the group has not, at the end of a row,
+// The whole update of a group; |levels| <= L. An owner that the group has not, at the end of a row,
 // has levels of zero.
 template <typename Levels>
 constexpr std::int8_t update_shared(std::int8_t byte, std::int8_t* trits, const Levels* levels,
@@ -83,8 +82,9 @@ constexpr std::int8_t update_shared(std::int8_t byte, std::int8_t* trits, const 
     return pack_shared({sum, before.owner}, sharing);
   }
   const SharedAccumulator next = claim_shared(trits, levels, n, sharing, turn, before.owner);
-  if (passed && before.owner < n) {
+  if (passed) {
     std::int8_t& trit = trits[before.owner];
+    // Only a state that no update makes has an owner that cannot move.
     const bool moves = can_follow(trit, sum);
     ++(moves ? counts.flips : counts.rail_flips);
     if (moves) trit = static_cast<std::int8_t>(trit + (sum > 0 ? 1 : -1));

@@ -6,7 +6,7 @@
 // number of the weight that it is for (engine/shared_accumulator.h). A row's last group may be
 // shorter; 320 is a multiple of k, so no group crosses a block.
 //
-//              T (the largest |A|)    K = 2 T + 1, levels of a trit
+//              L (the largest |A|)    K = 2 L + 1, levels of a trit
 //     shared4           31                  63
 //     shared8           15                  31
 //     shared16           7                  15
@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "engine/descend.h"
 #include "engine/formats/ternary.h"

@@ -173,7 +173,7 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
 
 FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
                           const LevelRounding& rounding, int sharing, int turn, std::int64_t n) {
-  constexpr int kMostSharing = 64;
+  constexpr int kMostSharing = 16;
   FlipCounts counts;
   for (std::int64_t first = 0; first < n; first += sharing) {
     const auto members = static_cast<int>(std::min<std::int64_t>(sharing, n - first));

@@ -19,7 +19,7 @@ constexpr std::array<std::int8_t, kLanes<I8>> byte_lanes(const Of& of) {
   return lanes;
 }
 
-// Bytes hold k times as many levels, as the stored byte does: |k levels| <= k T <= 124.
+// Bytes hold k times as many levels, as the stored byte does: |k levels| <= k L <= 124.
 template <int kSharing>
 class SharedRule {
  public:
@@ -45,7 +45,8 @@ class SharedRule {
         ((before > zero_) & (sum <= zero_)) | ((before < zero_) & (sum >= zero_));
     const ByteMask released = past_top | past_bottom | crossed;
 
-    const ByteMask can_rise = trit<one_, can_fall = trit> - one_;
+    const ByteMask can_rise = trit < one_;
+    const ByteMask can_fall = trit > -one_;
     const I8 claimed =
         claim(change, (((change > zero_) & can_rise) | ((change < zero_) & can_fall)) &
                           ~(released & (owner == number_)));

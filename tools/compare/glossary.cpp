@@ -16,11 +16,12 @@ Facts glossary(const std::vector<ComparisonRecord>& records) {
         "this is not the uncertainty of the accuracy on other data."},
        {"Δ " + base, "Points of accuracy above or below " + base + "."},
        {"95 % interval",
-        tuned ? "Where that difference lies with 95 % confidence, from the scatter of both sides' "
-                "seeds (Welch's t), given the learning rates that were chosen: that another "
-                "choice was possible, by other rows held out, is not in it."
-              : "Where that difference lies with 95 % confidence, from the scatter of both sides' "
-                "seeds (Welch's t)."},
+        tuned
+            ? "Where that difference lies with 95 % confidence, from the scatter of both sides' "
+              "seeds (Welch's t), given the chosen learning rates: it does not include that other "
+              "held-out rows might have chosen others."
+            : "Where that difference lies with 95 % confidence, from the scatter of both sides' "
+              "seeds (Welch's t)."},
        {"bytes per parameter",
         "Everything that is kept while training, divided by the number of trained parameters: the "
         "sum of weights, scales, residual, moments and gradients."},

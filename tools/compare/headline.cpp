@@ -50,20 +50,20 @@ std::string without_baseline(const Comparison& comparison) {
 }
 
 // "latent6, at 0.80 bytes per parameter instead of 16.01, is the smallest not found below master:"
-std::string at_parity(const RecipeSummary& summary, const RecipeSummary& baseline,
+std::string not_below(const RecipeSummary& summary, const RecipeSummary& baseline,
                       const Comparison& comparison) {
   return fmt::format(
-      "{}, at {} bytes per parameter instead of {}, is the smallest not found below {}: {} % "
-      "against "
-      "{} % of {} (95 % interval of the difference {}, {}).",
+      "{}, at {} bytes per parameter instead of {}, is the smallest not found below {}: {} {} % "
+      "against {} % (difference {} points, 95 % interval {}, {}).",
       summary.recipe, describe(summary).total, describe(baseline).total, comparison.baseline,
-      fixed(100.0 * summary.accuracy->mean, 2), fixed(100.0 * baseline.accuracy->mean, 2),
-      comparison.accuracy_name, describe(*summary.delta_interval), counted(summary.seeds, "seed"));
+      comparison.accuracy_name, fixed(100.0 * summary.accuracy->mean, 2),
+      fixed(100.0 * baseline.accuracy->mean, 2), describe(summary).delta,
+      describe(*summary.delta_interval), counted(summary.seeds, "seed"));
 }
 
 // Those of the smaller recipes that a headline speaks of; null where there is none.
 struct Outstanding {
-  const RecipeSummary* at_parity = nullptr;  // the smallest whose interval reaches 0
+  const RecipeSummary* smallest_not_below = nullptr;  // the smallest whose interval reaches 0
   const RecipeSummary* best = nullptr;
   const RecipeSummary* smallest = nullptr;
 };
@@ -77,7 +77,7 @@ Outstanding outstanding(const Comparison& comparison) {
     if (!smaller_than_baseline(summary) || !summary.delta_points) continue;
     if (!out.best || *summary.delta_points > *out.best->delta_points) out.best = &summary;
     keep_smaller(out.smallest, summary);
-    if (summary.delta_interval && !is_below(summary)) keep_smaller(out.at_parity, summary);
+    if (summary.delta_interval && !is_below(summary)) keep_smaller(out.smallest_not_below, summary);
   }
   return out;
 }
@@ -86,13 +86,13 @@ Outstanding outstanding(const Comparison& comparison) {
 
 std::string headline(const Comparison& comparison) {
   if (comparison.recipes.empty()) return "No runs to compare.";
-  const auto [parity, best, smallest] = outstanding(comparison);
+  const auto [smallest_not_below, best, smallest] = outstanding(comparison);
   if (!best) return without_baseline(comparison);
   const RecipeSummary& baseline = comparison.recipes.front();
   std::string text;
-  if (parity) {
-    text = at_parity(*parity, baseline, comparison);
-    if (best != parity) {
+  if (smallest_not_below) {
+    text = not_below(*smallest_not_below, baseline, comparison);
+    if (best != smallest_not_below) {
       text += fmt::format(" The most accurate of the smaller ones, {} at {} bytes, {}.",
                           best->recipe, describe(*best).total, verdict(*best, comparison));
     }
@@ -102,7 +102,7 @@ std::string headline(const Comparison& comparison) {
                        describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
                        fixed(100.0 * baseline.accuracy->mean, 2), counted(best->seeds, "seed"));
   }
-  if (smallest != best && smallest != parity) {
+  if (smallest != best && smallest != smallest_not_below) {
     text += fmt::format(" The smallest, {} at {} bytes, {}.", smallest->recipe,
                         describe(*smallest).total, verdict(*smallest, comparison));
   }
