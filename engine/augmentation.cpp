@@ -89,6 +89,7 @@ void check_augmentation(const Augmentation& augmentation, const Dataset& dataset
 
 void augment(float* image, const ImageShape& shape, const Augmentation& augmentation,
              const RandomKey& key, std::uint64_t index) {
+  // An image has four random numbers, of which three are used.
   const std::uint64_t first = 4 * index;
   if (augmentation.flip && random_bits(key, first) >> 31 == 1) flip_rows(image, shape);
   if (augmentation.shift == 0) return;

@@ -66,8 +66,12 @@ std::vector<NamedPlane> parameter_planes(const ParameterStore& store) {
 }
 
 std::string weights_sha256(const ParameterStore& store) {
+  return planes_sha256(parameter_planes(store));
+}
+
+std::string planes_sha256(const std::vector<NamedPlane>& planes) {
   Sha256 hash;
-  for (const NamedPlane& plane : parameter_planes(store)) {
+  for (const NamedPlane& plane : planes) {
     hash.update(std::as_bytes(std::span(plane.name)));
     hash.update(plane.bytes);
   }

@@ -15,9 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ImageShape kImage{32, 32, 3};
-constexpr std::int64_t kPixels = 32 * 32;
-constexpr std::int64_t kRecordBytes = 1 + 3 * kPixels;
+constexpr std::int64_t kPixels = kCifarImage.pixels();
+constexpr std::int64_t kRecordBytes = 1 + kCifarImage.size();
 // Of one file; the original ones have 10,000 records.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1'000'000} * kRecordBytes;
 const char* const kClasses[] = {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -39,8 +38,8 @@ Dataset empty_rows(std::int64_t rows, const std::string& name) {
   Dataset dataset;
   dataset.name = name;
   dataset.class_names.assign(std::begin(kClasses), std::end(kClasses));
-  dataset.allocate(rows, kImage.size(), Element::kByte);
-  dataset.image = kImage;
+  dataset.allocate(rows, kCifarImage.size(), Element::kByte);
+  dataset.image = kCifarImage;
   dataset.labels.reserve(static_cast<std::size_t>(rows));
   return dataset;
 }
@@ -58,7 +57,7 @@ void append_records(Dataset& dataset, std::string_view bytes, const std::string&
     }
     dataset.labels.push_back(record[0]);
     for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
-      for (std::int64_t channel = 0; channel < kImage.channels; ++channel) {
+      for (std::int64_t channel = 0; channel < kCifarImage.channels; ++channel) {
         *out++ = record[1 + channel * kPixels + pixel];
       }
     }

@@ -13,6 +13,8 @@
 
 namespace tritgrad {
 
+inline constexpr ImageShape kCifarImage{32, 32, 3};
+
 // The records of one file. `where` names the source in messages and the data set.
 Dataset parse_cifar(std::string_view bytes, const std::string& where);
 

@@ -9,21 +9,11 @@
 #include <vector>
 
 #include "engine/buffer.h"
+#include "engine/image_shape.h"
 
 namespace tritgrad {
 
 enum class Element { kFloat32, kByte };
-
-// How the features of a row are an image: rows of pixels from the top, each from the left, and the
-// channels of a pixel beside each other (height x width x channels). All 0: they are no image.
-struct ImageShape {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
-
-  std::int64_t size() const { return height * width * channels; }
-  friend bool operator==(const ImageShape&, const ImageShape&) = default;
-};
 
 struct Dataset {
   std::string name;

@@ -34,8 +34,7 @@ namespace tritgrad {
 // 320 = 5 x 64: a block of packed trits is one cache line.
 inline constexpr std::int64_t kBlock = 320;
 
-// A pass over a tensor, or some of its rows, is cut into at most kSlots parts, by its shape and
-// theirs alone.
+// A pass over a tensor is cut into at most kSlots parts, by its shape alone.
 inline constexpr std::int64_t kSlots = 64;
 
 struct Block {
@@ -79,8 +78,6 @@ std::string_view format_name(FormatKind kind);
 // Throws Error for an unknown name, with the nearest known one.
 FormatKind parse_format(std::string_view name);
 
-inline constexpr int kMostBands = 64;
-
 enum class Rounding { kNearest, kStochastic };
 
 // The share of a level below which an update of a fixed-point format moves nothing: half of it, or
@@ -96,8 +93,6 @@ struct FormatSpec {
   Rounding rounding = Rounding::kStochastic;
   FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
-  // ternary: one row in so many has accumulators at a time, band after band; at most kMostBands.
-  int bands = 1;
 
   // The value is a bare trit and wants a trained scale parameter beside it.
   bool wants_scale() const {
@@ -158,15 +153,8 @@ struct Descent {
   RandomKey key;
 };
 
-// Rows [begin, end).
-struct RowRange {
-  std::int64_t begin, end;
-};
-
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
-// read a Direction (engine/direction.h) as it lies, and some have begin_update(step,
-// total_steps), before each update, refresh(), after it, and trained_rows(), where updates between
-// the two move some rows only.
+// read a Direction (engine/direction.h) as it lies, and some have refresh(), after each update.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

@@ -177,16 +177,6 @@ void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* 
       format_);
 }
 
-void Storage::begin_update(std::int64_t step, std::int64_t total_steps) {
-  std::visit(
-      [=](auto& format) {
-        if constexpr (requires { format.begin_update(step, total_steps); }) {
-          format.begin_update(step, total_steps);
-        }
-      },
-      format_);
-}
-
 void Storage::refresh() {
   std::visit(
       [](auto& format) {

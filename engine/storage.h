@@ -129,19 +129,8 @@ class Storage {
         format_);
   }
 
-  // Before the blocks of update `step` of a run, counted from 0.
-  void begin_update(std::int64_t step, std::int64_t total_steps);
-  // The rows that descend() moves until the next begin_update(); it leaves all others as they are.
-  RowRange trained_rows() const {
-    return std::visit(
-        [&](const auto& format) -> RowRange {
-          if constexpr (requires { format.trained_rows(); }) return format.trained_rows();
-          return {0, shape_.rows()};
-        },
-        format_);
-  }
-  // Ends a pass (descend or encode): formats with whole-tensor statistics renew them. It goes over
-  // all blocks; over those of some rows only for formats that keep one number.
+  // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
+  // them.
   void refresh();
 
   // The values as one fp32 array where they are stored as such, else nullptr.

@@ -26,21 +26,18 @@ ImageShape parse_image(const std::string& text, const std::string& where) {
   return image;
 }
 
-// What the layers leave of an image.
-ImageShape shrunk(const ConvNetSpec& spec) {
-  ImageShape image = spec.image;
+// What each layer reads, and what the last one leaves.
+std::vector<ImageShape> images_between(const ConvNetSpec& spec) {
+  std::vector<ImageShape> images = {spec.image};
   for (const std::int64_t layer : spec.layers) {
-    if (layer != ConvNetSpec::kMaxPool) {
-      image.channels = layer;
-      continue;
-    }
-    const ImageShape less = pooled(image);
-    check(less.size() > 0, "model: pooling (M) leaves nothing of ", image.height, " x ",
+    const ImageShape image = images.back();
+    const bool pools = layer == ConvNetSpec::kMaxPool;
+    images.push_back(pools ? pooled(image) : ImageShape{image.height, image.width, layer});
+    check(images.back().size() > 0, "model: pooling (M) leaves nothing of ", image.height, " x ",
           image.width, " pixels, which is what comes of images of ", describe(spec.image),
           "; pool less often");
-    image = less;
   }
-  return image;
+  return images;
 }
 
 }  // namespace
@@ -92,44 +89,39 @@ ConvNetSpec fit_conv(ConvNetSpec spec, const ModelInput& input, std::int64_t out
   if (from_data) spec.image = input.image;
   if (outputs > 0) spec.outputs = outputs;
   check(spec.outputs > 0, "model: the number of classes is unknown; name the data");
-  shrunk(spec);
+  images_between(spec);
   return spec;
 }
 
 std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& recipe) {
   std::vector<ParameterSpec> plan;
-  std::int64_t channels = spec.image.channels;
+  const std::vector<ImageShape> images = images_between(spec);
   std::size_t index = 0;
-  for (const std::int64_t layer : spec.layers) {
-    if (layer == ConvNetSpec::kMaxPool) continue;
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    const std::int64_t outputs = spec.layers[i];
+    if (outputs == ConvNetSpec::kMaxPool) continue;
     const std::string name = layer_name(index++);
-    plan_matrix(name, kWindow.size * kWindow.size * channels, layer, 1.0f, recipe, plan,
+    plan_matrix(name, kWindow.size * kWindow.size * images[i].channels, outputs, 1.0f, recipe, plan,
                 GradientComes::kParts);
-    plan_norm(name, Norm::kBatch, layer, recipe, plan);
-    channels = layer;
+    plan_norm(name, Norm::kBatch, outputs, recipe, plan);
   }
-  plan_matrix(kHead, channels, spec.outputs, 1.0f, recipe, plan);
+  plan_matrix(kHead, images.back().channels, spec.outputs, 1.0f, recipe, plan);
   plan_bias(kHead, spec.outputs, recipe, plan);
   return plan;
 }
 
 double conv_products_per_row(const ConvNetSpec& spec) {
-  ImageShape image = spec.image;
+  const std::vector<ImageShape> images = images_between(spec);
   double products = 0.0;
-  for (const std::int64_t layer : spec.layers) {
-    if (layer == ConvNetSpec::kMaxPool) {
-      image = pooled(image);
-      continue;
-    }
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {  // pooling has none
     products += static_cast<double>(kWindow.size * kWindow.size) *
-                static_cast<double>(image.size()) * static_cast<double>(layer);
-    image.channels = layer;
+                static_cast<double>(images[i].size()) * static_cast<double>(spec.layers[i]);
   }
-  return products + static_cast<double>(image.channels) * static_cast<double>(spec.outputs);
+  return products + static_cast<double>(images.back().channels) * static_cast<double>(spec.outputs);
 }
 
 ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed)
-    : spec_(spec), compute_(recipe.compute) {
+    : spec_(spec), images_(images_between(spec)), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);
   for (const std::int64_t layer : spec.layers) {
     if (layer == ConvNetSpec::kMaxPool) continue;
@@ -139,28 +131,26 @@ ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t se
 }
 
 Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
-  ImageShape image = spec_.image;
-  check(x.cols() == image.size(), "model: x has shape ", x.shape.str(), " but images of ",
-        describe(image), " have ", image.size(), " numbers");
-  Var h = tape.constant({x.data, {x.rows() * image.height * image.width, image.channels}});
+  const ImageShape& first = spec_.image;
+  check(x.cols() == first.size(), "model: x has shape ", x.shape.str(), " but images of ",
+        describe(first), " have ", first.size(), " numbers");
+  Var h = tape.constant({x.data, {x.rows() * first.pixels(), first.channels}});
   const auto pass_on = [&](const Var& y) {
     tape.release(h);
     h = y;
   };
   auto layer = layers_.begin();
-  for (const std::int64_t outputs : spec_.layers) {
-    if (outputs == ConvNetSpec::kMaxPool) {
-      pass_on(max_pool(tape, h, image));
-      image = pooled(image);
+  for (std::size_t i = 0; i < spec_.layers.size(); ++i) {
+    if (spec_.layers[i] == ConvNetSpec::kMaxPool) {
+      pass_on(max_pool(tape, h, images_[i]));
       continue;
     }
-    pass_on(conv2d(tape, h, image, kWindow, *layer->weight, layer->scale, compute_));
+    pass_on(conv2d(tape, h, images_[i], kWindow, *layer->weight, layer->scale, compute_));
     pass_on(mode.training ? batch_norm(tape, h, layer->norm, Rectify::kYes)
                           : batch_norm_inference(tape, h, layer->norm, Rectify::kYes));
-    image.channels = outputs;
     ++layer;
   }
-  pass_on(average_pool(tape, h, image));
+  pass_on(average_pool(tape, h, images_.back()));
   pass_on(linear(tape, h, *layer->weight, layer->scale, compute_));
   pass_on(add_bias(tape, h, *layer->bias));
   return h;

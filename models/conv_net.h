@@ -47,6 +47,7 @@ class ConvNet : public Model {
 
  private:
   ConvNetSpec spec_;
+  std::vector<ImageShape> images_;  // what each layer reads, and what the last one leaves
   Compute compute_;
   std::vector<LayerParameters> layers_;  // convolutions, then the head
 };

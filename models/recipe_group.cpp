@@ -56,7 +56,6 @@ FormatSpec read_format(TableReader& table, Role role) {
       "transition",
       one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
       spec.flips.transition);
-  spec.bands = table.whole_number("bands", spec.bands, 1, kMostBands);
   spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 0, 126);
   spec.group = table.choice(
       "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
@@ -243,8 +242,7 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
     if (key == name) return rule_reads(key, update.rule);
   }
   if (key == "rounding") return rounds_updates(format.kind);
-  if (key == "threshold" || key == "on_flip" || key == "transition" || key == "bands")
-    return ternary;
+  if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
   if (key == "hysteresis") return has_hysteresis(format);
   if (key == "group") return format.wants_scale();
   if (key == "m") return has_moment(false, update.rule);

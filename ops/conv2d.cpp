@@ -2,6 +2,7 @@
 
 #include "engine/parallel.h"
 #include "ops/columns.h"
+#include "ops/feature_maps.h"
 #include "ops/float_products.h"
 #include "ops/integer_linear.h"
 #include "ops/patches.h"
@@ -155,21 +156,18 @@ Var convolve(Tape& tape, const Var& x, const Convolution& c, const Source& sourc
 Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Parameter& weight,
            Parameter* scale, Compute compute) {
   const Patches patches{image, window.size};
-  const std::int64_t pixels = patches.pixels();
   const LinearOperands w = linear_operands("conv2d", weight, scale);
   check(window.size > 0 && window.size % 2 == 1, "conv2d: windows of ", window.size, " x ",
         window.size, " pixels; the size must be odd");
-  check(image.size() > 0 && x.value.cols() == image.channels && x.value.rows() % pixels == 0,
-        "conv2d: x has shape ", x.shape().str(), ", which is no number of images of ", image.height,
-        " x ", image.width, " pixels of ", image.channels, " channels");
+  const std::int64_t image_count = count_images("conv2d", x, image);
   check(w.inputs == patches.cols(), "conv2d: windows of ", window.size, " x ", window.size,
         " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",
         weight.name(), "' has shape ", weight.shape().str(), "; the last axis must have as many");
-  const Convolution c{w, patches, x.value.rows() / pixels};
+  const Convolution c{w, patches, image_count};
   if (!in_integers(w, compute)) return convolve(tape, x, c, FloatPatches{x.value});
   check_integers("conv2d", w);
-  check(pixels <= kMostIntegerRows, "conv2d: images have ", image.height, " x ", image.width,
-        " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
+  check(image.pixels() <= kMostIntegerRows, "conv2d: images have ", image.height, " x ",
+        image.width, " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
   const QuantizedRows images = allocate_rows(tape, c.images, image.size(), true);
   quantize_rows(images, {x.value.data, {c.images, image.size()}}, nullptr);
   return convolve(tape, x, c, IntegerPatches{images});

@@ -1,7 +1,7 @@
 // Two-dimensional convolution over any storage, by the products of linear().
 #pragma once
 
-#include "engine/dataset.h"
+#include "engine/image_shape.h"
 #include "engine/tape.h"
 #include "ops/linear.h"
 

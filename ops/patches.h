@@ -11,7 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/dataset.h"
+#include "engine/image_shape.h"
 #include "engine/kernel_table.h"
 
 namespace tritgrad {
@@ -20,7 +20,7 @@ struct Patches {
   ImageShape image;
   std::int64_t size;  // of the window; odd
 
-  std::int64_t pixels() const { return image.height * image.width; }
+  std::int64_t pixels() const { return image.pixels(); }
   std::int64_t cols() const { return size * size * image.channels; }
 
   // Pixels of one line of the image that the window of pixel x covers: [first, last). `skipped` are

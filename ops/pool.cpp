@@ -4,18 +4,10 @@
 
 #include "engine/kernel_table.h"
 #include "ops/columns.h"
+#include "ops/feature_maps.h"
 
 namespace tritgrad {
 namespace {
-
-// The number of images in x.
-std::int64_t count_images(const char* op, const Var& x, const ImageShape& image) {
-  const std::int64_t pixels = image.height * image.width;
-  check(image.size() > 0 && x.value.cols() == image.channels && x.value.rows() % pixels == 0, op,
-        ": x has shape ", x.shape().str(), ", which is no number of images of ", image.height,
-        " x ", image.width, " pixels of ", image.channels, " channels");
-  return x.value.rows() / pixels;
-}
 
 // body(index) for n images.
 template <typename Body>
@@ -42,7 +34,7 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
   const ImageShape out = pooled(image);
   check(out.size() > 0, "max_pool: images have ", image.height, " x ", image.width,
         " pixels, at least 2 x 2 needed; pool less often");
-  const Var y = tape.variable({images * out.height * out.width, out.channels}, x.wants_grad());
+  const Var y = tape.variable({images * out.pixels(), out.channels}, x.wants_grad());
   std::int32_t* winners = x.wants_grad() ? tape.allocate<std::int32_t>(y.value.size()) : nullptr;
   for_each_image(images, image, [&](std::int64_t index) {
     for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
@@ -69,7 +61,7 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
 
 Var average_pool(Tape& tape, const Var& x, const ImageShape& image) {
   const std::int64_t images = count_images("average_pool", x, image);
-  const std::int64_t pixels = image.height * image.width;
+  const std::int64_t pixels = image.pixels();
   const Var y = tape.variable({images, image.channels}, x.wants_grad());
   double* sums = tape.allocate_scratch<double>(y.value.size());
   for_each_image(images, image, [&](std::int64_t index) {

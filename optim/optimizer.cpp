@@ -22,14 +22,12 @@ double initial_size(const Initial& initial) {
   return initial.kind == Initial::Kind::kUniform ? amount / std::sqrt(3.0) : amount;
 }
 
-// Rows of a unit, of `rows` rows of a matrix that are updated. Units depend on the rows alone,
-// never on the threads, and their results are joined in order. Some rows are cut into about as many
-// units as all of them.
-std::int64_t unit_rows(const Shape& shape, std::int64_t rows, const Runs& runs) {
+// Rows of a unit of an update. Units depend on the shape alone, never on the threads, and their
+// results are joined in order.
+std::int64_t unit_rows(const Shape& shape, const Runs& runs) {
   const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
-  const std::int64_t elements = kElementsPerUnit * rows / std::max<std::int64_t>(1, shape.rows());
   const std::int64_t wanted =
-      std::max({std::int64_t{1}, elements / cols, (rows + kSlots - 1) / kSlots});
+      std::max({std::int64_t{1}, kElementsPerUnit / cols, (shape.rows() + kSlots - 1) / kSlots});
   const std::int64_t together = std::lcm(GradientSource::kRows, runs.rows_per_run());
   return (wanted + together - 1) / together * together;
 }
@@ -95,7 +93,6 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
     const bool in_numbers =
         std::all_of(state.moments.begin(), state.moments.end(),
                     [](const Storage& m) { return m.spec().kind == FormatKind::kScalar; });
-    state.sees_all_rows = !planes.empty() || !in_numbers;
     state.scales = state.rule->scales_gradient() && in_numbers;
     if (group.lr > 0.0 && parameter.spec().role == Role::kWeight) {
       state.watch = ReachWatch(parameter.spec(), group.eco);
@@ -149,21 +146,17 @@ void Optimizer::apply(State& state) {
       rate > 0.0 && state.watch.is_open() && step_is_watched(steps_done_, total_steps_)};
   if (update.eco.skip) return;
   state.rule->begin({t, update.descent.key});
-  parameter.storage().begin_update(steps_done_, total_steps_);
 
-  const RowRange seen_rows = state.sees_all_rows ? RowRange{0, parameter.shape().rows()}
-                                                 : parameter.storage().trained_rows();
-  const std::int64_t rows = seen_rows.end - seen_rows.begin;
-  const std::int64_t rows_per_unit = unit_rows(parameter.shape(), rows, state.runs);
+  const std::int64_t rows_per_unit = unit_rows(parameter.shape(), state.runs);
   const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
   std::array<UnitResult, kSlots> results{};
+  const std::int64_t rows = parameter.shape().rows();
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t slot = begin / rows_per_unit;
-    UnitResult& result = results[static_cast<std::size_t>(slot)];
-    const RowRange unit{seen_rows.begin + begin, seen_rows.begin + end};
-    state.scales ? step_scaled(state, update, unit, result, slot)
-    : in_tiles   ? step_tiles(state, update, unit, result, slot)
-                 : step_rows(state, update, unit, result, slot);
+    const Unit unit{begin, end, begin / rows_per_unit};
+    UnitResult& result = results[static_cast<std::size_t>(unit.slot)];
+    state.scales ? step_scaled(state, update, unit, result)
+    : in_tiles   ? step_tiles(state, update, unit, result)
+                 : step_rows(state, update, unit, result);
   });
   ReachWatch::Seen seen;
   for (const UnitResult& result : results) {

@@ -114,9 +114,6 @@ class Optimizer {
     std::optional<FlashPlanes> flash;  // of the weight and its moments
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    // Whether the rule sees rows at rest as well: it remembers more of the past than one number
-    // for the matrix, and its memory would fall behind.
-    bool sees_all_rows = true;
     bool scales = false;  // Rule::scales_gradient(), and v is one number
     Buffer updates;       // I64: updates so far, t of the rule; empty for rules without memory
     ReachWatch watch;
@@ -126,6 +123,11 @@ class Optimizer {
     Descent descent;
     EcoStep eco;
     bool watch;
+  };
+  // Rows [row_begin, row_end) of a parameter, which one thread updates: one part of the pass.
+  struct Unit {
+    std::int64_t row_begin, row_end;
+    std::int64_t slot;
   };
   struct UnitResult {
     FlipCounts flips;
@@ -150,13 +152,10 @@ class Optimizer {
   }
   const float* limit_gradient(const State& state, const float* grad, std::int64_t n,
                               float* scratch) const;
-  void step_rows(State& state, const Update& update, RowRange rows, UnitResult& result,
-                 std::int64_t slot);
-  void step_tiles(State& state, const Update& update, RowRange rows, UnitResult& result,
-                  std::int64_t slot);
-  // The rows of a rule that scales the gradient: it is read as it lies, and nothing is decoded.
-  void step_scaled(State& state, const Update& update, RowRange rows, UnitResult& result,
-                   std::int64_t slot);
+  void step_rows(State& state, const Update& update, const Unit& unit, UnitResult& result);
+  void step_tiles(State& state, const Update& update, const Unit& unit, UnitResult& result);
+  // A rule that scales the gradient: it is read as it lies, and nothing is decoded.
+  void step_scaled(State& state, const Update& update, const Unit& unit, UnitResult& result);
   void step_scaled_tile(State& state, const Update& update, const Run& tile, Scaling& scaling,
                         UnitResult& result);
   void check_gradients() const;

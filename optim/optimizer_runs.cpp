@@ -69,30 +69,30 @@ const float* Optimizer::limit_gradient(const State& state, const float* grad, st
   return scratch;
 }
 
-void Optimizer::step_rows(State& state, const Update& update, RowRange rows, UnitResult& result,
-                          std::int64_t slot) {
+void Optimizer::step_rows(State& state, const Update& update, const Unit& unit,
+                          UnitResult& result) {
   RunScratch scratch;
   const auto step = [&](const Run& whole) {
     const Run run = step_at_once(state, update, whole, scratch);
     if (run.size() == 0) return;
     step_run(state, update, run, read_gradient(state, run, scratch.grad.data()), scratch, result);
   };
-  state.runs.for_each(rows.begin, rows.end,
-                      [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
-                          std::int64_t col_end) {
-                        const std::int64_t count = row_end - row_begin;
-                        const std::int64_t together =
-                            state.flash ? state.flash->rows_together(count) : count;
-                        for (std::int64_t row = row_begin; row < row_end; row += together) {
-                          step({row, std::min(row_end, row + together), col_begin, col_end, slot});
-                        }
-                      });
+  state.runs.for_each(
+      unit.row_begin, unit.row_end,
+      [&](std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+          std::int64_t col_end) {
+        const std::int64_t count = row_end - row_begin;
+        const std::int64_t together = state.flash ? state.flash->rows_together(count) : count;
+        for (std::int64_t row = row_begin; row < row_end; row += together) {
+          step({row, std::min(row_end, row + together), col_begin, col_end, unit.slot});
+        }
+      });
 }
 
 // A gradient that is computed when read comes in tiles that stay in the cache. Only for rules that
 // look at every element alone and do not mind how a parameter is cut.
-void Optimizer::step_tiles(State& state, const Update& update, RowRange rows, UnitResult& result,
-                           std::int64_t slot) {
+void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
+                           UnitResult& result) {
   const GradientSource& source = *state.parameter->gradient_source;
   const std::int64_t cols = state.parameter->shape().cols();
   // What is in fp32 is used where it lies, and rows of a tile lie apart.
@@ -102,8 +102,8 @@ void Optimizer::step_tiles(State& state, const Update& update, RowRange rows, Un
   const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
   alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
-  for (std::int64_t top = rows.begin; top < rows.end; top += GradientSource::kRows) {
-    const std::int64_t bottom = std::min(rows.end, top + GradientSource::kRows);
+  for (std::int64_t top = unit.row_begin; top < unit.row_end; top += GradientSource::kRows) {
+    const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
     for (std::int64_t left = 0; left < cols; left += kBlock) {
       const std::int64_t right = std::min(cols, left + kBlock);
       for (std::int64_t row = top; row < bottom; ++row) {
@@ -112,7 +112,7 @@ void Optimizer::step_tiles(State& state, const Update& update, RowRange rows, Un
       source.read(source.context, top, bottom, left, right, tile.data());
       for (std::int64_t row = top; row < bottom; row += together) {
         const float* grad = tile.data() + (row - top) * (right - left);
-        const Run run{row, std::min(bottom, row + together), left, right, slot};
+        const Run run{row, std::min(bottom, row + together), left, right, unit.slot};
         step_run(state, update, run, limit_gradient(state, grad, run.size(), scratch.grad.data()),
                  scratch, result);
       }
@@ -188,9 +188,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
   const RuleBlock block = read_run(state, run, grad, scratch);
   state.rule->direct(block);
   if (update.watch) {
-    const RowRange trained = state.parameter->storage().trained_rows();
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      if (b.row < trained.begin || b.row >= trained.end) return;
       state.watch.look(state.parameter->storage(), b, block.direction + offset, update.descent.lr,
                        result.seen);
     });

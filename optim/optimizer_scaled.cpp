@@ -16,24 +16,24 @@ struct Optimizer::Scaling {
   std::int64_t elements = 0;
 };
 
-void Optimizer::step_scaled(State& state, const Update& update, RowRange rows, UnitResult& result,
-                            std::int64_t slot) {
+void Optimizer::step_scaled(State& state, const Update& update, const Unit& unit,
+                            UnitResult& result) {
   Storage& moment = state.moments.front();
   Scaling scaling{};
-  moment.decode_master({rows.begin, 0, 1, slot}, &scaling.v);
+  moment.decode_master({unit.row_begin, 0, 1, unit.slot}, &scaling.v);
   scaling.factor = state.rule->gradient_factor(scaling.v);
   const std::int64_t cols = state.parameter->shape().cols();
   // A gradient that is computed when read is cheapest in tiles, one that lies in memory row by row.
   const bool in_tiles = state.parameter->gradient_source != nullptr;
   const std::int64_t together = in_tiles ? GradientSource::kRows : 1;
-  for (std::int64_t top = rows.begin; top < rows.end; top += together) {
-    const std::int64_t bottom = std::min(rows.end, top + together);
+  for (std::int64_t top = unit.row_begin; top < unit.row_end; top += together) {
+    const std::int64_t bottom = std::min(unit.row_end, top + together);
     for (std::int64_t left = 0; left < cols; left += kBlock) {
-      const Run tile{top, bottom, left, std::min(cols, left + kBlock), slot};
+      const Run tile{top, bottom, left, std::min(cols, left + kBlock), unit.slot};
       step_scaled_tile(state, update, tile, scaling, result);
     }
   }
-  moment.add_sum(slot, state.rule->next_moments(scaling.v, scaling.squares, scaling.elements),
+  moment.add_sum(unit.slot, state.rule->next_moments(scaling.v, scaling.squares, scaling.elements),
                  scaling.elements);
 }
 

@@ -1,9 +1,8 @@
 // How a parameter is cut into the runs that a rule sees, where its gradient does not come in tiles.
 //
 // A run is either some whole rows or a piece of one row that begins at a multiple of kBlock, so its
-// elements are neighbours in row-major order and its blocks are whole. The cut depends on the
-// shape, the limit and the row where it begins; runs have numbers where that is a multiple of
-// rows_per_run().
+// elements are neighbours in row-major order and its blocks are whole. The cut depends on the shape
+// and the limit; a pass over some rows begins at a multiple of rows_per_run().
 #pragma once
 
 #include <algorithm>

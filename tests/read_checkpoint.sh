@@ -70,7 +70,7 @@ PYTHON
 }
 
 table() { compare "$1" "$2" "$work/train.csv" "$work/test.csv" 150 "${@:3}"; }
-for recipe in fp32 flash-adamw master votes latent8 latent6 latent5 latent4 shared8 eco bands4; do
+for recipe in fp32 flash-adamw master votes latent8 latent6 latent5 latent4 shared4 shared8 eco; do
   table mlp:330,12 "$recipe"
 done
 table mlp:330,12 eco --set weight.group=64

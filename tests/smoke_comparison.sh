@@ -46,7 +46,7 @@ done
 
 # A cache of its own, or the runs would be those of the first time that this test ran.
 "$tritgrad" compare --data "$work/subset" --model mlp:128 --epochs 8 --batch 50 --seeds 2 \
-  --recipes master,fp32,flash-adamw,latent8,latent6,shared8,bands4,eco,votes --cache "$work/cache" --quiet --json "$work/result.json" \
+  --recipes master,fp32,flash-adamw,latent8,latent6,shared4,shared8,eco,votes --cache "$work/cache" --quiet --json "$work/result.json" \
   --report "$work/report.md"
 test -s "$work/report/1-subset-pareto.svg"
 

@@ -54,7 +54,7 @@ TEST_CASE("cli: train --json prints one object with every key") {
   for (const char* key :
        {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "time", "parameters",
         "train_loss", "val_accuracy", "test_accuracy", "zero_fraction", "flips_per_step",
-        "bytes_per_parameter", "peak_live_bytes", "weights_sha256"}) {
+        "bytes_per_parameter", "peak_live_bytes", "weights_sha256", "optimizer_sha256"}) {
     CAPTURE(key);
     CHECK(json.contains(key));
   }
@@ -109,19 +109,12 @@ TEST_CASE("cli: save, eval, inspect, resume") {
                  "' is finished; to train on give --epochs above"));
   REQUIRE(resumed.exit_code == 0);
   const Result whole = run(kQuick + "--json -");
-  CHECK(Json::parse(resumed.out)["weights_sha256"] == Json::parse(whole.out)["weights_sha256"]);
+  for (const char* hash : {"weights_sha256", "optimizer_sha256"}) {
+    CHECK(Json::parse(resumed.out)[hash] == Json::parse(whole.out)[hash]);
+  }
   check_refused("train --resume " + file + " --model mlp:9", "contradicts the checkpoint");
   check_refused("train --resume " + file + " --lr 0.1", "leave them out");
   check_refused("train --resume " + file + " --epochs 1", "steps already, 4 an epoch; give ");
-  const std::string bands = folder / "bands.safetensors";
-  CHECK(run(kQuick + "--recipe bands4 --stop-after 3 --save " + bands).exit_code == 0);
-  check_refused("train --resume " + bands + " --epochs 3", "some rows would be left out");
-  const std::string short_run = "train --data iris --epochs 1 --recipe ";
-  CHECK(contains(run(short_run + "bands8").err,
-                 "warning: recipe 'bands8': 8 bands of rows are trained one after the other, and "
-                 "the run has 4 steps, so some rows are not trained; give more"));
-  CHECK(!contains(run(short_run + "bands4").err, "bands of rows"));
-  CHECK(!contains(run(short_run + "bands8 --model mlp:4").err, "bands of rows"));  // 4 have rows
   CHECK(contains(
       run("train --resume " + file + " --epochs 3").err,
       "note: the schedule of rates in '" + file + "' was that of 2 epochs and is now that of 3"));

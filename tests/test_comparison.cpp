@@ -7,13 +7,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/diverged.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
-#include "tests/byte_digits.h"
 #include "tests/support_files.h"
-#include "tools/bench/bench_report.h"
 #include "tools/compare/run_comparison.h"
+#include "tools/machine.h"
 #include "tools/training_state.h"
 
 namespace tritgrad::test {
@@ -87,7 +85,7 @@ TEST_CASE("comparison: tuning picks the better rate on rows that are neither tra
     CHECK_FALSE(run.val_accuracy);  // trained on all training rows
     CHECK(run.test_accuracy);
     CHECK(run.steps == 8 * 4);  // 120 rows in batches of 32
-    CHECK(run.machine == bench_machine());
+    CHECK(run.machine == describe_machine());
   }
   // What the page draws of rows held out is the chosen trial's.
   CHECK(tuning.choice().curve.size() == 8);
@@ -178,80 +176,6 @@ TEST_CASE("comparison: one that was interrupted goes on where it was") {
   CHECK(compared(iris, options, RunCache(folder / "runs", true)).trained == 12);
 }
 
-TEST_CASE("run key: everything that decides the result is in it, threads are not") {
-  const Dataset digits = open_dataset("digits");
-  TrainOptions base = with_defaults(quick({}).train, digits);
-  base.overrides = {"gradients=kept"};  // which micro-batches need
-  const std::string hash = data_xxh3(digits);
-  // Without the fingerprint, which would hide that something is missing.
-  const auto key_of = [&](const Dataset& data, const std::string& data_hash,
-                          const TrainOptions& options, RunPurpose purpose = RunPurpose::kTest) {
-    Json json = Json::parse(run_key(data, data_hash, options, purpose));
-    CHECK(json.erase("fingerprint") == 1);
-    return json.dump();
-  };
-  const auto key = [&](const TrainOptions& options, RunPurpose purpose = RunPurpose::kTest) {
-    return key_of(digits, hash, options, purpose);
-  };
-  const std::string first = key(base);
-  CHECK(key(base) == first);
-  CHECK(key(base, RunPurpose::kTuning) != first);
-  std::vector<std::pair<const char*, std::function<void(TrainOptions&)>>> changes = {
-      {"model", [](TrainOptions& o) { o.model = "mlp:9"; }},
-      {"recipe", [](TrainOptions& o) { o.recipe = "latent8"; }},
-      {"override", [](TrainOptions& o) { o.overrides.push_back("weight.lr=0.123"); }},
-      {"micro-batches", [](TrainOptions& o) { o.micro_batches = 2; }},
-      {"augment", [](TrainOptions& o) { o.augment = "shift=1"; }},
-      {"label smoothing", [](TrainOptions& o) { o.label_smoothing = 0.1; }},
-      {"epochs", [](TrainOptions& o) { o.epochs = 4; }},
-      {"batch", [](TrainOptions& o) { o.batch = 31; }},
-      {"seed", [](TrainOptions& o) { o.seed = 2; }},
-      {"folds", [](TrainOptions& o) { o.folds = 3; }},
-      {"validation", [](TrainOptions& o) { o.validation = 0.2; }}};
-  for (const auto& change : changes) {
-    CAPTURE(change.first);
-    TrainOptions other = base;
-    change.second(other);
-    CHECK(key(other) != first);
-  }
-  const Dataset bytes = byte_digits();
-  TrainOptions roots = base;
-  roots.pixels = PixelScale::kSquareRoot;
-  CHECK(key_of(bytes, hash, roots) != key_of(bytes, hash, base));
-  Dataset changed = open_dataset("digits");
-  changed.image = {4, 16, 1};
-  CHECK(key_of(changed, hash, base) != first);
-  changed.image = digits.image;
-  changed.published_test_rows = 300;
-  CHECK(key_of(changed, hash, base) != first);
-  changed.published_test_rows = digits.published_test_rows;
-  CHECK(key_of(changed, hash, base) == first);
-  changed.values.bytes()[3] ^= std::byte{1};
-  CHECK(key_of(changed, data_xxh3(changed), base) != first);
-}
-
-TEST_CASE("run key: the fingerprint has weights, an accuracy and bytes, and no thread count") {
-  const Dataset iris = open_dataset("iris");
-  TrainOptions options = with_defaults(quick({}).train, iris);
-  const auto key = [&] { return run_key(iris, data_xxh3(iris), options, RunPurpose::kTest); };
-  const int threads = thread_count();
-  set_thread_count(1);
-  const std::string alone = key();
-  set_thread_count(2);
-  CHECK(key() == alone);
-  set_thread_count(threads);
-  const Json fingerprint = Json::parse(alone)["fingerprint"];
-  // All 120 training rows are tested, after three steps.
-  Split split = split_of(iris, options, 0);
-  split.test = split.train;
-  options.stop_after = 3;
-  const RunResult run = train(iris, split, options);
-  CHECK(fingerprint["weights"] == run.weights_sha256);
-  CHECK(fingerprint["accuracy"] == *run.test_accuracy);
-  CHECK(fingerprint["bytes_per_parameter"] == run.bytes_per_parameter.total());
-  CHECK(fingerprint["peak_live_bytes"] == run.peak_live_bytes);
-}
-
 TEST_CASE("run cache: damaged and foreign entries are not believed, and are replaced") {
   const Dataset iris = open_dataset("iris");
   const TempDir folder;
@@ -282,40 +206,6 @@ TEST_CASE("run cache: damaged and foreign entries are not believed, and are repl
     CHECK(compared(iris, options, cache).trained == 0);
   }
   CHECK(entries(folder / "runs") == files);
-}
-
-TEST_CASE("run cache: runs older than warnings are believed where none can have been") {
-  const TempDir folder;
-  const RunCache cache(folder / "runs");
-  RunResult run;
-  run.compute = "int8";
-  run.flips_per_step = 2.0;
-  run.movable_fraction = 1.0;
-  run.warnings = {"said"};
-  const auto found_when_older = [&](const RunResult& stored) {
-    cache.store("key", stored);
-    const fs::path file = entries(folder / "runs").at(0);
-    Json entry = Json::parse(read_text(file));
-    entry["result"].erase("warnings");
-    write_text(file, entry.dump());
-    return cache.find("key").has_value();
-  };
-  cache.store("key", run);
-  CHECK(cache.find("key")->warnings == run.warnings);
-  CHECK(found_when_older(run));
-  RunResult dense = run;
-  dense.compute = "fp32";
-  dense.flips_per_step = 0.0;
-  CHECK(found_when_older(dense));
-  RunResult still = run, stalled = run, skipping = run;
-  still.flips_per_step = 0.0;
-  stalled.movable_fraction = 0.5;
-  skipping.skipped_updates = 1;
-  for (const RunResult& doubtful : {still, stalled, skipping}) {
-    CHECK_FALSE(found_when_older(doubtful));
-    cache.store("key", doubtful);
-    CHECK(cache.find("key"));
-  }
 }
 
 TEST_CASE("run cache: a folder that cannot be made costs a note, not the result") {

@@ -69,8 +69,6 @@ constexpr Golden kGolden[] = {
     {"shared4", "b2c86d56e481af72", "b3613514d4a0e9c7"},
     {"shared8", "331b4e6d3846c32f", "1d345c515ec3af70"},
     {"shared16", "f1e416a59f2f339f", "f2a53fd5388966dc"},
-    {"bands4", "8b99206b88044c20", "25d7bff6cc50a2a4"},
-    {"bands8", "67d697f1644882c2", "9d665b6300066b61"},
     {"trits", "363f4d11805116ed", "acc8b7ed3fd3391d"},
     {"eco", "9718740fa65b5dc5", "ba7b2557fcb1779e"},
     {"eco-sgdm", "7dceb4ca1f050a10", "89abe3b2816141d6"},

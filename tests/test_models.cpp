@@ -261,8 +261,6 @@ TEST_CASE("models: bytes per parameter of wide networks keep their promises") {
   CHECK(state("shared4") <= 0.49);
   CHECK(state("shared8") <= 0.37);
   CHECK(state("shared16") <= 0.31);
-  CHECK(state("bands4") <= 0.49);
-  CHECK(state("bands8") <= 0.37);
   CHECK(state("trits") <= 0.25);
 }
 

@@ -103,39 +103,6 @@ TEST_CASE("moments: sums do not depend on the number of threads") {
   }
 }
 
-// Of a matrix in bands some rows are updated, in units as many as of a whole matrix.
-TEST_CASE("moments: the mean of some rows does not depend on the number of threads") {
-  const Shape shape{1120, 333};
-  constexpr std::int64_t kBandRows = 280;
-  GroupSpec group;
-  group.rule.kind = RuleKind::kNormalized;
-  group.rule.beta2 = 0.0;
-  group.v = format(FormatKind::kScalar);
-  FormatSpec spec = format(FormatKind::kTernary);
-  spec.bands = 4;
-  std::vector<std::vector<std::byte>> states, weights;
-  for (int threads : {1, 2, 3, 7}) {
-    set_thread_count(threads);
-    Single single(shape, spec, group, 4);
-    std::vector<float> grad;
-    for (std::uint32_t t = 0; t < 4; ++t) single.step(grad = numbers(shape.size(), 50 + t));
-    double squares = 0.0;
-    for (std::int64_t i = 3 * kBandRows * shape.cols(); i < shape.size(); ++i) {
-      const double g = grad[static_cast<std::size_t>(i)];
-      squares += g * g;
-    }
-    const double mean = squares / static_cast<double>(kBandRows * shape.cols());
-    // Squares and their mean are rounded to fp32, the sum is a double.
-    CHECK(std::abs(static_cast<double>(single.plane<float>("w/v/mean")[0]) - mean) <=
-          3 * 0x1p-24 * mean);
-    states.push_back(single.state());
-    weights.push_back(all_bytes(single.w().storage()));
-  }
-  set_thread_count(0);
-  for (const auto& state : states) CHECK(state == states[0]);
-  for (const auto& bytes : weights) CHECK(bytes == weights[0]);
-}
-
 TEST_CASE("moments: they are no formats of weights") {
   GroupSpec group;
   group.rule.kind = RuleKind::kSgd;

@@ -236,6 +236,13 @@ TEST_CASE("report: machines are named where the runs come from another") {
   CHECK_FALSE(contains(page(), "Machines of the runs"));
   runs[0].machine = "another";
   CHECK(contains(page(), "a machine (3 runs); another (1 run)"));
+  // Trials count as well.
+  ComparisonRecord record = record_of(runs);
+  TuningCandidate trial;
+  trial.machine = "another";
+  record.tunings = {{"latent8", {trial}, 0}};
+  CHECK(contains(render_html(make_page({"c", "a machine", {record}})),
+                 "a machine (3 runs); another (2 runs)"));
 }
 
 TEST_CASE("report: the table of trials has a column for every factor that some recipe tried") {

@@ -7,6 +7,7 @@
 #include "engine/parallel.h"
 #include "tools/bench/bench_report.h"
 #include "tools/commands.h"
+#include "tools/machine.h"
 #include "tools/output_file.h"
 #include "tools/within.h"
 
@@ -29,7 +30,7 @@ void run(const BenchCommand& command) {
   };
   const BenchResults results = measure();
   if (command.json != "-" && !command.quiet) {
-    fmt::print("{}\nmedians of {} round{}\n\n{}", bench_machine(), results.rounds,
+    fmt::print("{}\nmedians of {} round{}\n\n{}", describe_machine(), results.rounds,
                results.rounds == 1 ? "" : "s", render_bench(results));
   }
   write_json(command.json, bench_json(results));

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "engine/check.h"
-#include "tools/bench/bench_report.h"
 #include "tools/commands.h"
 #include "tools/compare/report.h"
 #include "tools/compare/request.h"
@@ -16,6 +15,7 @@
 #include "tools/complain.h"
 #include "tools/distinct_files.h"
 #include "tools/interrupt.h"
+#include "tools/machine.h"
 #include "tools/numbers.h"
 #include "tools/output_file.h"
 #include "tools/page_file.h"
@@ -78,9 +78,9 @@ void print_run(const FinishedRun& finished, const RunClock& clock) {
   const std::string what = trial ? fmt::format("rate × {:.3g}", finished.tuning_factor)
                                  : fmt::format("seed {}", run.seed);
   const std::string outcome =
-      run.diverged.empty() ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test",
-                                         100.0 * accuracy.value_or(0.0))
-                           : "diverged: " + run.diverged;
+      accuracy
+          ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test", 100.0 * *accuracy)
+          : "diverged: " + run.diverged;
   fmt::print(stderr, "{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", run.recipe, what, outcome,
              run.seconds, run.cached ? ", cached" : "", clock.text());
 }
@@ -175,10 +175,10 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
     failure = std::current_exception();
   }
   if (failure && records.empty()) std::rethrow_exception(failure);
-  write_json(common.json, to_json(records, bench_machine()));
+  write_json(common.json, to_json(records, describe_machine()));
   if (!command.report.empty()) {
     const std::string repeat = with_fetches(requests, repeat_command(app));
-    write_page(command.report, make_page({repeat, bench_machine(), records}));
+    write_page(command.report, make_page({repeat, describe_machine(), records}));
     if (talk) fmt::print("report: {}\n", command.report);
   }
   if (failure) std::rethrow_exception(failure);

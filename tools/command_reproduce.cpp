@@ -6,12 +6,11 @@
 #include <filesystem>
 
 #include "engine/check.h"
-#include "engine/kernel_table.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
-#include "ops/dense_product.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
+#include "tools/machine.h"
 #include "tools/numbers.h"
 #include "tools/reproduce/study_charts.h"
 #include "tools/reproduce/study_csv.h"
@@ -95,15 +94,12 @@ void run_reproduce(const ReproduceOptions& options) {
   const StudyFiles tables = study_csv_files(results), pictures = study_pictures(results);
   StudyFiles files = tables;
   files.insert(files.end(), pictures.begin(), pictures.end());
-  const int threads = thread_count();
   files.emplace_back(
       "index.html",
       render_study({.command = fmt::format(
                         "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
                         options.training.epochs, options.training.seeds, options.largest),
-                    .machine = fmt::format(
-                        "tritgrad {}, {} kernels and {}, {} thread{}", TRITGRAD_VERSION,
-                        kernels().name, dense_product_library(), threads, threads == 1 ? "" : "s")},
+                    .machine = describe_program()},
                    results));
   write_study(out.path(), files);
   if (!options.training.quiet) {

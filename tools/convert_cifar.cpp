@@ -8,6 +8,7 @@
 
 #include "engine/atomic_file.h"
 #include "engine/check.h"
+#include "engine/cifar.h"
 #include "engine/read_file.h"
 
 namespace tritgrad {
@@ -15,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPixels = 32 * 32;
-constexpr std::size_t kRowBytes = 3 * kPixels;
+constexpr std::size_t kPixels = kCifarImage.pixels();
+constexpr std::size_t kRowBytes = kCifarImage.size();
 constexpr int kBatches = 5;
 
 // libpng's state of one picture; freed also when a check fails half way.

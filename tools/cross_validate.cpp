@@ -49,7 +49,7 @@ RunResult join(const std::vector<RunResult>& folds) {
   joined.steps = 0;
   joined.skipped_updates = 0;
   joined.warnings.clear();
-  std::string hashes;
+  std::string weights, optimizers;
   for (const RunResult& fold : folds) {
     joined.seconds += fold.seconds;
     joined.time += fold.time;
@@ -57,9 +57,11 @@ RunResult join(const std::vector<RunResult>& folds) {
     joined.skipped_updates += fold.skipped_updates;
     add_new(joined.warnings, fold.warnings);
     joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);
-    hashes += fold.weights_sha256;
+    weights += fold.weights_sha256;
+    optimizers += fold.optimizer_sha256;
   }
-  joined.weights_sha256 = sha256_hex(std::as_bytes(std::span(hashes)));
+  joined.weights_sha256 = sha256_hex(std::as_bytes(std::span(weights)));
+  joined.optimizer_sha256 = sha256_hex(std::as_bytes(std::span(optimizers)));
   for (std::size_t epoch = 0; epoch < joined.curve.size(); ++epoch) {
     EpochPoint& point = joined.curve[epoch];
     point.train_loss = mean([&](const RunResult& r) { return r.curve[epoch].train_loss; });

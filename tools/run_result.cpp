@@ -50,6 +50,9 @@ void visit_run(Visitor& visit, Run& run) {
   visit("bytes_per_parameter", run.bytes_per_parameter);
   visit("peak_live_bytes", run.peak_live_bytes);
   visit("weights_sha256", run.weights_sha256);
+  if (visit.present("optimizer_sha256", true)) {
+    visit("optimizer_sha256", run.optimizer_sha256);
+  }
   visit("curve", run.curve);
   if (visit.present("traffic", run.traffic.has_value())) visit("traffic", run.traffic);
   if (visit.present("diverged", !run.diverged.empty())) visit("diverged", run.diverged);

@@ -90,6 +90,7 @@ struct RunResult {
   BytesPerParameter bytes_per_parameter;
   std::int64_t peak_live_bytes = 0;
   std::string weights_sha256;
+  std::string optimizer_sha256;  // of moments and whatever else rules keep
   std::vector<EpochPoint> curve;
   // Why training ended early: the loss, a gradient or a weight was no longer finite. Empty where it
   // did not; then there are no accuracies, bytes and hash.

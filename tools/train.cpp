@@ -12,7 +12,6 @@
 #include "tools/complain.h"
 #include "tools/evaluate.h"
 #include "tools/parallel_run.h"
-#include "tools/run_length.h"
 #include "tools/run_log.h"
 #include "tools/stall.h"
 #include "tools/stopped_run.h"
@@ -22,9 +21,12 @@
 namespace tritgrad {
 namespace {
 
-// A resumed run goes on with the recipe in its checkpoint, whatever became of the recipe's file.
-Recipe recipe_of(const TrainOptions& options, const std::optional<SavedRun>& saved) {
-  return saved ? saved->model().recipe : load_recipe(options.recipe, options.overrides);
+// The recipe as the ranks of the job train it, once all of them have the same.
+Recipe checked_recipe(const Dataset& dataset, const TrainOptions& options, const Recipe& alone) {
+  check_same_job(dataset, options, alone);
+  const Recipe recipe = joint_recipe(options.parallel, alone);
+  check_micro_batches(options, recipe);
+  return recipe;
 }
 
 // What body() returns; the time it takes is added to `seconds`.
@@ -188,9 +190,6 @@ RunResult TrainingRun::run() {
   RunResult result = describe_run(dataset_, options_, recipe_, *model_);
   time_.preparing = seconds_since(start_);
   note_other_schedule();
-  if (options_.resume.empty()) {
-    warn(rows_left_out(total_steps_, model_->parameters()), progress);
-  }
   if (optimizer_.steps_done() == total_steps_) {
     note(concat("the run in '", options_.resume, "' is finished; to train on give --epochs above ",
                 options_.epochs));
@@ -225,17 +224,23 @@ RunResult TrainingRun::run() {
 }  // namespace
 
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
+  if (options.resume.empty()) {
+    return train(dataset, split, options, load_recipe(options.recipe, options.overrides));
+  }
   begin_unless_interrupted(options);
-  std::optional<SavedRun> saved;
-  if (!options.resume.empty()) saved.emplace(options.resume);
-  const Recipe alone = recipe_of(options, saved);
-  check_same_job(dataset, options, alone);
-  const Recipe recipe = joint_recipe(options.parallel, alone);
-  check_micro_batches(options, recipe);
-  check_length(options, recipe, saved);
+  std::optional<SavedRun> saved(options.resume);
+  // Whatever became of the recipe's file.
+  const Recipe recipe = checked_recipe(dataset, options, saved->model().recipe);
   TrainingRun run(dataset, split, options, recipe, saved);
   saved.reset();  // the file stays mapped no longer than it is needed
   return run.run();
+}
+
+RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options,
+                const Recipe& recipe) {
+  begin_unless_interrupted(options);
+  const Recipe joint = checked_recipe(dataset, options, recipe);
+  return TrainingRun(dataset, split, options, joint, std::nullopt).run();
 }
 
 }  // namespace tritgrad

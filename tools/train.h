@@ -67,6 +67,11 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 // Throws Interrupted after a SIGINT (tools/interrupt.h): before it begins, or when a step is done.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
+// The same of a recipe that no file holds; it begins anew. options.recipe and overrides are but
+// names then.
+RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options,
+                const Recipe& recipe);
+
 // The run that the options describe: the fixed split, or all folds and their mean.
 RunResult train(const Dataset& dataset, const TrainOptions& options);
 

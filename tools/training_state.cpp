@@ -57,6 +57,19 @@ void check_same_checkpoint(Communicator& ranks, const SavedRun& saved,
   check_agreement(ranks, "checkpoint (--resume)", state);
 }
 
+std::vector<NamedPlane> named(const std::vector<StatePlane>& state) {
+  std::vector<NamedPlane> planes;
+  for (const StatePlane& plane : state) {
+    const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
+    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
+  }
+  return planes;
+}
+
+void append(std::vector<NamedPlane>& planes, const std::vector<NamedPlane>& more) {
+  planes.insert(planes.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
@@ -82,16 +95,12 @@ void TrainingState::end_epoch(std::optional<double> val_accuracy) {
   sums_ = {};
 }
 
+std::vector<NamedPlane> TrainingState::optimizer_planes() { return named(optimizer_->state()); }
+
 std::vector<NamedPlane> TrainingState::planes() {
   std::vector<NamedPlane> planes = parameter_planes(model_->parameters());
-  std::vector<StatePlane> state = optimizer_->state();
-  if (parallel_ != nullptr) {
-    for (const StatePlane& plane : parallel_->state()) state.push_back(plane);
-  }
-  for (const StatePlane& plane : state) {
-    const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
-    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
-  }
+  append(planes, optimizer_planes());
+  if (parallel_ != nullptr) append(planes, named(parallel_->state()));
   add_standardizer_planes(means_, inverse_stds_, planes);
   return planes;
 }
@@ -223,6 +232,7 @@ void TrainingState::describe(RunResult& result) {
         static_cast<double>(flips()) / static_cast<double>(std::max<std::int64_t>(1, result.steps));
   }
   result.weights_sha256 = weights_sha256(model_->parameters());
+  result.optimizer_sha256 = planes_sha256(optimizer_planes());
 }
 
 RunResult describe_run(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,

@@ -45,10 +45,11 @@ class TrainingState {
   void save(const std::string& path);
   void load(const SavedRun& saved);
 
-  // Fills in what the state knows: losses, counts, bytes, hash.
+  // Fills in what the state knows: losses, counts, bytes, hashes.
   void describe(RunResult& result);
 
  private:
+  std::vector<NamedPlane> optimizer_planes();
   std::vector<NamedPlane> planes();
   Metadata metadata();
 

@@ -47,13 +47,13 @@ class SharedRule {
 
     const ByteMask can_rise = trit < one_;
     const ByteMask can_fall = trit > -one_;
+    const ByteMask owns = owner == number_;
     const I8 claimed =
-        claim(change, (((change > zero_) & can_rise) | ((change < zero_) & can_fall)) &
-                          ~(released & (owner == number_)));
+        claim(change,
+              (((change > zero_) & can_rise) | ((change < zero_) & can_fall)) & ~(released & owns));
     write_bytes_of_groups(shared,
                           xsimd::select(released | (before == zero_), claimed, sum | owner));
 
-    const ByteMask owns = owner == number_;
     const ByteMask rises = past_top & owns & can_rise, falls = past_bottom & owns & can_fall;
     const std::int64_t flips = count(rises | falls);
     counts.flips += flips;

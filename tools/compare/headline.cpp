@@ -8,6 +8,10 @@
 namespace tritgrad {
 namespace {
 
+// A loss of so many points of accuracy is what an interval has to rule out (a margin of
+// non-inferiority): that no loss was found would speak for the recipes with the widest intervals.
+constexpr double kMargin = 0.5;
+
 bool smaller_than_baseline(const RecipeSummary& summary) {
   // A few bytes less are no saving that anybody would give up accuracy for.
   constexpr double kWorthMentioning = 0.9;
@@ -49,21 +53,24 @@ std::string without_baseline(const Comparison& comparison) {
                      counted(best->seeds, "seed"));
 }
 
-// "latent6, at 0.80 bytes per parameter instead of 16.01, is the smallest not found below master:"
-std::string not_below(const RecipeSummary& summary, const RecipeSummary& baseline,
-                      const Comparison& comparison) {
+// "latent6, at 0.80 bytes per parameter instead of 16.01, is the smallest whose 95 % interval rules
+// out a loss of 0.5 points against master:"
+std::string within_margin(const RecipeSummary& summary, const RecipeSummary& baseline,
+                          const Comparison& comparison) {
   return fmt::format(
-      "{}, at {} bytes per parameter instead of {}, is the smallest not found below {}: {} {} % "
-      "against {} % (difference {} points, 95 % interval {}, {}).",
-      summary.recipe, describe(summary).total, describe(baseline).total, comparison.baseline,
-      comparison.accuracy_name, fixed(100.0 * summary.accuracy->mean, 2),
+      "{}, at {} bytes per parameter instead of {}, is the smallest whose 95 % interval rules out "
+      "a "
+      "loss of {} points against {}: {} {} % against {} % (difference {} points, interval {}, {}).",
+      summary.recipe, describe(summary).total, describe(baseline).total, fixed(kMargin, 1),
+      comparison.baseline, comparison.accuracy_name, fixed(100.0 * summary.accuracy->mean, 2),
       fixed(100.0 * baseline.accuracy->mean, 2), describe(summary).delta,
       describe(*summary.delta_interval), counted(summary.seeds, "seed"));
 }
 
 // Those of the smaller recipes that a headline speaks of; null where there is none.
 struct Outstanding {
-  const RecipeSummary* smallest_not_below = nullptr;  // the smallest whose interval reaches 0
+  // With all of its interval above a loss of kMargin.
+  const RecipeSummary* smallest_within = nullptr;
   const RecipeSummary* best = nullptr;
   const RecipeSummary* smallest = nullptr;
 };
@@ -77,7 +84,9 @@ Outstanding outstanding(const Comparison& comparison) {
     if (!smaller_than_baseline(summary) || !summary.delta_points) continue;
     if (!out.best || *summary.delta_points > *out.best->delta_points) out.best = &summary;
     keep_smaller(out.smallest, summary);
-    if (summary.delta_interval && !is_below(summary)) keep_smaller(out.smallest_not_below, summary);
+    if (summary.delta_interval && summary.delta_interval->low > -kMargin) {
+      keep_smaller(out.smallest_within, summary);
+    }
   }
   return out;
 }
@@ -86,13 +95,13 @@ Outstanding outstanding(const Comparison& comparison) {
 
 std::string headline(const Comparison& comparison) {
   if (comparison.recipes.empty()) return "No runs to compare.";
-  const auto [smallest_not_below, best, smallest] = outstanding(comparison);
+  const auto [smallest_within, best, smallest] = outstanding(comparison);
   if (!best) return without_baseline(comparison);
   const RecipeSummary& baseline = comparison.recipes.front();
   std::string text;
-  if (smallest_not_below) {
-    text = not_below(*smallest_not_below, baseline, comparison);
-    if (best != smallest_not_below) {
+  if (smallest_within) {
+    text = within_margin(*smallest_within, baseline, comparison);
+    if (best != smallest_within) {
       text += fmt::format(" The most accurate of the smaller ones, {} at {} bytes, {}.",
                           best->recipe, describe(*best).total, verdict(*best, comparison));
     }
@@ -102,7 +111,7 @@ std::string headline(const Comparison& comparison) {
                        describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
                        fixed(100.0 * baseline.accuracy->mean, 2), counted(best->seeds, "seed"));
   }
-  if (smallest != best && smallest != smallest_not_below) {
+  if (smallest != best && smallest != smallest_within) {
     text += fmt::format(" The smallest, {} at {} bytes, {}.", smallest->recipe,
                         describe(*smallest).total, verdict(*smallest, comparison));
   }

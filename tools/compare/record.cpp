@@ -22,7 +22,8 @@ Json tuning_json(const Tuning& tuning) {
                           {"val_accuracy", number(candidate.val_accuracy)},
                           {"diverged", !candidate.val_accuracy},
                           {"seconds", number(candidate.seconds)},
-                          {"cached", candidate.cached}});
+                          {"cached", candidate.cached},
+                          {"machine", candidate.machine}});
   }
   return {{"factor", tuning.choice().factor},
           {"lr", tuning.choice().lr},

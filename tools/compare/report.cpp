@@ -52,9 +52,13 @@ std::string time_line(const ComparisonRecord& record) {
 // "one (3 runs); another (1 run)", or nothing when all were made on the machine of the report.
 std::string machines_of_runs(const Report& report) {
   std::map<std::string, std::int64_t> counts;
+  const auto count = [&](const std::string& machine) {
+    if (!machine.empty()) ++counts[machine];
+  };
   for (const ComparisonRecord& record : report.records) {
-    for (const RunResult& run : record.runs) {
-      if (!run.machine.empty()) ++counts[run.machine];
+    for (const RunResult& run : record.runs) count(run.machine);
+    for (const Tuning& tuning : record.tunings) {
+      for (const TuningCandidate& candidate : tuning.candidates) count(candidate.machine);
     }
   }
   if (counts.empty() || (counts.size() == 1 && counts.contains(report.machine))) return "";

@@ -19,9 +19,10 @@ enum class RunPurpose {
 
 // Everything that decides what a run computes, as one line of JSON: data, rows, recipe, model,
 // schedule, seed, version, kernels. Code that changed counts too, as far as it shows early: the key
-// holds the hash of the weights, the accuracy on some training rows, the bytes per parameter and
-// the peak of memory of the first three steps, which are taken here. `data_hash`: see data_xxh3().
-// Epochs and batch must be set.
+// holds the hashes of weights and moments, the accuracy on some training rows, the bytes per
+// parameter and the peak of memory after three steps, which are taken here, at rates that move
+// weights. What only shows later is not noticed.
+// `data_hash`: see data_xxh3(). Epochs and batch must be set.
 std::string run_key(const Dataset& dataset, const std::string& data_hash,
                     const TrainOptions& options, RunPurpose purpose);
 
@@ -31,8 +32,7 @@ class RunCache {
   // An empty folder keeps nothing; `fresh` finds nothing, and replaces what is there.
   explicit RunCache(std::filesystem::path folder, bool fresh = false);
 
-  // Files that are damaged, or of another run or program, count as absent, and so do those that are
-  // older than warnings, where there may have been one.
+  // Files that are damaged, or of another run or program, count as absent.
   std::optional<RunResult> find(const std::string& key) const;
   // Makes the folder where it is missing. Throws Error when the file cannot be written.
   void store(const std::string& key, const RunResult& run) const;

@@ -8,8 +8,8 @@
 #include "engine/augmentation.h"
 #include "engine/diverged.h"
 #include "models/model.h"
-#include "tools/bench/bench_report.h"
 #include "tools/clock.h"
+#include "tools/machine.h"
 #include "tools/training_state.h"
 #include "tools/training_step.h"
 
@@ -65,7 +65,7 @@ class Runner {
 
   const Dataset& dataset_;
   const std::string data_hash_;
-  const std::string machine_ = bench_machine();
+  const std::string machine_ = describe_machine();
   const RunCache& cache_;
   const RunProgress& progress_;
 };
@@ -101,6 +101,7 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
     candidate.seconds = run.seconds;
     candidate.cached = run.cached;
     candidate.curve = run.curve;
+    candidate.machine = run.machine;
     insert_by_factor(tuning.candidates, std::move(candidate));
   }
   tuning.chosen = choose_candidate(tuning.candidates);

@@ -17,6 +17,7 @@ struct TuningCandidate {
   double seconds = 0;
   bool cached = false;  // of an earlier comparison, as RunResult has it
   std::vector<EpochPoint> curve = {};
+  std::string machine = {};  // as RunResult has it
 };
 
 struct Tuning {

@@ -1,0 +1,83 @@
+// The plane of packed base-3 trits (five to a byte, 1.6 bits) that ternary, trits and the shared
+// formats keep.
+//
+// Each row starts on a byte; inside a block of 320 (or the shorter rest of a row) trits lie in
+// stripes: with b = ceil(n / 5) bytes, element i is digit i / b of byte i % b,
+//
+//     byte j = (t_j + 1) + 3 (t_{j+b} + 1) + 9 (t_{j+2b} + 1) + 27 (...) + 81 (...)   in 0..242
+//
+// so that decoding writes contiguous runs. Stripes instead of neighbours: no shuffles on any
+// instruction set. Values 243..255 never occur.
+#pragma once
+
+#include <array>
+
+#include "engine/format.h"
+#include "engine/kernel_table.h"
+#include "engine/prefetch.h"
+
+namespace tritgrad {
+
+// What these formats have in common: the value is the bare trit T in {-1, 0, 1}; its scale is a
+// parameter of its own, because it is trained by another rule.
+class PackedTrits {
+ public:
+  static PlaneSpec trit_plane(const Shape& shape, Category category) {
+    return {"trits", Dtype::kU8, shape.rows() * row_bytes(shape.cols()), category, true};
+  }
+
+  void decode_trits(const Block& block, std::int8_t* out) const {
+    kernels().decode_trits(out, packed(block), block.n);
+  }
+  // sums[r - begin] = the sum of (trit + 1) x along row r.
+  void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
+                std::int32_t* sums) const {
+    kernels().dot_packed_trits(sums, packed({begin}), row_bytes(cols_), end - begin, x, cols_);
+  }
+  void decode_value(const Block& block, float* out) const {
+    std::array<std::int8_t, kBlock> trits;
+    decode_trits(block, trits.data());
+    kernels().trits_to_float(out, trits.data(), block.n);
+  }
+
+ protected:
+  // All zero.
+  PackedTrits(const Shape& shape, Category category)
+      : cols_(shape.cols()),
+        bytes_(static_cast<std::size_t>(trit_plane(shape, category).bytes()), category) {
+    constexpr std::array<std::int8_t, kBlock> zeros{};
+    for_each_block(shape, [&](const Block& block) { encode_trits(block, zeros.data()); });
+  }
+
+  std::int64_t cols() const { return cols_; }
+  std::span<std::byte> trit_bytes() const { return bytes_.bytes(); }
+  void prefetch_trits(const Block& block) const {
+    tritgrad::prefetch(packed(block), (block.n + 4) / 5);
+  }
+  void encode_trits(const Block& block, const std::int8_t* trits) {
+    kernels().encode_trits(packed(block), trits, block.n);
+  }
+  // Rounds to nearest, or by noise [n] where it is not null; NaN gives 0.
+  void encode_rounded(const Block& block, const float* master, const std::uint16_t* noise) {
+    std::array<std::int16_t, kBlock> levels;
+    kernels().quantize_levels(levels.data(), master, {-1.0f, 1, noise}, block.n);
+    std::array<std::int8_t, kBlock> trits;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
+      trits[i] = static_cast<std::int8_t>(levels[i]);
+    }
+    encode_trits(block, trits.data());
+  }
+
+ private:
+  static std::int64_t row_bytes(std::int64_t cols) {
+    return cols / kBlock * (kBlock / 5) + (cols % kBlock + 4) / 5;
+  }
+  std::uint8_t* packed(const Block& block) const {
+    return bytes_.as<std::uint8_t>() + block.row * row_bytes(cols_) + block.col / 5;
+  }
+
+  std::int64_t cols_;
+  Buffer bytes_;
+};
+
+}  // namespace tritgrad
