@@ -189,16 +189,18 @@ TEST_CASE("run cache: damaged and foreign entries are not believed, and are repl
   const Json entry = Json::parse(good);
   std::vector<std::string> bad = {"",        "{", "[]", "null", good.substr(0, good.size() / 2),
                                   "\xff\xfe"};
-  for (const char* part : {"tritgrad.run", "key", "result"}) {
+  for (const char* part : {"tritgrad.run", "key", "result", "xxh3"}) {
     Json less = entry;
     less.erase(part);
     bad.push_back(less.dump());
     less[part] = "something else";
     bad.push_back(less.dump());
   }
-  Json worse = entry;
+  Json worse = entry, better = entry;
   worse["result"].erase("curve");
   bad.push_back(worse.dump());
+  better["result"]["test_accuracy"] = 1.0;
+  bad.push_back(better.dump());
   for (const std::string& text : bad) {
     CAPTURE(text);
     write_text(files[0], text);
@@ -206,6 +208,12 @@ TEST_CASE("run cache: damaged and foreign entries are not believed, and are repl
     CHECK(compared(iris, options, cache).trained == 0);
   }
   CHECK(entries(folder / "runs") == files);
+  // A folder in its place cannot be replaced; the run itself is no worse for it.
+  fs::remove(files[0]);
+  fs::create_directory(files[0]);
+  const Outcome outcome = compared(iris, options, cache);
+  CHECK(outcome.trained == 1);
+  CHECK(outcome.not_kept == 1);
 }
 
 TEST_CASE("run cache: a folder that cannot be made costs a note, not the result") {

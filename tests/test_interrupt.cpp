@@ -240,6 +240,23 @@ TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on
   }
 }
 
+TEST_CASE("interrupt: a plan reports what is finished, but in no older report's place") {
+  const TempDir folder;
+  write_text(folder / "p.toml",
+             "recipes = [\"votes\"]\nmodel = \"mlp:8\"\nseeds = 1\n[[comparison]]\ndata = "
+             "\"iris\"\nepochs = 1\n[[comparison]]\ndata = \"iris\"\nepochs = 1000000\n");
+  write_text(folder / "old.md", "an older report");
+  const auto compare = [&](const std::string& report) {
+    const std::string arguments = concat("compare --plan p.toml --cache . --report ", report);
+    return run(arguments,
+               within(folder.path()) + " timeout --foreground --preserve-status --signal=INT 2");
+  };
+  CHECK(compare("old.md").exit_code == 130);
+  CHECK(read_text(folder / "old.md") == "an older report");
+  CHECK(compare("new.md").exit_code == 130);
+  CHECK(contains(read_text(folder / "new.md"), "Comparison of recipes"));
+}
+
 TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {
   const TempDir folder;
   const std::string under =

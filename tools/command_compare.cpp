@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <span>
 
 #include "engine/check.h"
@@ -175,8 +176,12 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
     failure = std::current_exception();
   }
   if (failure && records.empty()) std::rethrow_exception(failure);
-  write_json(common.json, to_json(records, describe_machine()));
-  if (!command.report.empty()) {
+  // What there is so far, but in no older result's place.
+  const auto stays = [&](const std::string& path) {
+    return failure && path != "-" && std::filesystem::exists(path);
+  };
+  if (!stays(common.json)) write_json(common.json, to_json(records, describe_machine()));
+  if (!command.report.empty() && !stays(command.report)) {
     const std::string repeat = with_fetches(requests, repeat_command(app));
     write_page(command.report, make_page({repeat, describe_machine(), records}));
     if (talk) fmt::print("report: {}\n", command.report);

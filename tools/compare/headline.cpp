@@ -28,9 +28,16 @@ std::string verdict(const RecipeSummary& summary, const Comparison& comparison) 
           : fmt::format("{} {} points of {} against {}", delta < 0 ? "loses" : "gains", size,
                         comparison.accuracy_name, comparison.baseline);
   if (!summary.delta_interval) return text;
-  text += fmt::format(" (95 % interval {})", describe(*summary.delta_interval));
-  if (summary.delta_interval->contains(0.0)) text += ", a difference within the noise";
-  return text;
+  return text + fmt::format(" (95 % interval {}{})", describe(*summary.delta_interval),
+                            summary.delta_interval->contains(0.0) ? ", which holds 0" : "");
+}
+
+// "3 seeds", or "1 of 3 seeds, as the others diverged".
+std::string seeds_of(const RecipeSummary& summary) {
+  const std::string all = counted(summary.seeds, "seed");
+  return summary.diverged == 0 ? all
+                               : fmt::format("{} of {}, as the others diverged",
+                                             summary.seeds - summary.diverged, all);
 }
 
 std::string without_baseline(const Comparison& comparison) {
@@ -50,7 +57,7 @@ std::string without_baseline(const Comparison& comparison) {
   }
   return fmt::format("{} reaches {} % {} with {} bytes per parameter ({}).", best->recipe,
                      describe(*best->accuracy), comparison.accuracy_name, describe(*best).total,
-                     counted(best->seeds, "seed"));
+                     seeds_of(*best));
 }
 
 // "latent6, at 0.80 bytes per parameter instead of 16.01, is the smallest whose 95 % interval rules
@@ -64,7 +71,7 @@ std::string within_margin(const RecipeSummary& summary, const RecipeSummary& bas
       summary.recipe, describe(summary).total, describe(baseline).total, fixed(kMargin, 1),
       comparison.baseline, comparison.accuracy_name, fixed(100.0 * summary.accuracy->mean, 2),
       fixed(100.0 * baseline.accuracy->mean, 2), describe(summary).delta,
-      describe(*summary.delta_interval), counted(summary.seeds, "seed"));
+      describe(*summary.delta_interval), seeds_of(summary));
 }
 
 // Those of the smaller recipes that a headline speaks of; null where there is none.
@@ -99,19 +106,22 @@ std::string headline(const Comparison& comparison) {
   if (!best) return without_baseline(comparison);
   const RecipeSummary& baseline = comparison.recipes.front();
   std::string text;
+  bool best_is_told = true;
   if (smallest_within) {
     text = within_margin(*smallest_within, baseline, comparison);
-    if (best != smallest_within) {
-      text += fmt::format(" The most accurate of the smaller ones, {} at {} bytes, {}.",
-                          best->recipe, describe(*best).total, verdict(*best, comparison));
+    best_is_told = *best->delta_points > *smallest_within->delta_points;
+    if (best_is_told) {
+      text += fmt::format(" The most accurate of all that are smaller than {}, {} at {} bytes, {}.",
+                          comparison.baseline, best->recipe, describe(*best).total,
+                          verdict(*best, comparison));
     }
   } else {
     text = fmt::format("{} {}, with {} bytes per parameter instead of {} ({} % against {} %, {}).",
                        best->recipe, verdict(*best, comparison), describe(*best).total,
                        describe(baseline).total, fixed(100.0 * best->accuracy->mean, 2),
-                       fixed(100.0 * baseline.accuracy->mean, 2), counted(best->seeds, "seed"));
+                       fixed(100.0 * baseline.accuracy->mean, 2), seeds_of(*best));
   }
-  if (smallest != best && smallest != smallest_within) {
+  if (smallest != smallest_within && !(best_is_told && smallest == best)) {
     text += fmt::format(" The smallest, {} at {} bytes, {}.", smallest->recipe,
                         describe(*smallest).total, verdict(*smallest, comparison));
   }

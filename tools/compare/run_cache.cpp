@@ -68,6 +68,8 @@ Json fingerprint(const Dataset& dataset, TrainOptions options, const Recipe& rec
   }
 }
 
+std::string hash_of(const std::string& text) { return hex(xxh3(std::as_bytes(std::span(text)))); }
+
 }  // namespace
 
 std::string run_key(const Dataset& dataset, const std::string& data_hash,
@@ -111,15 +113,20 @@ std::filesystem::path RunCache::path_of(const std::string& key) const {
 
 std::optional<RunResult> RunCache::find(const std::string& key) const {
   if (folder_.empty() || fresh_) return std::nullopt;
-  std::ifstream in(path_of(key), std::ios::binary);
+  const std::filesystem::path path = path_of(key);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const Json entry = Json::parse(text, nullptr, false);
   if (!entry.is_object() || entry.value("tritgrad.run", Json()) != kEntryVersion ||
       entry.value("key", Json()) != key || !entry.contains("result")) {
     return std::nullopt;
   }
+  const std::string result = entry.at("result").dump();
+  if (entry.value("xxh3", Json()) != hash_of(result)) return std::nullopt;
   try {
-    RunResult run = run_from_json(entry.at("result").dump());
+    RunResult run = run_from_json(result);
     run.cached = true;
     return run;
   } catch (const Error&) {
@@ -132,10 +139,13 @@ void RunCache::store(const std::string& key, const RunResult& run) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   check(!error, "the folder '", folder_.string(), "' cannot be made (", error.message(), ")");
-  const std::string text =
-      Json{{"tritgrad.run", kEntryVersion}, {"key", key}, {"result", Json::parse(to_json(run))}}
-          .dump() +
-      "\n";
+  const Json result = Json::parse(to_json(run));
+  const std::string text = Json{{"tritgrad.run", kEntryVersion},
+                                {"key", key},
+                                {"result", result},
+                                {"xxh3", hash_of(result.dump())}}
+                               .dump() +
+                           "\n";
   replace_file(path_of(key), std::as_bytes(std::span(text)));
 }
 

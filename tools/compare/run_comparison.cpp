@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "engine/augmentation.h"
@@ -58,6 +59,7 @@ class Runner {
       const auto model = make_model(options.model, dataset_, dataset_.classes(), recipe, 1);
       RunResult run = describe_run(dataset_, options, recipe, *model);
       run.diverged = error.what();
+      run.train_loss = std::numeric_limits<double>::quiet_NaN();
       run.seconds = seconds_since(start);
       return run;
     }

@@ -58,7 +58,7 @@ struct Comparison {
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
 
 // One to three sentences: the smallest recipe whose interval rules out a loss of half a point, what
-// the most accurate of the smaller ones gains or loses, and what the smallest does.
+// the most accurate of the smaller gains or loses, and what the smallest does.
 std::string headline(const Comparison& comparison);
 
 // What is to be said below a table of what it marks: one line for each recipe that was warned of.
