@@ -113,6 +113,7 @@ TEST_CASE("plan: that of RESULTS.md fits the data that it names") {
                                                     {"fashion-mnist", {784, {28, 28, 1}}},
                                                     {"cifar10", {3 * 1024, {32, 32, 3}}},
                                                     {"letter", 16},
+                                                    {"shuttle", 9},
                                                     {"wdbc", 30},
                                                     {"digits", 64}};
   const auto requests = read_plan(TRITGRAD_SOURCE_DIR "/tools/results.toml", "");
