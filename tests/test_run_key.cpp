@@ -172,6 +172,8 @@ TEST_CASE(
   };
   CHECK(recipe_of("norm.final=0.1") != first["recipe"]);
   CHECK(recipe_of("bias.beta2=0.9991") != first["recipe"]);
+  // Schedules that are equal in a run of 100 steps.
+  CHECK(recipe_of("norm.warmup=0.05") != recipe_of("norm.warmup=0.055"));
   // A default that is written out is the same recipe.
   CHECK(recipe_of("bias.beta2=0.999") == first["recipe"]);
 }

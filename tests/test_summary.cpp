@@ -178,6 +178,12 @@ TEST_CASE(
         "latent8, at 1.00 bytes per parameter instead of 16.00, is the smallest whose 95 % "
         "interval rules out a loss of 0.5 points against master: test accuracy 98.53 % against "
         "98.50 % (difference +0.03 points, interval −0.10 … +0.16, 2 seeds).");
+  RunResult lost = make_run("latent8", 3, 0.0, {1.0, 0, 0, 0, 0});
+  lost.test_accuracy.reset();
+  lost.diverged = "the loss is inf";
+  runs.push_back(lost);
+  CHECK(contains(headline(compare(runs, "master")),
+                 "interval −0.10 … +0.16, 2 of 3 seeds, as the others diverged)."));
   add("better", 0.99, 0.9902, 7.0);
   add("just-within", 0.98015, 0.98017, 0.8);  // -0.484 +- 0.013
   add("just-below", 0.98005, 0.98007, 0.7);   // -0.494 +- 0.013

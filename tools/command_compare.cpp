@@ -178,7 +178,9 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   if (failure && records.empty()) std::rethrow_exception(failure);
   // What there is so far, but in no older result's place.
   const auto stays = [&](const std::string& path) {
-    return failure && path != "-" && std::filesystem::exists(path);
+    if (!failure || !std::filesystem::is_regular_file(path)) return false;
+    fmt::print(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);
+    return true;
   };
   if (!stays(common.json)) write_json(common.json, to_json(records, describe_machine()));
   if (!command.report.empty() && !stays(command.report)) {

@@ -29,12 +29,15 @@ Json rule_key(const RuleSpec& spec) {
                       counted_votes});
 }
 
-std::string schedule_key(const Schedule& schedule) {
+// Both settings, which two schedules may share in a run of kScheduleSteps, and arithmetic.
+Json schedule_key(const Schedule& schedule) {
+  const auto& [kind, warmup, decay, final_factor] = schedule;
   std::vector<double> factors;
   for (std::int64_t step = 0; step < kScheduleSteps; ++step) {
     factors.push_back(schedule.factor(step, kScheduleSteps));
   }
-  return hex(xxh3(std::as_bytes(std::span(factors))));
+  return Json::array({schedule_name(kind), warmup, decay, final_factor,
+                      hex(xxh3(std::as_bytes(std::span(factors))))});
 }
 
 Json group_key(const Recipe::Group& group) {
@@ -47,7 +50,8 @@ Json group_key(const Recipe::Group& group) {
 }  // namespace
 
 Json recipe_key(const Recipe& recipe) {
-  // Where it stands, what it is for, and the text that the settings were read from train nothing.
+  // Where it stands, what it is for, and the text that the settings were read from train nothing;
+  // its name is in the result.
   const auto& [where, name, summary, source, compute, gradients, gradient_format, clip_grad_norm,
                non_finite, groups, head_lr, named_groups, toml] = recipe;
   Json key = {{"name", name},
