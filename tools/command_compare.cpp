@@ -178,7 +178,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   if (failure && records.empty()) std::rethrow_exception(failure);
   // What there is so far, but in no older result's place.
   const auto stays = [&](const std::string& path) {
-    if (!failure || !std::filesystem::is_regular_file(path)) return false;
+    if (!failure || path == "-" || !std::filesystem::is_regular_file(path)) return false;
     fmt::print(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);
     return true;
   };

@@ -21,7 +21,7 @@ void add_new(std::vector<std::string>& said, const std::vector<std::string>& mor
   }
 }
 
-// Means over folds; counts are added, the peak is the largest, the hash is that of all hashes.
+// Means over folds; counts are added, the peak is the largest, hashes are those of all hashes.
 RunResult join(const std::vector<RunResult>& folds) {
   RunResult joined = folds.front();
   const double n = static_cast<double>(folds.size());

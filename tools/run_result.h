@@ -93,7 +93,7 @@ struct RunResult {
   std::string optimizer_sha256;  // of moments and whatever else rules keep
   std::vector<EpochPoint> curve;
   // Why training ended early: the loss, a gradient or a weight was no longer finite. Empty where it
-  // did not; then there are no accuracies, bytes and hash.
+  // did not; then there are no accuracies, bytes and hashes.
   std::string diverged;
   std::string machine;             // that trained it; empty: not noted
   std::optional<Traffic> traffic;  // of data-parallel runs

@@ -1,8 +1,8 @@
 // scalar: one number for a whole tensor, the mean of what is written; 4 bytes in all.
 //
-// For moments: a second moment of this format is the mean square of the rows that updates see.
-// Reading any element gives the mean of the last complete pass; writing adds to the mean of the
-// pass under way, which counts from refresh() on. Nothing to descend: it is no format of weights.
+// For moments: a second moment of this format is the tensor's mean square. Reading any element
+// gives the mean of the last complete pass; writing adds to the mean of the pass under way, which
+// counts from refresh() on. Nothing to descend: it is no format of weights.
 #pragma once
 
 #include <algorithm>

@@ -66,8 +66,8 @@ std::string within_margin(const RecipeSummary& summary, const RecipeSummary& bas
                           const Comparison& comparison) {
   return fmt::format(
       "{}, at {} bytes per parameter instead of {}, is the smallest whose 95 % interval rules out "
-      "a "
-      "loss of {} points against {}: {} {} % against {} % (difference {} points, interval {}, {}).",
+      "a loss of {} points against {}: {} {} % against {} % (difference {} points, interval {}, "
+      "{}).",
       summary.recipe, describe(summary).total, describe(baseline).total, fixed(kMargin, 1),
       comparison.baseline, comparison.accuracy_name, fixed(100.0 * summary.accuracy->mean, 2),
       fixed(100.0 * baseline.accuracy->mean, 2), describe(summary).delta,

@@ -21,8 +21,8 @@ enum class RunPurpose {
 // schedule, seed, version, kernels. Code that changed counts too, as far as it shows early: the key
 // holds the hashes of weights and moments, the accuracy on some training rows, the bytes per
 // parameter and the peak of memory after three steps, which are taken here, at rates that move
-// weights. What only shows later is not noticed.
-// `data_hash`: see data_xxh3(). Epochs and batch must be set.
+// weights. What only shows later is not noticed. `data_hash`: see data_xxh3(). Epochs and batch
+// must be set.
 std::string run_key(const Dataset& dataset, const std::string& data_hash,
                     const TrainOptions& options, RunPurpose purpose);
 
