@@ -2,7 +2,8 @@
 //
 // Work is cut into units by the caller, never by the number of threads; a unit computes the same
 // thing whichever thread runs it, and sums are joined in unit order. So results do not depend on
-// the number of threads, bit for bit.
+// the number of threads, bit for bit. Only parallel_shares() cuts by that number, for results that
+// cannot depend on it.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +39,16 @@ void parallel_ranges(std::int64_t n, std::int64_t grain, Body&& body) {
   grain = std::max<std::int64_t>(grain, 1);
   parallel_for((n + grain - 1) / grain,
                [&](std::int64_t unit) { body(unit * grain, std::min(n, (unit + 1) * grain)); });
+}
+
+// Calls body(begin, end) for equal shares of [0, n), one a thread but of at least `least` each.
+// What body does for one of n must not depend on where the shares begin.
+template <typename Body>
+void parallel_shares(std::int64_t n, std::int64_t least, Body&& body) {
+  const std::int64_t most = n / std::max<std::int64_t>(least, 1);
+  const std::int64_t shares = std::clamp<std::int64_t>(most, 1, thread_count());
+  parallel_for(shares,
+               [&](std::int64_t share) { body(n * share / shares, n * (share + 1) / shares); });
 }
 
 // Sum of body(begin, end) -> double over pieces of [0, n), joined in order. The pieces depend on n

@@ -172,6 +172,29 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   }
 }
 
+// body(first, last, top, bottom) for stretches of n columns that lie in one block each, and for
+// kBatchRows of `rows`. Threads have as many columns each, to a panel: blocks are too long to be
+// dealt out. `cost`: of a row of one column, in products of bytes.
+template <typename Body>
+void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t cost, const Body& body) {
+  const std::int64_t panels = (n + kPanelColumns - 1) / kPanelColumns;
+  const std::int64_t passes = (rows + kBatchRows - 1) / kBatchRows;
+  const std::int64_t panel_cost = kPanelColumns * std::min(rows, kBatchRows) * cost;
+  parallel_shares(panels * passes, kWorthAThread / std::max<std::int64_t>(1, panel_cost),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    while (begin < end) {
+                      const std::int64_t top = begin / panels * kBatchRows;
+                      const std::int64_t panel = begin % panels;
+                      const std::int64_t last =
+                          std::min({panels, panel + end - begin,
+                                    (panel / kPanelsPerBlock + 1) * kPanelsPerBlock});
+                      body(panel * kPanelColumns, std::min(n, last * kPanelColumns), top,
+                           std::min(rows, top + kBatchRows));
+                      begin += last - panel;
+                    }
+                  });
+}
+
 static_assert(255 * kLongestSum <= std::numeric_limits<std::int32_t>::max());
 
 }  // namespace
@@ -214,9 +237,10 @@ void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientT
     const std::int64_t begin = group * w.group_size;
     const std::int64_t end = std::min(w.inputs, begin + w.group_size);
     const std::int64_t block = begin / kBlock * kBlock;  // where the first one begins
-    for_each_tile(
-        end - block, kBlock, dy.rows(), w.outputs,
+    for_each_stretch(
+        end - block, dy.rows(), w.outputs,
         [&](std::int64_t first, std::int64_t last, std::int64_t top, std::int64_t bottom) {
+          if (block + last <= begin) return;
           backward_input_tile(w, z, z_sums, std::max(begin, block + first), block + last, top,
                               bottom, dx);
         });

@@ -10,11 +10,13 @@
 
 namespace tritgrad {
 
-// body(begin, end) for pieces of `grain` of [0, n); as many pieces to a unit as are worth a thread,
-// which small layers are not. `cost`: of one of n, in products of bytes.
+// Products of bytes that are worth a thread, which small layers are not.
+inline constexpr std::int64_t kWorthAThread = 1 << 19;
+
+// body(begin, end) for pieces of `grain` of [0, n); as many pieces to a unit as are worth a thread.
+// `cost`: of one of n, in products of bytes.
 template <typename Body>
 void parallel_pieces(std::int64_t n, std::int64_t grain, std::int64_t cost, const Body& body) {
-  constexpr std::int64_t kWorthAThread = 1 << 19;
   const std::int64_t pieces = kWorthAThread / std::max<std::int64_t>(1, grain * cost);
   parallel_ranges(n, grain * std::max<std::int64_t>(1, pieces),
                   [&](std::int64_t begin, std::int64_t end) {
