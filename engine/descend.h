@@ -31,26 +31,15 @@ void descend_master(F& format, const Block& block, const float* direction, const
 }
 
 // How the update of a block of a fixed-point format is rounded to whole levels, by noise spread
-// over the steps (engine/update_noise.h) or to nearest; `cols` is the matrix's, which tells a
-// block's noise. To be made where it is used: it points into itself.
-class UpdateRounding {
- public:
-  UpdateRounding(const Block& block, std::int64_t cols, const Descent& descent, int levels_per_unit,
-                 int limit, Rounding rounding) {
-    const double scale = static_cast<double>(descent.lr) * static_cast<double>(levels_per_unit);
-    const bool stochastic = rounding == Rounding::kStochastic;
-    if (stochastic) kernels().update_noise(noise_.data(), descent.key, block_number(block, cols));
-    rounding_ = {static_cast<float>(scale), limit, stochastic ? noise_.data() : nullptr};
-  }
-  UpdateRounding(const UpdateRounding&) = delete;
-  UpdateRounding& operator=(const UpdateRounding&) = delete;
-
-  const LevelRounding& get() const { return rounding_; }
-
- private:
-  std::array<std::uint16_t, kBlock> noise_;
-  LevelRounding rounding_;
-};
+// over the steps (engine/update_noise.h), which it points to in `descent`, or to nearest; `cols` is
+// the matrix's, which tells a block's noise.
+inline LevelRounding update_rounding(const Block& block, std::int64_t cols, const Descent& descent,
+                                     int levels_per_unit, int limit, Rounding rounding) {
+  const auto scale = static_cast<float>(static_cast<double>(descent.lr) * levels_per_unit);
+  if (rounding != Rounding::kStochastic) return {scale, limit, nullptr};
+  return {scale, limit, descent.noise.data(),
+          update_noise_offset(descent.key, block_number(block, cols))};
+}
 static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
 
 }  // namespace tritgrad

@@ -26,17 +26,18 @@ struct Direction {
 };
 
 // How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
-// with u = (noise[i] + 0.5) / 65536, or clip(rint(e)) (ties to even) when noise == nullptr, where
-// e = (-scale * factor) * x and x = floats[i] or sums[i] - correction. NaN gives 0. 0 <= limit <=
-// 255.
+// with u = ((noise[i] + offset) mod 65536 + 0.5) / 65536, or clip(rint(e)) (ties to even) when
+// noise == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction. NaN
+// gives 0. 0 <= limit <= 255.
 struct LevelRounding {
   float scale;
   int limit;
   const std::uint16_t* noise;
+  std::uint16_t offset = 0;
 
   // That of elements from i on.
   LevelRounding from(std::int64_t i) const {
-    return {scale, limit, noise == nullptr ? nullptr : noise + i};
+    return {scale, limit, noise == nullptr ? nullptr : noise + i, offset};
   }
 };
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@
 #include "engine/flips.h"
 #include "engine/random.h"
 #include "engine/shape.h"
+#include "engine/update_noise.h"
 
 namespace tritgrad {
 
@@ -149,8 +151,12 @@ struct Plane {
 // One update: master -= lr * direction. What rounds it stochastically depends on the key and the
 // element alone; key.step counts the updates.
 struct Descent {
-  float lr = 0.0f;
+  Descent(float lr_, const RandomKey& key_)
+      : lr(lr_), key(key_), noise(update_noise_of_step(key.step)) {}
+
+  float lr;
   RandomKey key;
+  std::array<std::uint16_t, UpdateNoiseTable::kPlaces> noise;
 };
 
 // What every format provides. `value_category` is where the ledger books the inference planes. Some

@@ -113,9 +113,12 @@ struct KernelTable {
                std::int64_t ldb, float* c, std::int64_t ldc);
 
   // ---- integer products ------------------------------------------------------------------------
-  // codes[i] = x[i] * inverse, clipped to +-127 and rounded to nearest, ties to even. Any code for
-  // NaN.
-  void (*quantize_int8)(std::int8_t* codes, const float* x, float inverse, std::int64_t n);
+  // codes[i] = x[i] * factors[i] * inverse, one product after the other, clipped to +-127 and
+  // rounded to nearest, ties to even. No factors, null, are ones. Any code for NaN.
+  void (*quantize_int8)(std::int8_t* codes, const float* x, const float* factors, float inverse,
+                        std::int64_t n);
+  // The largest magnitude of x[i] * factors[i]; a NaN wins.
+  float (*max_abs_product)(const float* x, const float* factors, std::int64_t n);
   // Columns of x as rows of codes: codes[c ld + r] is the code of x[r ld_x + c] factors[r]
   // inverse[c] (one product after the other), as quantize_int8 rounds. For r from `rows` to the
   // next multiple of four it is 0.
@@ -162,8 +165,6 @@ struct KernelTable {
   // ---- random bits -----------------------------------------------------------------------------
   // out[i] = random_u16(key, first + i); first is a multiple of 8.
   void (*random_u16)(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first);
-  // out[i] = update_noise(key, block, i), i < kBlock: engine/update_noise.h.
-  void (*update_noise)(std::uint16_t* out, const RandomKey& key, std::uint64_t block);
 
   // ---- formats: number codecs ------------------------------------------------------------------
   // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of

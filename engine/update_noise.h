@@ -44,8 +44,10 @@ constexpr std::uint16_t update_noise_offset(const RandomKey& key, std::uint64_t 
       (of_parameter + static_cast<std::uint32_t>(block) * 0x9E3779B1u) >> 16);
 }
 
-// In units of 2^-16; place < kPlaces. Kernels compute all places of a block at a time
-// (KernelTable::update_noise).
+// In units of 2^-16; place < kPlaces.
 std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_t place);
+
+// The same, less update_noise_offset(), of all places: what blocks have in common.
+std::array<std::uint16_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step);
 
 }  // namespace tritgrad

@@ -17,7 +17,7 @@ constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
 // Costs of an element, in products of bytes.
 constexpr std::int64_t kQuantizing = 8, kSumming = 8, kPacking = 16;
-constexpr std::int64_t kPiece = 512;  // numbers that are scaled at a time
+constexpr std::int64_t kPiece = 512;  // numbers of narrow rows that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
@@ -59,33 +59,16 @@ void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* 
     for (std::int64_t i = 0; i < q.cols; ++i) to[i] *= inverse;
     q.scales[first + r] = scale_of(largest);
   }
-  kernels().quantize_int8(q.codes + first * q.ld, product.data(), 1.0f, rows * q.cols);
+  kernels().quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f, rows * q.cols);
 }
 
 void quantize_wide_row(const QuantizedRows& q, const Tensor& x, const float* factors,
                        std::int64_t row) {
   const float* numbers = x.row(row);
   std::int8_t* codes = q.codes + row * q.ld;
-  std::array<float, kPiece> product;
-  // Calls body(numbers, first, n) for pieces of the row, times their factors.
-  const auto for_each_piece = [&](auto&& body) {
-    if (factors == nullptr) return body(numbers, std::int64_t{0}, q.cols);
-    for (std::int64_t first = 0; first < q.cols; first += kPiece) {
-      const std::int64_t n = std::min(kPiece, q.cols - first);
-      for (std::int64_t i = 0; i < n; ++i) {
-        product[static_cast<std::size_t>(i)] = numbers[first + i] * factors[first + i];
-      }
-      body(product.data(), first, n);
-    }
-  };
-  float largest = 0.0f;
-  for_each_piece([&](const float* piece, std::int64_t, std::int64_t n) {
-    largest = larger(largest, kernels().max_abs(piece, n));
-  });
-  const float inverse = inverse_scale(largest);
-  for_each_piece([&](const float* piece, std::int64_t first, std::int64_t n) {
-    kernels().quantize_int8(codes + first, piece, inverse, n);
-  });
+  const float largest = factors == nullptr ? kernels().max_abs(numbers, q.cols)
+                                           : kernels().max_abs_product(numbers, factors, q.cols);
+  kernels().quantize_int8(codes, numbers, factors, inverse_scale(largest), q.cols);
   std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
   q.scales[row] = scale_of(largest);
 }

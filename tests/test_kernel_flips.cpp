@@ -178,7 +178,7 @@ TEST_CASE("kernels: updates handle every length, start and noise, and stay insid
     reset.on_flip = OnFlip::kReset;
     const Arrays arrays{table, n, offset};
     for (const LevelRounding& rounding :
-         {LevelRounding{85.0f, 85, noise.data()}, LevelRounding{85.0f, 85, nullptr},
+         {LevelRounding{85.0f, 85, noise.data(), 40000}, LevelRounding{85.0f, 85, nullptr},
           LevelRounding{-0.3f, 127, noise.data()}, LevelRounding{3.0f, 128, noise.data()},
           LevelRounding{85.0f, 255, nullptr}}) {
       arrays.compare_levels(numbers.data(), rounding);
@@ -201,12 +201,12 @@ TEST_CASE("kernels: updates read sums of a product like numbers, of any size and
     FlipPolicy wide;
     wide.threshold = 126;
     const Arrays arrays{table, n, offset};
-    for (const float factor : {0.01f, -3e-5f, 0.0f, 3e38f, INFINITY, NAN}) {
+    for (const float factor : {0.01f, -3e-5f, 0.0f, 0.49f, 3e38f, INFINITY, NAN}) {
       for (const std::int32_t correction : {0, 1999}) {
         const Direction direction(sums.data(), correction, factor);
         for (const LevelRounding& rounding :
-             {LevelRounding{1.0f, 85, noise.data()}, LevelRounding{8.5f, 127, nullptr},
-              LevelRounding{8.5f, 253, noise.data()}}) {
+             {LevelRounding{1.0f, 85, noise.data()}, LevelRounding{1.0f, 85, nullptr},
+              LevelRounding{8.5f, 127, nullptr}, LevelRounding{8.5f, 253, noise.data(), 65535}}) {
           arrays.compare_levels(direction, rounding);
           for (const FlipPolicy& policy : {FlipPolicy{}, wide}) {
             arrays.compare_ternary(direction, rounding, policy);

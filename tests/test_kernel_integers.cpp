@@ -274,13 +274,37 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
         if (std::isinf(x[i])) x[i] = 1.0f;  // infinity times zero: any code
       }
       Twins<std::int8_t> codes(n, offset);
-      reference_kernels().quantize_int8(codes.expected.data(), x.data(), inverse, n);
-      table.quantize_int8(codes.actual.data(), x.data(), inverse, n);
+      reference_kernels().quantize_int8(codes.expected.data(), x.data(), nullptr, inverse, n);
+      table.quantize_int8(codes.actual.data(), x.data(), nullptr, inverse, n);
       REQUIRE(same_bits(codes.expected, codes.actual, n));
       for (std::int64_t i = 0; i < n; ++i) {
         const float exact = std::clamp(x[i] * inverse, -127.0f, 127.0f);
         REQUIRE(codes.actual[i] == static_cast<std::int8_t>(std::nearbyint(exact)));
       }
+    }
+    Guarded<float> factors(n, offset), usual(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) {
+      factors[i] = 0.01f * static_cast<float>(i % 7) - 0.02f;
+      usual[i] = static_cast<float>(i % 29) - 14.0f;
+    }
+    Twins<std::int8_t> products(n, offset);
+    reference_kernels().quantize_int8(products.expected.data(), usual.data(), factors.data(),
+                                      211.0f, n);
+    table.quantize_int8(products.actual.data(), usual.data(), factors.data(), 211.0f, n);
+    REQUIRE(same_bits(products.expected, products.actual, n));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float exact = std::clamp(usual[i] * factors[i] * 211.0f, -127.0f, 127.0f);
+      REQUIRE(products.actual[i] == static_cast<std::int8_t>(std::nearbyint(exact)));
+    }
+    Guarded<float> any = floats(n, offset, 33);
+    for (Guarded<float>* numbers : {&usual, &any}) {
+      float most = 0.0f;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const float magnitude = std::abs((*numbers)[i] * factors[i]);
+        if (!(magnitude <= most) && !std::isnan(most)) most = magnitude;
+      }
+      const float found = table.max_abs_product(numbers->data(), factors.data(), n);
+      REQUIRE((std::isnan(most) ? std::isnan(found) : found == most));
     }
     Twins<float> largest(n, offset, [](std::int64_t i) { return std::abs(awkward_float(i, 8)); });
     Guarded<float> numbers = floats(n, offset, 32);

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "engine/format.h"
-#include "engine/update_noise.h"
 #include "tests/kernel_inputs.h"
 
 namespace tritgrad {
@@ -26,21 +25,6 @@ TEST_CASE("kernels: random_u16 equals the scalar function on every table") {
         });
         table->random_u16(out.actual.data(), n, kKey, first);
         REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n), table->name, " n=", n);
-      }
-    }
-  }
-}
-
-TEST_CASE("kernels: update_noise equals the scalar function on every table") {
-  for (const KernelTable* table : supported_kernels()) {
-    for (std::uint32_t step : {0u, 1u, 65537u, ~0u}) {
-      for (std::uint64_t block : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{1} << 33}) {
-        const RandomKey key{kKey.seed, kKey.stream, step};
-        Twins<std::uint16_t> out(kBlock, 3, [&](std::int64_t i) {
-          return update_noise(key, block, static_cast<std::size_t>(i));
-        });
-        table->update_noise(out.actual.data(), key, block);
-        REQUIRE_MESSAGE(same_bits(out.expected, out.actual, kBlock), table->name, " step ", step);
       }
     }
   }

@@ -104,6 +104,20 @@ TEST_CASE("update noise: parameters, seeds and rows begin elsewhere") {
   CHECK(update_noise({kSeed, kStream, 4}, 4, 5) != noise);
 }
 
+TEST_CASE("update noise: what a step's blocks have in common leaves out their offset only") {
+  for (const std::uint32_t step : {0u, 1u, 65537u, ~0u}) {
+    const auto common = update_noise_of_step(step);
+    for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{1} << 33}) {
+      const RandomKey key{kSeed, kStream, step};
+      const std::uint16_t offset = update_noise_offset(key, block);
+      for (std::size_t place = 0; place < common.size(); ++place) {
+        REQUIRE(static_cast<std::uint16_t>(common[place] + offset) ==
+                update_noise(key, block, place));
+      }
+    }
+  }
+}
+
 // In 65536 steps a place meets every number once, so that a steady update adds up to what it is.
 TEST_CASE("update noise: a steady direction is rounded without bias") {
   constexpr Block kFirstBlock{0, 0, kBlock, 0};
@@ -115,9 +129,10 @@ TEST_CASE("update noise: a steady direction is rounded without bias") {
   std::vector<std::int64_t> moved(kBlock, 0);
   std::vector<std::int16_t> levels(kBlock);
   for (std::uint32_t t = 0; t < kSteps; ++t) {
-    const UpdateRounding rounding(kFirstBlock, kBlock, {0.01f, {kSeed, kStream, t}}, 21, 127,
-                                  Rounding::kStochastic);
-    kernels().quantize_levels(levels.data(), direction.data(), rounding.get(), kBlock);
+    const Descent descent{0.01f, {kSeed, kStream, t}};
+    const LevelRounding rounding =
+        update_rounding(kFirstBlock, kBlock, descent, 21, 127, Rounding::kStochastic);
+    kernels().quantize_levels(levels.data(), direction.data(), rounding, kBlock);
     for (std::size_t i = 0; i < levels.size(); ++i) moved[i] += levels[i];
   }
   for (std::size_t i = 0; i < direction.size(); ++i) {

@@ -77,12 +77,12 @@ class Shared : public PackedTrits {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const UpdateRounding rounding(block, cols(), descent, kLevels, kThreshold, rounding_);
+    const LevelRounding rounding = update_rounding(block, cols(), descent, kLevels, kThreshold, rounding_);
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
     const int turn = static_cast<int>(descent.key.step % kSharing);
     const FlipCounts counts = kernels().descend_shared(trits.data(), accumulators(block), direction,
-                                                       rounding.get(), kSharing, turn, block.n);
+                                                       rounding, kSharing, turn, block.n);
     if (counts.flips > 0) encode_trits(block, trits.data());
     return counts;
   }

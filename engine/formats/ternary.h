@@ -77,12 +77,12 @@ class Ternary : public PackedTrits {
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);
     const int k = policy.levels_per_trit();
-    const UpdateRounding rounding(block, cols(), descent, k, k, rounding_);
+    const LevelRounding rounding = update_rounding(block, cols(), descent, k, k, rounding_);
 
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
     const FlipCounts counts = kernels().descend_ternary(trits.data(), accumulator(block), direction,
-                                                        rounding.get(), policy, block.n);
+                                                        rounding, policy, block.n);
     if (counts.flips > 0) encode_trits(block, trits.data());
     return counts;
   }

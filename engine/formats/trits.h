@@ -43,7 +43,7 @@ class Trits : public PackedTrits {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const UpdateRounding rounding(block, cols(), descent, 1, 2, rounding_);
+    const LevelRounding rounding = update_rounding(block, cols(), descent, 1, 2, rounding_);
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
     // One level per trit leaves no remainder: the accumulators stay zero.
@@ -53,7 +53,7 @@ class Trits : public PackedTrits {
                                    .hysteresis = 0};
     std::array<std::int8_t, kBlock> accumulators{};
     const FlipCounts counts = kernels().descend_ternary(
-        trits.data(), accumulators.data(), direction, rounding.get(), one_level, block.n);
+        trits.data(), accumulators.data(), direction, rounding, one_level, block.n);
     if (counts.flips > 0) encode_trits(block, trits.data());
     return counts;
   }

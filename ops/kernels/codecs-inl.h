@@ -3,7 +3,6 @@
 
 #include <array>
 
-#include "engine/update_noise.h"
 #include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
 
@@ -90,21 +89,6 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   std::uint16_t rest[kNumbers];
   lanes.draw<1>(rest, first + static_cast<std::uint64_t>(i));
   __builtin_memcpy(out + i, rest, static_cast<std::size_t>(n - i) * sizeof(*rest));
-}
-
-void update_noise(std::uint16_t* out, const RandomKey& key, std::uint64_t block) {
-  constexpr std::int64_t kStep = kLanes<I16>;
-  constexpr auto kPlaces = static_cast<std::int64_t>(UpdateNoiseTable::kPlaces);
-  static_assert(kPlaces % kStep == 0);
-  const auto word = [](std::uint32_t x) { return I16(static_cast<std::int16_t>(x)); };
-  const I16 step = word(key.step), offset = word(update_noise_offset(key, block));
-  const auto places = [](const auto& table, std::int64_t i) {
-    return read<I16>(reinterpret_cast<const std::int16_t*>(table.data() + i));
-  };
-  for (std::int64_t i = 0; i < kPlaces; i += kStep) {
-    write(reinterpret_cast<std::int16_t*>(out + i),
-          places(kUpdateNoise.start, i) + places(kUpdateNoise.alpha, i) * step + offset);
-  }
 }
 
 // The five digits of bytes 0..242, lowest first. Below 243, the unsigned min(v, v - 81, v - 162) is

@@ -115,7 +115,7 @@ FlipCounts descend_words(std::int8_t* trits, std::int8_t* accumulators, const Di
                          const LevelRounding& rounding, const FlipPolicy& policy, const Rule& rule,
                          std::int64_t n) {
   FlipCounts counts;
-  const std::int64_t done = with_direction(direction, [&](const auto& source) {
+  const std::int64_t done = with_direction(direction, rounding, [&](const auto& source) {
     const Levels levels(source, rounding);
     return for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
       const TritLanes next =
@@ -164,15 +164,15 @@ struct ByteRule {
   I8 operator()(const I8& stored, const ByteTrits& before, const I8& levels,
                 FlipCounts& counts) const {
     const I8 code = clamp(stored, -limit, limit);
-    // Saturated sums are beyond the limit, too, and saturated distances beyond all levels.
+    // Saturated sums are beyond the limit, too; a sum modulo 256 that should have been saturated
+    // has the other sign.
     const I8 next = clamp(xsimd::sadd(code, levels), -limit, limit);
-    const ByteMask past_rail =
-        (levels > xsimd::ssub(limit, code)) | (levels < xsimd::ssub(-limit, code));
+    const ByteMask past_rail = next != code + levels;
     const ByteTrits after = trits_of(next);
     const ByteMask moved =
         (before.positive != after.positive) | (before.negative != after.negative);
     counts.flips += count(moved);
-    counts.rail_flips += count(past_rail) - count(past_rail & moved);
+    counts.rail_flips += count(past_rail & ~moved);
     return pushes ? push(next, before, after) : next;
   }
 
@@ -264,7 +264,8 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
     __builtin_memcpy(numbers[p], planes[p] + i, static_cast<std::size_t>(rest));
   }
   const LevelRounding rest_rounding{rounding.scale, rounding.limit,
-                                    rounding.noise == nullptr ? nullptr : rest_noise};
+                                    rounding.noise == nullptr ? nullptr : rest_noise,
+                                    rounding.offset};
   Source rest_direction = direction;
   rest_direction.numbers = rest_numbers;
   next(here, Levels(rest_direction, rest_rounding).bytes(0));
@@ -306,8 +307,8 @@ FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators,
         descend_words(trits + i, accumulators + i, direction.from(i), rounding.from(i), policy,
                       CarryRule<Transition::kStepOneTrit>(policy.threshold, 0), count);
   };
-  const Levels levels(source,
-                      {rounding.scale, std::min(rounding.limit, kMostByteLevels), rounding.noise});
+  const Levels levels(source, {rounding.scale, std::min(rounding.limit, kMostByteLevels),
+                               rounding.noise, rounding.offset});
   std::int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
     read_ahead(accumulators + i, kStep);
@@ -336,13 +337,13 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
     return by_words(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
   }
   if (policy.threshold <= kMostByteThreshold && rounding.limit <= kMostByteLevels) {
-    return with_direction(direction, [&](const auto& source) {
+    return with_direction(direction, rounding, [&](const auto& source) {
       return descend_bytes(trits, accumulators, source, rounding,
                            ByteRule(policy.threshold, policy.hysteresis), n);
     });
   }
   if (policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
-    return with_direction(direction, [&](const auto& source) {
+    return with_direction(direction, rounding, [&](const auto& source) {
       return descend_wide_bytes(trits, accumulators, direction, source, rounding, policy, n);
     });
   }
@@ -355,7 +356,7 @@ FlipCounts descend_latent(std::int8_t* codes, const Direction& direction,
   const ByteRule rule(threshold, hysteresis);
   FlipCounts counts;
   const std::array<std::int8_t*, 1> planes{codes};
-  with_direction(direction, [&](const auto& source) {
+  with_direction(direction, rounding, [&](const auto& source) {
     for_each_byte_vector(planes, source, rounding, n, [&](const auto& at, const I8& change) {
       const I8 code = read<I8>(at[0]);
       write(at[0], rule(code, rule.trits_of(code), change, counts));

@@ -26,13 +26,23 @@ void latent_to_trits(std::int8_t* __restrict trits, const std::int8_t* __restric
   }
 }
 
-void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x, float inverse,
-                   std::int64_t n) {
+void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x,
+                   const float* __restrict factors, float inverse, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    const float level = x[i] * inverse;
+    const float level = (factors == nullptr ? x[i] : x[i] * factors[i]) * inverse;
     const float below = level < 127.0f ? level : 127.0f;
     codes[i] = static_cast<std::int8_t>(round_to_int(below > -127.0f ? below : -127.0f));
   }
+}
+
+float max_abs_product(const float* __restrict x, const float* __restrict factors, std::int64_t n) {
+  // Of magnitudes, the order is that of their bits, and NaN comes last.
+  int largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const int magnitude = std::bit_cast<int>(x[i] * factors[i]) & 0x7FFFFFFF;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return std::bit_cast<float>(largest);
 }
 
 void sum_int8(std::int32_t* __restrict sums, const std::int8_t* __restrict x, std::int64_t ld,
@@ -96,16 +106,6 @@ void pack_down(std::uint8_t* __restrict panel, const std::int8_t* __restrict row
   for (std::int64_t g = 0; 4 * g < depth; ++g) {
     std::uint8_t* group = panel + g * 4 * kPanelColumns;
     const std::int8_t* row = rows + 4 * g * ld;
-    if (depth - 4 * g >= 4 && columns == kPanelColumns) {
-      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
-        const auto byte = [&](std::int64_t j) {
-          return static_cast<std::uint32_t>(row[j * ld + c] + offset) << (8 * j);
-        };
-        const std::uint32_t bytes = byte(0) | byte(1) | byte(2) | byte(3);
-        std::memcpy(group + 4 * c, &bytes, 4);
-      }
-      continue;
-    }
     std::memset(group, 0, 4 * kPanelColumns);
     for (std::int64_t c = 0; c < columns; ++c) {
       for (std::int64_t j = 0; j < 4 && 4 * g + j < depth; ++j) {

@@ -21,8 +21,10 @@
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/microadam_loops-inl.h"
 #include "ops/kernels/pack_across-inl.h"
+#include "ops/kernels/pack_down-inl.h"
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/quantize_columns-inl.h"
+#include "ops/kernels/quantize_rows-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/shared-inl.h"
@@ -41,20 +43,20 @@ namespace tritgrad::TRITGRAD_TARGET {
 const KernelTable kKernels = {
     .name = TRITGRAD_NAME(TRITGRAD_TARGET),
     .gemm = gemm,
-    .quantize_int8 = quantize_int8,
+    .quantize_int8 = wide::quantize_int8,
+    .max_abs_product = max_abs_product,
     .quantize_columns = quantize_columns,
-    .sum_int8 = sum_int8,
+    .sum_int8 = wide::sum_int8,
     .dot_int8 = dot_int8,
     .dot_packed_trits = dot_packed_trits,
     .any_negative = any_negative,
     .raise_max_abs = raise_max_abs,
-    .pack_down = pack_down,
+    .pack_down = wide::pack_down,
     .pack_across = wide::pack_across,
     .multiply_panel = multiply_panel,
     .rescale_sums = rescale_sums,
     .rescale_sums_by = rescale_sums_by,
     .random_u16 = random_u16,
-    .update_noise = update_noise,
     .decode_trits = decode_trits,
     .encode_trits = encode_trits,
     .trits_to_float = trits_to_float,

@@ -8,17 +8,21 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-// The two kinds of Direction, a vector of kLanes<F32> from element i on.
+// The kinds of Direction, a vector of kLanes<F32> from element i on. Of those that are small, every
+// number times the factor and the scale is far within an int32, and none is NaN.
 struct FloatDirection {
   using Number = float;
+  static constexpr bool kSmall = false;
   F32 at(std::int64_t i) const { return read<F32>(numbers + i); }
   Number zero() const { return 0.0f; }
 
   const float* numbers;
   float factor;
 };
+template <bool kIsSmall>
 struct SumDirection {
   using Number = std::int32_t;
+  static constexpr bool kSmall = kIsSmall;
   F32 at(std::int64_t i) const { return xsimd::to_float(read<I32>(numbers + i) - I32(correction)); }
   Number zero() const { return correction; }
 
@@ -29,9 +33,13 @@ struct SumDirection {
 
 // body(FloatDirection or SumDirection)
 template <typename Body>
-auto with_direction(const Direction& direction, const Body& body) {
+auto with_direction(const Direction& direction, const LevelRounding& rounding, const Body& body) {
   if (direction.floats != nullptr) return body(FloatDirection{direction.floats, direction.factor});
-  return body(SumDirection{direction.sums, direction.factor, direction.correction});
+  // Sums less their correction fit an int32; half of that leaves room for the noise.
+  if (__builtin_fabsf(rounding.scale * direction.factor) < 0.5f) {
+    return body(SumDirection<true>{direction.sums, direction.factor, direction.correction});
+  }
+  return body(SumDirection<false>{direction.sums, direction.factor, direction.correction});
 }
 
 template <typename Source>
@@ -40,39 +48,47 @@ class Levels {
   Levels(const Source& direction, const LevelRounding& rounding)
       : direction_(direction),
         noise_(rounding.noise),
+        offset_(half_words(rounding.offset)),
         negative_scale_(-rounding.scale * direction.factor),
-        high_(static_cast<float>(rounding.limit)),
         limit_(rounding.limit) {}
 
-  I32 at(std::int64_t i) const { return xsimd::max(not_too_high(i), I32(-limit_)); }
+  I32 at(std::int64_t i) const { return clamp(rounded(i), I32(-limit_), I32(limit_)); }
   I16 words(std::int64_t i) const {
-    return xsimd::max(narrow(not_too_high(i), not_too_high(i + kStep)),
-                      I16(static_cast<std::int16_t>(-limit_)));
+    const auto most = static_cast<std::int16_t>(limit_);
+    return clamp(narrow(rounded(i), rounded(i + kStep)), I16(static_cast<std::int16_t>(-most)),
+                 I16(most));
   }
   // For limits up to 127.
   I8 bytes(std::int64_t i) const {
-    return xsimd::max(narrow(not_too_high(i), not_too_high(i + kStep), not_too_high(i + 2 * kStep),
-                             not_too_high(i + 3 * kStep)),
-                      I8(static_cast<std::int8_t>(-limit_)));
+    const auto most = static_cast<std::int8_t>(limit_);
+    return clamp(
+        narrow(rounded(i), rounded(i + kStep), rounded(i + 2 * kStep), rounded(i + 3 * kStep)),
+        I8(static_cast<std::int8_t>(-most)), I8(most));
   }
 
  private:
   static constexpr std::int64_t kStep = kLanes<I32>;
 
-  I32 not_too_high(std::int64_t i) const {
+  // Not limited yet, but for what no integer could hold.
+  I32 rounded(std::int64_t i) const {
     F32 exact = negative_scale_ * direction_.at(i);
     // Both of the noise's operations are exact, so they may be fused.
     if (noise_ != nullptr) {
-      exact += multiply_add(xsimd::to_float(read_i32(noise_ + i)), F32(0x1p-16f), F32(0x1p-17f));
+      exact += multiply_add(xsimd::to_float(read_i32_plus(noise_ + i, offset_)), F32(0x1p-16f),
+                            F32(0x1p-17f));
+    }
+    if constexpr (Source::kSmall) {
+      return noise_ == nullptr ? nearest_of_small(exact) : floor_of_small(exact);
     }
     // What is too small for an integer becomes the smallest one; NaN becomes 0.
-    const F32 limited = xsimd::min(high_, exact);
+    const F32 limited = xsimd::min(F32(0x1p30f), exact);
     return noise_ == nullptr ? to_nearest_or_zero(limited) : floor_or_zero(limited);
   }
 
   Source direction_;
   const std::uint16_t* noise_;
-  F32 negative_scale_, high_;
+  HalfWords offset_;
+  F32 negative_scale_;
   int limit_;
 };
 

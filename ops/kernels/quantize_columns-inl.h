@@ -13,13 +13,12 @@ namespace {
 constexpr std::int64_t kColumnsAtOnce = kWords;
 constexpr std::int64_t kRowsAtOnce = 4 * kWords;
 
+// Word c holds the codes of column c in the four rows.
 inline I32 quantize_four(const F32 (&levels)[4]) {
-  I32 bytes(0);
-  for (int j = 0; j < 4; ++j) {
-    const F32 limited = xsimd::max(xsimd::min(levels[j], F32(127.0f)), F32(-127.0f));
-    bytes = bytes | (round_to_i32(limited) & I32(255)) << (8 * j);
-  }
-  return bytes;
+  // What is too small for an integer becomes the smallest one, and then -127.
+  const auto code = [&](int j) { return round_to_i32(xsimd::min(levels[j], F32(127.0f))); };
+  const I8 codes = interleave_bytes(code(0), code(1), code(2), code(3));
+  return xsimd::bitwise_cast<I32>(xsimd::max(codes, I8(std::int8_t{-127})));
 }
 
 // Where the memory ahead is asked for: the same rows, some columns on.

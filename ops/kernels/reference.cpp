@@ -7,7 +7,6 @@
 
 #include "engine/format.h"
 #include "engine/shared_accumulator.h"
-#include "engine/update_noise.h"
 #include "ops/kernels/targets.h"
 
 // Loops that have no other form are their own specification.
@@ -32,12 +31,6 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
       const std::uint32_t word = words[static_cast<std::size_t>(j / 2)];
       out[i + j] = static_cast<std::uint16_t>(j % 2 == 0 ? word : word >> 16);
     }
-  }
-}
-
-void update_noise(std::uint16_t* out, const RandomKey& key, std::uint64_t block) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kBlock); ++i) {
-    out[i] = tritgrad::update_noise(key, block, i);
   }
 }
 
@@ -148,10 +141,11 @@ void quantize_levels(std::int16_t* levels, const Direction& direction,
                              ? direction.floats[i]
                              : static_cast<float>(direction.sums[i] - direction.correction);
     const float exact = negative_scale * number;
-    const float level =
-        rounding.noise == nullptr
-            ? std::nearbyint(exact)
-            : std::floor(exact + (static_cast<float>(rounding.noise[i]) + 0.5f) * 0x1p-16f);
+    float level = std::nearbyint(exact);
+    if (rounding.noise != nullptr) {
+      const auto noise = static_cast<std::uint16_t>(rounding.noise[i] + rounding.offset);
+      level = std::floor(exact + (static_cast<float>(noise) + 0.5f) * 0x1p-16f);
+    }
     levels[i] = std::isnan(level) ? std::int16_t{0}
                                   : static_cast<std::int16_t>(std::clamp(level, -bound, bound));
   }
@@ -262,6 +256,7 @@ const KernelTable kReferenceKernels = {
     .name = "reference",
     .gemm = baseline::gemm,
     .quantize_int8 = reference::quantize_int8,
+    .max_abs_product = reference::max_abs_product,
     .quantize_columns = reference::quantize_columns,
     .sum_int8 = reference::sum_int8,
     .dot_int8 = reference::dot_int8,
@@ -274,7 +269,6 @@ const KernelTable kReferenceKernels = {
     .rescale_sums = reference::rescale_sums,
     .rescale_sums_by = reference::rescale_sums_by,
     .random_u16 = reference::random_u16,
-    .update_noise = reference::update_noise,
     .decode_trits = reference::decode_trits,
     .encode_trits = reference::encode_trits,
     .trits_to_float = reference::trits_to_float,

@@ -21,7 +21,7 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
 void quantize_levels(std::int16_t* levels, const Direction& direction,
                      const LevelRounding& rounding, std::int64_t n) {
   const std::int64_t done = n / kLanes<I32> * kLanes<I32>;
-  with_direction(direction, [=](const auto& source) {
+  with_direction(direction, rounding, [=](const auto& source) {
     const Levels vectors(source, rounding);
     for (std::int64_t i = 0; i < done; i += kLanes<I32>) write_narrow(levels + i, vectors.at(i));
   });

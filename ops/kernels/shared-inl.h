@@ -139,7 +139,7 @@ FlipCounts descend_shared_by(std::int8_t* trits, std::int8_t* shared, const Sour
 
 FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
                           const LevelRounding& rounding, int sharing, int turn, std::int64_t n) {
-  return with_direction(direction, [&](const auto& source) {
+  return with_direction(direction, rounding, [&](const auto& source) {
     switch (sharing) {
       case 4:
         return descend_shared_by<4>(trits, shared, source, rounding, turn, n);

@@ -80,6 +80,13 @@ I32 read_i32(const std::int8_t* p) {
 I32 read_i32(const std::uint16_t* p) {
   return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
+// 16-bit numbers plus the ones that fill `added`, modulo 2^16.
+using HalfWords = __m256i;
+inline HalfWords half_words(std::uint16_t x) { return _mm256_set1_epi16(static_cast<short>(x)); }
+inline I32 read_i32_plus(const std::uint16_t* p, HalfWords added) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_cvtepu16_epi32(_mm256_add_epi16(words, added));
+}
 F64 read_f64(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 
 // The whole number below, or the nearest; the smallest one for what is smaller still, 0 for NaN.
@@ -90,6 +97,13 @@ I32 floor_or_zero(const F32& x) {
 I32 to_nearest_or_zero(const F32& x) {
   return _mm512_maskz_cvt_roundps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x,
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+// The same of what fits an integer.
+inline I32 floor_of_small(const F32& x) {
+  return _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+inline I32 nearest_of_small(const F32& x) {
+  return _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 // a b + c, for sums and products that are exact and so may be fused; xsimd 8.1 does not fuse them.
@@ -107,6 +121,15 @@ I8 narrow(const I32& a, const I32& b, const I32& c, const I32& d) {
   const __m512i packed = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
   return _mm512_permutexvar_epi32(order, packed);
 }
+// Byte j of word i is word i of the j-th vector, saturated.
+inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& d) {
+  const __m512i order =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m512i packed = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
+  return _mm512_shuffle_epi8(packed, order);
+}
+// Sums of eight neighbouring bytes each.
+inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si512()); }
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
 }
@@ -164,6 +187,12 @@ I32 read_i32(const std::int8_t* p) {
 I32 read_i32(const std::uint16_t* p) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
+using HalfWords = __m128i;
+inline HalfWords half_words(std::uint16_t x) { return _mm_set1_epi16(static_cast<short>(x)); }
+inline I32 read_i32_plus(const std::uint16_t* p, HalfWords added) {
+  const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_cvtepu16_epi32(_mm_add_epi16(words, added));
+}
 F64 read_f64(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
 
 // The whole number below, or the nearest; the smallest one for what is smaller still, 0 for NaN.
@@ -172,6 +201,8 @@ I32 to_nearest_or_zero(const F32& x) {
   return _mm256_and_si256(_mm256_cvtps_epi32(x), _mm256_castps_si256(ordered));
 }
 I32 floor_or_zero(const F32& x) { return to_nearest_or_zero(xsimd::floor(x)); }
+inline I32 floor_of_small(const F32& x) { return _mm256_cvtps_epi32(xsimd::floor(x)); }
+inline I32 nearest_of_small(const F32& x) { return _mm256_cvtps_epi32(x); }
 
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm256_fmadd_ps(a, b, c);
@@ -186,6 +217,13 @@ I8 narrow(const I32& a, const I32& b, const I32& c, const I32& d) {
   const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
   return _mm256_permutevar8x32_epi32(packed, order);
 }
+inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& d) {
+  const __m256i order = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+  return _mm256_shuffle_epi8(packed, order);
+}
+inline U64 sum_eights(const U8& x) { return _mm256_sad_epu8(x, _mm256_setzero_si256()); }
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
 }

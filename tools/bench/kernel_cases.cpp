@@ -178,7 +178,7 @@ void add_integer_loops(std::vector<KernelSpec>& specs) {
       loop_spec("quantize_int8", "Gnumber/s", kGigaNumbers, []() -> std::function<void()> {
         const Array<float> x(kNumbers, random_float);
         const Array<std::int8_t> codes(kNumbers);
-        return [=] { kernels().quantize_int8(codes.data(), x.data(), 127.0f, kNumbers); };
+        return [=] { kernels().quantize_int8(codes.data(), x.data(), nullptr, 127.0f, kNumbers); };
       }));
   specs.push_back(
       loop_spec("quantize_columns", "Gnumber/s", kGigaNumbers, []() -> std::function<void()> {
@@ -315,15 +315,6 @@ struct UpdateData {
 
 void add_updates(std::vector<KernelSpec>& specs) {
   const auto add = adder(specs);
-  constexpr std::int64_t kBlocks = kNumbers / kBlock;
-  specs.push_back(loop_spec("update_noise", "Gnumber/s", 1e-9 * kBlocks * kBlock, []() -> Body {
-    const Array<std::uint16_t> out(kBlock);
-    return [=] {
-      for (std::uint64_t block = 0; block < kBlocks; ++block) {
-        kernels().update_noise(out.data(), kKey, block);
-      }
-    };
-  }));
   add("descend_latent", []() -> Body {
     return [d = UpdateData{}] {
       kernels().descend_latent(d.levels.data(), d.direction.data(), d.rounding(), 42, 0, kNumbers);
