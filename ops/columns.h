@@ -76,6 +76,18 @@ void for_each_tile(const Wide& wide, const Tensor& x, Body&& body) {
   });
 }
 
+// Whether a piece of columns can go through all passes of an op in one turn: its sums are nobody
+// else's. That spares threads the waits between passes.
+inline bool columns_are_whole(const Wide& wide, const Tensor& x) {
+  return wide.together == 1 && tiles_down(x) == 1;
+}
+
+// body(first_column, last_column) of such x, kLongestPiece columns at most.
+template <typename Body>
+void for_whole_columns(const Tensor& x, Body&& body) {
+  parallel_ranges(x.cols(), column_piece(x.cols()), body);
+}
+
 // `kinds` sums down each column of x [kinds x features], in double and in scratch. add(sums, row,
 // begin, n) adds columns [begin, begin + n) of a wide row; sums of the next kind lie wide.cols()
 // further on. Rows are read in order, so that memory is, and the sums of tiles are joined in order.

@@ -114,21 +114,54 @@ void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sum
       });
 }
 
-QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
-  const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
+namespace {
+
+// The codes of columns as they come about.
+struct ColumnCodes {
+  Tensor x;
+  QuantizedRows q;
+  const float* factors;
+  float* inverse;
+
+  void raise(float* largest, std::int64_t row, std::int64_t begin, std::int64_t n) const {
+    prefetch_after(x, row, begin, n);
+    kernels().raise_max_abs(largest, x.row(row) + begin, factors[row], n);
+  }
+  // Zeros behind a column's codes: the kernel fills up fours; there may be a cache line more.
+  void start(std::int64_t column, float largest) const {
+    q.scales[column] = scale_of(largest);
+    inverse[column] = inverse_scale(largest);
+    std::fill(q.codes + column * q.ld + q.cols, q.codes + (column + 1) * q.ld, std::int8_t{0});
+  }
+  void write(std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) const {
+    kernels().quantize_columns(q.codes + begin * q.ld + top, q.ld, x.row(top) + begin, x.cols(),
+                               factors + top, inverse + begin, bottom - top, end - begin);
+  }
+};
+
+void quantize_whole_columns(const ColumnCodes& codes) {
+  for_whole_columns(codes.x, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kLongestPiece> largest{};
+    for (std::int64_t row = 0; row < codes.x.rows(); ++row) {
+      codes.raise(largest.data(), row, begin, end - begin);
+    }
+    for (std::int64_t c = begin; c < end; ++c) {
+      codes.start(c, largest[static_cast<std::size_t>(c - begin)]);
+    }
+    codes.write(begin, end, 0, codes.x.rows());
+  });
+}
+
+void quantize_columns_in_tiles(Tape& tape, const Wide& narrow, const ColumnCodes& codes) {
+  const Tensor& x = codes.x;
   const std::int64_t tiles = tiles_down(x);
   float* largest = tape.allocate_scratch<float>(tiles * x.cols());
-  float* inverse = tape.allocate_scratch<float>(x.cols());
   std::fill_n(largest, tiles * x.cols(), 0.0f);
-  // Each row has a factor of its own.
-  const Wide narrow(x, 1);
   for_each_tile(narrow, x,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
                     std::int64_t tile) {
                   for (std::int64_t row = top; row < bottom; ++row) {
-                    prefetch_after(x, row, begin, end - begin);
-                    kernels().raise_max_abs(largest + tile * x.cols() + begin, x.row(row) + begin,
-                                            factors[row], end - begin);
+                    codes.raise(largest + tile * x.cols() + begin, row, begin, end - begin);
                   }
                 });
   for (std::int64_t c = 0; c < x.cols(); ++c) {
@@ -136,18 +169,24 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       most = larger(most, largest[tile * x.cols() + c]);
     }
-    q.scales[c] = scale_of(most);
-    inverse[c] = inverse_scale(most);
-    // The kernel fills up fours; there may be a cache line more.
-    std::fill(q.codes + c * q.ld + q.cols, q.codes + (c + 1) * q.ld, std::int8_t{0});
+    codes.start(c, most);
   }
   for_each_tile(narrow, x,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                    std::int64_t) {
-                  kernels().quantize_columns(q.codes + begin * q.ld + top, q.ld, x.row(top) + begin,
-                                             x.cols(), factors + top, inverse + begin, bottom - top,
-                                             end - begin);
-                });
+                    std::int64_t) { codes.write(begin, end, top, bottom); });
+}
+
+}  // namespace
+
+QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors) {
+  const QuantizedRows q = allocate_rows(tape, x.cols(), x.rows(), false);
+  const ColumnCodes codes{x, q, factors, tape.allocate_scratch<float>(x.cols())};
+  const Wide narrow(x, 1);  // each row has a factor of its own
+  if (columns_are_whole(narrow, x)) {
+    quantize_whole_columns(codes);
+  } else {
+    quantize_columns_in_tiles(tape, narrow, codes);
+  }
   return q;
 }
 
