@@ -80,27 +80,30 @@ TEST_CASE("quantize columns: rows that fill up four are zero even where a factor
   }
 }
 
-// More rows than one tile of ops/columns.h has, each with a factor of its own.
+// As many rows as one tile of ops/columns.h has, and more, each with a factor of its own.
 TEST_CASE("quantize columns: rows keep their factors however many there are") {
-  constexpr std::int64_t kRows = kTileRows + 5, kColumns = 300;
-  std::vector<float> numbers(static_cast<std::size_t>(kRows * kColumns));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = random_normal(kKey, i);
-  std::vector<float> factors(static_cast<std::size_t>(kRows));
-  for (std::size_t r = 0; r < factors.size(); ++r)
-    factors[r] = 0.5f + 0.001f * static_cast<float>(r);
-  const Tensor x{numbers.data(), {kRows, kColumns}};
-  Tape tape;
-  const QuantizedRows q = quantize_columns(tape, x, factors.data());
-  for (std::int64_t c = 0; c < kColumns; ++c) {
-    const auto scaled = [&](std::int64_t r) {
-      return x.row(r)[c] * factors[static_cast<std::size_t>(r)];
-    };
-    float largest = 0.0f;
-    for (std::int64_t r = 0; r < kRows; ++r) largest = std::max(largest, std::abs(scaled(r)));
-    REQUIRE(q.scales[c] == largest / 127.0f);
-    for (std::int64_t r = 0; r < q.ld; ++r) {
-      const float level = r < kRows ? scaled(r) * (127.0f / largest) : 0.0f;
-      REQUIRE(q.codes[c * q.ld + r] == static_cast<std::int8_t>(std::nearbyint(level)));
+  constexpr std::int64_t kColumns = 300;
+  for (const std::int64_t rows : {std::int64_t{37}, kTileRows, kTileRows + 5}) {
+    CAPTURE(rows);
+    std::vector<float> numbers(static_cast<std::size_t>(rows * kColumns));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = random_normal(kKey, i);
+    std::vector<float> factors(static_cast<std::size_t>(rows));
+    for (std::size_t r = 0; r < factors.size(); ++r)
+      factors[r] = 0.5f + 0.001f * static_cast<float>(r);
+    const Tensor x{numbers.data(), {rows, kColumns}};
+    Tape tape;
+    const QuantizedRows q = quantize_columns(tape, x, factors.data());
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      const auto scaled = [&](std::int64_t r) {
+        return x.row(r)[c] * factors[static_cast<std::size_t>(r)];
+      };
+      float largest = 0.0f;
+      for (std::int64_t r = 0; r < rows; ++r) largest = std::max(largest, std::abs(scaled(r)));
+      REQUIRE(q.scales[c] == largest / 127.0f);
+      for (std::int64_t r = 0; r < q.ld; ++r) {
+        const float level = r < rows ? scaled(r) * (127.0f / largest) : 0.0f;
+        REQUIRE(q.codes[c * q.ld + r] == static_cast<std::int8_t>(std::nearbyint(level)));
+      }
     }
   }
 }

@@ -50,6 +50,7 @@ template <typename Sum, int kRows, int kVectors, typename Step, typename Widen>
   constexpr int kTile = kRows * kVectors;
   Sum sum[kTile];
   unrolled<kTile>([&]<int i>() { sum[i] = Sum{}; });
+#pragma GCC unroll 4
   for (std::int64_t g = begin; g < end; ++g) {
     Bytes b[kVectors];
     unrolled<kVectors>(
