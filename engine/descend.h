@@ -40,6 +40,8 @@ inline LevelRounding update_rounding(const Block& block, std::int64_t cols, cons
   return {scale, limit, descent.noise.data(),
           update_noise_offset(descent.key, block_number(block, cols))};
 }
+// What it returned would point to a Descent that is gone.
+LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;
 static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
 
 }  // namespace tritgrad

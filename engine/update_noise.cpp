@@ -39,8 +39,8 @@ std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_
 std::array<std::uint16_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step) {
   std::array<std::uint16_t, UpdateNoiseTable::kPlaces> noise;
   for (std::size_t place = 0; place < noise.size(); ++place) {
-    noise[place] = static_cast<std::uint16_t>(kUpdateNoise.start[place] +
-                                              kUpdateNoise.alpha[place] * step);
+    noise[place] =
+        static_cast<std::uint16_t>(kUpdateNoise.start[place] + kUpdateNoise.alpha[place] * step);
   }
   return noise;
 }

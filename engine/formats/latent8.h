@@ -64,7 +64,8 @@ class Latent8 {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+    const LevelRounding rounding =
+        update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     return kernels().descend_latent(at(block), direction, rounding, kThreshold, hysteresis_,
                                     block.n);
   }

@@ -97,7 +97,8 @@ class LatentPacked {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+    const LevelRounding rounding =
+        update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());
     const FlipCounts counts = kernels().descend_latent(codes.data(), direction, rounding,

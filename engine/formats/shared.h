@@ -77,7 +77,8 @@ class Shared : public PackedTrits {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding = update_rounding(block, cols(), descent, kLevels, kThreshold, rounding_);
+    const LevelRounding rounding =
+        update_rounding(block, cols(), descent, kLevels, kThreshold, rounding_);
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
     const int turn = static_cast<int>(descent.key.step % kSharing);

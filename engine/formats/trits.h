@@ -52,8 +52,8 @@ class Trits : public PackedTrits {
                                    .transition = Transition::kStepOneTrit,
                                    .hysteresis = 0};
     std::array<std::int8_t, kBlock> accumulators{};
-    const FlipCounts counts = kernels().descend_ternary(
-        trits.data(), accumulators.data(), direction, rounding, one_level, block.n);
+    const FlipCounts counts = kernels().descend_ternary(trits.data(), accumulators.data(),
+                                                        direction, rounding, one_level, block.n);
     if (counts.flips > 0) encode_trits(block, trits.data());
     return counts;
   }

@@ -26,6 +26,9 @@ inline U32 read_pair(const std::uint16_t* p) {
 
 // The nearest integers, ties to even, of |x| < 2^31.
 inline I32 round_to_i32(const F32& x) { return _mm512_cvtps_epi32(x); }
+// Codes of int8 in lanes of 32 bits, +-127 once they are narrowed to bytes and -128 is made -127:
+// what is too small for an integer becomes the smallest one. Any code for NaN.
+inline I32 code_of(const F32& level) { return round_to_i32(xsimd::min(level, F32(127.0f))); }
 
 // The larger magnitude of two numbers.
 inline F32 larger_magnitude(const F32& a, const F32& b) { return _mm512_range_ps(a, b, 0b1011); }
@@ -92,6 +95,7 @@ inline U32 largest_of_each(const U32 (&x)[16]) {
 
 // The nearest integers, ties to even, of |x| < 2^31.
 inline I32 round_to_i32(const F32& x) { return _mm256_cvtps_epi32(x); }
+inline I32 code_of(const F32& level) { return round_to_i32(xsimd::min(level, F32(127.0f))); }
 
 inline F32 larger_magnitude(const F32& a, const F32& b) {
   return xsimd::max(xsimd::abs(a), xsimd::abs(b));

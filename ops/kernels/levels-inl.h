@@ -1,5 +1,5 @@
 // A direction as whole levels of a fixed-point format, a vector at a time (LevelRounding of
-// engine/kernel_table.h).
+// engine/direction.h).
 #pragma once
 
 #include "engine/kernel_table.h"

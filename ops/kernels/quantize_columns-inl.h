@@ -15,9 +15,8 @@ constexpr std::int64_t kRowsAtOnce = 4 * kWords;
 
 // Word c holds the codes of column c in the four rows.
 inline I32 quantize_four(const F32 (&levels)[4]) {
-  // What is too small for an integer becomes the smallest one, and then -127.
-  const auto code = [&](int j) { return round_to_i32(xsimd::min(levels[j], F32(127.0f))); };
-  const I8 codes = interleave_bytes(code(0), code(1), code(2), code(3));
+  const I8 codes = interleave_bytes(code_of(levels[0]), code_of(levels[1]), code_of(levels[2]),
+                                    code_of(levels[3]));
   return xsimd::bitwise_cast<I32>(xsimd::max(codes, I8(std::int8_t{-127})));
 }
 

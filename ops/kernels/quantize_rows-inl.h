@@ -13,12 +13,10 @@ namespace {
 template <typename Level>
 inline std::int64_t write_codes(std::int8_t* codes, std::int64_t n, const Level& level) {
   constexpr std::int64_t kFloats = kLanes<F32>;
-  // What is too small for an integer becomes the smallest one, and then -127.
-  const auto code = [&](std::int64_t i) { return round_to_i32(xsimd::min(level(i), F32(127.0f))); };
   std::int64_t i = 0;
   for (; i + 4 * kFloats <= n; i += 4 * kFloats) {
-    const I8 bytes =
-        narrow(code(i), code(i + kFloats), code(i + 2 * kFloats), code(i + 3 * kFloats));
+    const I8 bytes = narrow(code_of(level(i)), code_of(level(i + kFloats)),
+                            code_of(level(i + 2 * kFloats)), code_of(level(i + 3 * kFloats)));
     write(codes + i, xsimd::max(bytes, I8(std::int8_t{-127})));
   }
   return i;

@@ -98,7 +98,7 @@ I32 to_nearest_or_zero(const F32& x) {
   return _mm512_maskz_cvt_roundps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x,
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-// The same of what fits an integer.
+// The same of numbers that fit an integer; of others, anything.
 inline I32 floor_of_small(const F32& x) {
   return _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
