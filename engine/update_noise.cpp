@@ -26,21 +26,23 @@ constexpr UpdateNoiseTable make_update_noise_table() {
   return table;
 }
 
+std::uint16_t noise_of_step(std::uint32_t step, std::size_t place) {
+  return static_cast<std::uint16_t>(kUpdateNoise.start[place] + kUpdateNoise.alpha[place] * step);
+}
+
 }  // namespace
 
 constinit const UpdateNoiseTable kUpdateNoise = make_update_noise_table();
 
 std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_t place) {
-  return static_cast<std::uint16_t>(kUpdateNoise.start[place] +
-                                    kUpdateNoise.alpha[place] * key.step +
+  return static_cast<std::uint16_t>(noise_of_step(key.step, place) +
                                     update_noise_offset(key, block));
 }
 
 std::array<std::uint16_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step) {
   std::array<std::uint16_t, UpdateNoiseTable::kPlaces> noise;
   for (std::size_t place = 0; place < noise.size(); ++place) {
-    noise[place] =
-        static_cast<std::uint16_t>(kUpdateNoise.start[place] + kUpdateNoise.alpha[place] * step);
+    noise[place] = noise_of_step(step, place);
   }
   return noise;
 }
