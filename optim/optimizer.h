@@ -141,7 +141,6 @@ class Optimizer {
     std::int64_t size() const { return (row_end - row_begin) * (col_end - col_begin); }
   };
   struct RunScratch;
-  struct Scaling;
 
   double lr_at(const State& state, std::int64_t step) const;
   const State& find(const Parameter& parameter) const;
@@ -156,8 +155,8 @@ class Optimizer {
   void step_tiles(State& state, const Update& update, const Unit& unit, UnitResult& result);
   // A rule that scales the gradient: it is read as it lies, and nothing is decoded.
   void step_scaled(State& state, const Update& update, const Unit& unit, UnitResult& result);
-  void step_scaled_tile(State& state, const Update& update, const Run& tile, Scaling& scaling,
-                        UnitResult& result);
+  void step_scaled_tile(State& state, const Update& update, const Run& tile, float factor,
+                        double* squares, UnitResult& result);
   void check_gradients() const;
   void note_skip();
   void apply(State& state);

@@ -102,10 +102,11 @@ void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
   const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
   alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
-  for (std::int64_t top = unit.row_begin; top < unit.row_end; top += GradientSource::kRows) {
-    const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
-    for (std::int64_t left = 0; left < cols; left += kBlock) {
-      const std::int64_t right = std::min(cols, left + kBlock);
+  // Tiles of the same columns after each other: they share an operand of the product.
+  for (std::int64_t left = 0; left < cols; left += kBlock) {
+    const std::int64_t right = std::min(cols, left + kBlock);
+    for (std::int64_t top = unit.row_begin; top < unit.row_end; top += GradientSource::kRows) {
+      const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
       for (std::int64_t row = top; row < bottom; ++row) {
         state.parameter->storage().prefetch({row, left, right - left}, Reading::kMaster);
       }
