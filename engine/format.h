@@ -47,6 +47,9 @@ struct Block {
                           // threads neither share them nor change their order
 };
 
+// Rows that a format updates in one call, at most.
+inline constexpr std::int64_t kMostRowsAtOnce = 16;
+
 // Which of the two readings of a format.
 enum class Reading { kValue, kMaster };
 

@@ -260,10 +260,11 @@ struct KernelTable {
                                const LevelRounding& rounding, int sharing, int turn,
                                std::int64_t n);
   // descend_ternary (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <=
-  // threshold <= 42, rounding.limit <= 127.
-  FlipCounts (*descend_latent)(std::int8_t* codes, const Direction& direction,
-                               const LevelRounding& rounding, int threshold, int hysteresis,
-                               std::int64_t n);
+  // threshold <= 42, limits <= 127. `rows` rows of n codes, `ld` apart, with a direction and a
+  // rounding each.
+  FlipCounts (*descend_latent)(std::int8_t* codes, std::int64_t ld, const Direction* directions,
+                               const LevelRounding* roundings, int threshold, int hysteresis,
+                               std::int64_t rows, std::int64_t n);
 
   // ---- update rules ----------------------------------------------------------------------------
   // m, v <- their moving averages; direction = m^ / (sqrt(v^) + eps) + weight_decay * master.
@@ -366,9 +367,10 @@ struct KernelTable {
   // Sums in double; see kSumLanes.
   double (*sum)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
-  // Of (sums[i] - correction)^2, exactly, as long as they are below 2^63 together.
-  std::int64_t (*sum_of_squared_sums)(const std::int32_t* sums, std::int32_t correction,
-                                      std::int64_t n);
+  // out[r] = the sum of (sums[r ld + i] - corrections[r])^2 over i < n, exactly, as long as they
+  // are below 2^63 together. The differences fit an int32.
+  void (*sum_of_squared_sums)(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
+                              const std::int32_t* corrections, std::int64_t rows, std::int64_t n);
 };
 
 // The table in use, null before the first one.

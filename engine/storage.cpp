@@ -158,6 +158,25 @@ void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out)
       format_);
 }
 
+FlipCounts Storage::descend_rows(const Block& first, std::span<const Direction> directions,
+                                 const Descent& descent) {
+  return std::visit(
+      [&](auto& format) {
+        if constexpr (requires { format.descend_rows(first, directions, descent); }) {
+          return format.descend_rows(first, directions, descent);
+        } else {
+          FlipCounts counts;
+          Block block = first;
+          for (const Direction& direction : directions) {
+            counts += descend(block, direction, descent);
+            ++block.row;
+          }
+          return counts;
+        }
+      },
+      format_);
+}
+
 void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
                        std::int32_t* sums) const {
   std::visit(

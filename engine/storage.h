@@ -116,6 +116,10 @@ class Storage {
         },
         format_);
   }
+  // descend() of the same columns of neighbouring rows, `first` the first, each by its direction;
+  // kMostRowsAtOnce at most.
+  FlipCounts descend_rows(const Block& first, std::span<const Direction> directions,
+                          const Descent& descent);
   // encode() of n elements whose sum this is, for a format that keeps nothing else of them.
   void add_sum(std::int64_t slot, double sum, std::int64_t n) {
     std::visit(

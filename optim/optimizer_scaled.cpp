@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "engine/kernel_table.h"
@@ -10,8 +11,8 @@
 
 namespace tritgrad {
 
-// The sums of a gradient's squares come from blocks of rows, and are added up in one order whichever
-// the blocks are read in: tile by tile, and row by row in each.
+// The sums of a gradient's squares come from blocks of rows, and are added up in one order
+// whichever the blocks are read in: tile by tile, and row by row in each.
 void Optimizer::step_scaled(State& state, const Update& update, const Unit& unit,
                             UnitResult& result) {
   Storage& moment = state.moments.front();
@@ -39,52 +40,58 @@ void Optimizer::step_scaled(State& state, const Update& update, const Unit& unit
       for (std::int64_t block = 0; block < blocks; ++block) step(row, row + 1, block);
     }
   }
-  moment.add_sum(
-      unit.slot,
-      state.rule->next_moments(v, std::accumulate(squares.begin(), squares.end(), 0.0), rows * cols),
-      rows * cols);
+  moment.add_sum(unit.slot,
+                 state.rule->next_moments(v, std::accumulate(squares.begin(), squares.end(), 0.0),
+                                          rows * cols),
+                 rows * cols);
 }
 
 // squares[r]: of the gradient of row r of the tile. direction = factor * gradient.
 void Optimizer::step_scaled_tile(State& state, const Update& update, const Run& tile, float factor,
                                  double* squares, UnitResult& result) {
+  static_assert(GradientSource::kRows <= kMostRowsAtOnce);
   Storage& storage = state.parameter->storage();
+  const std::int64_t count = tile.row_end - tile.row_begin;
   const std::int64_t n = tile.col_end - tile.col_begin;
-  const auto descend = [&](std::int64_t row, const Direction& direction) {
-    const Block block{row, tile.col_begin, n, tile.slot};
-    if (update.watch) {
-      std::array<float, kBlock> numbers;
-      state.watch.look(storage, block, as_floats(direction, n, numbers.data()), update.descent.lr,
-                       result.seen);
-    }
-    result.flips += storage.descend(block, direction, update.descent);
-  };
+  const Block first{tile.row_begin, tile.col_begin, n, tile.slot};
   const GradientSource* source = state.parameter->gradient_source;
   // A product takes long enough for what it is added to to arrive.
   if (source != nullptr) {
-    for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-      storage.prefetch({row, tile.col_begin, n}, Reading::kMaster);
-    }
+    Block block = first;
+    for (; block.row < tile.row_end; ++block.row) storage.prefetch(block, Reading::kMaster);
   }
+  std::array<Direction, GradientSource::kRows> directions;
+  alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
+  alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> numbers;
   if (source != nullptr && source->read_sums != nullptr && !limits_gradient(state)) {
-    alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
     const SumRows rows = source->read_sums(source->context, tile.row_begin, tile.row_end,
                                            tile.col_begin, tile.col_end, sums.data());
-    for (std::int64_t r = 0; r < tile.row_end - tile.row_begin; ++r) {
-      const std::int32_t* row = sums.data() + r * kBlock;
+    std::array<std::int64_t, GradientSource::kRows> squared;
+    kernels().sum_of_squared_sums(squared.data(), sums.data(), kBlock, rows.corrections, count, n);
+    for (std::int64_t r = 0; r < count; ++r) {
       const double row_factor = rows.factors[r];
-      squares[r] = row_factor * row_factor *
-                   static_cast<double>(kernels().sum_of_squared_sums(row, rows.corrections[r], n));
-      descend(tile.row_begin + r, {row, rows.corrections[r], rows.factors[r] * factor});
+      const auto at = static_cast<std::size_t>(r);
+      squares[r] = row_factor * row_factor * static_cast<double>(squared[at]);
+      directions[at] = {sums.data() + r * kBlock, rows.corrections[r], rows.factors[r] * factor};
     }
-    return;
+  } else {
+    const float* grad = read_gradient(state, tile, numbers.data());
+    for (std::int64_t r = 0; r < count; ++r) {
+      squares[r] = kernels().sum_of_squares(grad + r * n, n);
+      directions[static_cast<std::size_t>(r)] = {grad + r * n, factor};
+    }
   }
-  alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> numbers;
-  const float* grad = read_gradient(state, tile, numbers.data());
-  for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row, grad += n) {
-    squares[row - tile.row_begin] = kernels().sum_of_squares(grad, n);
-    descend(row, {grad, factor});
+  const auto of_rows = std::span(directions).first(static_cast<std::size_t>(count));
+  if (update.watch) {
+    Block block = first;
+    std::array<float, kBlock> scratch;
+    for (const Direction& direction : of_rows) {
+      state.watch.look(storage, block, as_floats(direction, n, scratch.data()), update.descent.lr,
+                       result.seen);
+      ++block.row;
+    }
   }
+  result.flips += storage.descend_rows(first, of_rows, update.descent);
 }
 
 }  // namespace tritgrad

@@ -266,6 +266,39 @@ TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
   }
 }
 
+TEST_CASE("formats: rows that are updated at once become what they become one by one") {
+  const Shape shape{kMostRowsAtOnce, 321};
+  const std::vector<float> grad = numbers(kBlock, 37);
+  std::vector<std::int32_t> sums;
+  for (float g : grad) sums.push_back(static_cast<std::int32_t>(g * 1000.0f));
+  std::vector<Direction> directions;
+  for (std::int32_t row = 0; row < kMostRowsAtOnce; row += 2) {
+    directions.emplace_back(grad.data(), 0.1f * static_cast<float>(row));
+    directions.emplace_back(sums.data(), row, 0.001f);
+  }
+  for (FormatKind kind : kElementFormats) {
+    CAPTURE(std::string(format_name(kind)));
+    FormatSpec spec = spec_of(kind);
+    spec.rounding = Rounding::kStochastic;
+    Storage at_once(spec, shape, Category::kWeights), one_by_one(spec, shape, Category::kWeights);
+    for (Storage* storage : {&at_once, &one_by_one}) {
+      encode_all(*storage, masters(kind, shape.size()));
+    }
+    const Descent descent{0.5f, {9, 9, 1}};
+    FlipCounts counts, expected;
+    for (const Block& first : {Block{0, 0, kBlock}, Block{0, kBlock, 1}}) {
+      counts += at_once.descend_rows(first, directions, descent);
+      for (std::int64_t row = 0; row < shape.rows(); ++row) {
+        expected += one_by_one.descend({row, first.col, first.n},
+                                       directions[static_cast<std::size_t>(row)], descent);
+      }
+    }
+    CHECK(all_bytes(at_once) == all_bytes(one_by_one));
+    CHECK(counts.flips == expected.flips);
+    CHECK(counts.rail_flips == expected.rail_flips);
+  }
+}
+
 TEST_CASE(
     "formats: stochastic updates of latents are unbiased, ternary and latent8 are one arithmetic") {
   FormatSpec ternary = spec_of(FormatKind::kTernary);

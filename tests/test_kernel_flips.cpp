@@ -98,8 +98,11 @@ void compare_latent(int threshold) {
     }
     for (const KernelTable* table : supported_kernels()) {
       std::vector<std::int8_t> actual = codes;
-      const FlipCounts counts = table->descend_latent(actual.data(), direction.data(), whole(most),
-                                                      threshold, hysteresis, std::ssize(actual));
+      const Direction against = direction.data();
+      const LevelRounding rounding = whole(most);
+      const FlipCounts counts =
+          table->descend_latent(actual.data(), std::ssize(actual), &against, &rounding, threshold,
+                                hysteresis, 1, std::ssize(actual));
       CAPTURE(table->name);
       CAPTURE(threshold);
       REQUIRE(actual == expected);
@@ -158,9 +161,10 @@ struct Arrays {
   // With the reference.
   void compare_latent(const Direction& direction, const LevelRounding& rounding) const {
     Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
-    const FlipCounts counts = table.descend_latent(codes.data(), direction, rounding, 42, 0, n);
-    const FlipCounts expected =
-        reference_kernels().descend_latent(expected_codes.data(), direction, rounding, 42, 0, n);
+    const FlipCounts counts =
+        table.descend_latent(codes.data(), n, &direction, &rounding, 42, 0, 1, n);
+    const FlipCounts expected = reference_kernels().descend_latent(
+        expected_codes.data(), n, &direction, &rounding, 42, 0, 1, n);
     REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   }
@@ -215,6 +219,34 @@ TEST_CASE("kernels: updates read sums of a product like numbers, of any size and
         }
       }
     }
+  });
+}
+
+TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding of its own") {
+  constexpr std::int64_t kRows = 3, kGap = 5;
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    const std::int64_t ld = n + kGap;
+    Guarded<float> numbers = floats(n, offset, 43);
+    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    Guarded<std::int32_t> sums(n, offset);
+    for (std::int64_t i = 0; i < n; ++i) sums[i] = static_cast<std::int32_t>(i * 7919 % 4001);
+    const Direction directions[kRows] = {
+        {numbers.data()}, {sums.data(), 1999, 0.01f}, {sums.data(), 3, NAN}};
+    const LevelRounding roundings[kRows] = {
+        {85.0f, 85, noise.data(), 40000}, {1.0f, 85, noise.data()}, {8.5f, 127, nullptr}};
+    Twins<std::int8_t> codes(kRows * ld, offset);
+    for (std::int64_t i = 0; i < kRows * ld; ++i) {
+      codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 255 - 127);
+    }
+    FlipCounts expected;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      expected += reference_kernels().descend_latent(codes.expected.data() + r * ld, n,
+                                                     &directions[r], &roundings[r], 42, 0, 1, n);
+    }
+    const FlipCounts counts =
+        table.descend_latent(codes.actual.data(), ld, directions, roundings, 42, 0, kRows, n);
+    REQUIRE_MESSAGE(same_bits(codes.actual, codes.expected, kRows * ld), table.name, " n=", n);
+    REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   });
 }
 

@@ -64,10 +64,17 @@ class Latent8 {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding =
-        update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
-    return kernels().descend_latent(at(block), direction, rounding, kThreshold, hysteresis_,
-                                    block.n);
+    return descend_rows(block, {&direction, 1}, descent);
+  }
+  FlipCounts descend_rows(const Block& first, std::span<const Direction> directions,
+                          const Descent& descent) {
+    std::array<LevelRounding, kMostRowsAtOnce> roundings;
+    Block block = first;
+    for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
+      roundings[row] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+    }
+    return kernels().descend_latent(at(first), cols_, directions.data(), roundings.data(),
+                                    kThreshold, hysteresis_, std::ssize(directions), first.n);
   }
 
  private:

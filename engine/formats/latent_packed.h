@@ -101,8 +101,8 @@ class LatentPacked {
         update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());
-    const FlipCounts counts = kernels().descend_latent(codes.data(), direction, rounding,
-                                                       kThreshold, hysteresis_, block.n);
+    const FlipCounts counts = kernels().descend_latent(codes.data(), kBlock, &direction, &rounding,
+                                                       kThreshold, hysteresis_, 1, block.n);
     if constexpr (kMaxCode < kRail) {
       constexpr std::int8_t kTop = kMaxCode;
       for (std::int8_t& code : std::span(codes).first(static_cast<std::size_t>(block.n))) {

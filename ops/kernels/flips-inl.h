@@ -350,18 +350,20 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
   return by_words(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
 }
 
-FlipCounts descend_latent(std::int8_t* codes, const Direction& direction,
-                          const LevelRounding& rounding, int threshold, int hysteresis,
-                          std::int64_t n) {
+FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const Direction* directions,
+                          const LevelRounding* roundings, int threshold, int hysteresis,
+                          std::int64_t rows, std::int64_t n) {
   const ByteRule rule(threshold, hysteresis);
   FlipCounts counts;
-  const std::array<std::int8_t*, 1> planes{codes};
-  with_direction(direction, rounding, [&](const auto& source) {
-    for_each_byte_vector(planes, source, rounding, n, [&](const auto& at, const I8& change) {
-      const I8 code = read<I8>(at[0]);
-      write(at[0], rule(code, rule.trits_of(code), change, counts));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::array<std::int8_t*, 1> planes{codes + r * ld};
+    with_direction(directions[r], roundings[r], [&](const auto& source) {
+      for_each_byte_vector(planes, source, roundings[r], n, [&](const auto& at, const I8& change) {
+        const I8 code = read<I8>(at[0]);
+        write(at[0], rule(code, rule.trits_of(code), change, counts));
+      });
     });
-  });
+  }
   return counts;
 }
 

@@ -179,14 +179,15 @@ FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Directi
   return counts;
 }
 
-std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
-                                 std::int64_t n) {
-  std::int64_t total = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t number = sums[i] - correction;
-    total += number * number;
+void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
+                         const std::int32_t* corrections, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    out[r] = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t number = sums[r * ld + i] - corrections[r];
+      out[r] += number * number;
+    }
   }
-  return total;
 }
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
@@ -203,20 +204,22 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
 
 namespace {
 
-FlipCounts descend_latent(std::int8_t* codes, const Direction& direction,
-                          const LevelRounding& rounding, int threshold, int hysteresis,
-                          std::int64_t n) {
+FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const Direction* directions,
+                          const LevelRounding* roundings, int threshold, int hysteresis,
+                          std::int64_t rows, std::int64_t n) {
   const FlipPolicy policy{.threshold = threshold,
                           .on_flip = OnFlip::kCarry,
                           .transition = Transition::kStepOneTrit,
                           .hysteresis = hysteresis};
   FlipCounts counts;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::int16_t levels;
-    quantize_levels(&levels, direction.from(i), rounding.from(i), 1);
-    const TritState next =
-        accumulate(split_code(codes[i], policy.threshold), levels, policy, counts);
-    codes[i] = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::int16_t levels;
+      quantize_levels(&levels, directions[r].from(i), roundings[r].from(i), 1);
+      std::int8_t& code = codes[r * ld + i];
+      const TritState next = accumulate(split_code(code, policy.threshold), levels, policy, counts);
+      code = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
+    }
   }
   return counts;
 }

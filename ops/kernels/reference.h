@@ -25,7 +25,8 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
                            const FlipPolicy& policy, std::int64_t n);
 FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
                           const LevelRounding& rounding, int sharing, int turn, std::int64_t n);
-std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction, std::int64_t n);
+void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
+                         const std::int32_t* corrections, std::int64_t rows, std::int64_t n);
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
            const AdamwConstants& constants, std::int64_t n);

@@ -128,21 +128,23 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(x, n, [](const auto& value) { return value * value; });
 }
 
-std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
-                                 std::int64_t n) {
-  const I32 offset(correction);
-  I64 even(0), odd(0);
-  std::int64_t i = 0;
-  for (; i + kLanes<I32> <= n; i += kLanes<I32>) {
-    const I32 number = read<I32>(sums + i) - offset;
-    even = even + square_even_lanes(number);
-    odd = odd + square_even_lanes(odd_to_even_lanes(number));
+void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
+                         const std::int32_t* corrections, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int32_t* row = sums + r * ld;
+    const I32 correction(corrections[r]);
+    I64 even(0), odd(0);
+    std::int64_t i = 0;
+    for (; i + kLanes<I32> <= n; i += kLanes<I32>) {
+      const I32 number = read<I32>(row + i) - correction;
+      even = even + square_even_lanes(number);
+      odd = odd + square_even_lanes(odd_to_even_lanes(number));
+    }
+    reference::sum_of_squared_sums(out + r, row + i, ld, corrections + r, 1, n - i);
+    std::int64_t lanes[kLanes<I64>];
+    write(lanes, even + odd);
+    for (std::int64_t lane : lanes) out[r] += lane;
   }
-  std::int64_t lanes[kLanes<I64>];
-  write(lanes, even + odd);
-  std::int64_t total = reference::sum_of_squared_sums(sums + i, correction, n - i);
-  for (std::int64_t lane : lanes) total += lane;
-  return total;
 }
 
 }  // namespace

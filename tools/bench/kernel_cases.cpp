@@ -317,7 +317,10 @@ void add_updates(std::vector<KernelSpec>& specs) {
   const auto add = adder(specs);
   add("descend_latent", []() -> Body {
     return [d = UpdateData{}] {
-      kernels().descend_latent(d.levels.data(), d.direction.data(), d.rounding(), 42, 0, kNumbers);
+      const Direction direction = d.direction.data();
+      const LevelRounding rounding = d.rounding();
+      kernels().descend_latent(d.levels.data(), kNumbers, &direction, &rounding, 42, 0, 1,
+                               kNumbers);
     };
   });
   add("descend_ternary", []() -> Body {
