@@ -11,6 +11,7 @@ namespace tritgrad {
 constexpr bool takes_long_blocks(const FormatSpec& spec) {
   switch (spec.kind) {
     case FormatKind::kSplit32:
+    case FormatKind::kScale16:
       return true;
     case FormatKind::kBf16:
     case FormatKind::kSplit24:
@@ -23,6 +24,13 @@ constexpr bool takes_long_blocks(const FormatSpec& spec) {
   }
 }
 
+// Of one column, blocks may also go down the rows, which are neighbours in memory: nothing that is
+// kept of an element depends on its block. With decode_value(), decode_master() and encode().
+constexpr bool joins_rows(const FormatSpec& spec, std::int64_t cols) {
+  const bool alone = spec.kind == FormatKind::kScale16 || spec.kind == FormatKind::kBf16;
+  return cols == 1 && alone && takes_long_blocks(spec);
+}
+
 // descend() is descend_master() (engine/descend.h): who has the master already may save decoding it
 // again.
 constexpr bool descends_by_encoding(FormatKind kind) {
@@ -32,6 +40,7 @@ constexpr bool descends_by_encoding(FormatKind kind) {
     case FormatKind::kSplit32:
     case FormatKind::kCompanded8:
     case FormatKind::kRoot8:
+    case FormatKind::kScale16:
       return true;
     default:
       return false;

@@ -1,6 +1,7 @@
 #include "engine/storage.h"
 
 #include "engine/kernel_table.h"
+#include "engine/long_blocks.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
 
@@ -213,6 +214,9 @@ void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* o
   const std::int64_t cols = shape_.cols();
   std::visit(
       [&](const auto& format) {
+        if (joins_rows(spec_, cols)) {
+          return format.decode_value({row_begin, 0, row_end - row_begin}, out);
+        }
         for_each_block(row_begin, row_end, cols, [&](const Block& block) {
           format.decode_value(block, out + (block.row - row_begin) * cols + block.col);
         });

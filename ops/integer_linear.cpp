@@ -15,6 +15,8 @@ constexpr std::int64_t kTogether = kPanelColumns;
 // Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
 constexpr std::int64_t kBatchRows = 256;
 constexpr std::int64_t kDepth = 256;
+// Of a sum that becomes a float, in products of bytes.
+constexpr std::int64_t kFinishing = 64;
 
 // Trits of one tile of W, rows kBlock apart.
 using DecodedTile = std::array<std::int8_t, kTogether * kBlock>;
@@ -174,25 +176,25 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
 
 // body(first, last, top, bottom) for stretches of n columns that lie in one block each, and for
 // kBatchRows of `rows`. Threads have as many columns each, to a panel: blocks are too long to be
-// dealt out. `cost`: of a row of one column, in products of bytes.
+// dealt out. `depth`: the products of bytes in a number.
 template <typename Body>
-void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t cost, const Body& body) {
+void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t depth, const Body& body) {
   const std::int64_t panels = (n + kPanelColumns - 1) / kPanelColumns;
   const std::int64_t passes = (rows + kBatchRows - 1) / kBatchRows;
-  const std::int64_t panel_cost = kPanelColumns * std::min(rows, kBatchRows) * cost;
-  parallel_shares(panels * passes, kWorthAThread / std::max<std::int64_t>(1, panel_cost),
-                  [&](std::int64_t begin, std::int64_t end) {
-                    while (begin < end) {
-                      const std::int64_t top = begin / panels * kBatchRows;
-                      const std::int64_t panel = begin % panels;
-                      const std::int64_t last =
-                          std::min({panels, panel + end - begin,
-                                    (panel / kPanelsPerBlock + 1) * kPanelsPerBlock});
-                      body(panel * kPanelColumns, std::min(n, last * kPanelColumns), top,
-                           std::min(rows, top + kBatchRows));
-                      begin += last - panel;
-                    }
-                  });
+  const std::int64_t panel_cost =
+      kPanelColumns * std::max<std::int64_t>(1, std::min(rows, kBatchRows)) * (depth + kFinishing);
+  parallel_shares(
+      panels * passes, kWorthAThread / panel_cost, [&](std::int64_t begin, std::int64_t end) {
+        while (begin < end) {
+          const std::int64_t top = begin / panels * kBatchRows;
+          const std::int64_t panel = begin % panels;
+          const std::int64_t last = std::min(
+              {panels, panel + end - begin, (panel / kPanelsPerBlock + 1) * kPanelsPerBlock});
+          body(panel * kPanelColumns, std::min(n, last * kPanelColumns), top,
+               std::min(rows, top + kBatchRows));
+          begin += last - panel;
+        }
+      });
 }
 
 static_assert(255 * kLongestSum <= std::numeric_limits<std::int32_t>::max());

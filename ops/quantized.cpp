@@ -16,7 +16,7 @@ constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
 // Costs of an element, in products of bytes.
-constexpr std::int64_t kQuantizing = 8, kSumming = 8, kPacking = 16;
+constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16;
 constexpr std::int64_t kPiece = 512;  // numbers of narrow rows that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.

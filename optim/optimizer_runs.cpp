@@ -27,13 +27,18 @@ void for_each_block_of(const Run& run, std::int64_t longest, Body&& body) {
   }
 }
 
-std::int64_t longest_block(const Storage& storage) {
-  return takes_long_blocks(storage.spec()) ? kMaxRun : kBlock;
+// The same with blocks as long as the storage takes them.
+template <typename Run, typename Body>
+void for_each_block_of(const Run& run, const Storage& storage, Body&& body) {
+  if (joins_rows(storage.spec(), storage.shape().cols())) {
+    return body(Block{run.row_begin, 0, run.size(), run.slot}, std::int64_t{0});
+  }
+  for_each_block_of(run, takes_long_blocks(storage.spec()) ? kMaxRun : kBlock, body);
 }
 
 template <typename Run>
 void decode_masters(const Storage& storage, const Run& run, float* out) {
-  for_each_block_of(run, longest_block(storage), [&](const Block& block, std::int64_t offset) {
+  for_each_block_of(run, storage, [&](const Block& block, std::int64_t offset) {
     storage.decode_master(block, out + offset);
   });
 }
@@ -154,9 +159,12 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
 }
 
 bool Optimizer::decodes_master(const State& state) {
-  return state.parameter->storage().fp32_data() == nullptr &&
+  const Storage& storage = state.parameter->storage();
+  return storage.fp32_data() == nullptr &&
          (state.rule->weight_reading() == Rule::WeightReading::kMaster ||
-          state.group.eco != EcoForm::kOff);
+          state.group.eco != EcoForm::kOff ||
+          // All rows by encoding, instead of descend() for each of their blocks of one element.
+          joins_rows(storage.spec(), storage.shape().cols()));
 }
 
 // The elements of a row that are left over at its end are no obstacle.
@@ -201,7 +209,7 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
     // Every plane has noise of its own: shared noise would correlate its rounding errors.
     RandomKey key = update.descent.key;
     key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;
-    for_each_block_of(run, longest_block(moment), [&](const Block& b, std::int64_t offset) {
+    for_each_block_of(run, moment, [&](const Block& b, std::int64_t offset) {
       moment.encode(b, scratch.moments[i].data() + offset, key);
     });
   }
@@ -223,7 +231,7 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
     });
   } else if (decodes_master(state) && descends_by_encoding(storage.spec().kind)) {
     kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
-    for_each_block_of(run, longest_block(storage), [&](const Block& b, std::int64_t offset) {
+    for_each_block_of(run, storage, [&](const Block& b, std::int64_t offset) {
       storage.encode(b, scratch.weight.data() + offset, update.descent.key);
     });
   } else {
