@@ -8,7 +8,7 @@ namespace tritgrad {
 // What an update goes against, where it reads it: fp32 numbers, or sums of an integer product less
 // a correction (the difference fits an int32), and what all of them are to be multiplied by.
 struct Direction {
-  Direction() = default;  // of nothing
+  Direction() = default;  // not to be read
   // Implicit: every place for a direction takes plain floats.
   Direction(const float* numbers, float factor_ = 1.0f) : floats(numbers), factor(factor_) {}
   Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_)

@@ -11,7 +11,8 @@
 //
 // A format is a matrix of rows x cols elements. All verbs work on a Block: at most kBlock
 // neighbouring elements of one row, beginning at a multiple of kBlock, so that a block is always
-// whole bytes and may be processed by any thread.
+// whole bytes and may be processed by any thread (engine/long_blocks.h: some formats take longer
+// ones, and of a single column some that go down the rows).
 #pragma once
 
 #include <algorithm>
@@ -163,7 +164,8 @@ struct Descent {
 };
 
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
-// read a Direction (engine/direction.h) as it lies, and some have refresh(), after each update.
+// read a Direction (engine/direction.h) as it lies, some update neighbouring rows in one call
+// (descend_rows), and some have refresh(), after each update.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

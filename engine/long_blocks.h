@@ -1,4 +1,4 @@
-// What the update of a run may rely on where formats keep element after element, without anything
+// What updates and readings may rely on where formats keep element after element, without anything
 // that depends on where a block ends.
 #pragma once
 
@@ -25,14 +25,16 @@ constexpr bool takes_long_blocks(const FormatSpec& spec) {
 }
 
 // Of one column, blocks may also go down the rows, which are neighbours in memory: nothing that is
-// kept of an element depends on its block. With decode_value(), decode_master() and encode().
+// kept of an element depends on its block. With decode_value(), decode_master() and encode(), of
+// formats that descends_by_encoding(). Scales of rows are such matrices; these are the formats that
+// recipes give to them and to their moments.
 constexpr bool joins_rows(const FormatSpec& spec, std::int64_t cols) {
   const bool alone = spec.kind == FormatKind::kScale16 || spec.kind == FormatKind::kBf16;
   return cols == 1 && alone && takes_long_blocks(spec);
 }
 
-// descend() is descend_master() (engine/descend.h): who has the master already may save decoding it
-// again.
+// descend() has the result of descend_master() (engine/descend.h): who has the master already may
+// save decoding it again.
 constexpr bool descends_by_encoding(FormatKind kind) {
   switch (kind) {
     case FormatKind::kBf16:

@@ -161,6 +161,8 @@ void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out)
 
 FlipCounts Storage::descend_rows(const Block& first, std::span<const Direction> directions,
                                  const Descent& descent) {
+  check(std::ssize(directions) <= kMostRowsAtOnce, "Storage::descend_rows: ", directions.size(),
+        " rows, expected at most ", kMostRowsAtOnce);
   return std::visit(
       [&](auto& format) {
         if constexpr (requires { format.descend_rows(first, directions, descent); }) {

@@ -144,6 +144,7 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
   bool finite = true;
   const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
   for (std::int64_t o = 0; o < w.outputs; ++o) {
+    // A call for each output would take longer than its one number.
     const float largest =
         w.groups == 1 ? std::abs(scales[o]) : kernels().max_abs(scales + o * w.groups, w.groups);
     finite &= std::isfinite(most * gradient->dy.scales[o] * largest);

@@ -15,7 +15,7 @@ constexpr std::int64_t kTogether = kPanelColumns;
 // Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
 constexpr std::int64_t kBatchRows = 256;
 constexpr std::int64_t kDepth = 256;
-// Of a sum that becomes a float, in products of bytes.
+// Cost of a sum that becomes a float, in products of bytes.
 constexpr std::int64_t kFinishing = 64;
 
 // Trits of one tile of W, rows kBlock apart.

@@ -107,20 +107,29 @@ void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
   const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
   alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
-  // Tiles of the same columns after each other: they share an operand of the product.
-  for (std::int64_t left = 0; left < cols; left += kBlock) {
+  const auto step = [&](std::int64_t top, std::int64_t left) {
+    const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
     const std::int64_t right = std::min(cols, left + kBlock);
+    for (std::int64_t row = top; row < bottom; ++row) {
+      state.parameter->storage().prefetch({row, left, right - left}, Reading::kMaster);
+    }
+    source.read(source.context, top, bottom, left, right, tile.data());
+    for (std::int64_t row = top; row < bottom; row += together) {
+      const float* grad = tile.data() + (row - top) * (right - left);
+      const Run run{row, std::min(bottom, row + together), left, right, unit.slot};
+      step_run(state, update, run, limit_gradient(state, grad, run.size(), scratch.grad.data()),
+               scratch, result);
+    }
+  };
+  // Tiles of the same columns after each other share an operand of the product that makes the
+  // gradient; but a moment that is a sum is added up along the rows.
+  const bool sums = std::any_of(state.moments.begin(), state.moments.end(),
+                                [](Storage& m) { return m.spec().kind == FormatKind::kScalar; });
+  const std::int64_t width = sums ? cols : kBlock;
+  for (std::int64_t first = 0; first < cols; first += width) {
     for (std::int64_t top = unit.row_begin; top < unit.row_end; top += GradientSource::kRows) {
-      const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
-      for (std::int64_t row = top; row < bottom; ++row) {
-        state.parameter->storage().prefetch({row, left, right - left}, Reading::kMaster);
-      }
-      source.read(source.context, top, bottom, left, right, tile.data());
-      for (std::int64_t row = top; row < bottom; row += together) {
-        const float* grad = tile.data() + (row - top) * (right - left);
-        const Run run{row, std::min(bottom, row + together), left, right, unit.slot};
-        step_run(state, update, run, limit_gradient(state, grad, run.size(), scratch.grad.data()),
-                 scratch, result);
+      for (std::int64_t left = first; left < std::min(cols, first + width); left += kBlock) {
+        step(top, left);
       }
     }
   }
@@ -160,11 +169,12 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
 
 bool Optimizer::decodes_master(const State& state) {
   const Storage& storage = state.parameter->storage();
+  const Rule::WeightReading reading = state.rule->weight_reading();
   return storage.fp32_data() == nullptr &&
-         (state.rule->weight_reading() == Rule::WeightReading::kMaster ||
-          state.group.eco != EcoForm::kOff ||
+         (reading == Rule::WeightReading::kMaster || state.group.eco != EcoForm::kOff ||
           // All rows by encoding, instead of descend() for each of their blocks of one element.
-          joins_rows(storage.spec(), storage.shape().cols()));
+          (reading == Rule::WeightReading::kNone &&
+           joins_rows(storage.spec(), storage.shape().cols())));
 }
 
 // The elements of a row that are left over at its end are no obstacle.

@@ -4,46 +4,59 @@
 #include <array>
 #include <numeric>
 #include <span>
-#include <vector>
 
 #include "engine/kernel_table.h"
 #include "optim/optimizer.h"
 
 namespace tritgrad {
 
-// The sums of a gradient's squares come from blocks of rows, and are added up in one order
-// whichever the blocks are read in: tile by tile, and row by row in each.
+namespace {
+
+// Blocks of rows whose sums of squares are kept until they are added up.
+constexpr std::int64_t kSumsKept = 2048;
+
+}  // namespace
+
+// Goes through a unit in strips of rows, and in a strip down tiles of the same columns, as they
+// share an operand of the product that makes the gradient. Its squares are added up tile by tile
+// and in each row by row, whichever the order in which the tiles were read.
 void Optimizer::step_scaled(State& state, const Update& update, const Unit& unit,
                             UnitResult& result) {
   Storage& moment = state.moments.front();
   float v;
   moment.decode_master({unit.row_begin, 0, 1, unit.slot}, &v);
   const float factor = state.rule->gradient_factor(v);
-  const std::int64_t rows = unit.row_end - unit.row_begin;
   const std::int64_t cols = state.parameter->shape().cols();
   const std::int64_t blocks = (cols + kBlock - 1) / kBlock;
-  std::vector<double> squares(static_cast<std::size_t>(rows * blocks));
-  const auto step = [&](std::int64_t top, std::int64_t bottom, std::int64_t block) {
-    const Run tile{top, bottom, block * kBlock, std::min(cols, (block + 1) * kBlock), unit.slot};
-    double* of_tile = squares.data() + (top - unit.row_begin) * blocks + block * (bottom - top);
-    step_scaled_tile(state, update, tile, factor, of_tile, result);
-  };
-  if (state.parameter->gradient_source != nullptr) {
-    // Tiles of the same columns after each other: they share an operand of the product.
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      for (std::int64_t top = unit.row_begin; top < unit.row_end; top += GradientSource::kRows) {
-        step(top, std::min(unit.row_end, top + GradientSource::kRows), block);
+  // A gradient that is computed when read is cheapest in tiles, one that lies in memory row by row.
+  const std::int64_t height =
+      state.parameter->gradient_source != nullptr ? GradientSource::kRows : 1;
+  const std::int64_t together = std::min(blocks, kSumsKept / height);
+  const bool whole_rows = height > 1 && together == blocks;
+  const std::int64_t strip = whole_rows ? kSumsKept / blocks / height * height : height;
+  double squares = 0.0;
+  std::array<double, kSumsKept> sums;
+  for (std::int64_t top = unit.row_begin; top < unit.row_end; top += strip) {
+    const std::int64_t bottom = std::min(unit.row_end, top + strip);
+    for (std::int64_t first = 0; first < blocks; first += together) {
+      const std::int64_t last = std::min(blocks, first + together);
+      for (std::int64_t block = first; block < last; ++block) {
+        for (std::int64_t row = top; row < bottom; row += height) {
+          const std::int64_t row_end = std::min(bottom, row + height);
+          const Run tile{row, row_end, block * kBlock, std::min(cols, (block + 1) * kBlock),
+                         unit.slot};
+          step_scaled_tile(
+              state, update, tile, factor,
+              sums.data() + (row - top) * (last - first) + (block - first) * (row_end - row),
+              result);
+        }
       }
-    }
-  } else {
-    for (std::int64_t row = unit.row_begin; row < unit.row_end; ++row) {
-      for (std::int64_t block = 0; block < blocks; ++block) step(row, row + 1, block);
+      squares =
+          std::accumulate(sums.data(), sums.data() + (bottom - top) * (last - first), squares);
     }
   }
-  moment.add_sum(unit.slot,
-                 state.rule->next_moments(v, std::accumulate(squares.begin(), squares.end(), 0.0),
-                                          rows * cols),
-                 rows * cols);
+  const std::int64_t elements = (unit.row_end - unit.row_begin) * cols;
+  moment.add_sum(unit.slot, state.rule->next_moments(v, squares, elements), elements);
 }
 
 // squares[r]: of the gradient of row r of the tile. direction = factor * gradient.
@@ -66,12 +79,12 @@ void Optimizer::step_scaled_tile(State& state, const Update& update, const Run& 
   if (source != nullptr && source->read_sums != nullptr && !limits_gradient(state)) {
     const SumRows rows = source->read_sums(source->context, tile.row_begin, tile.row_end,
                                            tile.col_begin, tile.col_end, sums.data());
-    std::array<std::int64_t, GradientSource::kRows> squared;
-    kernels().sum_of_squared_sums(squared.data(), sums.data(), kBlock, rows.corrections, count, n);
+    std::array<std::int64_t, GradientSource::kRows> of_sums;
+    kernels().sum_of_squared_sums(of_sums.data(), sums.data(), kBlock, rows.corrections, count, n);
     for (std::int64_t r = 0; r < count; ++r) {
       const double row_factor = rows.factors[r];
       const auto at = static_cast<std::size_t>(r);
-      squares[r] = row_factor * row_factor * static_cast<double>(squared[at]);
+      squares[r] = row_factor * row_factor * static_cast<double>(of_sums[at]);
       directions[at] = {sums.data() + r * kBlock, rows.corrections[r], rows.factors[r] * factor};
     }
   } else {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/gradient_source.h"
 #include "optim/optimizer.h"
 #include "tests/support.h"
 
@@ -58,6 +59,24 @@ struct Single {
     optimizer->step();
     optimizer->advance();
   }
+};
+
+// A gradient in memory as a source, which it must outlive.
+struct Copied {
+  GradientSource source() const {
+    return {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
+               std::int64_t col_begin, std::int64_t col_end, float* out) {
+              const auto* self = static_cast<const Copied*>(context);
+              for (std::int64_t row = row_begin; row < row_end; ++row) {
+                const float* from = self->grad.data() + row * self->cols;
+                out = std::copy(from + col_begin, from + col_end, out);
+              }
+            },
+            this, true};
+  }
+
+  std::vector<float> grad;
+  std::int64_t cols;
 };
 
 }  // namespace tritgrad::test

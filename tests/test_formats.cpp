@@ -5,7 +5,6 @@
 
 #include "engine/half.h"
 #include "engine/kernel_table.h"
-#include "engine/long_blocks.h"
 #include "tests/support.h"
 #include "tests/support_formats.h"
 
@@ -265,34 +264,6 @@ TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
       CHECK(all_bytes(storage) == before);
     }
   }
-}
-
-TEST_CASE("formats: blocks of one column may go down the rows where that is said") {
-  constexpr std::int64_t n = 645;
-  int found = 0;
-  for (FormatKind kind : kElementFormats) {
-    CAPTURE(std::string(format_name(kind)));
-    FormatSpec spec = spec_of(kind);
-    spec.rounding = Rounding::kNearest;
-    CHECK_FALSE(joins_rows(spec, 2));
-    if (!joins_rows(spec, 1)) continue;
-    ++found;
-    const std::vector<float> written = masters(kind, n);
-    Storage joined(spec, {n, 1}, Category::kWeights), row_by_row(spec, {n, 1}, Category::kWeights);
-    joined.encode({0, 0, n}, written.data(), {1, 2, 3});
-    std::vector<float> values(n), master(n), their_values(n), their_master(n);
-    for (std::int64_t row = 0; row < n; ++row) {
-      row_by_row.encode({row, 0, 1}, written.data() + row, {1, 2, 3});
-      row_by_row.decode_value({row, 0, 1}, their_values.data() + row);
-      row_by_row.decode_master({row, 0, 1}, their_master.data() + row);
-    }
-    joined.decode_rows(0, n, values.data());
-    joined.decode_master({0, 0, n}, master.data());
-    CHECK(all_bytes(joined) == all_bytes(row_by_row));
-    CHECK(values == their_values);
-    CHECK(master == their_master);
-  }
-  CHECK(found == 2);
 }
 
 TEST_CASE("formats: rows that are updated at once become what they become one by one") {

@@ -123,6 +123,7 @@ TEST_CASE("kernel rules: squares of sums are added exactly, up to the largest of
         }
       }
       Guarded<std::int64_t> squares(rows, 0);
+      for (std::int64_t r = 0; r < rows; ++r) squares[r] = 12345;
       table->sum_of_squared_sums(squares.data(), sums.data(), ld, corrections, rows, n);
       for (std::int64_t r = 0; r < rows; ++r) {
         CHECK(Wide{squares[r]} == expected[static_cast<std::size_t>(r)]);

@@ -103,6 +103,29 @@ TEST_CASE("moments: sums do not depend on the number of threads") {
   }
 }
 
+// In double, the small squares of the tile to the right only count if they come before the large
+// ones of the tile below, which are half-way between two floats: 2^24 + 1.
+TEST_CASE("moments: what comes in tiles is added up along their rows, whatever is read first") {
+  const Shape shape{32, 512};
+  Copied copied{std::vector<float>(static_cast<std::size_t>(shape.size()), 0.0f), shape.cols()};
+  for (std::size_t row = 0; row < 16; ++row) copied.grad[row * 512 + 320] = 0x1p-15f;
+  copied.grad[16 * 512] = 0x1p12f;
+  copied.grad[16 * 512 + 1] = 1.0f;
+  const GradientSource source = copied.source();
+  for (const double momentum : {0.0, 0.1}) {
+    GroupSpec group;
+    group.rule.kind = RuleKind::kNormalized;
+    group.rule.beta2 = 0.5;
+    group.rule.momentum = momentum;
+    group.v = format(FormatKind::kScalar);
+    Single single(shape, format(FormatKind::kLatent8), group);
+    single.w().gradient_source = &source;
+    single.step(copied.grad);
+    const Storage& v = single.optimizer->moment(single.w(), momentum > 0.0 ? 1 : 0);
+    CHECK(decoded(v) == std::vector<double>(decoded(v).size(), (0x1p24 + 2.0) / 2.0 / 16384.0));
+  }
+}
+
 TEST_CASE("moments: they are no formats of weights") {
   GroupSpec group;
   group.rule.kind = RuleKind::kSgd;

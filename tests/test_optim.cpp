@@ -11,17 +11,10 @@ namespace {
 // left out, as it adds up in another order.
 TEST_CASE("optim: a gradient that is computed where it is read steps as one in memory does") {
   const Shape shape{37, 700};
-  const std::vector<float> grad = numbers(shape.size(), 3);
+  const Copied copied{numbers(shape.size(), 3), shape.cols()};
+  const std::vector<float>& grad = copied.grad;
   const std::vector<float> nothing(grad.size(), 0.0f);
-  const GradientSource source{[](const void* context, std::int64_t row_begin, std::int64_t row_end,
-                                 std::int64_t col_begin, std::int64_t col_end, float* out) {
-                                for (std::int64_t row = row_begin; row < row_end; ++row) {
-                                  const float* from =
-                                      static_cast<const float*>(context) + row * 700;
-                                  out = std::copy(from + col_begin, from + col_end, out);
-                                }
-                              },
-                              grad.data(), true};
+  const GradientSource source = copied.source();
   const std::pair<RuleKind, double> rules[] = {{RuleKind::kSign, 0.0},
                                                {RuleKind::kSgd, 0.0},
                                                {RuleKind::kAdamw, 0.0},
