@@ -27,7 +27,7 @@ void Optimizer::step_scaled(State& state, const Update& update, const Unit& unit
   moment.decode_master({unit.row_begin, 0, 1, unit.slot}, &v);
   const float factor = state.rule->gradient_factor(v);
   const std::int64_t cols = state.parameter->shape().cols();
-  const std::int64_t blocks = (cols + kBlock - 1) / kBlock;
+  const std::int64_t blocks = std::max<std::int64_t>(1, (cols + kBlock - 1) / kBlock);
   // A gradient that is computed when read is cheapest in tiles, one that lies in memory row by row.
   const std::int64_t height =
       state.parameter->gradient_source != nullptr ? GradientSource::kRows : 1;
