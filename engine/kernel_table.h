@@ -135,8 +135,10 @@ struct KernelTable {
   void (*dot_packed_trits)(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
                            std::int64_t rows, const std::int8_t* x, std::int64_t n);
   bool (*any_negative)(const std::int8_t* x, std::int64_t n);
-  // largest[i] = max(largest[i], |factor * x[i]|); a NaN, once there, stays.
-  void (*raise_max_abs)(float* largest, const float* x, float factor, std::int64_t n);
+  // largest[i] = max(largest[i], |factors[r] * x[r ld + i]|) over `rows` rows; a NaN, once there,
+  // stays.
+  void (*raise_max_abs)(float* largest, const float* x, std::int64_t ld, const float* factors,
+                        std::int64_t rows, std::int64_t n);
   // A panel is one operand of a product, up to 64 columns of numbers plus an offset that makes them
   // bytes 0..255, four neighbours of the inner dimension (depth) together: byte j of column c of
   // group g is number 4 g + j of column c, at panel[(64 g + c) 4 + j]. What is not there is 0.
@@ -329,20 +331,26 @@ struct KernelTable {
   void (*relu)(float* out, const float* x, std::int64_t n);
   // dy[i] *= (y[i] > 0), with y before or after the rectifier
   void (*rectify_gradient)(float* dy, const float* y, std::int64_t n);
-  // Sums down columns, a row at a time: sums[i] += x[i], (x[i] - means[i])^2, a[i] b[i].
-  void (*add_to_sums)(double* sums, const float* x, std::int64_t n);
-  void (*add_squares_around)(double* sums, const float* x, const double* means, std::int64_t n);
-  void (*add_products)(double* sums, const float* a, const float* b, std::int64_t n);
+  // Down n columns of `rows` rows, `ld` apart in all arrays where none has its own.
+  // Sums, a row after the other: sums[i] += x[i], (x[i] - means[i])^2, a[i] b[i].
+  void (*add_to_sums)(double* sums, const float* x, std::int64_t ld, std::int64_t rows,
+                      std::int64_t n);
+  void (*add_squares_around)(double* sums, const float* x, std::int64_t ld, const double* means,
+                             std::int64_t rows, std::int64_t n);
+  void (*add_products)(double* sums, const float* a, const float* b, std::int64_t ld,
+                       std::int64_t rows, std::int64_t n);
   // With z = (x - mean) * inverse_std and u = z * gain + bias, each operation rounded to float:
   // y[i] = u, or max(u, 0) where NaN stays
-  void (*batch_norm)(float* y, const float* x, const NormColumns& columns, std::int64_t n);
+  void (*batch_norm)(float* y, std::int64_t ld_y, const float* x, std::int64_t ld_x,
+                     const NormColumns& columns, std::int64_t rows, std::int64_t n);
   // where rectified, dy[i] *= (u > 0); then sum_dy[i] += dy[i], sum_dy_z[i] += dy[i] z
   void (*add_batch_norm_sums)(double* sum_dy, double* sum_dy_z, float* dy, const float* x,
-                              const NormColumns& columns, std::int64_t n);
-  // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z * mean_dy_z[i])
-  void (*batch_norm_gradient)(float* dy, const float* x, const NormColumns& columns,
-                              const float* factor, const float* mean_dy, const float* mean_dy_z,
+                              std::int64_t ld, const NormColumns& columns, std::int64_t rows,
                               std::int64_t n);
+  // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z * mean_dy_z[i])
+  void (*batch_norm_gradient)(float* dy, const float* x, std::int64_t ld,
+                              const NormColumns& columns, const float* factor, const float* mean_dy,
+                              const float* mean_dy_z, std::int64_t rows, std::int64_t n);
   void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
   // x[i] <- sqrt(x[i]), rounded correctly
   void (*square_roots)(float* x, std::int64_t n);

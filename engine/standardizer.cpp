@@ -51,12 +51,12 @@ void column_moments(const Sample& sample, std::int64_t begin, std::int64_t end, 
   std::array<std::int32_t, kColumns> differs{};
   sample.gather(sample.rows[0], begin, end, first.data());
   for_each_piece(sample, begin, end, [&](const float* x) {
-    kernels().add_to_sums(means.data(), x, n);
+    kernels().add_to_sums(means.data(), x, n, 1, n);
     for (std::size_t j = 0; j < kColumns; ++j) differs[j] |= x[j] != first[j];
   });
   for (double& mean : means) mean /= count;
   for_each_piece(sample, begin, end, [&](const float* x) {
-    kernels().add_squares_around(squares.data(), x, means.data(), n);
+    kernels().add_squares_around(squares.data(), x, n, means.data(), 1, n);
   });
   for (std::int64_t j = 0; j < n; ++j) {
     const auto at = static_cast<std::size_t>(j);

@@ -140,7 +140,7 @@ class Tape {
   std::size_t node_count() const { return nodes_.size(); }
 
  private:
-  static constexpr std::size_t kMaxParameters = 3;
+  static constexpr std::size_t kMaxParameters = 4;
   struct Node {
     ValueNote* note;  // of what it produced
     void* closure;

@@ -12,6 +12,7 @@
 #include "ops/dropout.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
+#include "ops/linear_norm.h"
 
 namespace tritgrad {
 namespace {
@@ -127,7 +128,7 @@ Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
   layers_.push_back(bind_layer(parameters_, kHead));
 }
 
-Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const {
+Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x) const {
   switch (spec_.norm) {
     case Norm::kNone:
       return add_bias(tape, x, *layer.bias);
@@ -138,9 +139,7 @@ Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool 
     case Norm::kBatch:
       break;
   }
-  const Rectify rectify = rectifies_in_norm() ? Rectify::kYes : Rectify::kNo;
-  return training ? batch_norm(tape, x, layer.norm, rectify)
-                  : batch_norm_inference(tape, x, layer.norm, rectify);
+  return batch_norm_inference(tape, x, layer.norm, rectify());
 }
 
 Var Mlp::activate(Tape& tape, const Var& x) const {
@@ -163,8 +162,13 @@ Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   };
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     const LayerParameters& layer = layers_[i];
-    pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
-    pass_on(normalize(tape, layer, h, mode.training));
+    if (mode.training && spec_.norm == Norm::kBatch) {
+      pass_on(
+          linear_batch_norm(tape, h, *layer.weight, layer.scale, compute_, layer.norm, rectify()));
+    } else {
+      pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
+      pass_on(normalize(tape, layer, h));
+    }
     if (!rectifies_in_norm()) pass_on(activate(tape, h));
     if (mode.training && spec_.dropout > 0.0f) {
       pass_on(dropout(tape, h, spec_.dropout,

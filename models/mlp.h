@@ -42,8 +42,10 @@ class Mlp : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
-  Var normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const;
+  // Of inference, and norms that know no other.
+  Var normalize(Tape& tape, const LayerParameters& layer, const Var& x) const;
   Var activate(Tape& tape, const Var& x) const;
+  Rectify rectify() const { return rectifies_in_norm() ? Rectify::kYes : Rectify::kNo; }
   bool rectifies_in_norm() const {
     return spec_.norm == Norm::kBatch && spec_.activation == Activation::kRelu;
   }

@@ -61,6 +61,15 @@ inline void prefetch_after(const Tensor& x, std::int64_t row, std::int64_t begin
   prefetch(x.row(row + 2) + begin, n * static_cast<std::int64_t>(sizeof(float)));
 }
 
+// Asks for n columns from `begin` on of the `rows` rows from `top` on, as far as there are any: to
+// be read, or written.
+inline void prefetch_rows(const Tensor& x, std::int64_t top, std::int64_t rows, std::int64_t begin,
+                          std::int64_t n) {
+  for (std::int64_t row = top; row < std::min(top + rows, x.rows()); ++row) {
+    prefetch<Near::kNext>(x.row(row) + begin, n * static_cast<std::int64_t>(sizeof(float)));
+  }
+}
+
 // body(first_column, last_column, first_row, last_row, how many tiles lie above) of wide x
 template <typename Body>
 void for_each_tile(const Wide& wide, const Tensor& x, Body&& body) {

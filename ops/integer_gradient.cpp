@@ -103,8 +103,19 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
   }
 }
 
+// Down the columns, sums of dy y.
+const double* sum_products(Tape& tape, const Tensor& y, const Tensor& dy) {
+  const Wide wide(y);
+  return sum_columns(
+      tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+        prefetch_after(wide(dy), row, begin, n);
+        prefetch_after(wide(y), row, begin, n);
+        kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, 0, 1, n);
+      });
+}
+
 // d scale. With one scale a row, y / E is what E multiplied, so d E = sum of dy y / E.
-void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y, const Tensor& dy) {
+void backward_scale(Tape& tape, const WeightGradient& gradient, const double* dy_y) {
   const LinearOperands& w = gradient.w;
   const Tensor dscale = tape.gradient(*w.scale);
   constexpr std::int64_t kRows = GradientSource::kRows;
@@ -114,17 +125,10 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
                              scale_gradient_of_rows(gradient, begin, end, dscale);
                            });
   }
-  const Wide wide(y);
-  const double* sums = sum_columns(
-      tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
-        prefetch_after(wide(dy), row, begin, n);
-        prefetch_after(wide(y), row, begin, n);
-        kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, n);
-      });
   parallel_ranges(w.outputs, kColumnPiece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t o = begin; o < end; ++o) {
       if (gradient.scales[o] != 0.0f) {
-        dscale.data[o] += static_cast<float>(sums[o] / double{gradient.scales[o]});
+        dscale.data[o] += static_cast<float>(dy_y[o] / double{gradient.scales[o]});
       } else {
         scale_gradient_of_rows(gradient, o, o + 1, dscale);
       }
@@ -136,13 +140,20 @@ void backward_scale(Tape& tape, const WeightGradient& gradient, const Tensor& y,
 
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const Tensor& y, const Tensor& dy, Share share) {
+  const QuantizedRows codes = quantize_columns(tape, dy, x.scales);
+  integer_backward_weight(tape, w, x, codes, w.groups == 1 ? sum_products(tape, y, dy) : nullptr,
+                          share);
+}
+
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const QuantizedRows& dy, const double* dy_y, Share share) {
   auto* gradient = tape.allocate_scratch<WeightGradient>(1);
   float* scales = decode_scales(tape, w);
   auto* offsets = tape.allocate_scratch<std::int32_t>(w.outputs);
-  *gradient = {w, scales, quantize_columns(tape, dy, x.scales), pack_columns(tape, x), offsets};
+  *gradient = {w, scales, dy, pack_columns(tape, x), offsets};
   sum_rows(gradient->dy, gradient->dy.cols, offsets);
   bool finite = true;
-  const float most = 127.0f * 127.0f * static_cast<float>(dy.rows());
+  const float most = 127.0f * 127.0f * static_cast<float>(dy.cols);
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     // A call for each output would take longer than its one number.
     const float largest =
@@ -150,7 +161,7 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
     finite &= std::isfinite(most * gradient->dy.scales[o] * largest);
     offsets[o] *= gradient->x.offset;
   }
-  backward_scale(tape, *gradient, y, dy);
+  backward_scale(tape, *gradient, dy_y);
   if (w.groups == 1) {
     for (std::int64_t o = 0; o < w.outputs; ++o) scales[o] *= gradient->dy.scales[o];
   }
@@ -170,7 +181,7 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
                             }};
   if (share == Share::kWhole && tape.offer_gradient(*w.weight, *source)) return;
   const Tensor dweight = tape.gradient(*w.weight);
-  parallel_pieces(w.outputs, GradientSource::kRows, dy.rows() * w.inputs,
+  parallel_pieces(w.outputs, GradientSource::kRows, dy.cols * w.inputs,
                   [&](std::int64_t begin, std::int64_t end) {
                     std::array<float, GradientSource::kRows * kBlock> tile;
                     for (std::int64_t col = 0; col < w.inputs; col += kBlock) {

@@ -6,6 +6,7 @@
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/columns.h"
 
 namespace tritgrad {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // Rows of W whose trits are decoded together.
 constexpr std::int64_t kTogether = kPanelColumns;
 // Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
-constexpr std::int64_t kBatchRows = 256;
+constexpr std::int64_t kBatchRows = kMostStripRows;
 constexpr std::int64_t kDepth = 256;
 // Cost of a sum that becomes a float, in products of bytes.
 constexpr std::int64_t kFinishing = 64;
@@ -56,9 +57,9 @@ struct ForwardOperands {
   // One scale a row: outputs [begin, end) of rows [top, top + rows) from sums of x (trit + 1),
   // whose rows are `ld` apart.
   void finish_rows(const std::int32_t* sums, std::int64_t ld, std::int64_t top, std::int64_t rows,
-                   std::int64_t begin, std::int64_t end, const Tensor& y) const {
-    kernels().rescale_sums_by(y.row(top) + begin, y.cols(), sums, ld, x_sums + top, x.scales + top,
-                              scales + begin, rows, end - begin);
+                   std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) const {
+    kernels().rescale_sums_by(y, ld_y, sums, ld, x_sums + top, x.scales + top, scales + begin, rows,
+                              end - begin);
   }
 };
 
@@ -66,8 +67,8 @@ struct ForwardOperands {
 // columns] are those of x (trit + 1).
 void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64_t group,
                   std::int64_t top, std::int64_t rows, std::int64_t begin, std::int64_t end,
-                  const Tensor& y) {
-  if (f.w.groups == 1) return f.finish_rows(sums, kPanelColumns, top, rows, begin, end, y);
+                  float* y, std::int64_t ld_y) {
+  if (f.w.groups == 1) return f.finish_rows(sums, kPanelColumns, top, rows, begin, end, y, ld_y);
   const std::int64_t n = end - begin;
   std::array<float, kPanelColumns> scales;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -75,7 +76,7 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     std::array<float, kPanelColumns> share;
-    float* out = y.row(top + r) + begin;
+    float* out = y + r * ld_y;
     kernels().rescale_sums_by(
         group == 0 ? out : share.data(), kPanelColumns, sums + r * kPanelColumns, kPanelColumns,
         f.x_sums + (top + r) * f.w.groups + group, f.x.scales + top + r, scales.data(), 1, n);
@@ -83,9 +84,9 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
   }
 }
 
-// y of rows [top, bottom) of x and of rows [begin, end) of W, one panel.
+// y of rows [top, bottom) of x and of rows [begin, end) of W, one panel. Rows of y are ld_y apart.
 void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t bottom,
-                  std::int64_t begin, std::int64_t end, const Tensor& y) {
+                  std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) {
   alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
@@ -109,7 +110,7 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
                                PanelRange::kTrits,
                                /*add=*/first > group_begin);
       if (last == group_end) {
-        finish_group(f, sums.data(), group, top, bottom - top, begin, end, y);
+        finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
         ++group;
       }
       first = last;
@@ -163,8 +164,14 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   const std::int64_t n = last - first;
   float* out = dx.grad.row(top) + first;
   if (dx.fresh) {
-    return kernels().rescale_sums(out, dx.grad.cols(), sums.data(), kBlock, z_sums + top,
-                                  z.scales + top, rows, n);
+    constexpr std::int64_t kRows = 4;
+    for (std::int64_t r = 0; r < rows; r += kRows) {
+      prefetch_rows(dx.grad, top + r + kRows, kRows, first, n);
+      kernels().rescale_sums(out + r * dx.grad.cols(), dx.grad.cols(), sums.data() + r * kBlock,
+                             kBlock, z_sums + top + r, z.scales + top + r,
+                             std::min(kRows, rows - r), n);
+    }
+    return;
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     std::array<float, kBlock> share;
@@ -209,29 +216,58 @@ void check_integers(const char* op, const LinearOperands& w) {
         w.group_size, " inputs; in int8 groups are a multiple of 4");
 }
 
-void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
+namespace {
+
+ForwardOperands forward_operands(Tape& tape, const LinearOperands& w, const QuantizedRows& x) {
   auto* x_sums = tape.allocate_scratch<std::int32_t>(x.rows * w.groups);
   sum_rows(x, w.group_size, x_sums);
-  const ForwardOperands f{w, x, x_sums, decode_scales(tape, w)};
+  return {w, x, x_sums, decode_scales(tape, w)};
+}
+
+}  // namespace
+
+void detail::integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const Strips& y,
+                             void (*done)(const void* context, std::int64_t first, std::int64_t n),
+                             const void* context) {
+  check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
+        kMostStripRows);
+  const ForwardOperands f = forward_operands(tape, w, x);
+  for_each_tile(w.outputs, kTogether, x.rows, w.inputs,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+                  forward_tile(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
+                  done(context, begin, end - begin);
+                });
+}
+
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
+  const ForwardOperands f = forward_operands(tape, w, x);
   const bool few = x.rows <= kFewRows && w.groups == 1;
   for_each_tile(w.outputs, few ? kRowsOfWeights : kTogether, x.rows, w.inputs,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
-                  if (!few) return forward_tile(f, top, bottom, begin, end, y);
+                  if (!few) {
+                    return forward_tile(f, top, bottom, begin, end, y.row(top) + begin, y.cols());
+                  }
                   std::array<std::int32_t, kRowsOfWeights> sums;
                   for (std::int64_t r = top; r < bottom; ++r) {
                     w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
-                    f.finish_rows(sums.data(), kRowsOfWeights, r, 1, begin, end, y);
+                    f.finish_rows(sums.data(), kRowsOfWeights, r, 1, begin, end, y.row(r) + begin,
+                                  y.cols());
                   }
                 });
 }
 
+namespace {
+
 // Groups of inputs have columns of their own.
-void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
-                            const Tensor& dy) {
+template <typename Gradient>
+void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                    const Gradient& dy) {
+  const std::int64_t rows = dx.grad.rows();
   const float* scales = decode_scales(tape, w);
   float* factors = tape.allocate_scratch<float>(w.outputs);
-  auto* z_sums = tape.allocate_scratch<std::int32_t>(dy.rows());
-  const QuantizedRows z = allocate_rows(tape, dy.rows(), w.outputs, false);
+  auto* z_sums = tape.allocate_scratch<std::int32_t>(rows);
+  const QuantizedRows z = allocate_rows(tape, rows, w.outputs, false);
   for (std::int64_t group = 0; group < w.groups; ++group) {
     for (std::int64_t o = 0; o < w.outputs; ++o) factors[o] = scales[o * w.groups + group];
     quantize_rows(z, dy, factors);
@@ -240,13 +276,24 @@ void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientT
     const std::int64_t end = std::min(w.inputs, begin + w.group_size);
     const std::int64_t block = begin / kBlock * kBlock;  // where the first one begins
     for_each_stretch(
-        end - block, dy.rows(), w.outputs,
+        end - block, rows, w.outputs,
         [&](std::int64_t first, std::int64_t last, std::int64_t top, std::int64_t bottom) {
           if (block + last <= begin) return;
           backward_input_tile(w, z, z_sums, std::max(begin, block + first), block + last, top,
                               bottom, dx);
         });
   }
+}
+
+}  // namespace
+
+void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                            const Tensor& dy) {
+  backward_input(tape, w, dx, dy);
+}
+void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                            const Strips& dy) {
+  backward_input(tape, w, dx, dy);
 }
 
 Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {

@@ -32,14 +32,39 @@ static_assert(255 * 127 * kMostIntegerRows <= std::numeric_limits<std::int32_t>:
 void check_integers(const char* op, const LinearOperands& w);
 // y [n, outputs] of x [n, inputs]
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y);
+// The same in strips, for so many rows at most. done(first, n) is called when columns [first, first
+// + n) of y are there, one strip, on the thread that made them.
+inline constexpr std::int64_t kMostStripRows = 256;
+namespace detail {
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
+                     void (*done)(const void* context, std::int64_t first, std::int64_t n),
+                     const void* context);
+}
+template <typename Done>
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
+                     const Done& done) {
+  detail::integer_forward(
+      tape, w, x, y,
+      [](const void* context, std::int64_t first, std::int64_t n) {
+        (*static_cast<const Done*>(context))(first, n);
+      },
+      &done);
+}
 // dx = (dy E) T, or added to it
 void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
                             const Tensor& dy);
+void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+                            const Strips& dy);
 // Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
 // GradientSource, which needs the scratch until on_ready has returned; a part is added up in
 // memory.
 enum class Share { kWhole, kPart };
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const Tensor& y, const Tensor& dy, Share share);
+// The same where dy has been rounded, each row times the scale of x's and then columns by their
+// absmax, and dy y added up down its columns, which d scale is made of: where there is one scale a
+// row of W.
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const QuantizedRows& dy, const double* dy_y, Share share);
 
 }  // namespace tritgrad

@@ -23,14 +23,18 @@ LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* sca
   return w;
 }
 
+void check_inputs(const Var& x, const LinearOperands& w) {
+  check(x.value.cols() == w.inputs, "linear: x has shape ", x.shape().str(), " but '",
+        w.weight->name(), "' has shape ", w.weight->shape().str(), "; the last axes must be equal");
+}
+
 bool in_integers(const LinearOperands& w, Compute compute) {
   return compute == Compute::kInt8 && w.scale != nullptr && w.weight->storage().holds_trits();
 }
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Compute compute) {
   const LinearOperands w = linear_operands("linear", weight, scale);
-  check(x.value.cols() == w.inputs, "linear: x has shape ", x.shape().str(), " but '",
-        weight.name(), "' has shape ", weight.shape().str(), "; the last axes must be equal");
+  check_inputs(x, w);
   if (in_integers(w, compute)) return integer_linear(tape, x, w);
   const Var y = tape.variable({x.value.rows(), w.outputs});
   float_forward(tape, w, x.value, y.value);

@@ -67,9 +67,7 @@ Var average_pool(Tape& tape, const Var& x, const ImageShape& image) {
   for_each_image(images, image, [&](std::int64_t index) {
     double* sum = sums + index * image.channels;
     std::fill_n(sum, image.channels, 0.0);
-    for (std::int64_t pixel = index * pixels; pixel < (index + 1) * pixels; ++pixel) {
-      kernels().add_to_sums(sum, x.value.row(pixel), image.channels);
-    }
+    kernels().add_to_sums(sum, x.value.row(index * pixels), image.channels, pixels, image.channels);
     for (std::int64_t i = 0; i < image.channels; ++i) {
       y.value.row(index)[i] = static_cast<float>(sum[i] / static_cast<double>(pixels));
     }

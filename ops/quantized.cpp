@@ -62,13 +62,29 @@ void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* 
   kernels().quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f, rows * q.cols);
 }
 
-void quantize_wide_row(const QuantizedRows& q, const Tensor& x, const float* factors,
-                       std::int64_t row) {
-  const float* numbers = x.row(row);
+// Columns of a row that are read at a time.
+constexpr std::int64_t kChunk = 256;
+
+// read(first, last): columns [first, last) of the row.
+template <typename Read>
+void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_t row,
+                       std::int64_t chunk, const Read& read) {
+  float largest = 0.0f;
+  const auto for_each_chunk = [&](const auto& body) {
+    for (std::int64_t first = 0; first < q.cols; first += chunk) {
+      const std::int64_t n = std::min(chunk, q.cols - first);
+      body(first, read(first, first + n), factors == nullptr ? nullptr : factors + first, n);
+    }
+  };
+  for_each_chunk([&](std::int64_t, const float* numbers, const float* by, std::int64_t n) {
+    largest = larger(largest, by == nullptr ? kernels().max_abs(numbers, n)
+                                            : kernels().max_abs_product(numbers, by, n));
+  });
   std::int8_t* codes = q.codes + row * q.ld;
-  const float largest = factors == nullptr ? kernels().max_abs(numbers, q.cols)
-                                           : kernels().max_abs_product(numbers, factors, q.cols);
-  kernels().quantize_int8(codes, numbers, factors, inverse_scale(largest), q.cols);
+  const float inverse = inverse_scale(largest);
+  for_each_chunk([&](std::int64_t first, const float* numbers, const float* by, std::int64_t n) {
+    kernels().quantize_int8(codes + first, numbers, by, inverse, n);
+  });
   std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
   q.scales[row] = scale_of(largest);
 }
@@ -89,12 +105,32 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t row = begin; row < end; row += together) {
                       if (together < 2) {
-                        quantize_wide_row(q, x, factors, row);
+                        quantize_wide_row(
+                            q, factors, row, kChunk, [&](std::int64_t first, std::int64_t last) {
+                              prefetch<Near::kNext>(x.row(row + 1) + first, 4 * (last - first));
+                              return x.row(row) + first;
+                            });
                       } else {
                         quantize_narrow_rows(q, x, factors, row, std::min(together, end - row));
                       }
                     }
                   });
+}
+
+void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors) {
+  parallel_pieces(
+      q.rows, kRowsPerUnit, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
+        std::array<float, kChunk> numbers;
+        for (std::int64_t row = begin; row < end; ++row) {
+          quantize_wide_row(q, factors, row, kChunk, [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t c = first; c < last; c += kStripColumns) {
+              prefetch<Near::kNext>(x.at(c, row + 2), 4 * kStripColumns);
+              std::copy_n(x.at(c, row), kStripColumns, numbers.data() + c - first);
+            }
+            return numbers.data();
+          });
+        }
+      });
 }
 
 void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {
@@ -116,6 +152,14 @@ void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sum
 
 namespace {
 
+// The scale of a column whose largest magnitude this is; returns its inverse. Zeros behind a
+// column's codes: the kernel fills up fours; there may be a cache line more.
+float start_column(const QuantizedRows& q, std::int64_t column, float largest) {
+  q.scales[column] = scale_of(largest);
+  std::fill(q.codes + column * q.ld + q.cols, q.codes + (column + 1) * q.ld, std::int8_t{0});
+  return inverse_scale(largest);
+}
+
 // The codes of columns as they come about.
 struct ColumnCodes {
   Tensor x;
@@ -125,13 +169,7 @@ struct ColumnCodes {
 
   void raise(float* largest, std::int64_t row, std::int64_t begin, std::int64_t n) const {
     prefetch_after(x, row, begin, n);
-    kernels().raise_max_abs(largest, x.row(row) + begin, factors[row], n);
-  }
-  // Zeros behind a column's codes: the kernel fills up fours; there may be a cache line more.
-  void start(std::int64_t column, float largest) const {
-    q.scales[column] = scale_of(largest);
-    inverse[column] = inverse_scale(largest);
-    std::fill(q.codes + column * q.ld + q.cols, q.codes + (column + 1) * q.ld, std::int8_t{0});
+    kernels().raise_max_abs(largest, x.row(row) + begin, 0, factors + row, 1, n);
   }
   void write(std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) const {
     kernels().quantize_columns(q.codes + begin * q.ld + top, q.ld, x.row(top) + begin, x.cols(),
@@ -146,7 +184,7 @@ void quantize_whole_columns(const ColumnCodes& codes) {
       codes.raise(largest.data(), row, begin, end - begin);
     }
     for (std::int64_t c = begin; c < end; ++c) {
-      codes.start(c, largest[static_cast<std::size_t>(c - begin)]);
+      codes.inverse[c] = start_column(codes.q, c, largest[static_cast<std::size_t>(c - begin)]);
     }
     codes.write(begin, end, 0, codes.x.rows());
   });
@@ -169,7 +207,7 @@ void quantize_columns_in_tiles(Tape& tape, const Wide& narrow, const ColumnCodes
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       most = larger(most, largest[tile * x.cols() + c]);
     }
-    codes.start(c, most);
+    codes.inverse[c] = start_column(codes.q, c, most);
   }
   for_each_tile(narrow, x,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
@@ -188,6 +226,18 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
     quantize_columns_in_tiles(tape, narrow, codes);
   }
   return q;
+}
+
+void quantize_strip(const QuantizedRows& q, std::int64_t first, const float* strip,
+                    const float* factors, std::int64_t n) {
+  std::array<float, kStripColumns> largest{}, inverse;
+  kernels().raise_max_abs(largest.data(), strip, kStripColumns, factors, q.cols, n);
+  for (std::int64_t c = 0; c < n; ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    inverse[at] = start_column(q, first + c, largest[at]);
+  }
+  kernels().quantize_columns(q.codes + first * q.ld, q.ld, strip, kStripColumns, factors,
+                             inverse.data(), q.cols, n);
 }
 
 Panels pack_columns(Tape& tape, const QuantizedRows& x) {

@@ -7,6 +7,7 @@
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
 #include "engine/tape.h"
+#include "ops/strips.h"
 
 namespace tritgrad {
 
@@ -43,6 +44,7 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 // Fills `q` from rows of x, each element times factors[column] first (null: 1), by their absmax /
 // 127; to nearest.
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors);
+void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors);
 
 // sums [rows x groups] of the codes of group_size neighbours in a row; the last group may be
 // shorter.
@@ -50,6 +52,9 @@ void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sum
 
 // Columns of x, each element times factors[row] first, as rows of the result: x^T.
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors);
+// The same of columns [first, first + n) alone, at most 64, from a strip of them.
+void quantize_strip(const QuantizedRows& q, std::int64_t first, const float* strip,
+                    const float* factors, std::int64_t n);
 
 // All of a matrix in panels of 64 columns: kernels().multiply_panel reads panel p from group g on
 // at at(p, g). Bytes are codes + offset; what is never negative, as behind a rectifier, needs none.

@@ -314,8 +314,9 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
     }
     Twins<float> largest(n, offset, [](std::int64_t i) { return std::abs(awkward_float(i, 8)); });
     Guarded<float> numbers = floats(n, offset, 32);
-    reference_kernels().raise_max_abs(largest.expected.data(), numbers.data(), -0.5f, n);
-    table.raise_max_abs(largest.actual.data(), numbers.data(), -0.5f, n);
+    const float half = -0.5f;
+    reference_kernels().raise_max_abs(largest.expected.data(), numbers.data(), n, &half, 1, n);
+    table.raise_max_abs(largest.actual.data(), numbers.data(), n, &half, 1, n);
     REQUIRE(same_bits(largest.expected, largest.actual, n, true));
     for (std::int64_t i = 0; i < n; ++i) {
       const float before = std::abs(awkward_float(i, 8)), now = std::abs(-0.5f * numbers[i]);

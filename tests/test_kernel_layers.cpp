@@ -69,7 +69,7 @@ TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the refere
       };
       compare<float>(
           table, n, offset,
-          [&](const KernelTable& t, float* y) { t.batch_norm(y, x.data(), columns, n); },
+          [&](const KernelTable& t, float* y) { t.batch_norm(y, n, x.data(), n, columns, 1, n); },
           [&](std::int64_t i, float) { return rectify && shifted(i) < 0.0f ? 0.0f : shifted(i); });
       // Of the three that it writes, one is looked at, the others are spare.
       Guarded<double> spare(n, offset);
@@ -77,21 +77,21 @@ TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the refere
           table, n, offset,
           [&](const KernelTable& t, float* dy) {
             Guarded<double> other(n, offset);
-            t.add_batch_norm_sums(spare.data(), other.data(), dy, x.data(), columns, n);
+            t.add_batch_norm_sums(spare.data(), other.data(), dy, x.data(), n, columns, 1, n);
           },
           passed);
       compare<double>(
           table, n, offset,
           [&](const KernelTable& t, double* sum_dy) {
             Guarded<float> dy = floats(n, offset, 9);
-            t.add_batch_norm_sums(sum_dy, spare.data(), dy.data(), x.data(), columns, n);
+            t.add_batch_norm_sums(sum_dy, spare.data(), dy.data(), x.data(), n, columns, 1, n);
           },
           [&](std::int64_t i, double sum) { return sum + double{passed(i, given[i])}; });
       compare<double>(
           table, n, offset,
           [&](const KernelTable& t, double* sum_dy_z) {
             Guarded<float> dy = floats(n, offset, 9);
-            t.add_batch_norm_sums(spare.data(), sum_dy_z, dy.data(), x.data(), columns, n);
+            t.add_batch_norm_sums(spare.data(), sum_dy_z, dy.data(), x.data(), n, columns, 1, n);
           },
           [&](std::int64_t i, double sum) {
             return sum + double{passed(i, given[i])} * double{z(i)};
@@ -99,9 +99,54 @@ TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the refere
       compare<float>(
           table, n, offset,
           [&](const KernelTable& t, float* dy) {
-            t.batch_norm_gradient(dy, x.data(), columns, in.c.data(), in.d.data(), in.e.data(), n);
+            t.batch_norm_gradient(dy, x.data(), n, columns, in.c.data(), in.d.data(), in.e.data(),
+                                  1, n);
           },
           [&](std::int64_t i, float dy) { return in.c[i] * (dy - in.d[i] - z(i) * in.e[i]); });
+    }
+  });
+}
+
+// Three rows in one call, with gaps between them, and row after row: n numbers each.
+TEST_CASE("kernel layers: rows in one call give what they give one by one") {
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    constexpr std::int64_t kRows = 3;
+    const std::int64_t ld = n + 5, all = kRows * ld;
+    Inputs in(n, offset);
+    Guarded<float> x = floats(all, offset, 8), other = floats(all, offset, 9);
+    Guarded<float> factors = floats(kRows, offset, 10);
+    const NormColumns columns{in.a.data(), in.b.data(), in.c.data(), in.d.data(), true};
+    const auto any = [](std::int64_t i) { return awkward_float(i, 9); };
+    const auto start = [](std::int64_t i) { return std::abs(awkward_float(i, 11)); };
+    Twins<float> largest(n, offset, start), y(all, offset, any), dy(all, offset, any),
+        dx(all, offset, any);
+    Twins<double> sums(n, offset), squares(n, offset), products(n, offset), sum_dy(n, offset),
+        sum_dy_z(n, offset);
+    const auto run = [&](auto side, std::int64_t first, std::int64_t rows) {
+      const float* from = x.data() + first * ld;
+      const auto at = [&](auto& twins, std::int64_t i) { return side(twins).data() + i; };
+      table.raise_max_abs(at(largest, 0), from, ld, factors.data() + first, rows, n);
+      table.add_to_sums(at(sums, 0), from, ld, rows, n);
+      table.add_squares_around(at(squares, 0), from, ld, in.means.data(), rows, n);
+      table.add_products(at(products, 0), from, other.data() + first * ld, ld, rows, n);
+      table.batch_norm(at(y, first * ld), ld, from, ld, columns, rows, n);
+      table.add_batch_norm_sums(at(sum_dy, 0), at(sum_dy_z, 0), at(dy, first * ld), from, ld,
+                                columns, rows, n);
+      table.batch_norm_gradient(at(dx, first * ld), from, ld, columns, in.c.data(), in.d.data(),
+                                in.e.data(), rows, n);
+    };
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      run(
+          [](auto& twins) -> auto& { return twins.expected; }, r, 1);
+    }
+    run(
+        [](auto& twins) -> auto& { return twins.actual; }, 0, kRows);
+    for (Twins<float>* twins : {&y, &dy, &dx}) {
+      REQUIRE(same_bits(twins->expected, twins->actual, all, true));
+    }
+    REQUIRE(same_bits(largest.expected, largest.actual, n, true));
+    for (Twins<double>* twins : {&sums, &squares, &products, &sum_dy, &sum_dy_z}) {
+      REQUIRE(same_bits(twins->expected, twins->actual, n, true));
     }
   });
 }
@@ -156,12 +201,12 @@ TEST_CASE(
     Inputs x(n, offset);
     compare<double>(
         table, n, offset,
-        [&](const KernelTable& t, double* sums) { t.add_to_sums(sums, x.a.data(), n); },
+        [&](const KernelTable& t, double* sums) { t.add_to_sums(sums, x.a.data(), n, 1, n); },
         [&](std::int64_t i, double sum) { return sum + double{x.a[i]}; });
     compare<double>(
         table, n, offset,
         [&](const KernelTable& t, double* sums) {
-          t.add_squares_around(sums, x.a.data(), x.means.data(), n);
+          t.add_squares_around(sums, x.a.data(), n, x.means.data(), 1, n);
         },
         [&](std::int64_t i, double sum) {
           const double centered = double{x.a[i]} - x.means[i];
@@ -170,7 +215,7 @@ TEST_CASE(
     compare<double>(
         table, n, offset,
         [&](const KernelTable& t, double* sums) {
-          t.add_products(sums, x.a.data(), x.b.data(), n);
+          t.add_products(sums, x.a.data(), x.b.data(), n, 1, n);
         },
         [&](std::int64_t i, double sum) { return sum + double{x.a[i]} * double{x.b[i]}; });
 

@@ -1,4 +1,4 @@
-// Batch norm on a stretch of one row, in plain scalar form that the compiler vectorises.
+// Batch norm on a stretch of some rows, in plain scalar form that the compiler vectorises.
 //
 // Compiled once per target, and once as the specification (reference.cpp). The contracts are those
 // of engine/kernel_table.h. One pass over a row for all that is done to it: each column brings
@@ -19,28 +19,30 @@ namespace {
   return (x - mean) * inverse_std;
 }
 
-void batch_norm(float* __restrict y, const float* __restrict x, const NormColumns& columns,
-                std::int64_t n) {
+void batch_norm(float* __restrict y, std::int64_t ld_y, const float* __restrict x,
+                std::int64_t ld_x, const NormColumns& columns, std::int64_t rows, std::int64_t n) {
   const float* __restrict mean = columns.mean;
   const float* __restrict inverse_std = columns.inverse_std;
   const float* __restrict gain = columns.gain;
   const float* __restrict bias = columns.bias;
-  const auto shifted = [=](std::int64_t i) {
-    return standardized(x[i], mean[i], inverse_std[i]) * gain[i] + bias[i];
-  };
-  if (columns.rectify) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const float value = shifted(i);
-      y[i] = value < 0.0f ? 0.0f : value;
+  for (std::int64_t r = 0; r < rows; ++r, x += ld_x, y += ld_y) {
+    const auto shifted = [=](std::int64_t i) {
+      return standardized(x[i], mean[i], inverse_std[i]) * gain[i] + bias[i];
+    };
+    if (columns.rectify) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const float value = shifted(i);
+        y[i] = value < 0.0f ? 0.0f : value;
+      }
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) y[i] = shifted(i);
     }
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = shifted(i);
   }
 }
 
-void add_batch_norm_sums(double* __restrict sum_dy, double* __restrict sum_dy_z,
-                         float* __restrict dy, const float* __restrict x,
-                         const NormColumns& columns, std::int64_t n) {
+void add_batch_norm_sums_of_row(double* __restrict sum_dy, double* __restrict sum_dy_z,
+                                float* __restrict dy, const float* __restrict x,
+                                const NormColumns& columns, std::int64_t n) {
   const float* __restrict mean = columns.mean;
   const float* __restrict inverse_std = columns.inverse_std;
   const float* __restrict gain = columns.gain;
@@ -69,15 +71,25 @@ void add_batch_norm_sums(double* __restrict sum_dy, double* __restrict sum_dy_z,
   }
 }
 
-void batch_norm_gradient(float* __restrict dy, const float* __restrict x,
+void add_batch_norm_sums(double* sum_dy, double* sum_dy_z, float* dy, const float* x,
+                         std::int64_t ld, const NormColumns& columns, std::int64_t rows,
+                         std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, dy += ld, x += ld) {
+    add_batch_norm_sums_of_row(sum_dy, sum_dy_z, dy, x, columns, n);
+  }
+}
+
+void batch_norm_gradient(float* __restrict dy, const float* __restrict x, std::int64_t ld,
                          const NormColumns& columns, const float* __restrict factor,
                          const float* __restrict mean_dy, const float* __restrict mean_dy_z,
-                         std::int64_t n) {
+                         std::int64_t rows, std::int64_t n) {
   const float* __restrict mean = columns.mean;
   const float* __restrict inverse_std = columns.inverse_std;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float z = standardized(x[i], mean[i], inverse_std[i]);
-    dy[i] = factor[i] * (dy[i] - mean_dy[i] - z * mean_dy_z[i]);
+  for (std::int64_t r = 0; r < rows; ++r, dy += ld, x += ld) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float z = standardized(x[i], mean[i], inverse_std[i]);
+      dy[i] = factor[i] * (dy[i] - mean_dy[i] - z * mean_dy_z[i]);
+    }
   }
 }
 

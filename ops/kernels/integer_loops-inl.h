@@ -66,13 +66,16 @@ bool any_negative(const std::int8_t* x, std::int64_t n) {
   return joined < 0;
 }
 
-void raise_max_abs(float* __restrict largest, const float* __restrict x, float factor,
-                   std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    // Of magnitudes, the order is that of their bits, and NaN comes last.
-    const int magnitude = std::bit_cast<int>(x[i] * factor) & 0x7FFFFFFF;
-    const int before = std::bit_cast<int>(largest[i]);
-    largest[i] = std::bit_cast<float>(magnitude > before ? magnitude : before);
+void raise_max_abs(float* __restrict largest, const float* __restrict x, std::int64_t ld,
+                   const float* __restrict factors, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, x += ld) {
+    const float factor = factors[r];
+    for (std::int64_t i = 0; i < n; ++i) {
+      // Of magnitudes, the order is that of their bits, and NaN comes last.
+      const int magnitude = std::bit_cast<int>(x[i] * factor) & 0x7FFFFFFF;
+      const int before = std::bit_cast<int>(largest[i]);
+      largest[i] = std::bit_cast<float>(magnitude > before ? magnitude : before);
+    }
   }
 }
 

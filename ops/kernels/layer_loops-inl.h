@@ -20,22 +20,29 @@ void rectify_gradient(float* __restrict dy, const float* __restrict y, std::int6
   for (std::int64_t i = 0; i < n; ++i) dy[i] *= y[i] > 0.0f ? 1.0f : 0.0f;
 }
 
-void add_to_sums(double* __restrict sums, const float* __restrict x, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) sums[i] += static_cast<double>(x[i]);
+void add_to_sums(double* __restrict sums, const float* __restrict x, std::int64_t ld,
+                 std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, x += ld) {
+    for (std::int64_t i = 0; i < n; ++i) sums[i] += static_cast<double>(x[i]);
+  }
 }
 
-void add_squares_around(double* __restrict sums, const float* __restrict x,
-                        const double* __restrict means, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double centered = static_cast<double>(x[i]) - means[i];
-    sums[i] += centered * centered;
+void add_squares_around(double* __restrict sums, const float* __restrict x, std::int64_t ld,
+                        const double* __restrict means, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, x += ld) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double centered = static_cast<double>(x[i]) - means[i];
+      sums[i] += centered * centered;
+    }
   }
 }
 
 void add_products(double* __restrict sums, const float* __restrict a, const float* __restrict b,
-                  std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    sums[i] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+                  std::int64_t ld, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r, a += ld, b += ld) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      sums[i] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    }
   }
 }
 

@@ -1,0 +1,137 @@
+#include "ops/linear_norm.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ops/columns.h"
+#include "ops/integer_linear.h"
+#include "ops/norm_columns.h"
+
+namespace tritgrad {
+namespace {
+
+using StripDoubles = std::array<double, kStripColumns>;
+
+// Rows of a matrix that are asked for together, before they are needed: those of a strip's columns
+// lie far apart.
+constexpr std::int64_t kRowsAhead = 8;
+
+// The norm of one strip of z as it comes from the product: its statistics, and its columns of y.
+void normalize_strip(const Strips& z, const NormStatistics& batch, const Tensor& y,
+                     std::int64_t first, std::int64_t n) {
+  const auto count = static_cast<double>(z.rows);
+  const float* strip = z.at(first, 0);
+  StripDoubles means{}, squares{};
+  prefetch_rows(y, 0, kRowsAhead, first, n);
+  kernels().add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
+  for (double& mean : means) mean /= count;
+  kernels().add_squares_around(squares.data(), strip, kStripColumns, means.data(), z.rows, n);
+  for (std::int64_t c = 0; c < n; ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    batch.set(first + c, means[at], squares[at], count);
+  }
+  for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
+    prefetch_rows(y, top + kRowsAhead, kRowsAhead, first, n);
+    kernels().batch_norm(y.row(top) + first, y.cols(), z.at(first, top), kStripColumns,
+                         batch.from(first), std::min(kRowsAhead, z.rows - top), n);
+  }
+}
+
+// What backward knows, and what it makes of each strip.
+struct StripGradient {
+  NormGradient norm;
+  Strips z;  // becomes dz
+  Tensor dy;
+  const float* x_scales;  // of x's rows
+  QuantizedRows codes;    // of dz's columns, for dW
+  double* dz_z;           // sums down the columns, for d scale
+
+  // Into g: dy, without what the rectifier held back.
+  void read(float* g, std::int64_t first, std::int64_t n) const {
+    StripDoubles sum_dy{}, sum_dy_z{};
+    prefetch_rows(dy, 0, kRowsAhead, first, n);
+    for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
+      const std::int64_t rows = std::min(kRowsAhead, z.rows - top);
+      prefetch_rows(dy, top + kRowsAhead, kRowsAhead, first, n);
+      float* to = g + top * kStripColumns;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        std::copy_n(dy.row(top + r) + first, n, to + r * kStripColumns);
+      }
+      kernels().add_batch_norm_sums(sum_dy.data(), sum_dy_z.data(), to, z.at(first, top),
+                                    kStripColumns, norm.batch.from(first), rows, n);
+    }
+    for (std::int64_t c = 0; c < n; ++c) {
+      const auto at = static_cast<std::size_t>(c);
+      norm.set(first + c, sum_dy[at], sum_dy_z[at], static_cast<double>(z.rows));
+    }
+  }
+
+  void make(std::int64_t first, std::int64_t n) const {
+    alignas(kAlignment) std::array<float, kMostStripRows * kStripColumns> g;
+    read(g.data(), first, n);
+    norm.apply(g.data(), z.at(first, 0), kStripColumns, z.rows, first, n);
+    std::fill_n(dz_z + first, n, 0.0);
+    kernels().add_products(dz_z + first, g.data(), z.at(first, 0), kStripColumns, z.rows, n);
+    quantize_strip(codes, first, g.data(), x_scales, n);
+    std::copy_n(g.data(), z.rows * kStripColumns, z.at(first, 0));
+  }
+};
+
+// Cost of an element of a strip, in products of bytes.
+constexpr std::int64_t kPassing = 128;
+
+Var in_strips(Tape& tape, const Var& x, const LinearOperands& w, const BatchNormParameters& p,
+              Rectify rectify) {
+  check_integers("linear", w);
+  const std::int64_t rows = x.value.rows();
+  const Strips z = allocate_strips(tape, rows, w.outputs);
+  const NormStatistics batch = allocate_statistics(tape, p, rectify, 1);
+  const Var y = tape.variable({rows, w.outputs});
+  const QuantizedRows codes = allocate_rows(tape, rows, w.inputs, tape.recording());
+  quantize_rows(codes, x.value, nullptr);
+  integer_forward(tape, w, codes, z, [&](std::int64_t first, std::int64_t n) {
+    normalize_strip(z, batch, y.value, first, n);
+  });
+  move_averages(tape, p, batch);
+  tape.scratch_reset();
+  tape.record(y, {}, {w.weight, w.scale, p.gain, p.bias}, [&tape, w, x, y, p, z, batch, codes] {
+    const StripGradient gradient{allocate_gradient(tape, p, batch, 1),
+                                 z,
+                                 tape.grad_of(y),
+                                 codes.scales,
+                                 allocate_rows(tape, w.outputs, z.rows, false),
+                                 tape.allocate_scratch<double>(w.outputs)};
+    parallel_pieces(
+        w.outputs, kStripColumns, kPassing * z.rows,
+        [&](std::int64_t begin, std::int64_t end) { gradient.make(begin, end - begin); });
+    if (x.wants_grad()) integer_backward_input(tape, w, tape.target(x), z);
+    integer_backward_weight(tape, w, codes, gradient.codes, gradient.dz_z, Share::kWhole);
+  });
+  return y;
+}
+
+// Columns that are not whole are added up in another order.
+bool goes_in_strips(const LinearOperands& w, std::int64_t rows) {
+  const Tensor z{nullptr, {rows, w.outputs}};
+  return w.groups == 1 && rows <= kMostStripRows && columns_are_whole(Wide(z), z);
+}
+
+}  // namespace
+
+Var linear_batch_norm(Tape& tape, const Var& x, Parameter& weight, Parameter* scale,
+                      Compute compute, const BatchNormParameters& norm, Rectify rectify) {
+  const LinearOperands w = linear_operands("linear", weight, scale);
+  const std::int64_t rows = x.value.rows();
+  if (!in_integers(w, compute) || !goes_in_strips(w, rows)) {
+    const Var z = linear(tape, x, weight, scale, compute);
+    const Var y = batch_norm(tape, z, norm, rectify);
+    tape.release(z);
+    return y;
+  }
+  check_inputs(x, w);
+  check_batch_norm({rows, w.outputs}, norm);
+  check_batch({rows, w.outputs});
+  return in_strips(tape, x, w, norm, rectify);
+}
+
+}  // namespace tritgrad

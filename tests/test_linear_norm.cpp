@@ -1,0 +1,171 @@
+// A linear layer and its batch norm as one op: the bits of the two ops, in values, gradients and
+// running statistics.
+#include <array>
+
+#include "engine/parallel.h"
+#include "ops/linear_norm.h"
+#include "tests/given_gradient.h"
+#include "tests/gradient_sums.h"
+#include "tests/support.h"
+
+namespace tritgrad::test {
+namespace {
+
+struct LayerCase {
+  FormatKind format;
+  int group;
+  std::int64_t rows, inputs, outputs;
+};
+
+// Strips of 64 columns, pieces of 1024; and what goes by the two ops: rows above 256, groups,
+// columns that are not whole, and weights that are no trits.
+const std::vector<LayerCase> kCases = {
+    {FormatKind::kLatent8, 0, 2, 70, 129},   {FormatKind::kLatent8, 0, 7, 33, 1},
+    {FormatKind::kTernary, 0, 3, 5, 63},     {FormatKind::kLatent6, 0, 37, 65, 65},
+    {FormatKind::kTrits, 0, 256, 30, 192},   {FormatKind::kLatent8, 0, 16, 20, 1100},
+    {FormatKind::kShared8, 0, 17, 321, 300}, {FormatKind::kLatent8, 0, 64, 40, 160},
+    {FormatKind::kLatent8, 0, 257, 12, 130}, {FormatKind::kLatent8, 32, 6, 70, 150},
+    {FormatKind::kLatent8, 0, 8, 20, 24},    {FormatKind::kFp32, 0, 9, 20, 140},
+};
+
+// Values, then gradients; of a weight that is offered as a source, what the source gives.
+struct Results {
+  std::vector<std::vector<float>> all;
+  bool operator==(const Results& other) const {
+    return std::equal(all.begin(), all.end(), other.all.begin(), other.all.end(), same);
+  }
+};
+
+class Layer {
+ public:
+  explicit Layer(const LayerCase& c)
+      : case_(c),
+        x_(numbers(c.rows * c.inputs, 3)),
+        dy_(numbers(c.rows * c.outputs, 4)),
+        weight_(make("fc.weight", Role::kWeight, {c.outputs, c.inputs}, c.format, c.group)),
+        scale_(make("fc.scale", Role::kScale, {c.outputs, groups()}, FormatKind::kFp32)) {
+    for (float& s : std::span(scale_.storage().fp32_data(), count(scale_))) s = s * s + 0.01f;
+    if (c.outputs > 2) scale_.storage().fp32_data()[2] = 0.0f;
+  }
+  std::vector<float>& x() { return x_; }
+
+  Results run(bool as_one, Rectify rectify, bool wants_dx = true) const {
+    const auto norm = [&](const char* name, Role role) {
+      return make(name, role, {case_.outputs}, FormatKind::kFp32);
+    };
+    std::array<Parameter, 4> norms{norm("gain", Role::kNorm), norm("bias", Role::kNorm),
+                                   norm("mean", Role::kStatistic), norm("var", Role::kStatistic)};
+    const BatchNormParameters p{&norms[0], &norms[1], &norms[2], &norms[3]};
+    const bool bare = case_.format == FormatKind::kFp32;
+    Tape tape;
+    const Var x = tape.variable({case_.rows, case_.inputs}, wants_dx);
+    std::copy(x_.begin(), x_.end(), x.value.data);
+    Parameter* scale = bare ? nullptr : &scale_;
+    const Var y =
+        as_one ? linear_batch_norm(tape, x, weight_, scale, Compute::kInt8, p, rectify)
+               : batch_norm(tape, linear(tape, x, weight_, scale, Compute::kInt8), p, rectify);
+    const std::array<const Parameter*, 4> order{&weight_, &scale_, p.gain, p.bias};
+    Results results;
+    results.all.resize(order.size());
+    results.all.push_back(values(y.value));
+    tape.backward(loss_with_gradient(tape, y, dy_), [&](Parameter& parameter) {
+      const auto at = std::find(order.begin(), order.end(), &parameter) - order.begin();
+      results.all[static_cast<std::size_t>(at)] = gradient(parameter);
+    });
+    if (wants_dx) results.all.push_back(values(x.grad()));
+    for (const Parameter* statistic : {p.running_mean, p.running_var}) {
+      const float* numbers = statistic->storage().fp32_data();
+      results.all.emplace_back(numbers, numbers + case_.outputs);
+    }
+    return results;
+  }
+
+ private:
+  static std::size_t count(const Parameter& p) {
+    return static_cast<std::size_t>(p.shape().size());
+  }
+  static std::vector<float> values(const Tensor& t) {
+    return {t.values().begin(), t.values().end()};
+  }
+  static std::vector<float> gradient(const Parameter& p) {
+    if (p.gradient_source == nullptr) return values(p.grad);
+    std::vector<float> dw(count(p));
+    p.gradient_source->read(p.gradient_source->context, 0, p.shape().rows(), 0, p.shape().cols(),
+                            dw.data());
+    return dw;
+  }
+  static Parameter make(const char* name, Role role, const Shape& shape, FormatKind kind,
+                        int group = 0) {
+    FormatSpec format = spec_of(kind);
+    format.group = group;
+    return make_parameter(name, role, shape, format, 1.0f, 5);
+  }
+  std::int64_t groups() const {
+    return case_.group == 0 ? 1 : (case_.inputs + case_.group - 1) / case_.group;
+  }
+
+  LayerCase case_;
+  std::vector<float> x_, dy_;
+  mutable Parameter weight_, scale_;
+};
+
+}  // namespace
+
+TEST_CASE("linear_batch_norm: the bits of linear and batch_norm, for any number of threads") {
+  for (const LayerCase& c : kCases) {
+    CAPTURE(std::string(format_name(c.format)));
+    CAPTURE(c.rows);
+    CAPTURE(c.outputs);
+    const Layer layer(c);
+    for (const Rectify rectify : {Rectify::kNo, Rectify::kYes}) {
+      const Results expected = layer.run(false, rectify);
+      for (const int threads : {1, 3}) {
+        set_thread_count(threads);
+        CHECK(layer.run(true, rectify) == expected);
+      }
+      set_thread_count(0);
+    }
+    CHECK(layer.run(true, Rectify::kYes, false) == layer.run(false, Rectify::kYes, false));
+  }
+}
+
+TEST_CASE("linear_batch_norm: a row that is not finite does to the batch what it does in two ops") {
+  Layer layer({FormatKind::kLatent8, 0, 20, 30, 200});
+  layer.x()[45] = std::numeric_limits<float>::quiet_NaN();
+  const Results two = layer.run(false, Rectify::kYes), one = layer.run(true, Rectify::kYes);
+  REQUIRE(one.all.size() == two.all.size());
+  for (std::size_t i = 0; i < two.all.size(); ++i) {
+    REQUIRE(one.all[i].size() == two.all[i].size());
+    for (std::size_t j = 0; j < two.all[i].size(); ++j) {
+      const float a = one.all[i][j], b = two.all[i][j];
+      REQUIRE((a == b || (std::isnan(a) && std::isnan(b))));
+    }
+  }
+}
+
+TEST_CASE("linear_batch_norm: refuses what its two ops refuse") {
+  Parameter weight =
+      make_parameter("fc.weight", Role::kWeight, {200, 4}, spec_of(FormatKind::kLatent8));
+  Parameter scale = make_parameter("fc.scale", Role::kScale, {200, 1}, spec_of(FormatKind::kFp32));
+  Parameter good = make_parameter("good", Role::kNorm, {200}, spec_of(FormatKind::kFp32));
+  Parameter odd = make_parameter("odd", Role::kNorm, {3}, spec_of(FormatKind::kFp32));
+  const BatchNormParameters norm{&good, &good, &good, &good};
+  const auto run = [&](const Shape& shape, const BatchNormParameters& p) {
+    Tape tape;
+    const Var x = tape.variable(shape);
+    x.value.fill(1.0f);
+    linear_batch_norm(tape, x, weight, &scale, Compute::kInt8, p);
+  };
+  CHECK_THROWS_WITH_AS(run({8, 3}, norm),
+                       "linear: x has shape [8 x 3] but 'fc.weight' has shape [200 x 4]; the last "
+                       "axes must be equal",
+                       Error);
+  CHECK_THROWS_WITH_AS(run({8, 4}, {&odd, &good, &good, &good}),
+                       "batch_norm: x has shape [8 x 200] but 'odd' has shape [3]", Error);
+  CHECK_THROWS_WITH_AS(run({1, 4}, norm),
+                       "batch_norm: training needs at least 2 rows in a batch, got 1; use a larger "
+                       "batch",
+                       Error);
+}
+
+}  // namespace tritgrad::test
