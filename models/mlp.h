@@ -42,7 +42,7 @@ class Mlp : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
-  // Of inference, and norms that know no other.
+  // All norms but batch norm in training, which linear_batch_norm() does.
   Var normalize(Tape& tape, const LayerParameters& layer, const Var& x) const;
   Var activate(Tape& tape, const Var& x) const;
   Rectify rectify() const { return rectifies_in_norm() ? Rectify::kYes : Rectify::kNo; }

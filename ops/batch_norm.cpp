@@ -84,8 +84,8 @@ void measure_and_normalize(Tape& tape, const Tensor& x, const Tensor& y, const C
   for (std::int64_t j = 0; j < features; ++j) {
     c.set(j, means[j], squares[j], count);
   }
-  repeat(c.mean, features, c.wide.together);
-  repeat(c.inverse_std, features, c.wide.together);
+  repeat_columns(c.mean, features, c.wide.together);
+  repeat_columns(c.inverse_std, features, c.wide.together);
   normalize(x, y, c);
 }
 
@@ -142,7 +142,7 @@ void backward(Tape& tape, const Tensor& narrow_x, const Gradient& g) {
     g.set(j, sums[j], sums[features + j], static_cast<double>(narrow_x.rows()));
   }
   for (float* numbers : {g.factor, g.mean_dy, g.mean_dy_z}) {
-    repeat(numbers, features, wide.together);
+    repeat_columns(numbers, features, wide.together);
   }
   if (!g.dx.grad) return;
   for_each_tile(wide, narrow_x,

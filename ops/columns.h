@@ -61,6 +61,10 @@ inline void prefetch_after(const Tensor& x, std::int64_t row, std::int64_t begin
   prefetch(x.row(row + 2) + begin, n * static_cast<std::int64_t>(sizeof(float)));
 }
 
+// A pass over some columns of a matrix asks for so many rows of them before it takes those above:
+// enough for memory to answer, few enough not to hold up what is read meanwhile.
+inline constexpr std::int64_t kRowsAhead = 8;
+
 // Asks for n columns from `begin` on of the `rows` rows from `top` on, as far as there are any: to
 // be read, or written.
 inline void prefetch_rows(const Tensor& x, std::int64_t top, std::int64_t rows, std::int64_t begin,

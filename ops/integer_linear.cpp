@@ -58,8 +58,13 @@ struct ForwardOperands {
   // whose rows are `ld` apart.
   void finish_rows(const std::int32_t* sums, std::int64_t ld, std::int64_t top, std::int64_t rows,
                    std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) const {
-    kernels().rescale_sums_by(y, ld_y, sums, ld, x_sums + top, x.scales + top, scales + begin, rows,
-                              end - begin);
+    const Tensor all{y, {rows, ld_y}};
+    for (std::int64_t r = 0; r < rows; r += kRowsAhead) {
+      prefetch_rows(all, r + kRowsAhead, kRowsAhead, 0, end - begin);
+      kernels().rescale_sums_by(y + r * ld_y, ld_y, sums + r * ld, ld, x_sums + top + r,
+                                x.scales + top + r, scales + begin, std::min(kRowsAhead, rows - r),
+                                end - begin);
+    }
   }
 };
 
@@ -164,12 +169,11 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   const std::int64_t n = last - first;
   float* out = dx.grad.row(top) + first;
   if (dx.fresh) {
-    constexpr std::int64_t kRows = 4;
-    for (std::int64_t r = 0; r < rows; r += kRows) {
-      prefetch_rows(dx.grad, top + r + kRows, kRows, first, n);
+    for (std::int64_t r = 0; r < rows; r += kRowsAhead) {
+      prefetch_rows(dx.grad, top + r + kRowsAhead, kRowsAhead, first, n);
       kernels().rescale_sums(out + r * dx.grad.cols(), dx.grad.cols(), sums.data() + r * kBlock,
                              kBlock, z_sums + top + r, z.scales + top + r,
-                             std::min(kRows, rows - r), n);
+                             std::min(kRowsAhead, rows - r), n);
     }
     return;
   }
@@ -227,13 +231,13 @@ ForwardOperands forward_operands(Tape& tape, const LinearOperands& w, const Quan
 }  // namespace
 
 void detail::integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
-                             const Strips& y,
+                             const Strips& y, std::int64_t done_cost,
                              void (*done)(const void* context, std::int64_t first, std::int64_t n),
                              const void* context) {
   check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
         kMostStripRows);
   const ForwardOperands f = forward_operands(tape, w, x);
-  for_each_tile(w.outputs, kTogether, x.rows, w.inputs,
+  for_each_tile(w.outputs, kTogether, x.rows, w.inputs + done_cost,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
                   forward_tile(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
                   done(context, begin, end - begin);

@@ -33,18 +33,20 @@ void check_integers(const char* op, const LinearOperands& w);
 // y [n, outputs] of x [n, inputs]
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y);
 // The same in strips, for so many rows at most. done(first, n) is called when columns [first, first
-// + n) of y are there, one strip, on the thread that made them.
+// + n) of y are there, one strip, on the thread that made them; what it costs of each element
+// counts as `done_cost` products of bytes.
 inline constexpr std::int64_t kMostStripRows = 256;
 namespace detail {
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
+                     std::int64_t done_cost,
                      void (*done)(const void* context, std::int64_t first, std::int64_t n),
                      const void* context);
 }
 template <typename Done>
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
-                     const Done& done) {
+                     std::int64_t done_cost, const Done& done) {
   detail::integer_forward(
-      tape, w, x, y,
+      tape, w, x, y, done_cost,
       [](const void* context, std::int64_t first, std::int64_t n) {
         (*static_cast<const Done*>(context))(first, n);
       },
@@ -62,8 +64,8 @@ enum class Share { kWhole, kPart };
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const Tensor& y, const Tensor& dy, Share share);
 // The same where dy has been rounded, each row times the scale of x's and then columns by their
-// absmax, and dy y added up down its columns, which d scale is made of: where there is one scale a
-// row of W.
+// absmax, and dy y been added up down its columns, which d scale is made of; null where W has
+// scales of groups.
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const QuantizedRows& dy, const double* dy_y, Share share);
 

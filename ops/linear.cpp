@@ -23,8 +23,8 @@ LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* sca
   return w;
 }
 
-void check_inputs(const Var& x, const LinearOperands& w) {
-  check(x.value.cols() == w.inputs, "linear: x has shape ", x.shape().str(), " but '",
+void check_inputs(const char* op, const Var& x, const LinearOperands& w) {
+  check(x.value.cols() == w.inputs, op, ": x has shape ", x.shape().str(), " but '",
         w.weight->name(), "' has shape ", w.weight->shape().str(), "; the last axes must be equal");
 }
 
@@ -34,7 +34,7 @@ bool in_integers(const LinearOperands& w, Compute compute) {
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Compute compute) {
   const LinearOperands w = linear_operands("linear", weight, scale);
-  check_inputs(x, w);
+  check_inputs("linear", x, w);
   if (in_integers(w, compute)) return integer_linear(tape, x, w);
   const Var y = tape.variable({x.value.rows(), w.outputs});
   float_forward(tape, w, x.value, y.value);

@@ -10,11 +10,8 @@
 namespace tritgrad {
 namespace {
 
+constexpr std::int64_t kStripRowBytes = kStripColumns * static_cast<std::int64_t>(sizeof(float));
 using StripDoubles = std::array<double, kStripColumns>;
-
-// Rows of a matrix that are asked for together, before they are needed: those of a strip's columns
-// lie far apart.
-constexpr std::int64_t kRowsAhead = 8;
 
 // The norm of one strip of z as it comes from the product: its statistics, and its columns of y.
 void normalize_strip(const Strips& z, const NormStatistics& batch, const Tensor& y,
@@ -37,6 +34,9 @@ void normalize_strip(const Strips& z, const NormStatistics& batch, const Tensor&
   }
 }
 
+// Cost of an element in all passes of a strip, in products of bytes.
+constexpr std::int64_t kPassing = 128;
+
 // What backward knows, and what it makes of each strip.
 struct StripGradient {
   NormGradient norm;
@@ -47,12 +47,13 @@ struct StripGradient {
   double* dz_z;           // sums down the columns, for d scale
 
   // Into g: dy, without what the rectifier held back.
-  void read(float* g, std::int64_t first, std::int64_t n) const {
+  void read_dy(float* g, std::int64_t first, std::int64_t n) const {
     StripDoubles sum_dy{}, sum_dy_z{};
     prefetch_rows(dy, 0, kRowsAhead, first, n);
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
       const std::int64_t rows = std::min(kRowsAhead, z.rows - top);
       prefetch_rows(dy, top + kRowsAhead, kRowsAhead, first, n);
+      prefetch<Near::kNext>(z.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
       float* to = g + top * kStripColumns;
       for (std::int64_t r = 0; r < rows; ++r) {
         std::copy_n(dy.row(top + r) + first, n, to + r * kStripColumns);
@@ -66,9 +67,10 @@ struct StripGradient {
     }
   }
 
-  void make(std::int64_t first, std::int64_t n) const {
+  // Of columns [first, first + n), one strip.
+  void make_dz(std::int64_t first, std::int64_t n) const {
     alignas(kAlignment) std::array<float, kMostStripRows * kStripColumns> g;
-    read(g.data(), first, n);
+    read_dy(g.data(), first, n);
     norm.apply(g.data(), z.at(first, 0), kStripColumns, z.rows, first, n);
     std::fill_n(dz_z + first, n, 0.0);
     kernels().add_products(dz_z + first, g.data(), z.at(first, 0), kStripColumns, z.rows, n);
@@ -76,9 +78,6 @@ struct StripGradient {
     std::copy_n(g.data(), z.rows * kStripColumns, z.at(first, 0));
   }
 };
-
-// Cost of an element of a strip, in products of bytes.
-constexpr std::int64_t kPassing = 128;
 
 Var in_strips(Tape& tape, const Var& x, const LinearOperands& w, const BatchNormParameters& p,
               Rectify rectify) {
@@ -89,12 +88,12 @@ Var in_strips(Tape& tape, const Var& x, const LinearOperands& w, const BatchNorm
   const Var y = tape.variable({rows, w.outputs});
   const QuantizedRows codes = allocate_rows(tape, rows, w.inputs, tape.recording());
   quantize_rows(codes, x.value, nullptr);
-  integer_forward(tape, w, codes, z, [&](std::int64_t first, std::int64_t n) {
+  integer_forward(tape, w, codes, z, kPassing, [&](std::int64_t first, std::int64_t n) {
     normalize_strip(z, batch, y.value, first, n);
   });
   move_averages(tape, p, batch);
   tape.scratch_reset();
-  tape.record(y, {}, {w.weight, w.scale, p.gain, p.bias}, [&tape, w, x, y, p, z, batch, codes] {
+  tape.record(y, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, z, batch, codes] {
     const StripGradient gradient{allocate_gradient(tape, p, batch, 1),
                                  z,
                                  tape.grad_of(y),
@@ -103,17 +102,17 @@ Var in_strips(Tape& tape, const Var& x, const LinearOperands& w, const BatchNorm
                                  tape.allocate_scratch<double>(w.outputs)};
     parallel_pieces(
         w.outputs, kStripColumns, kPassing * z.rows,
-        [&](std::int64_t begin, std::int64_t end) { gradient.make(begin, end - begin); });
+        [&](std::int64_t begin, std::int64_t end) { gradient.make_dz(begin, end - begin); });
     if (x.wants_grad()) integer_backward_input(tape, w, tape.target(x), z);
     integer_backward_weight(tape, w, codes, gradient.codes, gradient.dz_z, Share::kWhole);
   });
   return y;
 }
 
-// Columns that are not whole are added up in another order.
+// Narrower columns batch norm reads as wide ones (ops/columns.h), whose sums it adds up in another
+// order.
 bool goes_in_strips(const LinearOperands& w, std::int64_t rows) {
-  const Tensor z{nullptr, {rows, w.outputs}};
-  return w.groups == 1 && rows <= kMostStripRows && columns_are_whole(Wide(z), z);
+  return w.groups == 1 && rows <= kMostStripRows && w.outputs > kColumnPiece / 2;
 }
 
 }  // namespace
@@ -128,7 +127,7 @@ Var linear_batch_norm(Tape& tape, const Var& x, Parameter& weight, Parameter* sc
     tape.release(z);
     return y;
   }
-  check_inputs(x, w);
+  check_inputs("linear", x, w);
   check_batch_norm({rows, w.outputs}, norm);
   check_batch({rows, w.outputs});
   return in_strips(tape, x, w, norm, rectify);

@@ -17,8 +17,8 @@ struct LinearOperands {
 // Throws Error, which begins with the name of the op, when weight and scale do not fit each other.
 LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* scale);
 
-// Throws Error unless x has as many columns as the weight.
-void check_inputs(const Var& x, const LinearOperands& w);
+// Throws Error, which begins with the name of the op, unless x has as many columns as the weight.
+void check_inputs(const char* op, const Var& x, const LinearOperands& w);
 
 // Whether products are computed in integers: what is asked for, and possible with bare trits only.
 bool in_integers(const LinearOperands& w, Compute compute);

@@ -17,7 +17,7 @@ struct NormStatistics {
   float* bias;
   float* mean;
   float* inverse_std;
-  float* unbiased;  // variances; in scratch
+  float* unbiased;  // variances; in scratch, for forward only
   Rectify rectify;
 
   NormColumns from(std::int64_t column) const {
@@ -34,7 +34,7 @@ struct NormStatistics {
 };
 
 // The first n numbers of an array, repeated behind them until there are `times` times as many.
-inline void repeat(float* numbers, std::int64_t n, std::int64_t times) {
+inline void repeat_columns(float* numbers, std::int64_t n, std::int64_t times) {
   for (std::int64_t i = 1; i < times; ++i) std::copy_n(numbers, n, numbers + i * n);
 }
 
@@ -43,7 +43,7 @@ inline float* decode_columns(Tape& tape, const Parameter& parameter, std::int64_
   const Shape shape = parameter.shape();
   auto* values = tape.allocate<float>(shape.size() * times);
   parameter.storage().decode_rows(0, shape.rows(), values);
-  repeat(values, shape.size(), times);
+  repeat_columns(values, shape.size(), times);
   return values;
 }
 

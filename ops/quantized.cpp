@@ -62,17 +62,19 @@ void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* 
   kernels().quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f, rows * q.cols);
 }
 
-// Columns of a row that are read at a time.
+// Columns of a row that are read at a time, while those of a row below are asked for.
 constexpr std::int64_t kChunk = 256;
+static_assert(kChunk % kStripColumns == 0);
+constexpr std::int64_t kFloatBytes = sizeof(float);
 
 // read(first, last): columns [first, last) of the row.
 template <typename Read>
 void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_t row,
-                       std::int64_t chunk, const Read& read) {
+                       const Read& read) {
   float largest = 0.0f;
   const auto for_each_chunk = [&](const auto& body) {
-    for (std::int64_t first = 0; first < q.cols; first += chunk) {
-      const std::int64_t n = std::min(chunk, q.cols - first);
+    for (std::int64_t first = 0; first < q.cols; first += kChunk) {
+      const std::int64_t n = std::min(kChunk, q.cols - first);
       body(first, read(first, first + n), factors == nullptr ? nullptr : factors + first, n);
     }
   };
@@ -101,20 +103,20 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
   const std::int64_t together = q.cols == q.ld ? std::max<std::int64_t>(1, kPiece / q.cols) : 1;
-  parallel_pieces(q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols,
-                  [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t row = begin; row < end; row += together) {
-                      if (together < 2) {
-                        quantize_wide_row(
-                            q, factors, row, kChunk, [&](std::int64_t first, std::int64_t last) {
-                              prefetch<Near::kNext>(x.row(row + 1) + first, 4 * (last - first));
-                              return x.row(row) + first;
-                            });
-                      } else {
-                        quantize_narrow_rows(q, x, factors, row, std::min(together, end - row));
-                      }
-                    }
-                  });
+  parallel_pieces(
+      q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols,
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; row += together) {
+          if (together < 2) {
+            quantize_wide_row(q, factors, row, [&](std::int64_t first, std::int64_t last) {
+              prefetch<Near::kNext>(x.row(row + 1) + first, kFloatBytes * (last - first));
+              return x.row(row) + first;
+            });
+          } else {
+            quantize_narrow_rows(q, x, factors, row, std::min(together, end - row));
+          }
+        }
+      });
 }
 
 void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors) {
@@ -122,9 +124,9 @@ void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors
       q.rows, kRowsPerUnit, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
         std::array<float, kChunk> numbers;
         for (std::int64_t row = begin; row < end; ++row) {
-          quantize_wide_row(q, factors, row, kChunk, [&](std::int64_t first, std::int64_t last) {
+          quantize_wide_row(q, factors, row, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t c = first; c < last; c += kStripColumns) {
-              prefetch<Near::kNext>(x.at(c, row + 2), 4 * kStripColumns);
+              prefetch<Near::kNext>(x.at(c, row + 1), kFloatBytes * kStripColumns);
               std::copy_n(x.at(c, row), kStripColumns, numbers.data() + c - first);
             }
             return numbers.data();

@@ -10,6 +10,7 @@
 
 #include "ops/kernels/batch_norm_loops-inl.h"
 #include "ops/kernels/codecs-inl.h"
+#include "ops/kernels/column_sums-inl.h"
 #include "ops/kernels/companded-inl.h"
 #include "ops/kernels/dot_trits-inl.h"
 #include "ops/kernels/flash-inl.h"
@@ -103,11 +104,11 @@ const KernelTable kKernels = {
     .flash_sgd = wide::flash_sgd,
     .relu = relu,
     .rectify_gradient = rectify_gradient,
-    .add_to_sums = add_to_sums,
-    .add_squares_around = add_squares_around,
-    .add_products = add_products,
+    .add_to_sums = wide::add_to_sums,
+    .add_squares_around = wide::add_squares_around,
+    .add_products = wide::add_products,
     .batch_norm = batch_norm,
-    .add_batch_norm_sums = add_batch_norm_sums,
+    .add_batch_norm_sums = wide::add_batch_norm_sums,
     .batch_norm_gradient = batch_norm_gradient,
     .bytes_to_float = bytes_to_float,
     .square_roots = square_roots,

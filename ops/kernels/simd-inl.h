@@ -88,6 +88,8 @@ inline I32 read_i32_plus(const std::uint16_t* p, HalfWords added) {
   return _mm512_cvtepu16_epi32(_mm256_add_epi16(words, added));
 }
 F64 read_f64(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+inline F64 low_half(const F32& x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
+inline F64 high_half(const F32& x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
 
 // The whole number below, or the nearest; the smallest one for what is smaller still, 0 for NaN.
 I32 floor_or_zero(const F32& x) {
@@ -194,6 +196,8 @@ inline I32 read_i32_plus(const std::uint16_t* p, HalfWords added) {
   return _mm256_cvtepu16_epi32(_mm_add_epi16(words, added));
 }
 F64 read_f64(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+inline F64 low_half(const F32& x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
+inline F64 high_half(const F32& x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
 
 // The whole number below, or the nearest; the smallest one for what is smaller still, 0 for NaN.
 I32 to_nearest_or_zero(const F32& x) {
