@@ -83,5 +83,23 @@ if output=$(bash "$root/tools/check_symbols.sh" "$work/planted.a") || [[ $output
   failures=$((failures + 1))
 fi
 
+# Formats whose memory is not asked for.
+planted=$((planted + 1))
+cat >"$work/storage.cpp" <<'END'
+namespace tritgrad {
+struct Storage {
+  void decode_trits();
+};
+void Storage::decode_trits() {}
+}  // namespace tritgrad
+END
+"$1" -O2 -c "$work/storage.cpp" -o "$work/storage.cpp.o"
+ar rc "$work/planted_storage.a" "$work/storage.cpp.o"
+if output=$(bash "$root/tools/check_prefetch.sh" "$work/planted_storage.a") ||
+  [[ $output != *"0 formats ask"* ]]; then
+  echo "check_prefetch.sh accepts a storage that asks for no memory"
+  failures=$((failures + 1))
+fi
+
 echo "$planted violations planted, $failures not caught"
 ((failures == 0))
