@@ -33,8 +33,9 @@ const std::vector<LayerCase> kCases = {
     {FormatKind::kLatent8, 0, 7, 20, 128, false},   {FormatKind::kFp32, 0, 9, 20, 140, false},
 };
 
-// Values, then gradients; of a weight that is offered as a source, what the source gives.
 struct Results {
+  // Gradients of parameters, values, the gradient of x, running statistics. Of a weight that is
+  // offered as a source, what the source gives.
   std::vector<std::vector<float>> all;
   std::vector<std::ptrdiff_t> ready;  // parameters, in the order in which they became so
   bool operator==(const Results& other) const {
@@ -162,6 +163,34 @@ TEST_CASE("linear_batch_norm: a row that is not finite does to the batch what it
       REQUIRE((a == b || (std::isnan(a) && std::isnan(b))));
     }
   }
+}
+
+TEST_CASE("linear_batch_norm: a tape that records nothing gets the same values, and no averages") {
+  const std::int64_t rows = 9, inputs = 20, outputs = 150;
+  const auto make = [](const char* name, Role role, const Shape& shape, FormatKind kind) {
+    return make_parameter(name, role, shape, spec_of(kind));
+  };
+  Parameter weight = make("w", Role::kWeight, {outputs, inputs}, FormatKind::kLatent8);
+  Parameter scale = make("s", Role::kScale, {outputs, 1}, FormatKind::kFp32);
+  Parameter gain = make("g", Role::kNorm, {outputs}, FormatKind::kFp32);
+  Parameter bias = make("b", Role::kNorm, {outputs}, FormatKind::kFp32);
+  Parameter mean = make("m", Role::kStatistic, {outputs}, FormatKind::kFp32);
+  Parameter var = make("v", Role::kStatistic, {outputs}, FormatKind::kFp32);
+  const std::vector<double> mean_before = decoded(mean.storage());
+  const std::vector<double> var_before = decoded(var.storage());
+  std::vector<float> x = numbers(rows * inputs, 3);
+  std::vector<std::vector<float>> ys;
+  for (const bool recording : {false, true}) {
+    Tape tape;
+    tape.set_recording(recording);
+    const Var y = linear_batch_norm(tape, tape.constant({x.data(), {rows, inputs}}), weight, &scale,
+                                    Compute::kInt8, {&gain, &bias, &mean, &var});
+    ys.emplace_back(y.value.values().begin(), y.value.values().end());
+    CHECK(tape.node_count() == (recording ? 1 : 0));
+    CHECK((decoded(mean.storage()) == mean_before) == !recording);
+    CHECK((decoded(var.storage()) == var_before) == !recording);
+  }
+  CHECK(same(ys[0], ys[1]));
 }
 
 TEST_CASE("linear_batch_norm: refuses what its two ops refuse") {
