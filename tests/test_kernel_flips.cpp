@@ -250,6 +250,49 @@ TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding 
   });
 }
 
+// Rows of sums that share a noise go through kernels together; here there are more of them than
+// do so at once.
+void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  constexpr std::int64_t kRows = 19, kGap = 3;
+  const std::int64_t ld = n + kGap;
+  Guarded<std::uint16_t> noise = noise_bits(n, offset);
+  Guarded<std::int32_t> sums(kRows * n, offset);
+  for (std::int64_t i = 0; i < kRows * n; ++i) {
+    sums[i] = static_cast<std::int32_t>(i * 7919 % 40001) - 20000;
+  }
+  for (const auto& [threshold, hysteresis, limit] :
+       {std::array{42, 0, 127}, {42, 8, 127}, {42, 0, 85}, {10, 0, 127}, {10, 3, 21}}) {
+    std::array<Direction, kRows> directions;
+    std::array<LevelRounding, kRows> roundings;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const auto at = static_cast<std::size_t>(r);
+      // From moves of less than a level to such across all codes.
+      directions[at] = {sums.data() + r * n, static_cast<std::int32_t>(91 * r),
+                        1e-5f * static_cast<float>((r % 4 + 1) * r)};
+      roundings[at] = {r % 2 == 0 ? 0.9f : -17.0f, limit, noise.data(),
+                       static_cast<std::uint16_t>(r * 4099)};
+    }
+    Twins<std::int8_t> codes(kRows * ld, offset);
+    for (std::int64_t i = 0; i < kRows * ld; ++i) {
+      codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 256 - 128);
+    }
+    const auto descend = [&](const KernelTable& by, std::int8_t* rows) {
+      return by.descend_latent(rows, ld, directions.data(), roundings.data(), threshold, hysteresis,
+                               kRows, n);
+    };
+    const FlipCounts expected = descend(reference_kernels(), codes.expected.data());
+    const FlipCounts counts = descend(table, codes.actual.data());
+    REQUIRE_MESSAGE(same_bits(codes.actual, codes.expected, kRows * ld), table.name, " n=", n);
+    REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
+  }
+}
+
+TEST_CASE("kernels: descend_latent rounds many rows of sums by one noise and their own offsets") {
+  for_each_case(compare_rows_of_sums);
+  // More vectors than a counter of one byte counts.
+  for (const KernelTable* table : supported_kernels()) compare_rows_of_sums(*table, 1471, 1);
+}
+
 TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
   constexpr std::int64_t n = 2 * 32768 * 32 + 77;
   std::vector<std::int8_t> trits(n, 0), accumulators(n, 0);

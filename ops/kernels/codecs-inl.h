@@ -92,40 +92,42 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
 }
 
 // The five digits of bytes 0..242, lowest first. Below 243, the unsigned min(v, v - 81, v - 162) is
-// v mod 81, as too large a subtraction wraps around, and what was taken off, 0, 81 or 162, is the
-// fifth digit modulo 4. The rest, below 81, has a table of its four digits where bytes can be
+// v mod 81, as too large a subtraction wraps around, and what was taken off is 81 times the fifth
+// digit; 81 is 1 modulo 4. The rest, below 81, has a table of its four digits where bytes can be
 // looked up among 128 (VBMI). Elsewhere 57 / 512 of it is the ninth rounded down: two numbers of
 // two digits, for tables of 16.
 struct TritDigits {
   void split(U8 (&digits)[5], const U8& bytes) const {
     split_scaled(digits, bytes);
 #ifdef __AVX512VBMI__
-    digits[3] = U8(shift_right_u16<kScale[3]>(digits[3]));
-    digits[2] = U8(shift_right_u16<kScale[2]>(digits[2]));
-    digits[1] = U8(shift_right_u16<kScale[1]>(digits[1]));
+    digits[3] = U8(shift_right_u16<6>(digits[3]));
+    digits[2] = U8(shift_right_u16<4>(digits[2]));
+    digits[1] = U8(shift_right_u16<2>(digits[1]));
 #endif
+    digits[4] = digits[4] & three;
   }
 
-  // Digit k times 2^kScale[k], where that saves instructions.
+  // Digit k times kScale[k], where that saves instructions.
 #ifdef __AVX512VBMI__
-  static constexpr int kScale[5] = {0, 2, 4, 6, 0};
+  static constexpr int kScale[5] = {1, 4, 16, 64, 81};
 #else
-  static constexpr int kScale[5] = {};
+  static constexpr int kScale[5] = {1, 1, 1, 1, 81};
 #endif
   void split_scaled(U8 (&digits)[5], const U8& bytes) const {
     const U8 limited = xsimd::min(bytes, U8(std::uint8_t{242}));
     const U8 less = limited - U8(std::uint8_t{81});
     const U8 rest = xsimd::min(xsimd::min(limited, less), less - U8(std::uint8_t{81}));
-    digits[4] = (limited - rest) & three;
+    digits[4] = limited - rest;
 #ifdef __AVX512VBMI__
     const U8 fields = _mm512_permutex2var_epi8(first_fields, rest, last_fields);
-    for (int k = 0; k < 4; ++k) digits[k] = fields & U8(static_cast<std::uint8_t>(3 << kScale[k]));
+    for (int k = 0; k < 4; ++k) digits[k] = fields & U8(static_cast<std::uint8_t>(3 * kScale[k]));
 #else
-    // Even and odd bytes apart: products need 16 bits.
+    // Products need 16 bits: bytes 0, 2, 4 and so on alone, and the others above them, to which
+    // they add less than it takes to reach the next ninth.
     constexpr std::int16_t kNinth = 57 << 7;
-    const I16 even = multiply_high_u16(rest & U8(I16(0xFF)), I16(kNinth));
-    const I16 odd = multiply_high_u16(shift_right_u16<8>(rest), I16(kNinth));
-    const U8 nines = U8(even) | U8(shift_left_i16<8>(odd));
+    const U8 low_bytes{I16(0xFF)};
+    const U8 nines = select_bits(low_bytes, multiply_high_u16(rest & low_bytes, I16(kNinth)),
+                                 multiply_high_u16(rest, I16(kNinth)));
     const U8 low = rest - look_up(nine_times, nines);
     digits[3] = look_up(thirds, nines);
     digits[2] = look_up(rests, nines);

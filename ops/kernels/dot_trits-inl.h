@@ -2,8 +2,6 @@
 // that reading the weights is all that counts.
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <limits>
 
 #include "engine/format.h"
@@ -15,53 +13,84 @@ namespace {
 
 constexpr std::int64_t kStripe = kBlock / 5;
 static_assert(kStripe % kLanes<U8> == 0);
-constexpr int kLargestScale =
-    *std::max_element(std::begin(TritDigits::kScale), std::end(TritDigits::kScale));
 
-// The sum of digits times x, in lanes; with VNNI each digit's own, times its scale.
+#ifdef __AVX512VNNI__
+
+// Rows of weights that go by together, for what is read of x.
+constexpr int kRowsTogether = 2;
+
+// sum / factor, where factor divides it. An odd factor has an inverse modulo 2^32, so that the sum
+// may have wrapped around, too.
+template <int kFactor>
+inline I32 exact_quotient(const I32& sum) {
+  if constexpr (kFactor % 2 == 0) {
+    static_assert((kFactor & (kFactor - 1)) == 0);
+    return sum >> __builtin_ctz(kFactor);
+  } else {
+    constexpr std::uint32_t inverse = [] {
+      std::uint32_t x = kFactor;  // right in the last three bits; each turn doubles them
+      for (int turn = 0; turn < 4; ++turn) x *= 2u - kFactor * x;
+      return x;
+    }();
+    return sum * I32(static_cast<std::int32_t>(inverse));
+  }
+}
+
+// The sum of digits times x, in lanes: each digit's own, times its scale.
 class DigitProducts {
  public:
   // `packed` a vector of bytes, whose digits belong to x, x + kStripe and so on.
   void add(const TritDigits& trit_digits, const std::uint8_t* packed, const std::int8_t* x) {
     U8 digits[5];
     trit_digits.split_scaled(digits, read<U8>(packed));
-    for (int k = 0; k < 5; ++k) {
+    unrolled<5>([&]<int k>() {
       const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
-#ifdef __AVX512VNNI__
       sums_[k] = reinterpret_cast<Sums32>(
           _mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sums_[k]), digits[k], factors));
-#else
-      static_assert(kLargestScale == 0);
-      narrow_ += reinterpret_cast<Sums16>(multiply_pairs_u8_i8(digits[k], factors));
-#endif
-    }
-#ifndef __AVX512VNNI__
-    // Five pairs of products are at most 2540.
-    if (++vectors_ == 12) widen();
-#endif
+    });
   }
 
-  std::int32_t total() {
-#ifdef __AVX512VNNI__
+  std::int32_t total() const {
     // A lane has 4 of each 64 products of a digit, one of five.
-    static_assert((kLongestSum / 80 + 4) * (2 * 127) << kLargestScale <=
+    static_assert((kLongestSum / 80 + 4) * (2 * 127) * 64 <=
                   std::numeric_limits<std::int32_t>::max());
-    I32 sum(0);
-    for (int k = 0; k < 5; ++k) {
-      sum += I32(reinterpret_cast<Bytes>(sums_[k])) >> TritDigits::kScale[k];
-    }
-#else
-    widen();
-    const I32 sum = wide_;
-#endif
-    return xsimd::hadd(sum);
+    return xsimd::hadd(quotient<0>() + quotient<1>() + quotient<2>() + quotient<3>() +
+                       quotient<4>());
   }
 
  private:
-#ifdef __AVX512VNNI__
+  template <int k>
+  I32 quotient() const {
+    return exact_quotient<TritDigits::kScale[k]>(I32(reinterpret_cast<Bytes>(sums_[k])));
+  }
+
   // Each of its own: one after the other, sums would wait for each other.
   Sums32 sums_[5] = {};
+};
+
 #else
+
+constexpr int kRowsTogether = 1;
+
+class DigitProducts {
+ public:
+  void add(const TritDigits& trit_digits, const std::uint8_t* packed, const std::int8_t* x) {
+    U8 digits[5];
+    trit_digits.split(digits, read<U8>(packed));
+    for (int k = 0; k < 5; ++k) {
+      const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
+      narrow_ += reinterpret_cast<Sums16>(multiply_pairs_u8_i8(digits[k], factors));
+    }
+    // Five pairs of products are at most 2540.
+    if (++vectors_ == 12) widen();
+  }
+
+  std::int32_t total() {
+    widen();
+    return xsimd::hadd(wide_);
+  }
+
+ private:
   void widen() {
     wide_ = wide_ + I32(multiply_pairs_i16(reinterpret_cast<Bytes>(narrow_), I16(1)));
     narrow_ = Sums16{};
@@ -71,41 +100,75 @@ class DigitProducts {
   Sums16 narrow_ = {};
   I32 wide_ = I32(0);
   int vectors_ = 0;
-#endif
 };
+
+#endif
+
+// A row's numbers x in vectors: whole blocks, and the shorter one at the end, made as long as the
+// others by zeros.
+struct RowOfCodes {
+  const std::int8_t* x;
+  std::int64_t bytes;       // of packed trits, in whole blocks
+  std::int64_t rest_bytes;  // behind them
+  std::int8_t rest[kBlock] = {};
+
+  RowOfCodes(const std::int8_t* codes, std::int64_t n)
+      : x(codes), bytes(n / kBlock * kStripe), rest_bytes((n % kBlock + 4) / 5) {
+    const std::int64_t count = n % kBlock;
+    for (std::int64_t k = 0; k * rest_bytes < count; ++k) {
+      const std::int64_t left = count - k * rest_bytes;
+      __builtin_memcpy(rest + k * kStripe, x + n - count + k * rest_bytes,
+                       static_cast<std::size_t>(left < rest_bytes ? left : rest_bytes));
+    }
+  }
+};
+
+// sums of kRows rows of packed trits, row_bytes apart; behind the last one lie `readable` bytes.
+// Memory further on is asked for: the processor by itself asks for too little of what is read
+// between so much arithmetic.
+template <int kRows>
+void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint8_t* packed,
+              std::int64_t row_bytes, std::int64_t readable, const RowOfCodes& codes) {
+  constexpr std::int64_t lanes = kLanes<U8>;
+  constexpr std::int64_t kBytesAhead = 4096;
+  DigitProducts products[kRows];
+  for (std::int64_t first = 0; first < codes.bytes; first += lanes) {
+    const std::int8_t* x = codes.x + first / kStripe * kBlock + first % kStripe;
+    unrolled<kRows>([&]<int r>() {
+      const std::uint8_t* bytes = packed + r * row_bytes + first;
+      _mm_prefetch(reinterpret_cast<const char*>(bytes + kBytesAhead), _MM_HINT_T0);
+      products[r].add(trit_digits, bytes, x);
+    });
+  }
+  if (codes.rest_bytes > 0) {
+    unrolled<kRows>([&]<int r>() {
+      // Behind a row's own bytes those of the next ones do as well, times zero.
+      const std::uint8_t* last = packed + r * row_bytes + codes.bytes;
+      std::uint8_t copy[kStripe] = {};
+      if ((kRows - 1 - r) * row_bytes + readable < kStripe - codes.rest_bytes) {
+        __builtin_memcpy(copy, last, static_cast<std::size_t>(codes.rest_bytes));
+        last = copy;
+      }
+      for (std::int64_t i = 0; i < kStripe; i += lanes) {
+        products[r].add(trit_digits, last + i, codes.rest + i);
+      }
+    });
+  }
+  unrolled<kRows>([&]<int r>() { sums[r] = products[r].total(); });
+}
 
 void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
                       std::int64_t rows, const std::int8_t* x, std::int64_t n) {
-  constexpr std::int64_t lanes = kLanes<U8>;
   const TritDigits trit_digits;
-  const std::int64_t bytes = n / kBlock * kStripe;
-  // The shorter block at the end, made as long as the others: x goes on with zeros, packed trits
-  // with those of the next row, or with zeros behind the last.
-  const std::int64_t rest = n % kBlock, rest_bytes = (rest + 4) / 5;
-  std::int8_t rest_x[kBlock] = {};
-  std::uint8_t rest_packed[kStripe] = {};
-  for (std::int64_t k = 0; k * rest_bytes < rest; ++k) {
-    const std::int64_t left = rest - k * rest_bytes;
-    const std::int64_t count = left < rest_bytes ? left : rest_bytes;
-    __builtin_memcpy(rest_x + k * kStripe, x + n - rest + k * rest_bytes,
-                     static_cast<std::size_t>(count));
+  const RowOfCodes codes(x, n);
+  std::int64_t row = 0;
+  for (; row + kRowsTogether <= rows; row += kRowsTogether) {
+    dot_rows<kRowsTogether>(sums + row, trit_digits, packed + row * row_bytes, row_bytes,
+                            (rows - row - kRowsTogether) * row_bytes, codes);
   }
-  for (std::int64_t row = 0; row < rows; ++row, packed += row_bytes) {
-    DigitProducts products;
-    for (std::int64_t first = 0; first < bytes; first += lanes) {
-      products.add(trit_digits, packed + first, x + first / kStripe * kBlock + first % kStripe);
-    }
-    if (rest > 0) {
-      const std::uint8_t* last = packed + bytes;
-      if (row + 1 == rows || row_bytes < kStripe) {
-        __builtin_memcpy(rest_packed, last, static_cast<std::size_t>(rest_bytes));
-        last = rest_packed;
-      }
-      for (std::int64_t i = 0; i < kStripe; i += lanes) {
-        products.add(trit_digits, last + i, rest_x + i);
-      }
-    }
-    sums[row] = products.total();
+  for (; row < rows; ++row) {
+    dot_rows<1>(sums + row, trit_digits, packed + row * row_bytes, row_bytes,
+                (rows - row - 1) * row_bytes, codes);
   }
 }
 

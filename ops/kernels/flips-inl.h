@@ -140,39 +140,72 @@ constexpr int kMostByteLevels = 127;
 
 using ByteMask = xsimd::batch_bool<std::int8_t, Arch>;
 
+// Counts of flips, a byte per lane.
+class ByteCounts {
+ public:
+  void add(const ByteMask& flips, const ByteMask& rail_flips) {
+    flips_ = count_up(flips_, flips);
+    rail_flips_ = count_up(rail_flips_, rail_flips);
+    if (++additions_ == 255) drain();
+  }
+
+  FlipCounts total() {
+    drain();
+    return total_;
+  }
+
+ private:
+  void drain() {
+    total_.flips += static_cast<std::int64_t>(xsimd::hadd(sum_eights(flips_)));
+    total_.rail_flips += static_cast<std::int64_t>(xsimd::hadd(sum_eights(rail_flips_)));
+    flips_ = rail_flips_ = U8(std::uint8_t{0});
+    additions_ = 0;
+  }
+
+  U8 flips_ = U8(std::uint8_t{0}), rail_flips_ = U8(std::uint8_t{0});
+  int additions_ = 0;
+  FlipCounts total_;
+};
+
 struct ByteTrits {
   ByteMask positive, negative;
 };
 
 // Carry, one trit at a time, on codes c = K T + A with K = 2 threshold + 1 and threshold <= 42.
+// With kWhole, threshold is 42: codes end where bytes do.
+template <bool kWhole>
 struct ByteRule {
   explicit ByteRule(int threshold_, int hysteresis_)
       : threshold(splat_byte(threshold_)),
+        below(splat_byte(-threshold_)),
         trit(splat_byte(2 * threshold_ + 1)),
         limit(splat_byte(3 * threshold_ + 1)),
+        least(-limit),
         // Further than across all codes is no further.
         hysteresis(splat_byte(std::clamp(hysteresis_, -127, 127))),
         pushes(hysteresis_ != 0) {}
 
-  ByteTrits trits_of(const I8& code) const { return {code > threshold, code < -threshold}; }
+  ByteTrits trits_of(const I8& code) const { return {code > threshold, code < below}; }
   // The codes whose remainder is zero.
   I8 centre_of(const ByteTrits& trits) const {
     return select(trits.positive, trit, splat_byte(0)) -
            select(trits.negative, trit, splat_byte(0));
   }
 
-  I8 operator()(const I8& stored, const ByteTrits& before, const I8& levels,
-                FlipCounts& counts) const {
-    const I8 code = clamp(stored, -limit, limit);
+  I8 operator()(const I8& stored, const I8& levels, ByteCounts& counts) const {
+    return step(stored, trits_of(stored), levels, counts);
+  }
+  // `before`: the trits of `stored`.
+  I8 step(const I8& stored, const ByteTrits& before, const I8& levels, ByteCounts& counts) const {
+    const I8 code = limited(stored);
     // Saturated sums are beyond the limit, too; a sum modulo 256 that should have been saturated
     // has the other sign.
-    const I8 next = clamp(xsimd::sadd(code, levels), -limit, limit);
+    const I8 next = limited(xsimd::sadd(code, levels));
     const ByteMask past_rail = next != code + levels;
     const ByteTrits after = trits_of(next);
     const ByteMask moved =
         (before.positive != after.positive) | (before.negative != after.negative);
-    counts.flips += count(moved);
-    counts.rail_flips += count(past_rail & ~moved);
+    counts.add(moved, past_rail & ~moved);
     return pushes ? push(next, before, after) : next;
   }
 
@@ -190,9 +223,21 @@ struct ByteRule {
     return clamp(twice, centre - threshold, centre + threshold);
   }
 
-  I8 threshold, trit, limit, hysteresis;
+  I8 limited(const I8& code) const {
+    const I8 from_below = xsimd::max(code, least);
+    return kWhole ? from_below : xsimd::min(from_below, limit);
+  }
+
+  I8 threshold, below, trit, limit, least, hysteresis;
   bool pushes;
 };
+
+// body(ByteRule)
+template <typename Body>
+auto with_byte_rule(int threshold, int hysteresis, const Body& body) {
+  if (threshold == kMostByteThreshold) return body(ByteRule<true>(threshold, hysteresis));
+  return body(ByteRule<false>(threshold, hysteresis));
+}
 
 // Carry without hysteresis, one trit at a time, from threshold 63 on: K = 2 threshold + 1 is 127 at
 // least, so levels of a byte pass one trit at most.
@@ -276,22 +321,22 @@ void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const
 
 // ---- the kernels -------------------------------------------------------------------------------
 
-template <typename Source>
+template <typename Source, typename Rule>
 FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const Source& direction,
-                         const LevelRounding& rounding, const ByteRule& rule, std::int64_t n) {
-  FlipCounts counts;
+                         const LevelRounding& rounding, const Rule& rule, std::int64_t n) {
+  ByteCounts counts;
   const std::array<std::int8_t*, 2> planes{trits, accumulators};
   for_each_byte_vector(planes, direction, rounding, n, [&](const auto& at, const I8& change) {
     const I8 trit = read<I8>(at[0]);
     const ByteTrits before{trit > splat_byte(0), trit < splat_byte(0)};
     const I8 code = xsimd::sadd(rule.centre_of(before), read<I8>(at[1]));
-    const I8 next = rule(code, before, change, counts);
+    const I8 next = rule.step(code, before, change, counts);
     const ByteTrits after = rule.trits_of(next);
     write(at[0], select(after.positive, splat_byte(1), splat_byte(0)) -
                      select(after.negative, splat_byte(1), splat_byte(0)));
     write(at[1], next - rule.centre_of(after));
   });
-  return counts;
+  return counts.total();
 }
 
 template <typename Source>
@@ -337,9 +382,10 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
     return by_words(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
   }
   if (policy.threshold <= kMostByteThreshold && rounding.limit <= kMostByteLevels) {
-    return with_direction(direction, rounding, [&](const auto& source) {
-      return descend_bytes(trits, accumulators, source, rounding,
-                           ByteRule(policy.threshold, policy.hysteresis), n);
+    return with_byte_rule(policy.threshold, policy.hysteresis, [&](const auto& rule) {
+      return with_direction(direction, rounding, [&](const auto& source) {
+        return descend_bytes(trits, accumulators, source, rounding, rule, n);
+      });
     });
   }
   if (policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
@@ -348,23 +394,6 @@ FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
     });
   }
   return by_words(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
-}
-
-FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const Direction* directions,
-                          const LevelRounding* roundings, int threshold, int hysteresis,
-                          std::int64_t rows, std::int64_t n) {
-  const ByteRule rule(threshold, hysteresis);
-  FlipCounts counts;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::array<std::int8_t*, 1> planes{codes + r * ld};
-    with_direction(directions[r], roundings[r], [&](const auto& source) {
-      for_each_byte_vector(planes, source, roundings[r], n, [&](const auto& at, const I8& change) {
-        const I8 code = read<I8>(at[0]);
-        write(at[0], rule(code, rule.trits_of(code), change, counts));
-      });
-    });
-  }
-  return counts;
 }
 
 }  // namespace

@@ -15,17 +15,6 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-void latent_to_trits(std::int8_t* __restrict trits, const std::int8_t* __restrict codes,
-                     int threshold, std::int64_t n) {
-  const auto up = static_cast<std::int8_t>(threshold);
-  const auto down = static_cast<std::int8_t>(-threshold);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int8_t above = codes[i] > up ? 1 : 0;
-    const std::int8_t below = codes[i] < down ? 1 : 0;
-    trits[i] = static_cast<std::int8_t>(above - below);
-  }
-}
-
 void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x,
                    const float* __restrict factors, float inverse, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {

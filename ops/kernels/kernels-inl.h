@@ -17,6 +17,7 @@
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
+#include "ops/kernels/latents-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/levels-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"

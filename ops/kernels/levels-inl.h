@@ -31,15 +31,29 @@ struct SumDirection {
   std::int32_t correction;
 };
 
+// Sums less their correction fit an int32; half of that leaves room for the noise.
+inline bool are_small(const Direction& sums, const LevelRounding& rounding) {
+  return __builtin_fabsf(rounding.scale * sums.factor) < 0.5f;
+}
+
 // body(FloatDirection or SumDirection)
 template <typename Body>
 auto with_direction(const Direction& direction, const LevelRounding& rounding, const Body& body) {
   if (direction.floats != nullptr) return body(FloatDirection{direction.floats, direction.factor});
-  // Sums less their correction fit an int32; half of that leaves room for the noise.
-  if (__builtin_fabsf(rounding.scale * direction.factor) < 0.5f) {
+  if (are_small(direction, rounding)) {
     return body(SumDirection<true>{direction.sums, direction.factor, direction.correction});
   }
   return body(SumDirection<false>{direction.sums, direction.factor, direction.correction});
+}
+
+// Noise in the fraction bits of a float, for rows that differ in the offset alone.
+inline I32 noise_bits(const std::uint16_t* noise) { return read_i32(noise) << 7; }
+inline std::int32_t offset_bits(std::uint16_t offset) { return offset << 7; }
+// ((noise + offset) mod 65536 + 0.5) / 65536, exactly: a float in [1, 2), less what it has too
+// much.
+inline F32 noise_from_bits(const I32& noise, const I32& offset) {
+  const I32 above_one = ((noise + offset) & I32(0x7FFFFF)) | xsimd::bitwise_cast<I32>(F32(1.0f));
+  return xsimd::bitwise_cast<F32>(above_one) - F32(1.0f - 0x1p-17f);
 }
 
 template <typename Source>

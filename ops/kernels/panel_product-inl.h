@@ -9,8 +9,6 @@
 // Integers are exact in any order, so all targets give the same.
 #pragma once
 
-#include <utility>
-
 #include "ops/kernels/byte_sums-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -29,14 +27,6 @@ inline Bytes repeat_four(const std::int8_t* p) {
   std::int32_t bytes;
   __builtin_memcpy(&bytes, p, 4);
   return I32(bytes);
-}
-
-// Calls body<i>() for 0 <= i < kCount. The indices are constants from the start: with loops, which
-// are unrolled late, g++ 12 keeps arrays in memory beside the registers.
-template <int kCount, typename Body>
-[[gnu::always_inline]] inline void unrolled(const Body& body) {
-  [&]<int... i>(std::integer_sequence<int, i...>) { (body.template operator()<i>(), ...); }
-  (std::make_integer_sequence<int, kCount>{});
 }
 
 // c = or += widen(sum) for sum = step(sum, group of a vector, repeated group of a row), over groups

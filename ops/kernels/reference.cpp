@@ -224,6 +224,12 @@ FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const Direction* 
   return counts;
 }
 
+void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    trits[i] = static_cast<std::int8_t>(split_code(codes[i], threshold).trit);
+  }
+}
+
 void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {
   encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
 }

@@ -134,16 +134,14 @@ void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64
     const std::int32_t* row = sums + r * ld;
     const I32 correction(corrections[r]);
     I64 even(0), odd(0);
-    std::int64_t i = 0;
-    for (; i + kLanes<I32> <= n; i += kLanes<I32>) {
-      const I32 number = read<I32>(row + i) - correction;
+    const auto add = [&](const I32& number) {
       even = even + square_even_lanes(number);
       odd = odd + square_even_lanes(odd_to_even_lanes(number));
-    }
-    reference::sum_of_squared_sums(out + r, row + i, ld, corrections + r, 1, n - i);
-    std::int64_t lanes[kLanes<I64>];
-    write(lanes, even + odd);
-    for (std::int64_t lane : lanes) out[r] += lane;
+    };
+    std::int64_t i = 0;
+    for (; i + kLanes<I32> <= n; i += kLanes<I32>) add(read<I32>(row + i) - correction);
+    if (i < n) add(read_first(row + i, n - i, correction) - correction);
+    out[r] = xsimd::hadd(even + odd);
   }
 }
 

@@ -135,6 +135,10 @@ inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
 }
+// counts + 1 where the mask is set.
+inline U8 count_up(const U8& counts, const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+  return _mm512_mask_add_epi8(counts, static_cast<__mmask64>(mask), counts, _mm512_set1_epi8(1));
+}
 
 // Narrowing writes: every value must fit the narrow type.
 void write_narrow(std::int8_t* p, const I16& x) {
@@ -162,8 +166,23 @@ inline __m512i magnitudes(__m512i x) { return _mm512_abs_epi8(x); }
 inline __m512i with_signs(__m512i x, __m512i y) {
   return _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(y), _mm512_setzero_si512(), x);
 }
+// Of less than a vector: the first `count` numbers at p, and `otherwise` in the other lanes.
+inline I32 read_first(const std::int32_t* p, std::int64_t count, const I32& otherwise) {
+  return _mm512_mask_loadu_epi32(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
+}
+inline I8 read_first(const std::int8_t* p, std::int64_t count, const I8& otherwise) {
+  return _mm512_mask_loadu_epi8(otherwise, (std::uint64_t{1} << count) - 1, p);
+}
+inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
+  _mm512_mask_storeu_epi8(p, (std::uint64_t{1} << count) - 1, x);
+}
+
 // The upper halves of products of 16-bit numbers.
 inline __m512i multiply_high_u16(__m512i a, __m512i b) { return _mm512_mulhi_epu16(a, b); }
+// a where bits of the mask are set, b elsewhere.
+inline __m512i select_bits(__m512i mask, __m512i a, __m512i b) {
+  return _mm512_ternarylogic_epi32(mask, a, b, 0xCA);
+}
 // table[index], with a table of 16 bytes and indices 0..15.
 inline U8 table_of(const std::uint8_t* sixteen) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
@@ -231,6 +250,9 @@ inline U64 sum_eights(const U8& x) { return _mm256_sad_epu8(x, _mm256_setzero_si
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
 }
+inline U8 count_up(const U8& counts, const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+  return _mm256_sub_epi8(counts, mask);
+}
 
 // Packing works within 128-bit halves; this joins the low quarter of each half and writes them.
 void write_packed_halves(void* p, __m256i packed) {
@@ -262,7 +284,23 @@ inline __m256i multiply_pairs_i16(__m256i a, __m256i b) { return _mm256_madd_epi
 // Bytes without their signs (128 for -128); x with the sign of y times its own, where y is not 0.
 inline __m256i magnitudes(__m256i x) { return _mm256_abs_epi8(x); }
 inline __m256i with_signs(__m256i x, __m256i y) { return _mm256_sign_epi8(x, y); }
+// Of less than a vector: see above.
+template <typename T>
+Batch<T> read_first(const T* p, std::int64_t count, const Batch<T>& otherwise) {
+  T numbers[Batch<T>::size];
+  write(numbers, otherwise);
+  __builtin_memcpy(numbers, p, static_cast<std::size_t>(count) * sizeof(T));
+  return read<Batch<T> >(numbers);
+}
+inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
+  std::int8_t numbers[I8::size];
+  write(numbers, x);
+  __builtin_memcpy(p, numbers, static_cast<std::size_t>(count));
+}
 inline __m256i multiply_high_u16(__m256i a, __m256i b) { return _mm256_mulhi_epu16(a, b); }
+inline __m256i select_bits(__m256i mask, __m256i a, __m256i b) {
+  return _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b));
+}
 inline U8 table_of(const std::uint8_t* sixteen) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
 }
