@@ -10,6 +10,12 @@ Var Tape::variable(const Shape& shape, bool wants_grad) {
   return var;
 }
 
+Var Tape::shadow(const Shape& shape) {
+  Var var{{nullptr, shape}, {}};
+  if (recording_) var.note = new (arena_.allocate<ValueNote>(1)) ValueNote;
+  return var;
+}
+
 void Tape::release(const Var& x) {
   if (!x.wants_grad()) return;
   check(!x.note->released, "Tape::release: this value of shape ", x.shape().str(),

@@ -128,7 +128,7 @@ Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
   layers_.push_back(bind_layer(parameters_, kHead));
 }
 
-Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x) const {
+Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const {
   switch (spec_.norm) {
     case Norm::kNone:
       return add_bias(tape, x, *layer.bias);
@@ -139,6 +139,7 @@ Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x) const
     case Norm::kBatch:
       break;
   }
+  if (training) return batch_norm(tape, x, layer.norm, rectify());
   return batch_norm_inference(tape, x, layer.norm, rectify());
 }
 
@@ -154,29 +155,45 @@ Var Mlp::activate(Tape& tape, const Var& x) const {
   return relu(tape, x);
 }
 
+bool Mlp::trains_in_integers() const {
+  return rectifies_in_norm() && spec_.dropout == 0.0f &&
+         std::all_of(layers_.begin(), layers_.end(), [&](const LayerParameters& layer) {
+           return in_integers(*layer.weight, layer.scale, compute_);
+         });
+}
+
+Var Mlp::forward_in_integers(Tape& tape, const Var& x) const {
+  QuantizedVar h = quantize(tape, x);
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+    const LayerParameters& layer = layers_[i];
+    h = linear_batch_norm(tape, h, *layer.weight, layer.scale, layer.norm, rectify());
+  }
+  const LayerParameters& head = layers_.back();
+  return linear(tape, h, *head.weight, head.scale);
+}
+
 Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
+  const LayerParameters& head = layers_.back();
   Var h = tape.constant(x);
   const auto pass_on = [&](const Var& y) {
     tape.release(h);
     h = y;
   };
-  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-    const LayerParameters& layer = layers_[i];
-    if (mode.training && spec_.norm == Norm::kBatch) {
-      pass_on(
-          linear_batch_norm(tape, h, *layer.weight, layer.scale, compute_, layer.norm, rectify()));
-    } else {
+  if (mode.training && trains_in_integers()) {
+    h = forward_in_integers(tape, h);
+  } else {
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+      const LayerParameters& layer = layers_[i];
       pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
-      pass_on(normalize(tape, layer, h));
+      pass_on(normalize(tape, layer, h, mode.training));
+      if (!rectifies_in_norm()) pass_on(activate(tape, h));
+      if (mode.training && spec_.dropout > 0.0f) {
+        pass_on(dropout(tape, h, spec_.dropout,
+                        {mode.key.seed, dropout_streams_[i] + mode.key.stream, mode.key.step}));
+      }
     }
-    if (!rectifies_in_norm()) pass_on(activate(tape, h));
-    if (mode.training && spec_.dropout > 0.0f) {
-      pass_on(dropout(tape, h, spec_.dropout,
-                      {mode.key.seed, dropout_streams_[i] + mode.key.stream, mode.key.step}));
-    }
+    pass_on(linear(tape, h, *head.weight, head.scale, compute_));
   }
-  const LayerParameters& head = layers_.back();
-  pass_on(linear(tape, h, *head.weight, head.scale, compute_));
   pass_on(add_bias(tape, h, *head.bias));
   return h;
 }

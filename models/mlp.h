@@ -42,8 +42,11 @@ class Mlp : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
-  // All norms but batch norm in training, which linear_batch_norm() does.
-  Var normalize(Tape& tape, const LayerParameters& layer, const Var& x) const;
+  // In training, where all layers multiply in integers and nothing but batch norm with a rectifier
+  // lies between them: activations are rounded as they come about.
+  Var forward_in_integers(Tape& tape, const Var& x) const;
+  bool trains_in_integers() const;
+  Var normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const;
   Var activate(Tape& tape, const Var& x) const;
   Rectify rectify() const { return rectifies_in_norm() ? Rectify::kYes : Rectify::kNo; }
   bool rectifies_in_norm() const {

@@ -164,7 +164,7 @@ Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Par
         " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",
         weight.name(), "' has shape ", weight.shape().str(), "; the last axis must have as many");
   const Convolution c{w, patches, image_count};
-  if (!in_integers(w, compute)) return convolve(tape, x, c, FloatPatches{x.value});
+  if (!in_integers(*w.weight, w.scale, compute)) return convolve(tape, x, c, FloatPatches{x.value});
   check_integers("conv2d", w);
   check(image.pixels() <= kMostIntegerRows, "conv2d: images have ", image.height, " x ",
         image.width, " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");

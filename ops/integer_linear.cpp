@@ -300,23 +300,21 @@ void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientT
   backward_input(tape, w, dx, dy);
 }
 
-Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w) {
+Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w) {
   check_integers("linear", w);
-  check(x.value.rows() <= kMostIntegerRows, "linear: x has shape ", x.shape().str(),
+  check(x.rows.rows <= kMostIntegerRows, "linear: x has shape ", x.shape().str(),
         "; in int8 a batch has at most ", kMostIntegerRows,
         " rows; use a smaller batch or --compute fp32");
-  const Var y = tape.variable({x.value.rows(), w.outputs});
-  const QuantizedRows codes = allocate_rows(tape, x.value.rows(), w.inputs, tape.recording());
-  quantize_rows(codes, x.value, nullptr);
-  integer_forward(tape, w, codes, y.value);
+  const Var y = tape.variable({x.rows.rows, w.outputs});
+  integer_forward(tape, w, x.rows, y.value);
   tape.scratch_reset();
-  tape.record(y, {y}, {w.weight, w.scale}, [&tape, w, x, y, codes] {
+  tape.record(y, {y}, {w.weight, w.scale}, [&tape, w, x, y] {
     const Tensor dy = tape.grad_of(y);
     if (x.wants_grad()) {
-      integer_backward_input(tape, w, tape.target(x), dy);
+      integer_backward_input(tape, w, tape.target(x.var), dy);
       tape.scratch_reset();
     }
-    integer_backward_weight(tape, w, codes, y.value, dy, Share::kWhole);
+    integer_backward_weight(tape, w, x.rows, y.value, dy, Share::kWhole);
   });
   return y;
 }

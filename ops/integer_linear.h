@@ -20,7 +20,7 @@
 namespace tritgrad {
 
 // x [n, inputs] -> y [n, outputs]; linear() has checked the operands: the weight holds bare trits.
-Var integer_linear(Tape& tape, const Var& x, const LinearOperands& w);
+Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w);
 
 // The products one by one, for ops that make the rows of x as they need them. All take scratch.
 //

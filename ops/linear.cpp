@@ -23,19 +23,31 @@ LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* sca
   return w;
 }
 
-void check_inputs(const char* op, const Var& x, const LinearOperands& w) {
-  check(x.value.cols() == w.inputs, op, ": x has shape ", x.shape().str(), " but '",
-        w.weight->name(), "' has shape ", w.weight->shape().str(), "; the last axes must be equal");
+void check_inputs(const char* op, const Shape& x, const LinearOperands& w) {
+  check(x.cols() == w.inputs, op, ": x has shape ", x.str(), " but '", w.weight->name(),
+        "' has shape ", w.weight->shape().str(), "; the last axes must be equal");
 }
 
-bool in_integers(const LinearOperands& w, Compute compute) {
-  return compute == Compute::kInt8 && w.scale != nullptr && w.weight->storage().holds_trits();
+bool in_integers(const Parameter& weight, const Parameter* scale, Compute compute) {
+  return compute == Compute::kInt8 && scale != nullptr && weight.storage().holds_trits();
+}
+
+Var linear(Tape& tape, const QuantizedVar& x, Parameter& weight, Parameter* scale) {
+  const LinearOperands w = linear_operands("linear", weight, scale);
+  check_inputs("linear", x.shape(), w);
+  check(in_integers(weight, scale, Compute::kInt8), "linear: x is rounded to int8, but '",
+        weight.name(), "' is not multiplied in integers; give x in floats");
+  return integer_linear(tape, x, w);
 }
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale, Compute compute) {
   const LinearOperands w = linear_operands("linear", weight, scale);
-  check_inputs("linear", x, w);
-  if (in_integers(w, compute)) return integer_linear(tape, x, w);
+  check_inputs("linear", x.shape(), w);
+  if (in_integers(weight, scale, compute)) {
+    const QuantizedRows rows = allocate_rows(tape, x.value.rows(), w.inputs, tape.recording());
+    quantize_rows(rows, x.value, nullptr);
+    return integer_linear(tape, {x, rows}, w);
+  }
   const Var y = tape.variable({x.value.rows(), w.outputs});
   float_forward(tape, w, x.value, y.value);
   tape.scratch_reset();

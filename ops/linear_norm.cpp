@@ -13,24 +13,18 @@ namespace {
 constexpr std::int64_t kStripRowBytes = kStripColumns * static_cast<std::int64_t>(sizeof(float));
 using StripDoubles = std::array<double, kStripColumns>;
 
-// The norm of one strip of z as it comes from the product: its statistics, and its columns of y.
-void normalize_strip(const Strips& z, const NormStatistics& batch, const Tensor& y,
-                     std::int64_t first, std::int64_t n) {
+// The statistics of one strip of z as it comes from the product.
+void measure_strip(const Strips& z, const NormStatistics& batch, std::int64_t first,
+                   std::int64_t n) {
   const auto count = static_cast<double>(z.rows);
   const float* strip = z.at(first, 0);
   StripDoubles means{}, squares{};
-  prefetch_rows(y, 0, kRowsAhead, first, n);
   kernels().add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
   for (double& mean : means) mean /= count;
   kernels().add_squares_around(squares.data(), strip, kStripColumns, means.data(), z.rows, n);
   for (std::int64_t c = 0; c < n; ++c) {
     const auto at = static_cast<std::size_t>(c);
     batch.set(first + c, means[at], squares[at], count);
-  }
-  for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
-    prefetch_rows(y, top + kRowsAhead, kRowsAhead, first, n);
-    kernels().batch_norm(y.row(top) + first, y.cols(), z.at(first, top), kStripColumns,
-                         batch.from(first), std::min(kRowsAhead, z.rows - top), n);
   }
 }
 
@@ -79,32 +73,30 @@ struct StripGradient {
   }
 };
 
-Var in_strips(Tape& tape, const Var& x, const LinearOperands& w, const BatchNormParameters& p,
-              Rectify rectify) {
+QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
+                       const BatchNormParameters& p, Rectify rectify) {
   check_integers("linear", w);
-  const std::int64_t rows = x.value.rows();
+  const std::int64_t rows = x.rows.rows;
   const Strips z = allocate_strips(tape, rows, w.outputs);
   const NormStatistics batch = allocate_statistics(tape, p, rectify, 1);
-  const Var y = tape.variable({rows, w.outputs});
-  const QuantizedRows codes = allocate_rows(tape, rows, w.inputs, tape.recording());
-  quantize_rows(codes, x.value, nullptr);
-  integer_forward(tape, w, codes, z, kPassing, [&](std::int64_t first, std::int64_t n) {
-    normalize_strip(z, batch, y.value, first, n);
-  });
+  const QuantizedVar y{tape.shadow({rows, w.outputs}), allocate_rows(tape, rows, w.outputs, true)};
+  integer_forward(tape, w, x.rows, z, kPassing,
+                  [&](std::int64_t first, std::int64_t n) { measure_strip(z, batch, first, n); });
+  quantize_rows(y.rows, z, batch.from(0));
   move_averages(tape, p, batch);
   tape.scratch_reset();
-  tape.record(y, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, z, batch, codes] {
+  tape.record(y.var, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, z, batch] {
     const StripGradient gradient{allocate_gradient(tape, p, batch, 1),
                                  z,
-                                 tape.grad_of(y),
-                                 codes.scales,
+                                 tape.grad_of(y.var),
+                                 x.rows.scales,
                                  allocate_rows(tape, w.outputs, z.rows, false),
                                  tape.allocate_scratch<double>(w.outputs)};
     parallel_pieces(
         w.outputs, kStripColumns, kPassing * z.rows,
         [&](std::int64_t begin, std::int64_t end) { gradient.make_dz(begin, end - begin); });
-    if (x.wants_grad()) integer_backward_input(tape, w, tape.target(x), z);
-    integer_backward_weight(tape, w, codes, gradient.codes, gradient.dz_z, Share::kWhole);
+    if (x.wants_grad()) integer_backward_input(tape, w, tape.target(x.var), z);
+    integer_backward_weight(tape, w, x.rows, gradient.codes, gradient.dz_z, Share::kWhole);
   });
   return y;
 }
@@ -117,19 +109,21 @@ bool goes_in_strips(const LinearOperands& w, std::int64_t rows) {
 
 }  // namespace
 
-Var linear_batch_norm(Tape& tape, const Var& x, Parameter& weight, Parameter* scale,
-                      Compute compute, const BatchNormParameters& norm, Rectify rectify) {
+QuantizedVar linear_batch_norm(Tape& tape, const QuantizedVar& x, Parameter& weight,
+                               Parameter* scale, const BatchNormParameters& norm, Rectify rectify) {
   const LinearOperands w = linear_operands("linear", weight, scale);
-  const std::int64_t rows = x.value.rows();
-  if (!in_integers(w, compute) || !goes_in_strips(w, rows)) {
-    const Var z = linear(tape, x, weight, scale, compute);
+  if (!goes_in_strips(w, x.rows.rows) || !in_integers(weight, scale, Compute::kInt8)) {
+    const Var z = linear(tape, x, weight, scale);
     const Var y = batch_norm(tape, z, norm, rectify);
     tape.release(z);
-    return y;
+    const QuantizedVar rounded = quantize(tape, y);
+    tape.release(y);
+    return rounded;
   }
-  check_inputs("linear", x, w);
-  check_batch_norm({rows, w.outputs}, norm);
-  check_batch({rows, w.outputs});
+  const Shape z{x.rows.rows, w.outputs};
+  check_inputs("linear", x.shape(), w);
+  check_batch_norm(z, norm);
+  check_batch(z);
   return in_strips(tape, x, w, norm, rectify);
 }
 

@@ -18,10 +18,7 @@ struct LinearOperands {
 LinearOperands linear_operands(const char* op, Parameter& weight, Parameter* scale);
 
 // Throws Error, which begins with the name of the op, unless x has as many columns as the weight.
-void check_inputs(const char* op, const Var& x, const LinearOperands& w);
-
-// Whether products are computed in integers: what is asked for, and possible with bare trits only.
-bool in_integers(const LinearOperands& w, Compute compute);
+void check_inputs(const char* op, const Shape& x, const LinearOperands& w);
 
 // Scales of all rows [outputs x groups], in the tape's scratch.
 inline float* decode_scales(Tape& tape, const LinearOperands& w) {

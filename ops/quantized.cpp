@@ -91,6 +91,44 @@ void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_
   q.scales[row] = scale_of(largest);
 }
 
+// `rows` rows of the batch norm of x, from row `top` on, at most kRowsAhead: once for their largest
+// magnitudes, once more for the codes.
+void quantize_normalized_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm,
+                              std::int64_t top, std::int64_t rows) {
+  alignas(kAlignment) std::array<float, kRowsAhead * kChunk> y;
+  const auto normalize = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t c = first; c < last; c += kStripColumns) {
+      kernels().batch_norm(y.data() + c - first, kChunk, x.at(c, top), kStripColumns, norm.from(c),
+                           rows, std::min(kStripColumns, last - c));
+    }
+  };
+  std::array<float, kRowsAhead> largest{};
+  for (std::int64_t first = 0; first < q.cols; first += kChunk) {
+    const std::int64_t last = std::min(q.cols, first + kChunk);
+    for (std::int64_t c = first; c < last; c += kStripColumns) {
+      prefetch<Near::kNext>(x.at(c, top + kRowsAhead), kRowsAhead * kStripColumns * kFloatBytes);
+    }
+    normalize(first, last);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      float& so_far = largest[static_cast<std::size_t>(r)];
+      so_far = larger(so_far, kernels().max_abs(y.data() + r * kChunk, last - first));
+    }
+  }
+  for (std::int64_t first = 0; first < q.cols; first += kChunk) {
+    const std::int64_t last = std::min(q.cols, first + kChunk);
+    normalize(first, last);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      kernels().quantize_int8(q.codes + (top + r) * q.ld + first, y.data() + r * kChunk, nullptr,
+                              inverse_scale(largest[static_cast<std::size_t>(r)]), last - first);
+    }
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::int8_t* codes = q.codes + (top + r) * q.ld;
+    std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
+    q.scales[top + r] = scale_of(largest[static_cast<std::size_t>(r)]);
+  }
+}
+
 }  // namespace
 
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep) {
@@ -133,6 +171,19 @@ void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors
           });
         }
       });
+}
+
+void quantize_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm) {
+  parallel_pieces(q.rows, kRowsAhead, kQuantizing * q.cols,
+                  [&](std::int64_t top, std::int64_t bottom) {
+                    quantize_normalized_rows(q, x, norm, top, bottom - top);
+                  });
+}
+
+QuantizedVar quantize(Tape& tape, const Var& x) {
+  const QuantizedRows rows = allocate_rows(tape, x.value.rows(), x.value.cols(), true);
+  quantize_rows(rows, x.value, nullptr);
+  return {x, rows};
 }
 
 void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums) {

@@ -41,10 +41,25 @@ struct QuantizedRows {
 
 // Memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep);
+// An activation as int8 rows, for layers in integers. Of `var` its shape and gradient count: a
+// value it may have none.
+struct QuantizedVar {
+  Var var;
+  QuantizedRows rows;
+
+  const Shape& shape() const { return var.shape(); }
+  bool wants_grad() const { return var.wants_grad(); }
+};
+// Rows of x by their absmax / 127, to nearest. The gradient is x's own (straight through). No op
+// reads the value of x any more for what is made of the result.
+QuantizedVar quantize(Tape& tape, const Var& x);
+
 // Fills `q` from rows of x, each element times factors[column] first (null: 1), by their absmax /
 // 127; to nearest.
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors);
 void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors);
+// The same of the batch norm of x, which is not kept.
+void quantize_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm);
 
 // sums [rows x groups] of the codes of group_size neighbours in a row; the last group may be
 // shorter.

@@ -1,8 +1,9 @@
-// A linear layer and its batch norm as one op: the bits of the two ops, in values, gradients and
-// running statistics.
+// A linear layer, its batch norm and the rounding behind them as one op: the bits of the three, in
+// codes, gradients and running statistics.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -22,20 +23,25 @@ struct LayerCase {
   bool in_strips = true;
 };
 
-// Strips of 64 columns, rows of x in chunks of 256; and what goes by the two ops: rows above 256,
-// groups, narrow outputs, and weights that are no trits.
+// Strips of 64 columns, rows of x in chunks of 256; and what goes by single ops: rows above 256,
+// groups, and narrow outputs.
 const std::vector<LayerCase> kCases = {
     {FormatKind::kLatent8, 0, 2, 70, 129},          {FormatKind::kLatent8, 0, 7, 33, 192},
     {FormatKind::kTernary, 0, 3, 5, 191},           {FormatKind::kLatent6, 0, 37, 65, 193},
     {FormatKind::kTrits, 0, 256, 30, 192},          {FormatKind::kLatent8, 0, 16, 20, 1100},
     {FormatKind::kShared8, 0, 17, 321, 300},        {FormatKind::kLatent8, 0, 64, 40, 160},
     {FormatKind::kLatent8, 0, 257, 12, 130, false}, {FormatKind::kLatent8, 32, 6, 70, 150, false},
-    {FormatKind::kLatent8, 0, 7, 20, 128, false},   {FormatKind::kFp32, 0, 9, 20, 140, false},
+    {FormatKind::kLatent8, 0, 7, 20, 128, false},
 };
 
+// With the zeros behind each row.
+std::vector<float> codes(const QuantizedRows& rows) {
+  return {rows.codes, rows.codes + rows.rows * rows.ld};
+}
+
 struct Results {
-  // Gradients of parameters, values, the gradient of x, running statistics. Of a weight that is
-  // offered as a source, what the source gives.
+  // Gradients of parameters, codes and their scales, the gradient of x, running statistics. Of a
+  // weight that is offered as a source, what the source gives.
   std::vector<std::vector<float>> all;
   std::vector<std::ptrdiff_t> ready;  // parameters, in the order in which they became so
   bool operator==(const Results& other) const {
@@ -66,25 +72,31 @@ class Layer {
     std::array<Parameter, 4> norms{norm("gain", Role::kNorm), norm("bias", Role::kNorm),
                                    norm("mean", Role::kStatistic), norm("var", Role::kStatistic)};
     const BatchNormParameters p{&norms[0], &norms[1], &norms[2], &norms[3]};
-    const bool bare = case_.format == FormatKind::kFp32;
     Tape tape;
     const Var x = tape.variable({case_.rows, case_.inputs}, wants_dx);
     std::copy(x_.begin(), x_.end(), x.value.data);
-    Parameter* scale = bare ? nullptr : &scale_;
-    std::vector<Var> ys;
+    std::vector<QuantizedVar> ys;
     for (std::size_t i = 0; i < times; ++i) {
-      ys.push_back(
-          as_one ? linear_batch_norm(tape, x, weight_, scale, Compute::kInt8, p, rectify)
-                 : batch_norm(tape, linear(tape, x, weight_, scale, Compute::kInt8), p, rectify));
+      if (as_one) {
+        ys.push_back(linear_batch_norm(tape, quantize(tape, x), weight_, &scale_, p, rectify));
+      } else {
+        const Var z = linear(tape, x, weight_, &scale_, Compute::kInt8);
+        ys.push_back(quantize(tape, batch_norm(tape, z, p, rectify)));
+      }
     }
     CHECK(tape.node_count() == times * (as_one && case_.in_strips ? 1 : 2));
     const std::array<const Parameter*, 4> order{&weight_, &scale_, p.gain, p.bias};
     Results results;
     results.all.resize(order.size());
-    for (const Var& y : ys) results.all.push_back(values(y.value));
+    for (const QuantizedVar& y : ys) {
+      results.all.push_back(codes(y.rows));
+      results.all.emplace_back(y.rows.scales, y.rows.scales + y.rows.rows);
+    }
     const Var loss = tape.variable({1});
     tape.record(loss, {}, {}, [&tape, &ys, this] {
-      for (const Var& y : ys) std::copy(dy_.begin(), dy_.end(), tape.target(y).grad.data);
+      for (const QuantizedVar& y : ys) {
+        std::copy(dy_.begin(), dy_.end(), tape.target(y.var).grad.data);
+      }
     });
     tape.backward(loss, [&](Parameter& parameter) {
       const auto at = std::find(order.begin(), order.end(), &parameter) - order.begin();
@@ -130,7 +142,7 @@ class Layer {
 
 }  // namespace
 
-TEST_CASE("linear_batch_norm: the bits of linear and batch_norm, for any number of threads") {
+TEST_CASE("linear_batch_norm: the bits of its single ops, for any number of threads") {
   for (const LayerCase& c : kCases) {
     CAPTURE(std::string(format_name(c.format)));
     CAPTURE(c.rows);
@@ -151,7 +163,8 @@ TEST_CASE("linear_batch_norm: the bits of linear and batch_norm, for any number 
   }
 }
 
-TEST_CASE("linear_batch_norm: a row that is not finite does to the batch what it does in two ops") {
+TEST_CASE(
+    "linear_batch_norm: a row that is not finite does to the batch what it does in single ops") {
   Layer layer({FormatKind::kLatent8, 0, 20, 30, 200});
   layer.x()[45] = std::numeric_limits<float>::quiet_NaN();
   const Results two = layer.run(false, Rectify::kYes), one = layer.run(true, Rectify::kYes);
@@ -165,7 +178,7 @@ TEST_CASE("linear_batch_norm: a row that is not finite does to the batch what it
   }
 }
 
-TEST_CASE("linear_batch_norm: a tape that records nothing gets the same values, and no averages") {
+TEST_CASE("linear_batch_norm: a tape that records nothing gets the same codes, and no averages") {
   const std::int64_t rows = 9, inputs = 20, outputs = 150;
   const auto make = [](const char* name, Role role, const Shape& shape, FormatKind kind) {
     return make_parameter(name, role, shape, spec_of(kind));
@@ -183,17 +196,22 @@ TEST_CASE("linear_batch_norm: a tape that records nothing gets the same values, 
   for (const bool recording : {false, true}) {
     Tape tape;
     tape.set_recording(recording);
-    const Var y = linear_batch_norm(tape, tape.constant({x.data(), {rows, inputs}}), weight, &scale,
-                                    Compute::kInt8, {&gain, &bias, &mean, &var});
-    ys.emplace_back(y.value.values().begin(), y.value.values().end());
+    const QuantizedVar y =
+        linear_batch_norm(tape, quantize(tape, tape.constant({x.data(), {rows, inputs}})), weight,
+                          &scale, {&gain, &bias, &mean, &var});
+    // Scratch is over with the op; what it made must not be there.
+    std::fill_n(tape.allocate_scratch<std::int8_t>(1 << 16), 1 << 16, std::int8_t{1});
+    ys.push_back(codes(y.rows));
+    ys.emplace_back(y.rows.scales, y.rows.scales + rows);
     CHECK(tape.node_count() == (recording ? 1 : 0));
     CHECK((decoded(mean.storage()) == mean_before) == !recording);
     CHECK((decoded(var.storage()) == var_before) == !recording);
   }
-  CHECK(same(ys[0], ys[1]));
+  CHECK(same(ys[0], ys[2]));
+  CHECK(same(ys[1], ys[3]));
 }
 
-TEST_CASE("linear_batch_norm: refuses what its two ops refuse") {
+TEST_CASE("linear_batch_norm: refuses what its single ops refuse") {
   Parameter weight =
       make_parameter("fc.weight", Role::kWeight, {200, 4}, spec_of(FormatKind::kLatent8));
   Parameter scale = make_parameter("fc.scale", Role::kScale, {200, 1}, spec_of(FormatKind::kFp32));
@@ -204,7 +222,7 @@ TEST_CASE("linear_batch_norm: refuses what its two ops refuse") {
     Tape tape;
     const Var x = tape.variable(shape);
     x.value.fill(1.0f);
-    linear_batch_norm(tape, x, weight, &scale, Compute::kInt8, p);
+    linear_batch_norm(tape, quantize(tape, x), weight, &scale, p);
   };
   CHECK_THROWS_WITH_AS(run({8, 3}, norm),
                        "linear: x has shape [8 x 3] but 'fc.weight' has shape [200 x 4]; the last "
@@ -216,6 +234,18 @@ TEST_CASE("linear_batch_norm: refuses what its two ops refuse") {
                        "batch_norm: training needs at least 2 rows in a batch, got 1; use a larger "
                        "batch",
                        Error);
+  Parameter bare = make_parameter("bare", Role::kWeight, {200, 4}, spec_of(FormatKind::kFp32));
+  Tape tape;
+  const Var x = tape.variable({8, 4});
+  x.value.fill(1.0f);
+  for (const auto& op : std::vector<std::function<void(const QuantizedVar&)>>{
+           [&](const QuantizedVar& q) { linear_batch_norm(tape, q, bare, nullptr, norm); },
+           [&](const QuantizedVar& q) { linear(tape, q, bare, nullptr); }}) {
+    CHECK_THROWS_WITH_AS(op(quantize(tape, x)),
+                         "linear: x is rounded to int8, but 'bare' is not multiplied in integers; "
+                         "give x in floats",
+                         Error);
+  }
 }
 
 }  // namespace tritgrad::test

@@ -254,10 +254,10 @@ void test_image_ops() {
   for_each_pool_case(test_op);
 }
 
-// Names of all functions declared in ops/*.h that return a Var.
+// Names of all functions declared in ops/*.h that return a Var, or one in int8.
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
-  const std::regex declaration(R"(^Var (\w+)\()");
+  const std::regex declaration(R"(^(?:Quantized)?Var (\w+)\()");
   for (const auto& entry : std::filesystem::directory_iterator(TRITGRAD_SOURCE_DIR "/ops")) {
     if (entry.path().extension() != ".h") continue;
     std::ifstream in(entry.path());
@@ -280,9 +280,10 @@ TEST_CASE("ops: every gradient equals the complex step; every op is tested") {
   test_image_ops();
   std::set<std::string> expected = declared_ops();
   CHECK(expected.size() >= 14);
-  // One has no gradient (tested below), one rounds (tests/test_integer_linear.cpp), and one is two
+  // One has no gradient (tested below), two round (tests/test_integer_linear.cpp), and one is
   // others together (tests/test_linear_norm.cpp).
-  for (const char* op : {"batch_norm_inference", "integer_linear", "linear_batch_norm"}) {
+  for (const char* op :
+       {"batch_norm_inference", "integer_linear", "quantize", "linear_batch_norm"}) {
     CHECK(expected.erase(op) == 1);
   }
   CHECK(tested_ops() == expected);
