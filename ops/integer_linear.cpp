@@ -133,11 +133,35 @@ constexpr std::int64_t kRowsOfWeights = 256;
 
 constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
 
+// n columns of `rows` rows of dx, `out` on, from sums of z (trit + 1), rows of kBlock.
+void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const float* scales,
+                    std::int64_t rows, std::int64_t n, float* out, const InputGradient& dx) {
+  for (std::int64_t top = 0; top < rows; top += kRowsAhead) {
+    const std::int64_t count = std::min(kRowsAhead, rows - top);
+    const auto rescale = [&](float* to, std::int64_t ld) {
+      kernels().rescale_sums(to, ld, sums + top * kBlock, kBlock, z_sums + top, scales + top, count,
+                             n);
+    };
+    if (dx.fresh) {
+      for (std::int64_t r = top + kRowsAhead; r < std::min(rows, top + 2 * kRowsAhead); ++r) {
+        prefetch<Near::kNext>(out + r * dx.ld, n * static_cast<std::int64_t>(sizeof(float)));
+      }
+      rescale(out + top * dx.ld, dx.ld);
+      continue;
+    }
+    std::array<float, kRowsAhead * kStripColumns> share;
+    rescale(share.data(), kStripColumns);
+    for (std::int64_t r = 0; r < count; ++r) {
+      kernels().add_scaled(out + (top + r) * dx.ld, share.data() + r * kStripColumns, 1.0f, n);
+    }
+  }
+}
+
 // dx[top, bottom)[first, last) = scale * sums over all outputs, or added to it; the columns lie in
 // one block.
 void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                          const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
-                         std::int64_t top, std::int64_t bottom, const GradientTarget& dx) {
+                         std::int64_t top, std::int64_t bottom, const InputGradient& dx) {
   alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kPanelsPerBlock * kDepth * kPanelColumns> panels;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kBlock> sums;
@@ -166,22 +190,12 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                                /*add=*/output > 0);
     }
   }
-  const std::int64_t n = last - first;
-  float* out = dx.grad.row(top) + first;
-  if (dx.fresh) {
-    for (std::int64_t r = 0; r < rows; r += kRowsAhead) {
-      prefetch_rows(dx.grad, top + r + kRowsAhead, kRowsAhead, first, n);
-      kernels().rescale_sums(out + r * dx.grad.cols(), dx.grad.cols(), sums.data() + r * kBlock,
-                             kBlock, z_sums + top + r, z.scales + top + r,
-                             std::min(kRowsAhead, rows - r), n);
-    }
-    return;
-  }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::array<float, kBlock> share;
-    kernels().rescale_sums(share.data(), kBlock, sums.data() + r * kBlock, kBlock, z_sums + top + r,
-                           z.scales + top + r, 1, n);
-    kernels().add_scaled(out + r * dx.grad.cols(), share.data(), 1.0f, n);
+  // To the end of a strip at a time.
+  for (std::int64_t column = first; column < last;) {
+    const std::int64_t end = std::min(last, (column / kStripColumns + 1) * kStripColumns);
+    finish_columns(sums.data() + column - first, z_sums + top, z.scales + top, rows, end - column,
+                   dx.at(top, column), dx);
+    column = end;
   }
 }
 
@@ -265,9 +279,9 @@ namespace {
 
 // Groups of inputs have columns of their own.
 template <typename Gradient>
-void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+void backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                     const Gradient& dy) {
-  const std::int64_t rows = dx.grad.rows();
+  const std::int64_t rows = dx.rows;
   const float* scales = decode_scales(tape, w);
   float* factors = tape.allocate_scratch<float>(w.outputs);
   auto* z_sums = tape.allocate_scratch<std::int32_t>(rows);
@@ -291,13 +305,19 @@ void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& d
 
 }  // namespace
 
-void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const Tensor& dy) {
   backward_input(tape, w, dx, dy);
 }
-void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const Strips& dy) {
   backward_input(tape, w, dx, dy);
+}
+
+InputGradient input_gradient(Tape& tape, const QuantizedVar& x) {
+  const GradientTarget target = tape.target(x.var);
+  if (!x.in_strips) return target;
+  return {Strips{x.rows.rows, x.rows.cols, target.grad.data}, target.fresh};
 }
 
 Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w) {
@@ -311,7 +331,7 @@ Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w) {
   tape.record(y, {y}, {w.weight, w.scale}, [&tape, w, x, y] {
     const Tensor dy = tape.grad_of(y);
     if (x.wants_grad()) {
-      integer_backward_input(tape, w, tape.target(x.var), dy);
+      integer_backward_input(tape, w, input_gradient(tape, x), dy);
       tape.scratch_reset();
     }
     integer_backward_weight(tape, w, x.rows, y.value, dy, Share::kWhole);

@@ -52,10 +52,38 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
       },
       &done);
 }
+// Where dx goes: to a matrix, or to strips of it.
+struct InputGradient {
+  std::int64_t rows;
+  std::int64_t ld;            // from a row to the next one
+  std::int64_t strip_stride;  // from a strip of 64 columns to the next one
+  float* data;
+  bool fresh;  // nothing is there yet: written, otherwise added to
+
+  InputGradient(const GradientTarget& matrix)
+      : rows(matrix.grad.rows()),
+        ld(matrix.grad.cols()),
+        strip_stride(kStripColumns),
+        data(matrix.grad.data),
+        fresh(matrix.fresh) {}
+  InputGradient(const Strips& strips, bool fresh_)
+      : rows(strips.rows),
+        ld(kStripColumns),
+        strip_stride(strips.size_of_one()),
+        data(strips.data),
+        fresh(fresh_) {}
+
+  // Neighbours follow up to the end of the strip.
+  float* at(std::int64_t row, std::int64_t column) const {
+    return data + column / kStripColumns * strip_stride + column % kStripColumns + row * ld;
+  }
+};
+// That of x, which wants one.
+InputGradient input_gradient(Tape& tape, const QuantizedVar& x);
 // dx = (dy E) T, or added to it
-void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const Tensor& dy);
-void integer_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const Strips& dy);
 // Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
 // GradientSource, which needs the scratch until on_ready has returned; a part is added up in

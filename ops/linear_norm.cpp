@@ -34,26 +34,21 @@ constexpr std::int64_t kPassing = 128;
 // What backward knows, and what it makes of each strip.
 struct StripGradient {
   NormGradient norm;
-  Strips z;  // becomes dz
-  Tensor dy;
+  Strips z;
+  Strips dy;              // becomes dz
   const float* x_scales;  // of x's rows
   QuantizedRows codes;    // of dz's columns, for dW
   double* dz_z;           // sums down the columns, for d scale
 
-  // Into g: dy, without what the rectifier held back.
-  void read_dy(float* g, std::int64_t first, std::int64_t n) const {
+  // dy loses what the rectifier held back.
+  void sum_dy(std::int64_t first, std::int64_t n) const {
     StripDoubles sum_dy{}, sum_dy_z{};
-    prefetch_rows(dy, 0, kRowsAhead, first, n);
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
-      const std::int64_t rows = std::min(kRowsAhead, z.rows - top);
-      prefetch_rows(dy, top + kRowsAhead, kRowsAhead, first, n);
+      prefetch<Near::kNext>(dy.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
       prefetch<Near::kNext>(z.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
-      float* to = g + top * kStripColumns;
-      for (std::int64_t r = 0; r < rows; ++r) {
-        std::copy_n(dy.row(top + r) + first, n, to + r * kStripColumns);
-      }
-      kernels().add_batch_norm_sums(sum_dy.data(), sum_dy_z.data(), to, z.at(first, top),
-                                    kStripColumns, norm.batch.from(first), rows, n);
+      kernels().add_batch_norm_sums(sum_dy.data(), sum_dy_z.data(), dy.at(first, top),
+                                    z.at(first, top), kStripColumns, norm.batch.from(first),
+                                    std::min(kRowsAhead, z.rows - top), n);
     }
     for (std::int64_t c = 0; c < n; ++c) {
       const auto at = static_cast<std::size_t>(c);
@@ -63,13 +58,12 @@ struct StripGradient {
 
   // Of columns [first, first + n), one strip.
   void make_dz(std::int64_t first, std::int64_t n) const {
-    alignas(kAlignment) std::array<float, kMostStripRows * kStripColumns> g;
-    read_dy(g.data(), first, n);
-    norm.apply(g.data(), z.at(first, 0), kStripColumns, z.rows, first, n);
+    float* strip = dy.at(first, 0);
+    sum_dy(first, n);
+    norm.apply(strip, z.at(first, 0), kStripColumns, z.rows, first, n);
     std::fill_n(dz_z + first, n, 0.0);
-    kernels().add_products(dz_z + first, g.data(), z.at(first, 0), kStripColumns, z.rows, n);
-    quantize_strip(codes, first, g.data(), x_scales, n);
-    std::copy_n(g.data(), z.rows * kStripColumns, z.at(first, 0));
+    kernels().add_products(dz_z + first, strip, z.at(first, 0), kStripColumns, z.rows, n);
+    quantize_strip(codes, first, strip, x_scales, n);
   }
 };
 
@@ -79,23 +73,22 @@ QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& 
   const std::int64_t rows = x.rows.rows;
   const Strips z = allocate_strips(tape, rows, w.outputs);
   const NormStatistics batch = allocate_statistics(tape, p, rectify, 1);
-  const QuantizedVar y{tape.shadow({rows, w.outputs}), allocate_rows(tape, rows, w.outputs, true)};
+  const QuantizedVar y{tape.shadow(z.shape()), allocate_rows(tape, rows, w.outputs, true),
+                       /*in_strips=*/true};
   integer_forward(tape, w, x.rows, z, kPassing,
                   [&](std::int64_t first, std::int64_t n) { measure_strip(z, batch, first, n); });
   quantize_rows(y.rows, z, batch.from(0));
   move_averages(tape, p, batch);
   tape.scratch_reset();
   tape.record(y.var, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, z, batch] {
-    const StripGradient gradient{allocate_gradient(tape, p, batch, 1),
-                                 z,
-                                 tape.grad_of(y.var),
-                                 x.rows.scales,
-                                 allocate_rows(tape, w.outputs, z.rows, false),
-                                 tape.allocate_scratch<double>(w.outputs)};
+    const StripGradient gradient{
+        allocate_gradient(tape, p, batch, 1),          z,
+        {z.rows, z.cols, tape.grad_of(y.var).data},    x.rows.scales,
+        allocate_rows(tape, w.outputs, z.rows, false), tape.allocate_scratch<double>(w.outputs)};
     parallel_pieces(
         w.outputs, kStripColumns, kPassing * z.rows,
         [&](std::int64_t begin, std::int64_t end) { gradient.make_dz(begin, end - begin); });
-    if (x.wants_grad()) integer_backward_input(tape, w, tape.target(x.var), z);
+    if (x.wants_grad()) integer_backward_input(tape, w, input_gradient(tape, x), gradient.dy);
     integer_backward_weight(tape, w, x.rows, gradient.codes, gradient.dz_z, Share::kWhole);
   });
   return y;

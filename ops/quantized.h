@@ -41,13 +41,14 @@ struct QuantizedRows {
 
 // Memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep);
-// An activation as int8 rows, for layers in integers. Of `var` its shape and gradient count: a
-// value it may have none.
+// An activation as int8 rows, for layers in integers: what reads it, and adds to its gradient, are
+// products in integers alone.
 struct QuantizedVar {
-  Var var;
+  Var var;  // counts for its gradient, which has the shape of the rows, or of strips of them
   QuantizedRows rows;
+  bool in_strips = false;  // the gradient
 
-  const Shape& shape() const { return var.shape(); }
+  Shape shape() const { return {rows.rows, rows.cols}; }
   bool wants_grad() const { return var.wants_grad(); }
 };
 // Rows of x by their absmax / 127, to nearest. The gradient is x's own (straight through). No op

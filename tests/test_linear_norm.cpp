@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/parallel.h"
+#include "ops/integer_linear.h"
 #include "ops/linear_norm.h"
 #include "tests/gradient_sums.h"
 #include "tests/support.h"
@@ -33,6 +34,14 @@ const std::vector<LayerCase> kCases = {
     {FormatKind::kLatent8, 0, 257, 12, 130, false}, {FormatKind::kLatent8, 32, 6, 70, 150, false},
     {FormatKind::kLatent8, 0, 7, 20, 128, false},
 };
+
+// A gradient of so many columns, as the layers above write it.
+void give(const std::vector<float>& dy, const InputGradient& to, std::int64_t cols) {
+  for (std::int64_t r = 0; r < to.rows; ++r) {
+    for (std::int64_t c = 0; c < cols; ++c)
+      *to.at(r, c) = dy[static_cast<std::size_t>(r * cols + c)];
+  }
+}
 
 // With the zeros behind each row.
 std::vector<float> codes(const QuantizedRows& rows) {
@@ -95,7 +104,7 @@ class Layer {
     const Var loss = tape.variable({1});
     tape.record(loss, {}, {}, [&tape, &ys, this] {
       for (const QuantizedVar& y : ys) {
-        std::copy(dy_.begin(), dy_.end(), tape.target(y.var).grad.data);
+        give(dy_, input_gradient(tape, y), y.rows.cols);
       }
     });
     tape.backward(loss, [&](Parameter& parameter) {
