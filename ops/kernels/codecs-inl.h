@@ -125,9 +125,8 @@ struct TritDigits {
     // Products need 16 bits: bytes 0, 2, 4 and so on alone, and the others above them, to which
     // they add less than it takes to reach the next ninth.
     constexpr std::int16_t kNinth = 57 << 7;
-    const U8 low_bytes{I16(0xFF)};
-    const U8 nines = select_bits(low_bytes, multiply_high_u16(rest & low_bytes, I16(kNinth)),
-                                 multiply_high_u16(rest, I16(kNinth)));
+    const U8 nines = even_and_odd(multiply_high_u16(rest & U8(I16(0xFF)), I16(kNinth)),
+                                  multiply_high_u16(rest, I16(kNinth)));
     const U8 low = rest - look_up(nine_times, nines);
     digits[3] = look_up(thirds, nines);
     digits[2] = look_up(rests, nines);

@@ -110,7 +110,7 @@ struct RowOfCodes {
   const std::int8_t* x;
   std::int64_t bytes;       // of packed trits, in whole blocks
   std::int64_t rest_bytes;  // behind them
-  std::int8_t rest[kBlock] = {};
+  alignas(64) std::int8_t rest[kBlock] = {};
 
   RowOfCodes(const std::int8_t* codes, std::int64_t n)
       : x(codes), bytes(n / kBlock * kStripe), rest_bytes((n % kBlock + 4) / 5) {

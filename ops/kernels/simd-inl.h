@@ -179,9 +179,9 @@ inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
 
 // The upper halves of products of 16-bit numbers.
 inline __m512i multiply_high_u16(__m512i a, __m512i b) { return _mm512_mulhi_epu16(a, b); }
-// a where bits of the mask are set, b elsewhere.
-inline __m512i select_bits(__m512i mask, __m512i a, __m512i b) {
-  return _mm512_ternarylogic_epi32(mask, a, b, 0xCA);
+// Bytes 0, 2, 4 and so on of a, the others of b.
+inline __m512i even_and_odd(__m512i a, __m512i b) {
+  return _mm512_mask_blend_epi8(0x5555555555555555, b, a);
 }
 // table[index], with a table of 16 bytes and indices 0..15.
 inline U8 table_of(const std::uint8_t* sixteen) {
@@ -298,8 +298,9 @@ inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   __builtin_memcpy(p, numbers, static_cast<std::size_t>(count));
 }
 inline __m256i multiply_high_u16(__m256i a, __m256i b) { return _mm256_mulhi_epu16(a, b); }
-inline __m256i select_bits(__m256i mask, __m256i a, __m256i b) {
-  return _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b));
+inline __m256i even_and_odd(__m256i a, __m256i b) {
+  const __m256i even = _mm256_set1_epi16(0xFF);
+  return _mm256_or_si256(_mm256_and_si256(even, a), _mm256_andnot_si256(even, b));
 }
 inline U8 table_of(const std::uint8_t* sixteen) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));

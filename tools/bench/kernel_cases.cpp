@@ -82,7 +82,7 @@ class ForwardLayer {
   explicit ForwardLayer(std::int64_t batch)
       : batch_(batch),
         weight_({"w", Role::kWeight, {kSide, kSide}, trits(), {Initial::Kind::kUniform, 1.5f}}, 1),
-        scale_({"s", Role::kScale, {kSide, 1}, {}, {Initial::Kind::kConstant, 0.01f}}, 1),
+        scale_({"s", Role::kScale, {kSide, 1}, scale16(), {Initial::Kind::kConstant, 0.01f}}, 1),
         x_(batch * kSide, random_float) {
     tape_.set_recording(false);
   }
