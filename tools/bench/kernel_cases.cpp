@@ -81,8 +81,18 @@ class ForwardLayer {
 
   explicit ForwardLayer(std::int64_t batch)
       : batch_(batch),
-        weight_({"w", Role::kWeight, {kSide, kSide}, trits(), {Initial::Kind::kUniform, 1.5f}}, 1),
-        scale_({"s", Role::kScale, {kSide, 1}, scale16(), {Initial::Kind::kConstant, 0.01f}}, 1),
+        weight_({"w",
+                 Role::kWeight,
+                 {kSide, kSide},
+                 format(FormatKind::kTrits),
+                 {Initial::Kind::kUniform, 1.5f}},
+                1),
+        scale_({"s",
+                Role::kScale,
+                {kSide, 1},
+                format(FormatKind::kScale16),
+                {Initial::Kind::kConstant, 0.01f}},
+               1),
         x_(batch * kSide, random_float) {
     tape_.set_recording(false);
   }
@@ -94,9 +104,9 @@ class ForwardLayer {
   }
 
  private:
-  static FormatSpec trits() {
+  static FormatSpec format(FormatKind kind) {
     FormatSpec format;
-    format.kind = FormatKind::kTrits;
+    format.kind = kind;
     return format;
   }
 
