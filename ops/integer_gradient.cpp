@@ -151,7 +151,8 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
   float* scales = decode_scales(tape, w);
   auto* offsets = tape.allocate_scratch<std::int32_t>(w.outputs);
   *gradient = {w, scales, dy, pack_columns(tape, x), offsets};
-  sum_rows(gradient->dy, gradient->dy.cols, offsets);
+  std::fill_n(offsets, w.outputs, 0);
+  if (gradient->x.offset != 0) sum_rows(gradient->dy, gradient->dy.cols, offsets);
   bool finite = true;
   const float most = 127.0f * 127.0f * static_cast<float>(dy.cols);
   for (std::int64_t o = 0; o < w.outputs; ++o) {

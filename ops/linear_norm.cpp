@@ -73,8 +73,9 @@ QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& 
   const std::int64_t rows = x.rows.rows;
   const Strips z = allocate_strips(tape, rows, w.outputs);
   const NormStatistics batch = allocate_statistics(tape, p, rectify, 1);
-  const QuantizedVar y{tape.shadow(z.shape()), allocate_rows(tape, rows, w.outputs, true),
-                       /*in_strips=*/true};
+  QuantizedVar y{tape.shadow(z.shape()), allocate_rows(tape, rows, w.outputs, true),
+                 /*in_strips=*/true};
+  y.rows.rectified = rectify == Rectify::kYes;
   integer_forward(tape, w, x.rows, z, kPassing,
                   [&](std::int64_t first, std::int64_t n) { measure_strip(z, batch, first, n); });
   quantize_rows(y.rows, z, batch.from(0));

@@ -30,6 +30,7 @@ float larger(float a, float b) {
 }
 
 int offset_for(const QuantizedRows& x) {
+  if (x.rectified) return 0;
   const double negative = parallel_sum(
       x.rows, std::max(kRowsPerUnit, (1 << 19) / x.ld), [&](std::int64_t begin, std::int64_t end) {
         return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;

@@ -37,6 +37,7 @@ struct QuantizedRows {
   std::int64_t rows, cols, ld;
   std::int8_t* codes;
   float* scales;
+  bool rectified = false;  // no code is negative; otherwise some may be
 };
 
 // Memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
