@@ -10,7 +10,7 @@ Var Tape::variable(const Shape& shape, bool wants_grad) {
   return var;
 }
 
-Var Tape::shadow(const Shape& shape) {
+Var Tape::without_value(const Shape& shape) {
   Var var{{nullptr, shape}, {}};
   if (recording_) var.note = new (arena_.allocate<ValueNote>(1)) ValueNote;
   return var;
@@ -21,7 +21,7 @@ void Tape::release(const Var& x) {
   check(!x.note->released, "Tape::release: this value of shape ", x.shape().str(),
         " was released already");
   x.note->released = true;
-  if (!x.note->is_read) recycled_.push_back(x.value);
+  if (!x.note->is_read && x.value) recycled_.push_back(x.value);
 }
 
 Tensor Tape::recycled_or_new(const Shape& shape) {
@@ -68,6 +68,8 @@ void Tape::append(const Var& y, std::initializer_list<Var> reads,
         " parameters given, at most ", kMaxParameters, " supported");
   for (const Var& x : reads) {
     if (!x.wants_grad()) continue;
+    check(static_cast<bool>(x.value), "Tape::record: a value of shape ", x.shape().str(),
+          " is to be read in backward, but has no memory");
     check(!x.note->released, "Tape::record: a value of shape ", x.shape().str(),
           " is to be read in backward, but was released");
     x.note->is_read = true;

@@ -57,9 +57,9 @@ class Tape {
   Var constant(const Tensor& value) const { return {value, {}}; }
   // A new value, not initialised, which will have a gradient if wanted.
   Var variable(const Shape& shape, bool wants_grad = true);
-  // The same of a value that the op keeps in another form than floats: it has no memory, and no op
-  // may look at it. The shape is that of its gradient.
-  Var shadow(const Shape& shape);
+  // The same of a value that the op keeps in another form than floats: it has no memory here, so no
+  // op may read it. The shape is that of its gradient.
+  Var without_value(const Shape& shape);
   // The caller, and whoever else has x, will not look at its value any more, nor give it to another
   // op. Unless a backward step reads it, its memory serves what comes next. Once for each x.
   void release(const Var& x);

@@ -149,10 +149,10 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
       rescale(out + top * dx.ld, dx.ld);
       continue;
     }
-    std::array<float, kRowsAhead * kStripColumns> share;
-    rescale(share.data(), kStripColumns);
+    std::array<float, kRowsAhead * kBlock> share;
+    rescale(share.data(), kBlock);
     for (std::int64_t r = 0; r < count; ++r) {
-      kernels().add_scaled(out + (top + r) * dx.ld, share.data() + r * kStripColumns, 1.0f, n);
+      kernels().add_scaled(out + (top + r) * dx.ld, share.data() + r * kBlock, 1.0f, n);
     }
   }
 }
@@ -190,9 +190,8 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                                /*add=*/output > 0);
     }
   }
-  // To the end of a strip at a time.
   for (std::int64_t column = first; column < last;) {
-    const std::int64_t end = std::min(last, (column / kStripColumns + 1) * kStripColumns);
+    const std::int64_t end = dx.neighbours_end(column, last);
     finish_columns(sums.data() + column - first, z_sums + top, z.scales + top, rows, end - column,
                    dx.at(top, column), dx);
     column = end;

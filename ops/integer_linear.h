@@ -11,6 +11,7 @@
 // in memory (unless the gradient is kept, or added to elsewhere).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -52,6 +53,7 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
       },
       &done);
 }
+
 // Where dx goes: to a matrix, or to strips of it.
 struct InputGradient {
   std::int64_t rows;
@@ -60,6 +62,7 @@ struct InputGradient {
   float* data;
   bool fresh;  // nothing is there yet: written, otherwise added to
 
+  // Implicit: every place for a gradient takes a matrix.
   InputGradient(const GradientTarget& matrix)
       : rows(matrix.grad.rows()),
         ld(matrix.grad.cols()),
@@ -73,9 +76,13 @@ struct InputGradient {
         data(strips.data),
         fresh(fresh_) {}
 
-  // Neighbours follow up to the end of the strip.
   float* at(std::int64_t row, std::int64_t column) const {
     return data + column / kStripColumns * strip_stride + column % kStripColumns + row * ld;
+  }
+  // How far, up to `last`, the columns from `column` on lie side by side.
+  std::int64_t neighbours_end(std::int64_t column, std::int64_t last) const {
+    if (strip_stride == kStripColumns) return last;
+    return std::min(last, (column / kStripColumns + 1) * kStripColumns);
   }
 };
 // That of x, which wants one.

@@ -23,11 +23,11 @@ inline const char* compute_name(Compute compute) {
 // are multiplied in fp32 either way. Throws Error naming both shapes when they do not fit.
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* scale = nullptr,
            Compute compute = Compute::kFp32);
+// kInt8 of an x that has been rounded already. Throws Error for a weight of which in_integers() is
+// false.
+Var linear(Tape& tape, const QuantizedVar& x, Parameter& weight, Parameter* scale);
 
 // Whether linear() multiplies in integers: what is asked for, and possible with bare trits only.
 bool in_integers(const Parameter& weight, const Parameter* scale, Compute compute);
-// The same of an x that has been rounded to int8 already, by a weight that is multiplied in
-// integers.
-Var linear(Tape& tape, const QuantizedVar& x, Parameter& weight, Parameter* scale);
 
 }  // namespace tritgrad

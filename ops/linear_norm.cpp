@@ -73,7 +73,7 @@ QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& 
   const std::int64_t rows = x.rows.rows;
   const Strips z = allocate_strips(tape, rows, w.outputs);
   const NormStatistics batch = allocate_statistics(tape, p, rectify, 1);
-  QuantizedVar y{tape.shadow(z.shape()), allocate_rows(tape, rows, w.outputs, true),
+  QuantizedVar y{tape.without_value(z.shape()), allocate_rows(tape, rows, w.outputs, true),
                  /*in_strips=*/true};
   y.rows.rectified = rectify == Rectify::kYes;
   integer_forward(tape, w, x.rows, z, kPassing,
@@ -110,7 +110,8 @@ QuantizedVar linear_batch_norm(Tape& tape, const QuantizedVar& x, Parameter& wei
     const Var z = linear(tape, x, weight, scale);
     const Var y = batch_norm(tape, z, norm, rectify);
     tape.release(z);
-    const QuantizedVar rounded = quantize(tape, y);
+    QuantizedVar rounded = quantize(tape, y);
+    rounded.rows.rectified = rectify == Rectify::kYes;
     tape.release(y);
     return rounded;
   }

@@ -37,23 +37,24 @@ struct QuantizedRows {
   std::int64_t rows, cols, ld;
   std::int8_t* codes;
   float* scales;
-  bool rectified = false;  // no code is negative; otherwise some may be
+  bool rectified = false;  // no code of a finite row is negative; otherwise some may be
 };
 
 // Memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep);
+
 // An activation as int8 rows, for layers in integers: what reads it, and adds to its gradient, are
 // products in integers alone.
 struct QuantizedVar {
-  Var var;  // counts for its gradient, which has the shape of the rows, or of strips of them
+  Var var;  // for its gradient, of the shape of the rows or of strips; there may be no value
   QuantizedRows rows;
   bool in_strips = false;  // the gradient
 
   Shape shape() const { return {rows.rows, rows.cols}; }
   bool wants_grad() const { return var.wants_grad(); }
 };
-// Rows of x by their absmax / 127, to nearest. The gradient is x's own (straight through). No op
-// reads the value of x any more for what is made of the result.
+// Rows of x by their absmax / 127, to nearest. The gradient is x's own (straight through); its
+// value is not read any more.
 QuantizedVar quantize(Tape& tape, const Var& x);
 
 // Fills `q` from rows of x, each element times factors[column] first (null: 1), by their absmax /

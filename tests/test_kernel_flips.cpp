@@ -250,12 +250,24 @@ TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding 
   });
 }
 
+// Makes one row of several another one than those that go through kernels together.
+using Change = void (*)(Direction& direction, LevelRounding& rounding);
+constexpr Change kChanges[] = {
+    [](Direction&, LevelRounding&) {},
+    [](Direction&, LevelRounding& rounding) { rounding.limit = 20; },
+    [](Direction&, LevelRounding& rounding) { rounding.noise = nullptr; },
+    [](Direction&, LevelRounding& rounding) { rounding.noise += 1; },
+    [](Direction& direction, LevelRounding&) { direction.factor = 3.0f; },  // not small
+    [](Direction& direction, LevelRounding&) { direction.factor = NAN; },
+};
+
 // Rows of sums that share a noise go through kernels together; here there are more of them than
 // do so at once.
-void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t offset) {
+void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t offset,
+                          Change change = kChanges[0]) {
   constexpr std::int64_t kRows = 19, kGap = 3;
   const std::int64_t ld = n + kGap;
-  Guarded<std::uint16_t> noise = noise_bits(n, offset);
+  Guarded<std::uint16_t> noise = noise_bits(n + 1, offset);
   Guarded<std::int32_t> sums(kRows * n, offset);
   for (std::int64_t i = 0; i < kRows * n; ++i) {
     sums[i] = static_cast<std::int32_t>(i * 7919 % 40001) - 20000;
@@ -272,6 +284,7 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
       roundings[at] = {r % 2 == 0 ? 0.9f : -17.0f, limit, noise.data(),
                        static_cast<std::uint16_t>(r * 4099)};
     }
+    change(directions[5], roundings[5]);
     Twins<std::int8_t> codes(kRows * ld, offset);
     for (std::int64_t i = 0; i < kRows * ld; ++i) {
       codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 256 - 128);
@@ -288,9 +301,14 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
 }
 
 TEST_CASE("kernels: descend_latent rounds many rows of sums by one noise and their own offsets") {
-  for_each_case(compare_rows_of_sums);
+  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    compare_rows_of_sums(table, n, offset);
+  });
   // More vectors than a counter of one byte counts.
   for (const KernelTable* table : supported_kernels()) compare_rows_of_sums(*table, 1471, 1);
+  for (const KernelTable* table : supported_kernels()) {
+    for (const Change change : kChanges) compare_rows_of_sums(*table, 150, 1, change);
+  }
 }
 
 TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {

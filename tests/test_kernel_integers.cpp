@@ -189,6 +189,31 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
   }
 }
 
+// Rows are read several at a time, and a vector beyond the end of one where the next one lies: not
+// beyond the last.
+TEST_CASE("kernel integers: any number of rows of packed trits, up to the last byte of memory") {
+  for (const KernelTable* table : supported_kernels()) {
+    CAPTURE(table->name);
+    for (std::int64_t n : {1, 5, 63, 64, 319, 320, 321, 700}) {
+      const std::int64_t used = n / kBlock * (kBlock / 5) + (n % kBlock + 4) / 5;
+      Guarded<std::int8_t> x = bytes(n, 1, 127);
+      for (const std::int64_t row_bytes : {used, used + 64}) {
+        for (std::int64_t rows = 1; rows <= 6; ++rows) {
+          std::vector<std::uint8_t> packed(static_cast<std::size_t>((rows - 1) * row_bytes + used));
+          for (std::size_t i = 0; i < packed.size(); ++i) {
+            packed[i] = static_cast<std::uint8_t>(draw(static_cast<std::int64_t>(i), 0, 255));
+          }
+          Twins<std::int32_t> sums(rows, 1);
+          reference_kernels().dot_packed_trits(sums.expected.data(), packed.data(), row_bytes, rows,
+                                               x.data(), n);
+          table->dot_packed_trits(sums.actual.data(), packed.data(), row_bytes, rows, x.data(), n);
+          REQUIRE(same_bits(sums.expected, sums.actual, rows));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("kernel integers: the longest rows of packed trits fit the sums") {
   constexpr std::int64_t n = kLongestSum;
   const std::vector<std::uint8_t> ones(n / 5, 242);  // every trit is 1

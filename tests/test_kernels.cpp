@@ -65,6 +65,26 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("kernels: what a byte of trits decodes to does not depend on its neighbour") {
+  constexpr int kBytes = 64;
+  for (const KernelTable* table : supported_kernels()) {
+    CAPTURE(table->name);
+    for (int other = 0; other < 256; ++other) {
+      for (int first = 0; first < 256; first += kBytes / 2) {
+        std::array<std::uint8_t, kBytes> bytes;
+        for (int i = 0; i < kBytes; ++i) {
+          bytes[static_cast<std::size_t>(i)] =
+              static_cast<std::uint8_t>(i % 2 == 0 ? other : first + i / 2);
+        }
+        std::array<std::int8_t, 5 * kBytes> expected, actual;
+        reference_kernels().decode_trits(expected.data(), bytes.data(), 5 * kBytes);
+        table->decode_trits(actual.data(), bytes.data(), 5 * kBytes);
+        REQUIRE(actual == expected);
+      }
+    }
+  }
+}
+
 TEST_CASE("kernels: trits_to_float and latent_to_float equal the reference") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     Twins<float> out(n, offset);

@@ -48,13 +48,27 @@ std::vector<float> codes(const QuantizedRows& rows) {
   return {rows.codes, rows.codes + rows.rows * rows.ld};
 }
 
+std::size_t count(const Parameter& p) { return static_cast<std::size_t>(p.shape().size()); }
+
+std::vector<float> values(const Tensor& t) { return {t.values().begin(), t.values().end()}; }
+
+// Of a parameter that is ready: what it collected, or what its source gives.
+std::vector<float> gradient(const Parameter& p) {
+  if (p.gradient_source == nullptr) return values(p.grad);
+  std::vector<float> dw(count(p));
+  p.gradient_source->read(p.gradient_source->context, 0, p.shape().rows(), 0, p.shape().cols(),
+                          dw.data());
+  return dw;
+}
+
 struct Results {
   // Gradients of parameters, codes and their scales, the gradient of x, running statistics. Of a
   // weight that is offered as a source, what the source gives.
   std::vector<std::vector<float>> all;
   std::vector<std::ptrdiff_t> ready;  // parameters, in the order in which they became so
+  bool finite = true;                 // as the weight's source has it
   bool operator==(const Results& other) const {
-    return ready == other.ready &&
+    return ready == other.ready && finite == other.finite &&
            std::equal(all.begin(), all.end(), other.all.begin(), other.all.end(), same);
   }
 };
@@ -111,6 +125,7 @@ class Layer {
       const auto at = std::find(order.begin(), order.end(), &parameter) - order.begin();
       results.all[static_cast<std::size_t>(at)] = gradient(parameter);
       results.ready.push_back(at);
+      if (parameter.gradient_source != nullptr) results.finite = parameter.gradient_source->finite;
     });
     if (wants_dx) results.all.push_back(values(x.grad()));
     for (const Parameter* statistic : {p.running_mean, p.running_var}) {
@@ -121,19 +136,6 @@ class Layer {
   }
 
  private:
-  static std::size_t count(const Parameter& p) {
-    return static_cast<std::size_t>(p.shape().size());
-  }
-  static std::vector<float> values(const Tensor& t) {
-    return {t.values().begin(), t.values().end()};
-  }
-  static std::vector<float> gradient(const Parameter& p) {
-    if (p.gradient_source == nullptr) return values(p.grad);
-    std::vector<float> dw(count(p));
-    p.gradient_source->read(p.gradient_source->context, 0, p.shape().rows(), 0, p.shape().cols(),
-                            dw.data());
-    return dw;
-  }
   static Parameter make(const char* name, Role role, const Shape& shape, FormatKind kind,
                         int group = 0) {
     FormatSpec format = spec_of(kind);
@@ -172,12 +174,73 @@ TEST_CASE("linear_batch_norm: the bits of its single ops, for any number of thre
   }
 }
 
+// A layer whose output three others read, one of them a layer with a norm of its own and one with
+// scales of groups, whose borders cut strips: dx of all is added up.
+TEST_CASE("linear_batch_norm: several products add to one gradient as single ops do") {
+  constexpr std::int64_t kRows = 21, kInputs = 30, kWidth = 200;
+  const auto make = [](const char* name, const Shape& shape, FormatKind kind, int group = 0) {
+    FormatSpec format = spec_of(kind);
+    format.group = group;
+    return make_parameter(name, Role::kWeight, shape, format, 1.0f, 5);
+  };
+  std::array<Parameter, 8> weights{make("first", {kWidth, kInputs}, FormatKind::kLatent8),
+                                   make("second", {kWidth, kWidth}, FormatKind::kTrits),
+                                   make("head", {7, kWidth}, FormatKind::kTrits),
+                                   make("grouped", {70, kWidth}, FormatKind::kLatent8, 36),
+                                   make("first.scale", {kWidth, 1}, FormatKind::kFp32),
+                                   make("second.scale", {kWidth, 1}, FormatKind::kFp32),
+                                   make("head.scale", {7, 1}, FormatKind::kFp32),
+                                   make("grouped.scale", {70, 6}, FormatKind::kFp32)};
+  std::vector<float> x_numbers = numbers(kRows * kInputs, 3);
+  const std::array<std::vector<float>, 3> dys{numbers(kRows * kWidth, 4), numbers(kRows * 7, 6),
+                                              numbers(kRows * 70, 7)};
+  const auto run = [&](bool as_one) {
+    std::array<Parameter, 4> norms{
+        make("gain", {kWidth}, FormatKind::kFp32), make("bias", {kWidth}, FormatKind::kFp32),
+        make("mean", {kWidth}, FormatKind::kFp32), make("var", {kWidth}, FormatKind::kFp32)};
+    const BatchNormParameters p{&norms[0], &norms[1], &norms[2], &norms[3]};
+    Tape tape;
+    const Var x = tape.variable({kRows, kInputs});
+    std::copy(x_numbers.begin(), x_numbers.end(), x.value.data);
+    const auto layer = [&](const QuantizedVar& in, std::size_t i) {
+      if (as_one) return linear_batch_norm(tape, in, weights[i], &weights[i + 4], p, Rectify::kYes);
+      const Var z = linear(tape, in, weights[i], &weights[i + 4]);
+      return quantize(tape, batch_norm(tape, z, p, Rectify::kYes));
+    };
+    const QuantizedVar h = layer(quantize(tape, x), 0);
+    const QuantizedVar deeper = layer(h, 1);
+    const Var head = linear(tape, h, weights[2], &weights[6]);
+    const Var grouped = linear(tape, h, weights[3], &weights[7]);
+    CHECK(tape.node_count() == (as_one ? 4 : 6));
+    const Var loss = tape.variable({1});
+    tape.record(loss, {}, {}, [&tape, &deeper, &head, &grouped, &dys] {
+      give(dys[0], input_gradient(tape, deeper), deeper.rows.cols);
+      std::copy(dys[1].begin(), dys[1].end(), tape.target(head).grad.data);
+      std::copy(dys[2].begin(), dys[2].end(), tape.target(grouped).grad.data);
+    });
+    std::vector<std::vector<float>> results;
+    tape.backward(loss, [&](Parameter& parameter) { results.push_back(gradient(parameter)); });
+    results.push_back(values(x.grad()));
+    return results;
+  };
+  const auto expected = run(false);
+  CHECK(expected.size() == 11);
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    const auto results = run(true);
+    CHECK(std::equal(results.begin(), results.end(), expected.begin(), expected.end(), same));
+  }
+  set_thread_count(0);
+}
+
 TEST_CASE(
     "linear_batch_norm: a row that is not finite does to the batch what it does in single ops") {
   Layer layer({FormatKind::kLatent8, 0, 20, 30, 200});
   layer.x()[45] = std::numeric_limits<float>::quiet_NaN();
   const Results two = layer.run(false, Rectify::kYes), one = layer.run(true, Rectify::kYes);
   REQUIRE(one.all.size() == two.all.size());
+  CHECK_FALSE(one.finite);
+  CHECK_FALSE(two.finite);
   for (std::size_t i = 0; i < two.all.size(); ++i) {
     REQUIRE(one.all[i].size() == two.all[i].size());
     for (std::size_t j = 0; j < two.all[i].size(); ++j) {

@@ -280,8 +280,8 @@ TEST_CASE("ops: every gradient equals the complex step; every op is tested") {
   test_image_ops();
   std::set<std::string> expected = declared_ops();
   CHECK(expected.size() >= 14);
-  // One has no gradient (tested below), two round (tests/test_integer_linear.cpp), and one is
-  // others together (tests/test_linear_norm.cpp).
+  // One has no gradient (tested below), one rounds (tests/test_integer_linear.cpp), and of the last
+  // two one rounds and the other is others together (tests/test_linear_norm.cpp).
   for (const char* op :
        {"batch_norm_inference", "integer_linear", "quantize", "linear_batch_norm"}) {
     CHECK(expected.erase(op) == 1);

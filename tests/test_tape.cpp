@@ -92,6 +92,32 @@ TEST_CASE("tape: released gradients share memory, kept ones accumulate") {
   CHECK(weights[0].grad.data[5] == 2.0f * once);
 }
 
+TEST_CASE("tape: a value that is kept elsewhere has a gradient, and no memory to read or reuse") {
+  Tape tape;
+  const Var x = tape.variable({4, 8});
+  const Var y = tape.without_value({4, 8});
+  CHECK_FALSE(y.value);
+  CHECK(y.wants_grad());
+  CHECK_THROWS_WITH_AS(tape.record(x, {y}, {}, [] {}),
+                       "Tape::record: a value of shape [4 x 8] is to be read in backward, but has "
+                       "no memory",
+                       Error);
+  tape.release(y);
+  CHECK(tape.variable({4, 8}).value);
+  tape.record(y, {}, {}, [&tape, x, y] {
+    const Tensor dy = tape.grad_of(y);  // nothing uses y
+    std::copy(dy.values().begin(), dy.values().end(), tape.target(x).grad.data);
+  });
+  const Var loss = tape.variable({1});
+  tape.record(loss, {}, {}, [] {});
+  tape.backward(loss);
+  for (const float dx : x.grad().values()) CHECK(dx == 0.0f);
+
+  tape.reset();
+  tape.set_recording(false);
+  CHECK_FALSE(tape.without_value({4, 8}).wants_grad());
+}
+
 TEST_CASE("tape: an abandoned step leaves no trace") {
   Parameter weight = make_parameter("w", Role::kWeight, {3, 3}, {});
   Tape tape;

@@ -19,8 +19,7 @@ static_assert(kStripe % kLanes<U8> == 0);
 // Rows of weights that go by together, for what is read of x.
 constexpr int kRowsTogether = 2;
 
-// sum / factor, where factor divides it. An odd factor has an inverse modulo 2^32, so that the sum
-// may have wrapped around, too.
+// sum / factor, where factor divides it: an odd one has an inverse modulo 2^32.
 template <int kFactor>
 inline I32 exact_quotient(const I32& sum) {
   if constexpr (kFactor % 2 == 0) {
@@ -52,7 +51,7 @@ class DigitProducts {
 
   std::int32_t total() const {
     // A lane has 4 of each 64 products of a digit, one of five.
-    static_assert((kLongestSum / 80 + 4) * (2 * 127) * 64 <=
+    static_assert((kLongestSum / 80 + 4) * (2 * 127) * 81 <=
                   std::numeric_limits<std::int32_t>::max());
     return xsimd::hadd(quotient<0>() + quotient<1>() + quotient<2>() + quotient<3>() +
                        quotient<4>());
@@ -110,7 +109,7 @@ struct RowOfCodes {
   const std::int8_t* x;
   std::int64_t bytes;       // of packed trits, in whole blocks
   std::int64_t rest_bytes;  // behind them
-  alignas(64) std::int8_t rest[kBlock] = {};
+  alignas(kAlignment) std::int8_t rest[kBlock] = {};
 
   RowOfCodes(const std::int8_t* codes, std::int64_t n)
       : x(codes), bytes(n / kBlock * kStripe), rest_bytes((n % kBlock + 4) / 5) {
@@ -123,9 +122,9 @@ struct RowOfCodes {
   }
 };
 
-// sums of kRows rows of packed trits, row_bytes apart; behind the last one lie `readable` bytes.
-// Memory further on is asked for: the processor by itself asks for too little of what is read
-// between so much arithmetic.
+// sums of kRows rows of packed trits, row_bytes apart; behind the last one's own bytes lie
+// `readable` more. Memory further on is asked for: the processor by itself asks for too little of
+// what is read between so much arithmetic.
 template <int kRows>
 void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint8_t* packed,
               std::int64_t row_bytes, std::int64_t readable, const RowOfCodes& codes) {

@@ -1,4 +1,4 @@
-// The update of latents, codes of one byte that hold a trit and its accumulator.
+// Latents, codes of one byte that hold a trit and its accumulator: their trits and their update.
 #pragma once
 
 #include <algorithm>
@@ -112,7 +112,7 @@ class LatentRows {
   std::int64_t count_;
 };
 
-bool go_together(const Direction* directions, const LevelRounding* roundings, std::int64_t rows) {
+bool share_noise(const Direction* directions, const LevelRounding* roundings, std::int64_t rows) {
   for (std::int64_t r = 0; r < rows; ++r) {
     if (directions[r].floats != nullptr || !are_small(directions[r], roundings[r]) ||
         roundings[r].noise == nullptr || roundings[r].noise != roundings[0].noise ||
@@ -130,7 +130,7 @@ FlipCounts descend_latent_by(const Rule& rule, std::int8_t* codes, std::int64_t 
   FlipCounts counts;
   for (std::int64_t first = 0; first < rows; first += LatentRows::kMost) {
     const std::int64_t end = std::min(rows, first + LatentRows::kMost);
-    if (go_together(directions + first, roundings + first, end - first)) {
+    if (share_noise(directions + first, roundings + first, end - first)) {
       const LatentRows together(codes + first * ld, ld, directions + first, roundings + first,
                                 end - first);
       counts += together.descend(rule, n);

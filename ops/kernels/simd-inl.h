@@ -287,10 +287,11 @@ inline __m256i with_signs(__m256i x, __m256i y) { return _mm256_sign_epi8(x, y);
 // Of less than a vector: see above.
 template <typename T>
 Batch<T> read_first(const T* p, std::int64_t count, const Batch<T>& otherwise) {
-  T numbers[Batch<T>::size];
+  using Numbers = Batch<T>;
+  T numbers[Numbers::size];
   write(numbers, otherwise);
   __builtin_memcpy(numbers, p, static_cast<std::size_t>(count) * sizeof(T));
-  return read<Batch<T> >(numbers);
+  return read<Numbers>(numbers);
 }
 inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   std::int8_t numbers[I8::size];
