@@ -272,8 +272,11 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
   for (std::int64_t i = 0; i < kRows * n; ++i) {
     sums[i] = static_cast<std::int32_t>(i * 7919 % 40001) - 20000;
   }
-  for (const auto& [threshold, hysteresis, limit] :
-       {std::array{42, 0, 127}, {42, 8, 127}, {42, 0, 85}, {10, 0, 127}, {10, 3, 21}}) {
+  struct Settings {
+    int threshold, hysteresis, limit;
+  };
+  for (const Settings& set :
+       {Settings{42, 0, 127}, {42, 8, 127}, {42, 0, 85}, {10, 0, 127}, {10, 3, 21}}) {
     std::array<Direction, kRows> directions;
     std::array<LevelRounding, kRows> roundings;
     for (std::int64_t r = 0; r < kRows; ++r) {
@@ -281,7 +284,7 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
       // From moves of less than a level to such across all codes.
       directions[at] = {sums.data() + r * n, static_cast<std::int32_t>(91 * r),
                         1e-5f * static_cast<float>((r % 4 + 1) * r)};
-      roundings[at] = {r % 2 == 0 ? 0.9f : -17.0f, limit, noise.data(),
+      roundings[at] = {r % 2 == 0 ? 0.9f : -17.0f, set.limit, noise.data(),
                        static_cast<std::uint16_t>(r * 4099)};
     }
     change(directions[5], roundings[5]);
@@ -290,8 +293,8 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
       codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 256 - 128);
     }
     const auto descend = [&](const KernelTable& by, std::int8_t* rows) {
-      return by.descend_latent(rows, ld, directions.data(), roundings.data(), threshold, hysteresis,
-                               kRows, n);
+      return by.descend_latent(rows, ld, directions.data(), roundings.data(), set.threshold,
+                               set.hysteresis, kRows, n);
     };
     const FlipCounts expected = descend(reference_kernels(), codes.expected.data());
     const FlipCounts counts = descend(table, codes.actual.data());

@@ -106,7 +106,7 @@ class LatentRows {
                       splat_byte(-limit_));
   }
 
-  std::array<LatentRow, kMost> rows_;
+  LatentRow rows_[kMost];
   const std::uint16_t* noise_;
   int limit_;
   std::int64_t count_;
