@@ -143,9 +143,7 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
                              n);
     };
     if (dx.fresh) {
-      for (std::int64_t r = top + kRowsAhead; r < std::min(rows, top + 2 * kRowsAhead); ++r) {
-        prefetch<Near::kNext>(out + r * dx.ld, n * static_cast<std::int64_t>(sizeof(float)));
-      }
+      prefetch_rows({out, {rows, dx.ld}}, top + kRowsAhead, kRowsAhead, 0, n);
       rescale(out + top * dx.ld, dx.ld);
       continue;
     }

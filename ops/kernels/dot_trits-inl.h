@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "engine/buffer.h"
 #include "engine/format.h"
 #include "ops/kernels/byte_sums-inl.h"
 #include "ops/kernels/codecs-inl.h"

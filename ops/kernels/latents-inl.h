@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/buffer.h"
 #include "ops/kernels/byte_sums-inl.h"
 #include "ops/kernels/flips-inl.h"
 

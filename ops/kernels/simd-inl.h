@@ -189,10 +189,6 @@ inline U8 table_of(const std::uint8_t* sixteen) {
 }
 inline U8 look_up(const U8& table, const U8& index) { return _mm512_shuffle_epi8(table, index); }
 template <int kBits>
-inline __m512i shift_left_i16(__m512i a) {
-  return _mm512_slli_epi16(a, kBits);
-}
-template <int kBits>
 inline __m512i shift_right_u16(__m512i a) {
   return _mm512_srli_epi16(a, kBits);
 }
@@ -307,10 +303,6 @@ inline U8 table_of(const std::uint8_t* sixteen) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
 }
 inline U8 look_up(const U8& table, const U8& index) { return _mm256_shuffle_epi8(table, index); }
-template <int kBits>
-inline __m256i shift_left_i16(__m256i a) {
-  return _mm256_slli_epi16(a, kBits);
-}
 template <int kBits>
 inline __m256i shift_right_u16(__m256i a) {
   return _mm256_srli_epi16(a, kBits);
