@@ -1,6 +1,5 @@
 #include "engine/checkpoint.h"
 
-#include <cstring>
 #include <set>
 
 #include "engine/hash.h"
@@ -59,7 +58,7 @@ std::vector<NamedPlane> parameter_planes(const ParameterStore& store) {
   for (const Parameter& parameter : store) {
     for (const Plane& plane : parameter.storage().planes()) {
       planes.push_back({parameter.name() + "/" + plane.spec.name, plane.spec.dtype,
-                        plane_shape(parameter.shape(), plane.spec), plane.bytes});
+                        plane_shape(parameter.shape(), plane.spec), plane.bytes, plane.order});
     }
   }
   return planes;
@@ -73,7 +72,8 @@ std::string planes_sha256(const std::vector<NamedPlane>& planes) {
   Sha256 hash;
   for (const NamedPlane& plane : planes) {
     hash.update(std::as_bytes(std::span(plane.name)));
-    hash.update(plane.bytes);
+    plane.order.for_each_piece(plane.bytes,
+                               [&](std::span<const std::byte> piece) { hash.update(piece); });
   }
   return hash.finish();
 }
@@ -82,7 +82,7 @@ void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedPlane>& planes) {
   std::vector<StoredTensor> tensors;
   for (const NamedPlane& plane : planes) {
-    tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes});
+    tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes, plane.order});
   }
   write_safetensors(path, tensors, metadata);
 }
@@ -107,10 +107,7 @@ void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>&
 void load_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes) {
   for (const NamedPlane& plane : planes) matching(file, plane);
   for (const NamedPlane& plane : planes) {
-    const StoredTensor& tensor = matching(file, plane);
-    if (!plane.bytes.empty()) {
-      std::memcpy(plane.bytes.data(), tensor.bytes.data(), plane.bytes.size());
-    }
+    plane.order.copy_from_file(plane.bytes, matching(file, plane).bytes);
   }
 }
 

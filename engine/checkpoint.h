@@ -19,13 +19,14 @@ struct NamedPlane {
   Dtype dtype;
   Shape shape;
   std::span<std::byte> bytes;
+  ColumnBlocks order{};
 };
 
 // "layers.0.weight/trits" and so on for all parameters, in order.
 std::vector<NamedPlane> parameter_planes(const ParameterStore& store);
 
-// SHA-256 over names and bytes of all parameter planes, as 64 hex digits: equal hashes, equal
-// weights, accumulators, scales, biases and statistics.
+// SHA-256 over names and bytes, as they lie in files, of all parameter planes, as 64 hex digits:
+// equal hashes, equal weights, accumulators, scales, biases and statistics.
 std::string weights_sha256(const ParameterStore& store);
 // The same of any planes.
 std::string planes_sha256(const std::vector<NamedPlane>& planes);

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "engine/buffer.h"
+#include "engine/column_blocks.h"
 #include "engine/dtype.h"
 #include "engine/flips.h"
 #include "engine/random.h"
@@ -150,6 +151,7 @@ struct PlaneSpec {
 struct Plane {
   PlaneSpec spec;
   std::span<std::byte> bytes;
+  ColumnBlocks order{};  // of the bytes; in files all planes lie row by row
 };
 
 // One update: master -= lr * direction. What rounds it stochastically depends on the key and the

@@ -28,6 +28,20 @@ std::uint64_t xxh3(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+void Xxh3::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
+
+Xxh3::Xxh3() : state_(XXH3_createState()) {
+  check(state_ != nullptr && XXH3_64bits_reset(state_.get()) == XXH_OK,
+        "Xxh3: xxHash has no memory for a state");
+}
+
+void Xxh3::update(std::span<const std::byte> bytes) {
+  check(XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()) == XXH_OK,
+        "Xxh3: xxHash failed to hash ", bytes.size(), " bytes");
+}
+
+std::uint64_t Xxh3::value() const { return XXH3_64bits_digest(state_.get()); }
+
 std::string hex(std::uint64_t value) {
   std::string text(16, '0');
   for (std::size_t i = 0; i < 16; ++i) text[i] = kDigits[(value >> (60 - 4 * i)) & 15];

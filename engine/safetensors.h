@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/column_blocks.h"
 #include "engine/dtype.h"
 #include "engine/mapped_file.h"
 
@@ -38,11 +39,13 @@ struct StoredTensor {
   Dtype dtype = Dtype::kU8;
   std::vector<std::uint64_t> shape;  // empty: one element
   std::span<const std::byte> bytes;
+  ColumnBlocks order{};  // of bytes to be written; in files they lie row by row
 };
 
 using Metadata = std::map<std::string, std::string>;
 
-// Replaces the file atomically; equal arguments give equal bytes. Nothing but the header is copied.
+// Replaces the file atomically; equal arguments give equal bytes. Nothing but the header is copied,
+// and pieces of what does not lie as in files.
 // Throws Error for names or metadata the format cannot hold, for bytes that do not fit the shape,
 // and for metadata keys beginning with "tritgrad.xxh3" or "tritgrad.integrity", which are ours.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,

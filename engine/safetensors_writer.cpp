@@ -46,6 +46,13 @@ std::vector<const StoredTensor*> in_file_order(std::span<const StoredTensor> ten
   return ordered;
 }
 
+std::string hash_of(const StoredTensor& tensor) {
+  Xxh3 hash;
+  tensor.order.for_each_piece(tensor.bytes,
+                              [&](std::span<const std::byte> piece) { hash.update(piece); });
+  return hex(hash.value());
+}
+
 std::string metadata_json(std::span<const StoredTensor* const> tensors, const Metadata& metadata,
                           const std::string& file) {
   std::string text(kHashedHeaderStart);
@@ -55,7 +62,7 @@ std::string metadata_json(std::span<const StoredTensor* const> tensors, const Me
   };
   add(std::string(kIntegrityKey), std::string(kIntegrityValue));
   for (const StoredTensor* tensor : tensors) {
-    add(std::string(kTensorHashPrefix) + tensor->name, hex(xxh3(tensor->bytes)));
+    add(std::string(kTensorHashPrefix) + tensor->name, hash_of(*tensor));
   }
   for (const auto& [key, value] : metadata) add(key, value);
   return text + "}";
@@ -103,7 +110,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
   const std::string start = file_start(ordered, metadata, name);
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(start)));
-  for (const StoredTensor* tensor : ordered) file.write(tensor->bytes);
+  for (const StoredTensor* tensor : ordered) {
+    tensor->order.for_each_piece(tensor->bytes,
+                                 [&](std::span<const std::byte> piece) { file.write(piece); });
+  }
   file.commit();
 }
 

@@ -142,7 +142,10 @@ void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out)
   const std::int64_t last = std::min(next.row_end, shape_.rows());
   std::visit(
       [&](const auto& format) {
-        if constexpr (requires { format.decode_trits(Block{}, out); }) {
+        if constexpr (requires { format.decode_trits(Block{}, std::int64_t{}, out); }) {
+          format.decode_trits(block_of(tile.row_begin, tile.col), tile.row_end - tile.row_begin,
+                              out);
+        } else if constexpr (requires { format.decode_trits(Block{}, out); }) {
           for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
             const std::int64_t then = next.row_begin + (row - tile.row_begin);
             if constexpr (requires { format.prefetch(Block{}, Reading::kValue); }) {

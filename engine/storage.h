@@ -68,8 +68,9 @@ class Storage {
         },
         format_);
   }
-  // The same for a tile, its rows kBlock apart. With row i of it, asks for the memory of row i of
-  // `next`, the tile that will be read then; those of its rows that lie below the last are no rows.
+  // The same for a tile, its rows kBlock apart. Of formats whose tiles are no run of memory, asks
+  // with row i of it for the memory of row i of `next`, the tile that will be read then; those of
+  // its rows that lie below the last are no rows.
   void decode_trits(const Tile& tile, const Tile& next, std::int8_t* out) const;
   // Asks for the memory that the reading of a block, or an update, will touch soon. Of formats
   // whose tiles are read often; the others leave it to the processor.

@@ -128,7 +128,7 @@ Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
   layers_.push_back(bind_layer(parameters_, kHead));
 }
 
-Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool training) const {
+Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x) const {
   switch (spec_.norm) {
     case Norm::kNone:
       return add_bias(tape, x, *layer.bias);
@@ -139,7 +139,6 @@ Var Mlp::normalize(Tape& tape, const LayerParameters& layer, const Var& x, bool 
     case Norm::kBatch:
       break;
   }
-  if (training) return batch_norm(tape, x, layer.norm, rectify());
   return batch_norm_inference(tape, x, layer.norm, rectify());
 }
 
@@ -184,8 +183,13 @@ Var Mlp::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   } else {
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
       const LayerParameters& layer = layers_[i];
-      pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
-      pass_on(normalize(tape, layer, h, mode.training));
+      if (mode.training && spec_.norm == Norm::kBatch) {
+        pass_on(linear_batch_norm(tape, h, *layer.weight, layer.scale, compute_, layer.norm,
+                                  rectify()));
+      } else {
+        pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
+        pass_on(normalize(tape, layer, h));
+      }
       if (!rectifies_in_norm()) pass_on(activate(tape, h));
       if (mode.training && spec_.dropout > 0.0f) {
         pass_on(dropout(tape, h, spec_.dropout,

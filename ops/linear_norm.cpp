@@ -13,32 +13,72 @@ namespace {
 constexpr std::int64_t kStripRowBytes = kStripColumns * static_cast<std::int64_t>(sizeof(float));
 using StripDoubles = std::array<double, kStripColumns>;
 
-// The statistics of one strip of z as it comes from the product.
-void measure_strip(const Strips& z, const NormStatistics& batch, std::int64_t first,
-                   std::int64_t n) {
-  const auto count = static_cast<double>(z.rows);
-  const float* strip = z.at(first, 0);
-  StripDoubles means{}, squares{};
-  kernels().add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
-  for (double& mean : means) mean /= count;
-  kernels().add_squares_around(squares.data(), strip, kStripColumns, means.data(), z.rows, n);
-  for (std::int64_t c = 0; c < n; ++c) {
-    const auto at = static_cast<std::size_t>(c);
-    batch.set(first + c, means[at], squares[at], count);
-  }
-}
-
 // Cost of an element in all passes of a strip, in products of bytes.
 constexpr std::int64_t kPassing = 128;
+
+// z = x W^T in strips, and what batch norm knows of it.
+struct MeasuredProduct {
+  Strips z;
+  NormStatistics batch;
+
+  // A strip as it comes from the product.
+  void measure(std::int64_t first, std::int64_t n) const {
+    const auto count = static_cast<double>(z.rows);
+    const float* strip = z.at(first, 0);
+    StripDoubles means{}, squares{};
+    kernels().add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
+    for (double& mean : means) mean /= count;
+    kernels().add_squares_around(squares.data(), strip, kStripColumns, means.data(), z.rows, n);
+    for (std::int64_t c = 0; c < n; ++c) {
+      const auto at = static_cast<std::size_t>(c);
+      batch.set(first + c, means[at], squares[at], count);
+    }
+  }
+
+  // Its columns of the norm.
+  void normalize(const Tensor& y, std::int64_t first, std::int64_t n) const {
+    for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
+      prefetch_rows(y, top + kRowsAhead, kRowsAhead, first, n);
+      kernels().batch_norm(y.row(top) + first, y.cols(), z.at(first, top), kStripColumns,
+                           batch.from(first), std::min(kRowsAhead, z.rows - top), n);
+    }
+  }
+};
+
+// then(first, n): after a strip of z has been measured, while it is in the cache.
+template <typename Then>
+MeasuredProduct multiply_and_measure(Tape& tape, const QuantizedRows& x, const LinearOperands& w,
+                                     const BatchNormParameters& p, Rectify rectify,
+                                     const Then& then) {
+  check_integers("linear", w);
+  const MeasuredProduct product{allocate_strips(tape, x.rows, w.outputs),
+                                allocate_statistics(tape, p, rectify, 1)};
+  integer_forward(tape, w, x, product.z, kPassing, [&](std::int64_t first, std::int64_t n) {
+    product.measure(first, n);
+    then(product, first, n);
+  });
+  move_averages(tape, p, product.batch);
+  return product;
+}
 
 // What backward knows, and what it makes of each strip.
 struct StripGradient {
   NormGradient norm;
   Strips z;
+  Tensor dy_rows;         // dy, where it does not come in strips
   Strips dy;              // becomes dz
   const float* x_scales;  // of x's rows
   QuantizedRows codes;    // of dz's columns, for dW
   double* dz_z;           // sums down the columns, for d scale
+
+  void gather_dy(std::int64_t first, std::int64_t n) const {
+    for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
+      prefetch_rows(dy_rows, top + kRowsAhead, kRowsAhead, first, n);
+      for (std::int64_t r = top; r < std::min(z.rows, top + kRowsAhead); ++r) {
+        std::copy_n(dy_rows.row(r) + first, n, dy.at(first, r));
+      }
+    }
+  }
 
   // dy loses what the rectifier held back.
   void sum_dy(std::int64_t first, std::int64_t n) const {
@@ -59,6 +99,7 @@ struct StripGradient {
   // Of columns [first, first + n), one strip.
   void make_dz(std::int64_t first, std::int64_t n) const {
     float* strip = dy.at(first, 0);
+    if (dy_rows) gather_dy(first, n);
     sum_dy(first, n);
     norm.apply(strip, z.at(first, 0), kStripColumns, z.rows, first, n);
     std::fill_n(dz_z + first, n, 0.0);
@@ -67,30 +108,55 @@ struct StripGradient {
   }
 };
 
+// dy_rows is null where dy comes in strips.
+void backward_in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
+                        const BatchNormParameters& p, const MeasuredProduct& product,
+                        const Tensor& dy_rows, const Strips& dy) {
+  const Strips& z = product.z;
+  const StripGradient gradient{allocate_gradient(tape, p, product.batch, 1),
+                               z,
+                               dy_rows,
+                               dy,
+                               x.rows.scales,
+                               allocate_rows(tape, w.outputs, z.rows, false),
+                               tape.allocate_scratch<double>(w.outputs)};
+  parallel_pieces(
+      w.outputs, kStripColumns, kPassing * z.rows,
+      [&](std::int64_t begin, std::int64_t end) { gradient.make_dz(begin, end - begin); });
+  if (x.wants_grad()) integer_backward_input(tape, w, input_gradient(tape, x), dy);
+  integer_backward_weight(tape, w, x.rows, gradient.codes, gradient.dz_z, Share::kWhole);
+}
+
 QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
                        const BatchNormParameters& p, Rectify rectify) {
-  check_integers("linear", w);
-  const std::int64_t rows = x.rows.rows;
-  const Strips z = allocate_strips(tape, rows, w.outputs);
-  const NormStatistics batch = allocate_statistics(tape, p, rectify, 1);
-  QuantizedVar y{tape.without_value(z.shape()), allocate_rows(tape, rows, w.outputs, true),
+  const MeasuredProduct product = multiply_and_measure(
+      tape, x.rows, w, p, rectify, [](const MeasuredProduct&, std::int64_t, std::int64_t) {});
+  const Strips& z = product.z;
+  QuantizedVar y{tape.without_value(z.shape()), allocate_rows(tape, z.rows, w.outputs, true),
                  /*in_strips=*/true};
   y.rows.rectified = rectify == Rectify::kYes;
-  integer_forward(tape, w, x.rows, z, kPassing,
-                  [&](std::int64_t first, std::int64_t n) { measure_strip(z, batch, first, n); });
-  quantize_rows(y.rows, z, batch.from(0));
-  move_averages(tape, p, batch);
+  quantize_rows(y.rows, z, product.batch.from(0));
   tape.scratch_reset();
-  tape.record(y.var, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, z, batch] {
-    const StripGradient gradient{
-        allocate_gradient(tape, p, batch, 1),          z,
-        {z.rows, z.cols, tape.grad_of(y.var).data},    x.rows.scales,
-        allocate_rows(tape, w.outputs, z.rows, false), tape.allocate_scratch<double>(w.outputs)};
-    parallel_pieces(
-        w.outputs, kStripColumns, kPassing * z.rows,
-        [&](std::int64_t begin, std::int64_t end) { gradient.make_dz(begin, end - begin); });
-    if (x.wants_grad()) integer_backward_input(tape, w, input_gradient(tape, x), gradient.dy);
-    integer_backward_weight(tape, w, x.rows, gradient.codes, gradient.dz_z, Share::kWhole);
+  tape.record(y.var, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, product] {
+    const Strips dy{product.z.rows, product.z.cols, tape.grad_of(y.var).data};
+    backward_in_strips(tape, x, w, p, product, {}, dy);
+  });
+  return y;
+}
+
+Var floats_in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
+                     const BatchNormParameters& p, Rectify rectify) {
+  const Var y = tape.variable({x.rows.rows, w.outputs});
+  const MeasuredProduct product =
+      multiply_and_measure(tape, x.rows, w, p, rectify,
+                           [&](const MeasuredProduct& of, std::int64_t first, std::int64_t n) {
+                             of.normalize(y.value, first, n);
+                           });
+  tape.scratch_reset();
+  tape.record(y, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, product] {
+    Strips dy = product.z;
+    dy.data = tape.allocate_scratch<float>(dy.shape().size());
+    backward_in_strips(tape, x, w, p, product, tape.grad_of(y), dy);
   });
   return y;
 }
@@ -99,6 +165,13 @@ QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& 
 // order.
 bool goes_in_strips(const LinearOperands& w, std::int64_t rows) {
   return w.groups == 1 && rows <= kMostStripRows && w.outputs > kColumnPiece / 2;
+}
+
+void check_operands(const Shape& x, const LinearOperands& w, const BatchNormParameters& norm) {
+  const Shape z{x.rows(), w.outputs};
+  check_inputs("linear", x, w);
+  check_batch_norm(z, norm);
+  check_batch(z);
 }
 
 }  // namespace
@@ -115,11 +188,23 @@ QuantizedVar linear_batch_norm(Tape& tape, const QuantizedVar& x, Parameter& wei
     tape.release(y);
     return rounded;
   }
-  const Shape z{x.rows.rows, w.outputs};
-  check_inputs("linear", x.shape(), w);
-  check_batch_norm(z, norm);
-  check_batch(z);
+  check_operands(x.shape(), w, norm);
   return in_strips(tape, x, w, norm, rectify);
+}
+
+Var linear_batch_norm(Tape& tape, const Var& x, Parameter& weight, Parameter* scale,
+                      Compute compute, const BatchNormParameters& norm, Rectify rectify) {
+  const LinearOperands w = linear_operands("linear", weight, scale);
+  if (!goes_in_strips(w, x.value.rows()) || !in_integers(weight, scale, compute)) {
+    const Var z = linear(tape, x, weight, scale, compute);
+    const Var y = batch_norm(tape, z, norm, rectify);
+    tape.release(z);
+    return y;
+  }
+  check_operands(x.shape(), w, norm);
+  const QuantizedRows rows = allocate_rows(tape, x.value.rows(), w.inputs, tape.recording());
+  quantize_rows(rows, x.value, nullptr);
+  return floats_in_strips(tape, {x, rows}, w, norm, rectify);
 }
 
 }  // namespace tritgrad

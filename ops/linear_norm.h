@@ -18,5 +18,10 @@ namespace tritgrad {
 QuantizedVar linear_batch_norm(Tape& tape, const QuantizedVar& x, Parameter& weight,
                                Parameter* scale, const BatchNormParameters& norm,
                                Rectify rectify = Rectify::kNo);
+// batch_norm(linear(x, ..., compute)) in the same way, of floats, for a norm that something else
+// reads than a product in integers. The weight may be any.
+Var linear_batch_norm(Tape& tape, const Var& x, Parameter& weight, Parameter* scale,
+                      Compute compute, const BatchNormParameters& norm,
+                      Rectify rectify = Rectify::kNo);
 
 }  // namespace tritgrad

@@ -73,6 +73,8 @@ struct Results {
   }
 };
 
+enum class Ops { kSingle, kOne, kOneOfFloats };
+
 class Layer {
  public:
   explicit Layer(const LayerCase& c)
@@ -88,7 +90,7 @@ class Layer {
 
   // The layer `times` times on the same x, whose gradients are added up; each result has the
   // gradient dy.
-  Results run(bool as_one, Rectify rectify, bool wants_dx = true, std::size_t times = 1) const {
+  Results run(Ops ops, Rectify rectify, bool wants_dx = true, std::size_t times = 1) const {
     const auto norm = [&](const char* name, Role role) {
       return make(name, role, {case_.outputs}, FormatKind::kFp32);
     };
@@ -100,14 +102,17 @@ class Layer {
     std::copy(x_.begin(), x_.end(), x.value.data);
     std::vector<QuantizedVar> ys;
     for (std::size_t i = 0; i < times; ++i) {
-      if (as_one) {
+      if (ops == Ops::kOne) {
         ys.push_back(linear_batch_norm(tape, quantize(tape, x), weight_, &scale_, p, rectify));
+      } else if (ops == Ops::kOneOfFloats) {
+        ys.push_back(quantize(
+            tape, linear_batch_norm(tape, x, weight_, &scale_, Compute::kInt8, p, rectify)));
       } else {
         const Var z = linear(tape, x, weight_, &scale_, Compute::kInt8);
         ys.push_back(quantize(tape, batch_norm(tape, z, p, rectify)));
       }
     }
-    CHECK(tape.node_count() == times * (as_one && case_.in_strips ? 1 : 2));
+    CHECK(tape.node_count() == times * (ops != Ops::kSingle && case_.in_strips ? 1 : 2));
     const std::array<const Parameter*, 4> order{&weight_, &scale_, p.gain, p.bias};
     Results results;
     results.all.resize(order.size());
@@ -160,16 +165,18 @@ TEST_CASE("linear_batch_norm: the bits of its single ops, for any number of thre
     CAPTURE(c.outputs);
     const Layer layer(c);
     for (const Rectify rectify : {Rectify::kNo, Rectify::kYes}) {
-      const Results expected = layer.run(false, rectify);
+      const Results expected = layer.run(Ops::kSingle, rectify);
       for (const int threads : {1, 3}) {
         set_thread_count(threads);
-        CHECK(layer.run(true, rectify) == expected);
+        CHECK(layer.run(Ops::kOne, rectify) == expected);
+        CHECK(layer.run(Ops::kOneOfFloats, rectify) == expected);
       }
       set_thread_count(0);
     }
     for (const bool wants_dx : {false, true}) {
-      CHECK(layer.run(true, Rectify::kYes, wants_dx, 2) ==
-            layer.run(false, Rectify::kYes, wants_dx, 2));
+      const Results expected = layer.run(Ops::kSingle, Rectify::kYes, wants_dx, 2);
+      CHECK(layer.run(Ops::kOne, Rectify::kYes, wants_dx, 2) == expected);
+      CHECK(layer.run(Ops::kOneOfFloats, Rectify::kYes, wants_dx, 2) == expected);
     }
   }
 }
@@ -237,7 +244,8 @@ TEST_CASE(
     "linear_batch_norm: a row that is not finite does to the batch what it does in single ops") {
   Layer layer({FormatKind::kLatent8, 0, 20, 30, 200});
   layer.x()[45] = std::numeric_limits<float>::quiet_NaN();
-  const Results two = layer.run(false, Rectify::kYes), one = layer.run(true, Rectify::kYes);
+  const Results two = layer.run(Ops::kSingle, Rectify::kYes),
+                one = layer.run(Ops::kOne, Rectify::kYes);
   REQUIRE(one.all.size() == two.all.size());
   CHECK_FALSE(one.finite);
   CHECK_FALSE(two.finite);
@@ -290,22 +298,28 @@ TEST_CASE("linear_batch_norm: refuses what its single ops refuse") {
   Parameter good = make_parameter("good", Role::kNorm, {200}, spec_of(FormatKind::kFp32));
   Parameter odd = make_parameter("odd", Role::kNorm, {3}, spec_of(FormatKind::kFp32));
   const BatchNormParameters norm{&good, &good, &good, &good};
-  const auto run = [&](const Shape& shape, const BatchNormParameters& p) {
-    Tape tape;
-    const Var x = tape.variable(shape);
-    x.value.fill(1.0f);
-    linear_batch_norm(tape, quantize(tape, x), weight, &scale, p);
-  };
-  CHECK_THROWS_WITH_AS(run({8, 3}, norm),
-                       "linear: x has shape [8 x 3] but 'fc.weight' has shape [200 x 4]; the last "
-                       "axes must be equal",
-                       Error);
-  CHECK_THROWS_WITH_AS(run({8, 4}, {&odd, &good, &good, &good}),
-                       "batch_norm: x has shape [8 x 200] but 'odd' has shape [3]", Error);
-  CHECK_THROWS_WITH_AS(run({1, 4}, norm),
-                       "batch_norm: training needs at least 2 rows in a batch, got 1; use a larger "
-                       "batch",
-                       Error);
+  for (const bool floats : {false, true}) {
+    const auto run = [&](const Shape& shape, const BatchNormParameters& p) {
+      Tape tape;
+      const Var x = tape.variable(shape);
+      x.value.fill(1.0f);
+      if (floats) {
+        linear_batch_norm(tape, x, weight, &scale, Compute::kInt8, p);
+      } else {
+        linear_batch_norm(tape, quantize(tape, x), weight, &scale, p);
+      }
+    };
+    CHECK_THROWS_WITH_AS(run({8, 3}, norm),
+                         "linear: x has shape [8 x 3] but 'fc.weight' has shape [200 x 4]; the "
+                         "last axes must be equal",
+                         Error);
+    CHECK_THROWS_WITH_AS(run({8, 4}, {&odd, &good, &good, &good}),
+                         "batch_norm: x has shape [8 x 200] but 'odd' has shape [3]", Error);
+    CHECK_THROWS_WITH_AS(run({1, 4}, norm),
+                         "batch_norm: training needs at least 2 rows in a batch, got 1; use a "
+                         "larger batch",
+                         Error);
+  }
   Parameter bare = make_parameter("bare", Role::kWeight, {200, 4}, spec_of(FormatKind::kFp32));
   Tape tape;
   const Var x = tape.variable({8, 4});

@@ -29,15 +29,24 @@ class Latent8 {
   Latent8(const FormatSpec& spec, const Shape& shape, Category value_category)
       : spec_(plane_specs(spec, shape, value_category)[0]),
         cols_(shape.cols()),
+        order_(shape.rows(), shape.cols(), kBlock),
         rounding_(spec.rounding),
         hysteresis_(spec.flips.hysteresis),
         codes_(static_cast<std::size_t>(spec_.bytes()), value_category) {}
 
-  std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
+  std::vector<Plane> planes() const { return {{spec_, codes_.bytes(), order_}}; }
 
   void prefetch(const Block& block, Reading) const { tritgrad::prefetch(at(block), block.n); }
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().latent_to_trits(out, at(block), kThreshold, block.n);
+  }
+  // Of as many rows from the block's on, kBlock apart in `out`.
+  void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
+    if (first.n == kBlock) {
+      return kernels().latent_to_trits(out, at(first), kThreshold, rows * kBlock);
+    }
+    Block block = first;
+    for (std::int64_t r = 0; r < rows; ++r, ++block.row) decode_trits(block, out + r * kBlock);
   }
   void decode_value(const Block& block, float* out) const {
     kernels().latent_to_float(out, at(block), kThreshold, block.n);
@@ -73,17 +82,19 @@ class Latent8 {
     for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
       roundings[row] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
     }
-    return kernels().descend_latent(at(first), cols_, directions.data(), roundings.data(),
-                                    kThreshold, hysteresis_, std::ssize(directions), first.n);
+    return kernels().descend_latent(at(first), order_.width(first.col), directions.data(),
+                                    roundings.data(), kThreshold, hysteresis_,
+                                    std::ssize(directions), first.n);
   }
 
  private:
   std::int8_t* at(const Block& block) const {
-    return codes_.as<std::int8_t>() + block.row * cols_ + block.col;
+    return codes_.as<std::int8_t>() + order_.offset(block.row, block.col);
   }
 
   PlaneSpec spec_;
   std::int64_t cols_;
+  ColumnBlocks order_;
   Rounding rounding_;
   int hysteresis_;
   Buffer codes_;
