@@ -1,6 +1,9 @@
 #include "ops/dropout.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 
 #include "engine/kernel_table.h"
 #include "ops/columns.h"
@@ -15,11 +18,17 @@ void apply_mask(const Tensor& out, const Tensor& in, std::uint32_t threshold, fl
   constexpr std::int64_t kPiece = 1024;  // a multiple of 8: see KernelTable::random_u16
   parallel_ranges(in.size(), kPiece, [&](std::int64_t begin, std::int64_t end) {
     std::array<std::uint16_t, kPiece> noise;
-    kernels().random_u16(noise.data(), end - begin, key, static_cast<std::uint64_t>(begin));
-    for (std::int64_t i = begin; i < end; ++i) {
-      const bool kept = noise[static_cast<std::size_t>(i - begin)] >= threshold;
-      const float masked = kept ? in.data[i] * gain : 0.0f;
-      out.data[i] = kAccumulate ? out.data[i] + masked : masked;
+    std::array<float, kPiece> numbers;  // out may be in, which would keep the loop from vectors
+    const std::int64_t n = end - begin;
+    kernels().random_u16(noise.data(), n, key, static_cast<std::uint64_t>(begin));
+    std::copy_n(in.data + begin, n, numbers.data());
+    float* to = out.data + begin;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      // By bits: no processor can guess what chance drops.
+      const std::uint32_t kept = 0u - static_cast<std::uint32_t>(noise[i] >= threshold);
+      const float masked =
+          std::bit_cast<float>(std::bit_cast<std::uint32_t>(numbers[i] * gain) & kept);
+      to[i] = kAccumulate ? to[i] + masked : masked;
     }
   });
 }
