@@ -167,7 +167,7 @@ struct Descent {
 
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
 // read a Direction (engine/direction.h) as it lies, some update neighbouring rows in one call
-// (descend_rows), and some have refresh(), after each update.
+// (descend_rows) or decode their trits so, and some have refresh(), after each update.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

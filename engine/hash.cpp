@@ -18,6 +18,10 @@ namespace {
 constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 
+struct FreeXxh3 {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -28,19 +32,16 @@ std::uint64_t xxh3(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-void Xxh3::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
-
-Xxh3::Xxh3() : state_(XXH3_createState()) {
-  check(state_ != nullptr && XXH3_64bits_reset(state_.get()) == XXH_OK,
-        "Xxh3: xxHash has no memory for a state");
+std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order) {
+  const std::unique_ptr<XXH3_state_t, FreeXxh3> state(XXH3_createState());
+  check(state != nullptr && XXH3_64bits_reset(state.get()) == XXH_OK,
+        "xxh3: xxHash has no memory for a state");
+  order.for_each_piece(plane, [&](std::span<const std::byte> piece) {
+    check(XXH3_64bits_update(state.get(), piece.data(), piece.size()) == XXH_OK,
+          "xxh3: xxHash failed to hash ", piece.size(), " bytes");
+  });
+  return XXH3_64bits_digest(state.get());
 }
-
-void Xxh3::update(std::span<const std::byte> bytes) {
-  check(XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()) == XXH_OK,
-        "Xxh3: xxHash failed to hash ", bytes.size(), " bytes");
-}
-
-std::uint64_t Xxh3::value() const { return XXH3_64bits_digest(state_.get()); }
 
 std::string hex(std::uint64_t value) {
   std::string text(16, '0');

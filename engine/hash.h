@@ -9,28 +9,17 @@
 #include <span>
 #include <string>
 
+#include "engine/column_blocks.h"
+
 struct evp_md_ctx_st;  // OpenSSL's digest state, kept out of this header
-struct XXH3_state_s;   // xxHash's
 
 namespace tritgrad {
 
 // XXH3, 64 bits, seed 0.
 std::uint64_t xxh3(std::span<const std::byte> bytes);
 
-// The same of bytes that arrive in pieces.
-class Xxh3 {
- public:
-  Xxh3();
-  void update(std::span<const std::byte> bytes);
-  // Of everything so far.
-  std::uint64_t value() const;
-
- private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
-};
+// The same of a plane of bytes as it lies in files.
+std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order);
 
 // 16 digits.
 std::string hex(std::uint64_t value);

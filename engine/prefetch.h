@@ -1,5 +1,6 @@
 // Asking for memory that will be read soon. A tile of a matrix is some cache lines in each of many
-// rows, which lie pages apart: the processor's own prefetching does not see it coming.
+// rows, which lie pages apart (unless engine/column_blocks.h keeps them together): the processor's
+// own prefetching does not see it coming.
 #pragma once
 
 #include <cstddef>

@@ -46,13 +46,6 @@ std::vector<const StoredTensor*> in_file_order(std::span<const StoredTensor> ten
   return ordered;
 }
 
-std::string hash_of(const StoredTensor& tensor) {
-  Xxh3 hash;
-  tensor.order.for_each_piece(tensor.bytes,
-                              [&](std::span<const std::byte> piece) { hash.update(piece); });
-  return hex(hash.value());
-}
-
 std::string metadata_json(std::span<const StoredTensor* const> tensors, const Metadata& metadata,
                           const std::string& file) {
   std::string text(kHashedHeaderStart);
@@ -62,7 +55,7 @@ std::string metadata_json(std::span<const StoredTensor* const> tensors, const Me
   };
   add(std::string(kIntegrityKey), std::string(kIntegrityValue));
   for (const StoredTensor* tensor : tensors) {
-    add(std::string(kTensorHashPrefix) + tensor->name, hash_of(*tensor));
+    add(std::string(kTensorHashPrefix) + tensor->name, hex(xxh3(tensor->bytes, tensor->order)));
   }
   for (const auto& [key, value] : metadata) add(key, value);
   return text + "}";

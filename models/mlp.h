@@ -46,7 +46,7 @@ class Mlp : public Model {
   // lies between them: activations are rounded as they come about.
   Var forward_in_integers(Tape& tape, const Var& x) const;
   bool trains_in_integers() const;
-  // Batch norm by its running statistics.
+  // With batch norm: by its running statistics.
   Var normalize(Tape& tape, const LayerParameters& layer, const Var& x) const;
   Var activate(Tape& tape, const Var& x) const;
   Rectify rectify() const { return rectifies_in_norm() ? Rectify::kYes : Rectify::kNo; }

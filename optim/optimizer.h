@@ -46,6 +46,7 @@ struct StatePlane {
   std::string name;  // "PARAMETER/m/value"
   Dtype dtype;
   std::span<std::byte> bytes;
+  ColumnBlocks order{};
 };
 
 class Optimizer {

@@ -37,7 +37,7 @@ std::vector<StatePlane> Optimizer::state() {
     for (std::size_t i = 0; i < state.moments.size(); ++i) {
       for (const Plane& plane : state.moments[i].planes()) {
         planes.push_back({prefix + state.moment_specs[i].name + "/" + plane.spec.name,
-                          plane.spec.dtype, plane.bytes});
+                          plane.spec.dtype, plane.bytes, plane.order});
       }
     }
     for (std::size_t i = 0; i < state.planes.size(); ++i) {

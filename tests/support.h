@@ -55,11 +55,13 @@ inline void encode_all(Storage& storage, const std::vector<float>& master) {
   storage.refresh();
 }
 
-// All bytes that a storage holds, plane after plane.
+// All bytes that a storage holds as they lie in files, plane after plane.
 inline std::vector<std::byte> all_bytes(const Storage& storage) {
   std::vector<std::byte> bytes;
   for (const Plane& plane : storage.planes()) {
-    bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
+    plane.order.for_each_piece(plane.bytes, [&](std::span<const std::byte> piece) {
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+    });
   }
   return bytes;
 }

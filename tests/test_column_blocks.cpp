@@ -7,14 +7,15 @@
 #include "engine/storage.h"
 #include "tests/support.h"
 #include "tests/support_files.h"
+#include "tests/support_formats.h"
 
 namespace tritgrad::test {
 namespace {
 
-// Numbers 0, 1, 2, ... of a matrix row by row, modulo 256.
+// Numbers 0, 1, 2, ... of a matrix row by row, modulo 251: no rows are equal.
 std::vector<std::byte> counted(std::int64_t bytes) {
   std::vector<std::byte> all;
-  for (std::int64_t i = 0; i < bytes; ++i) all.push_back(static_cast<std::byte>(i));
+  for (std::int64_t i = 0; i < bytes; ++i) all.push_back(static_cast<std::byte>(i % 251));
   return all;
 }
 
@@ -110,6 +111,29 @@ TEST_CASE("column blocks: a file of latents lies row by row") {
   CHECK(weights_sha256(store) != before);
   load_checkpoint(file, parameter_planes(store));
   CHECK(weights_sha256(store) == before);
+}
+
+TEST_CASE("column blocks: a tile is decoded as its blocks are, in every format that holds trits") {
+  for (const FormatKind kind : formats_for(kWeight)) {
+    for (const std::int64_t cols : {320, 640, 700, 5}) {
+      CAPTURE(std::string(format_name(kind)));
+      CAPTURE(cols);
+      constexpr std::int64_t kRows = 7;
+      Storage storage(spec_of(kind), {kRows, cols}, Category::kWeights);
+      if (!storage.holds_trits()) continue;
+      encode_all(storage, numbers(kRows * cols, 3));
+      for (std::int64_t col = 0; col < cols; col += kBlock) {
+        const std::int64_t n = std::min(kBlock, cols - col);
+        std::array<std::int8_t, 4 * kBlock> tile;
+        storage.decode_trits(Tile{2, 6, col}, Tile{6, 10, col}, tile.data());
+        for (std::int64_t row = 2; row < 6; ++row) {
+          std::array<std::int8_t, kBlock> block;
+          storage.decode_trits(Block{row, col, n}, block.data());
+          CHECK(std::equal(block.begin(), block.begin() + n, tile.begin() + (row - 2) * kBlock));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace tritgrad::test

@@ -62,6 +62,9 @@ TEST_CASE("hash: an unreadable file is refused with its path and the system's re
 TEST_CASE("hash: XXH3-64 of nothing is the published constant; a bit changes it") {
   CHECK(xxh3({}) == 0x2d06800538d394c2);
   CHECK(xxh3(bytes_of("trit")) != xxh3(bytes_of("tris")));
+  CHECK(xxh3({}, {}) == xxh3({}));
+  CHECK(xxh3(bytes_of("abcdefgh"), {}) == xxh3(bytes_of("abcdefgh")));
+  CHECK(xxh3(bytes_of("abefcdgh"), {2, 4, 2}) == xxh3(bytes_of("abcdefgh")));
 }
 
 TEST_CASE("hash: hexadecimal is 16 lower-case digits, most significant first") {

@@ -244,16 +244,18 @@ TEST_CASE(
     "linear_batch_norm: a row that is not finite does to the batch what it does in single ops") {
   Layer layer({FormatKind::kLatent8, 0, 20, 30, 200});
   layer.x()[45] = std::numeric_limits<float>::quiet_NaN();
-  const Results two = layer.run(Ops::kSingle, Rectify::kYes),
-                one = layer.run(Ops::kOne, Rectify::kYes);
-  REQUIRE(one.all.size() == two.all.size());
-  CHECK_FALSE(one.finite);
+  const Results two = layer.run(Ops::kSingle, Rectify::kYes);
   CHECK_FALSE(two.finite);
-  for (std::size_t i = 0; i < two.all.size(); ++i) {
-    REQUIRE(one.all[i].size() == two.all[i].size());
-    for (std::size_t j = 0; j < two.all[i].size(); ++j) {
-      const float a = one.all[i][j], b = two.all[i][j];
-      REQUIRE((a == b || (std::isnan(a) && std::isnan(b))));
+  for (const Ops ops : {Ops::kOne, Ops::kOneOfFloats}) {
+    const Results one = layer.run(ops, Rectify::kYes);
+    REQUIRE(one.all.size() == two.all.size());
+    CHECK_FALSE(one.finite);
+    for (std::size_t i = 0; i < two.all.size(); ++i) {
+      REQUIRE(one.all[i].size() == two.all[i].size());
+      for (std::size_t j = 0; j < two.all[i].size(); ++j) {
+        const float a = one.all[i][j], b = two.all[i][j];
+        REQUIRE((a == b || (std::isnan(a) && std::isnan(b))));
+      }
     }
   }
 }
@@ -273,12 +275,15 @@ TEST_CASE("linear_batch_norm: a tape that records nothing gets the same codes, a
   const std::vector<double> var_before = decoded(var.storage());
   std::vector<float> x = numbers(rows * inputs, 3);
   std::vector<std::vector<float>> ys;
-  for (const bool recording : {false, true}) {
+  for (const auto& [recording, floats] :
+       {std::pair{false, false}, std::pair{false, true}, std::pair{true, false}}) {
     Tape tape;
     tape.set_recording(recording);
+    const Var in = tape.constant({x.data(), {rows, inputs}});
+    const BatchNormParameters p{&gain, &bias, &mean, &var};
     const QuantizedVar y =
-        linear_batch_norm(tape, quantize(tape, tape.constant({x.data(), {rows, inputs}})), weight,
-                          &scale, {&gain, &bias, &mean, &var});
+        floats ? quantize(tape, linear_batch_norm(tape, in, weight, &scale, Compute::kInt8, p))
+               : linear_batch_norm(tape, quantize(tape, in), weight, &scale, p);
     // Scratch is over with the op; what it made must not be there.
     std::fill_n(tape.allocate_scratch<std::int8_t>(1 << 16), 1 << 16, std::int8_t{1});
     ys.push_back(codes(y.rows));
@@ -289,6 +294,31 @@ TEST_CASE("linear_batch_norm: a tape that records nothing gets the same codes, a
   }
   CHECK(same(ys[0], ys[2]));
   CHECK(same(ys[1], ys[3]));
+  CHECK(same(ys[0], ys[4]));
+  CHECK(same(ys[1], ys[5]));
+}
+
+TEST_CASE("linear_batch_norm: of floats, weights that are multiplied in floats") {
+  for (const auto& [kind, scaled] :
+       {std::pair{FormatKind::kFp32, false}, std::pair{FormatKind::kLatent8, true}}) {
+    const auto make = [](const char* name, Role role, const Shape& shape, FormatKind format) {
+      return make_parameter(name, role, shape, spec_of(format));
+    };
+    Parameter weight = make("w", Role::kWeight, {200, 4}, kind);
+    Parameter scale = make("s", Role::kScale, {200, 1}, FormatKind::kFp32);
+    Parameter norm = make("n", Role::kNorm, {200}, FormatKind::kFp32);
+    Parameter mean = make("m", Role::kStatistic, {200}, FormatKind::kFp32);
+    Parameter var = make("v", Role::kStatistic, {200}, FormatKind::kFp32);
+    const BatchNormParameters p{&norm, &norm, &mean, &var};
+    std::vector<float> x = numbers(8 * 4, 3);
+    Tape tape;
+    const Var in = tape.constant({x.data(), {8, 4}});
+    Parameter* of = scaled ? &scale : nullptr;
+    const Var y = linear_batch_norm(tape, in, weight, of, Compute::kFp32, p, Rectify::kYes);
+    const Var expected =
+        batch_norm(tape, linear(tape, in, weight, of, Compute::kFp32), p, Rectify::kYes);
+    CHECK(same(values(y.value), values(expected.value)));
+  }
 }
 
 TEST_CASE("linear_batch_norm: refuses what its single ops refuse") {

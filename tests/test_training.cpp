@@ -24,7 +24,7 @@ namespace {
 TrainOptions quick(const std::string& recipe) {
   TrainOptions options;
   options.data = "iris";
-  options.model = "mlp:16,16:dropout=0.1";
+  options.model = "mlp:150,16:dropout=0.1";  // a layer in strips, one too narrow
   options.recipe = recipe;
   options.epochs = 4;
   options.batch = 16;

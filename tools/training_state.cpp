@@ -53,7 +53,7 @@ void check_same_checkpoint(Communicator& ranks, const SavedRun& saved,
   check_agreement(ranks, "step in its checkpoint (--resume)",
                   std::to_string(saved.field<std::int64_t>("step")));
   std::string state = saved.json().dump();
-  for (const NamedPlane& plane : planes) state += hex(xxh3(plane.bytes));
+  for (const NamedPlane& plane : planes) state += hex(xxh3(plane.bytes, plane.order));
   check_agreement(ranks, "checkpoint (--resume)", state);
 }
 
@@ -61,7 +61,7 @@ std::vector<NamedPlane> named(const std::vector<StatePlane>& state) {
   std::vector<NamedPlane> planes;
   for (const StatePlane& plane : state) {
     const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
-    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
+    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes, plane.order});
   }
   return planes;
 }
