@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/checkpoint.h"
