@@ -65,28 +65,29 @@ MeasuredProduct multiply_and_measure(Tape& tape, const QuantizedRows& x, const L
 struct StripGradient {
   NormGradient norm;
   Strips z;
-  Tensor dy_rows;         // dy, where it does not come in strips
-  Strips dy;              // becomes dz
+  Strips dy;              // becomes dz; where dy comes in rows, z, whose place dz takes
+  Tensor dy_rows;         // null where dy comes in strips
   const float* x_scales;  // of x's rows
   QuantizedRows codes;    // of dz's columns, for dW
   double* dz_z;           // sums down the columns, for d scale
 
-  void gather_dy(std::int64_t first, std::int64_t n) const {
+  void gather_dy(float* strip, std::int64_t first, std::int64_t n) const {
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
       prefetch_rows(dy_rows, top + kRowsAhead, kRowsAhead, first, n);
       for (std::int64_t r = top; r < std::min(z.rows, top + kRowsAhead); ++r) {
-        std::copy_n(dy_rows.row(r) + first, n, dy.at(first, r));
+        std::copy_n(dy_rows.row(r) + first, n, strip + r * kStripColumns);
       }
     }
   }
 
-  // dy loses what the rectifier held back.
-  void sum_dy(std::int64_t first, std::int64_t n) const {
+  // dy, one strip of it, loses what the rectifier held back.
+  void sum_dy(float* strip, std::int64_t first, std::int64_t n) const {
     StripDoubles sum_dy{}, sum_dy_z{};
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
-      prefetch<Near::kNext>(dy.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
+      prefetch<Near::kNext>(strip + (top + kRowsAhead) * kStripColumns,
+                            kRowsAhead * kStripRowBytes);
       prefetch<Near::kNext>(z.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
-      kernels().add_batch_norm_sums(sum_dy.data(), sum_dy_z.data(), dy.at(first, top),
+      kernels().add_batch_norm_sums(sum_dy.data(), sum_dy_z.data(), strip + top * kStripColumns,
                                     z.at(first, top), kStripColumns, norm.batch.from(first),
                                     std::min(kRowsAhead, z.rows - top), n);
     }
@@ -98,9 +99,14 @@ struct StripGradient {
 
   // Of columns [first, first + n), one strip.
   void make_dz(std::int64_t first, std::int64_t n) const {
-    float* strip = dy.at(first, 0);
-    if (dy_rows) gather_dy(first, n);
-    sum_dy(first, n);
+    if (!dy_rows) return make_dz_of(dy.at(first, 0), first, n);
+    alignas(kAlignment) std::array<float, kMostStripRows * kStripColumns> strip;
+    gather_dy(strip.data(), first, n);
+    make_dz_of(strip.data(), first, n);
+    std::copy_n(strip.data(), z.rows * kStripColumns, dy.at(first, 0));
+  }
+  void make_dz_of(float* strip, std::int64_t first, std::int64_t n) const {
+    sum_dy(strip, first, n);
     norm.apply(strip, z.at(first, 0), kStripColumns, z.rows, first, n);
     std::fill_n(dz_z + first, n, 0.0);
     kernels().add_products(dz_z + first, strip, z.at(first, 0), kStripColumns, z.rows, n);
@@ -108,15 +114,15 @@ struct StripGradient {
   }
 };
 
-// dy_rows is null where dy comes in strips.
+// dy_rows is null where dy comes in strips; see StripGradient.
 void backward_in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
                         const BatchNormParameters& p, const MeasuredProduct& product,
-                        const Tensor& dy_rows, const Strips& dy) {
+                        const Strips& dy, const Tensor& dy_rows) {
   const Strips& z = product.z;
   const StripGradient gradient{allocate_gradient(tape, p, product.batch, 1),
                                z,
-                               dy_rows,
                                dy,
+                               dy_rows,
                                x.rows.scales,
                                allocate_rows(tape, w.outputs, z.rows, false),
                                tape.allocate_scratch<double>(w.outputs)};
@@ -139,7 +145,7 @@ QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& 
   tape.scratch_reset();
   tape.record(y.var, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, product] {
     const Strips dy{product.z.rows, product.z.cols, tape.grad_of(y.var).data};
-    backward_in_strips(tape, x, w, p, product, {}, dy);
+    backward_in_strips(tape, x, w, p, product, dy, {});
   });
   return y;
 }
@@ -154,9 +160,7 @@ Var floats_in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
                            });
   tape.scratch_reset();
   tape.record(y, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, product] {
-    Strips dy = product.z;
-    dy.data = tape.allocate_scratch<float>(dy.shape().size());
-    backward_in_strips(tape, x, w, p, product, tape.grad_of(y), dy);
+    backward_in_strips(tape, x, w, p, product, product.z, tape.grad_of(y));
   });
   return y;
 }
