@@ -68,7 +68,8 @@ class Parameter {
   std::uint32_t stream() const { return stream_; }
 
   // dL/dvalue, [shape]; null while no fp32 gradient is held. Owned by the tape (released gradients,
-  // and while a bf16 gradient is being made) or by this parameter (kept in fp32).
+  // and while a bf16 gradient is being made) or by this parameter (kept in fp32). Who changes what
+  // backward has left there must say so by add_to_gradient_bound().
   Tensor grad;
   // The gradient, where it is complete and computed when it is read: the tape's, during backward.
   const GradientSource* gradient_source = nullptr;
@@ -95,8 +96,14 @@ class Parameter {
   void zero_gradient();
   // Elements [first, first + n) of a gradient in memory; out may be used or not.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
-  // Whether collect_gradient() has seen that all of it is finite, and nobody else writes to it.
-  bool gradient_is_known_finite() const { return known_finite_ && !shared_; }
+  // What is about to be added to the gradient: at most `bound` in magnitude, and no NaN. Infinite
+  // or NaN where nothing is known.
+  void add_to_gradient_bound(double bound) { gradient_bound_ += bound; }
+  void forget_gradient_bound() { gradient_bound_ = 0.0; }
+  double gradient_bound() const { return gradient_bound_; }  // 0: nothing was said
+  // Whether all of it is finite by what was said of it or collect_gradient() has seen, so that it
+  // need not be looked through. Never of one that others write to.
+  bool gradient_is_known_finite() const;
   // Whether those elements are finite, as they lie.
   bool gradient_is_finite(std::int64_t first, std::int64_t n) const;
   bool has_gradient() const { return grad || gradient_is_kept() || gradient_source != nullptr; }
@@ -107,6 +114,7 @@ class Parameter {
   Storage storage_;
   std::optional<Storage> kept_gradient_;
   std::span<std::byte> kept_bytes_;  // of kept_gradient_
+  double gradient_bound_ = 0.0;
   bool known_finite_ = false;
   bool shared_ = false;
 };

@@ -82,12 +82,14 @@ void Tape::append(const Var& y, std::initializer_list<Var> reads,
   nodes_.push_back(node);
 }
 
-Tensor Tape::gradient(Parameter& parameter) {
+Tensor Tape::gradient(Parameter& parameter, double bound) {
   if (!parameter.grad) {
+    if (!parameter.gradient_is_kept()) parameter.forget_gradient_bound();
     parameter.grad = {gradients_.allocate<float>(parameter.shape().size()), parameter.shape()};
     parameter.grad.fill(0.0f);
     ++lent_gradients_;
   }
+  parameter.add_to_gradient_bound(bound);
   return parameter.grad;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -110,7 +111,9 @@ class Tape {
 
   // The gradient of a parameter, to add to. During backward only. Gradients kept in fp32 are the
   // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
-  Tensor gradient(Parameter& parameter);
+  // bound: of the magnitude of what will be added, where that is known (Parameter): then nobody
+  // needs to read all of a large gradient to see that it is finite.
+  Tensor gradient(Parameter& parameter, double bound = std::numeric_limits<double>::infinity());
 
   // Offers the whole gradient of a parameter as a source. Taken if nothing else adds to it and it
   // is not kept: it is then the parameter's gradient until on_ready has returned. Otherwise

@@ -1,6 +1,7 @@
 #include "ops/float_products.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -60,6 +61,12 @@ const float* decode_panel(const LinearOperands& w, const float* scales, std::int
   return panel;
 }
 
+double sum_of_squares(const Tensor& x) {
+  return parallel_sum(x.size(), 32768, [&](std::int64_t begin, std::int64_t end) {
+    return kernels().sum_of_squares(x.data + begin, end - begin);
+  });
+}
+
 // One row: d scale += sum trit dW; d weight += scale dW.
 void scaled_gradient(const LinearOperands& w, const float* trits, const float* scales,
                      const float* dw_row, float* dweight, float* dscale) {
@@ -113,7 +120,12 @@ void float_backward_input(Tape& tape, const LinearOperands& w, const GradientTar
 
 // A piece of rows of dW at a time, passed on to the weight and its scale.
 void float_backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy) {
-  const Tensor dweight = tape.gradient(*w.weight);
+  const float* scales = scales_of(tape, w);
+  const double largest_scale =
+      scales == nullptr ? 1.0 : kernels().max_abs(scales, w.outputs * w.groups);
+  // An element is the product of a column of dy and one of x: at most that of their lengths.
+  const double bound = largest_scale * std::sqrt(sum_of_squares(dy) * sum_of_squares(x));
+  const Tensor dweight = tape.gradient(*w.weight, bound);
   if (w.scale == nullptr) {
     parallel_ranges(
         w.outputs, gradient_rows_per_unit(w, x.rows()), [&](std::int64_t begin, std::int64_t end) {
@@ -127,7 +139,6 @@ void float_backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x,
     return;
   }
   const Tensor dscale = tape.gradient(*w.scale);
-  const float* scales = scales_of(tape, w);
   const std::int64_t piece_rows = std::min(w.outputs, gradient_rows_per_unit(w, x.rows()));
   const std::int64_t pieces = (w.outputs + piece_rows - 1) / piece_rows;
   // One scratch slot for each piece that may be under way: a wave of pieces shares the scratch.

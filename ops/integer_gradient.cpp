@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
@@ -154,12 +155,15 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
   std::fill_n(offsets, w.outputs, 0);
   if (gradient->x.offset != 0) sum_rows(gradient->dy, gradient->dy.cols, offsets);
   bool finite = true;
+  float bound = 0.0f;  // of what is finite
   const float most = 127.0f * 127.0f * static_cast<float>(dy.cols);
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     // A call for each output would take longer than its one number.
     const float largest =
         w.groups == 1 ? std::abs(scales[o]) : kernels().max_abs(scales + o * w.groups, w.groups);
-    finite &= std::isfinite(most * gradient->dy.scales[o] * largest);
+    const float most_of_row = most * gradient->dy.scales[o] * largest;
+    finite &= std::isfinite(most_of_row);
+    bound = std::max(bound, most_of_row);
     offsets[o] *= gradient->x.offset;
   }
   backward_scale(tape, *gradient, dy_y);
@@ -181,7 +185,8 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
                                   row_begin, row_end, col_begin, col_end, sums);
                             }};
   if (share == Share::kWhole && tape.offer_gradient(*w.weight, *source)) return;
-  const Tensor dweight = tape.gradient(*w.weight);
+  const Tensor dweight =
+      tape.gradient(*w.weight, finite ? bound : std::numeric_limits<float>::infinity());
   parallel_pieces(w.outputs, GradientSource::kRows, dy.cols * w.inputs,
                   [&](std::int64_t begin, std::int64_t end) {
                     std::array<float, GradientSource::kRows * kBlock> tile;

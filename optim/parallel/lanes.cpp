@@ -73,6 +73,7 @@ class Int8Lane final : public Lane {
         ranks_(ranks.size()),
         mean_(ranks, Compression::kInt8, target.shape().size()) {
     target.keep_gradient();
+    target.share_gradient();
   }
 
   // The gradient of the batch is the sum of the shares, so the mean of `ranks` times each.

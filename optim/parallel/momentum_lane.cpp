@@ -45,6 +45,7 @@ MomentumLane::MomentumLane(const Communicator& ranks, Parameter& parameter,
       mean_(ranks, compression, parameter.shape().size()),
       used_(static_cast<std::size_t>(size()), Category::kResiduals) {
   parameter.keep_gradient();
+  parameter.share_gradient();
   if (optimizer.group(parameter).eco != EcoForm::kOff) {
     momentum_ = Buffer(static_cast<std::size_t>(size()) * sizeof(float), Category::kResiduals);
   }

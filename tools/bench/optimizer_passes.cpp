@@ -72,6 +72,7 @@ ParameterSpec matrix_of(const PassSpec& spec) {
 void keep(Parameter& w, std::vector<float>& gradient) {
   if (w.grad) {
     std::copy(gradient.begin(), gradient.end(), w.grad.data);
+    w.add_to_gradient_bound(1.0);
     return;
   }
   w.grad = {gradient.data(), w.shape()};
@@ -103,10 +104,11 @@ std::span<const PassSpec> pass_specs() { return kPasses; }
 
 GroupSpec pass_group(const PassSpec& spec) {
   const bool sgd = spec.rule == RuleKind::kSgd || spec.rule == RuleKind::kSgdw;
+  const bool decays = spec.rule != RuleKind::kNormalized && spec.rule != RuleKind::kSign;
   GroupSpec group;
   group.rule.kind = spec.rule;
   group.rule.momentum = sgd ? 0.9 : spec.eco == EcoForm::kOff ? 0.0 : 0.1;
-  group.rule.weight_decay = spec.rule == RuleKind::kNormalized ? 0.0 : 0.01;
+  group.rule.weight_decay = decays ? 0.01 : 0.0;
   group.m.kind = spec.m;
   group.v.kind = spec.v;
   group.m.rounding = group.v.rounding = spec.moments;
