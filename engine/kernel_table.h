@@ -19,6 +19,7 @@
 
 #include "engine/direction.h"
 #include "engine/flips.h"
+#include "engine/kernel_arguments.h"
 #include "engine/random.h"
 
 namespace tritgrad {
@@ -26,82 +27,6 @@ namespace tritgrad {
 // Numbers of the inner dimension of an integer product, at most: sums of 32 bits hold so many
 // products of an int8 and a trit + 1, and some of their kernels no more.
 constexpr std::int64_t kLongestSum = 8'000'000;
-
-// Constants of one AdamW step, computed once per parameter in double (optim/rules/adam.h).
-struct AdamwConstants {
-  float beta1, beta2;
-  float one_minus_beta1, one_minus_beta2;
-  float inverse_bias1;  // 1 / (1 - beta1^t)
-  float inverse_bias2;  // 1 / (1 - beta2^t)
-  float eps;
-  float weight_decay;  // decoupled
-};
-
-struct LionConstants {
-  float beta1, beta2;
-  float one_minus_beta1, one_minus_beta2;
-};
-
-struct SgdConstants {
-  float momentum, fresh;  // fresh: 1 - dampening
-  bool nesterov;
-  float weight_decay;
-  bool coupled;  // decay is added to the gradient, not to the direction
-};
-
-// One product C[m x n] = op(A)[m x k] op(B)[k x n] (+ C), row-major with leading dimensions.
-struct GemmShape {
-  std::int64_t m, n, k;
-  bool transpose_a = false;  // A is stored [k x m]
-  bool transpose_b = false;  // B is stored [n x k]
-  bool accumulate = false;
-};
-
-// Neighbouring elements that share a scale in companded formats.
-inline constexpr std::int64_t kCompandedGroup = 32;
-
-// Neighbouring elements of a weight in split8 and of its moments in companded and root codes, all
-// rounded to nearest, with the gradient of an update in fp32 or, if grad is null, in bf16. v,
-// v_scales: of rules with a second moment.
-struct FlashElements {
-  const float* grad;
-  const std::uint16_t* bf16_grad;
-  std::uint16_t* value;
-  std::int8_t* correction;
-  std::int8_t* m;
-  std::uint16_t* m_scales;
-  std::uint8_t* v;
-  std::uint16_t* v_scales;
-};
-// How many of them at a time, at most, and what their number must be a multiple of.
-inline constexpr std::int64_t kMostFlashElements = 1280;
-inline constexpr std::int64_t kFlashStep = 2 * kCompandedGroup;
-
-// Lanes of sums in double: element i is added to lane i % kSumLanes, then lanes in order.
-inline constexpr std::int64_t kSumLanes = 32;
-
-// Columns of a panel of bytes (multiply_panel), and what is known of the numbers, which decides how
-// many products fit 16 bits.
-inline constexpr std::int64_t kPanelColumns = 64;
-enum class PanelRange {
-  kTrits,      // either the other operand holds trits alone, or all bytes are at most 2
-  kSevenBits,  // all bytes are at most 127
-  kBytes,
-};
-
-// What batch norm knows of neighbouring columns, and whether a rectifier follows it.
-struct NormColumns {
-  const float* mean;
-  const float* inverse_std;
-  const float* gain;
-  const float* bias;
-  bool rectify;
-
-  // Those from column i on.
-  NormColumns from(std::int64_t i) const {
-    return {mean + i, inverse_std + i, gain + i, bias + i, rectify};
-  }
-};
 
 struct KernelTable {
   const char* name;  // as TRITGRAD_ISA has it
@@ -331,6 +256,12 @@ struct KernelTable {
   void (*relu)(float* out, const float* x, std::int64_t n);
   // dy[i] *= (y[i] > 0), with y before or after the rectifier
   void (*rectify_gradient)(float* dy, const float* y, std::int64_t n);
+  // out[i] = max(x[i], 0)^2; NaN stays. dy[i] *= 2 max(x[i], 0)
+  void (*squared_relu)(float* out, const float* x, std::int64_t n);
+  void (*squared_relu_gradient)(float* dy, const float* x, std::int64_t n);
+  // out[i] = tanh(x[i]) within 3.5 units of 2^-24 of it; NaN stays. dy[i] *= 1 - y[i]^2
+  void (*tanh)(float* out, const float* x, std::int64_t n);
+  void (*tanh_gradient)(float* dy, const float* y, std::int64_t n);
   // Down n columns of `rows` rows, `ld` apart in all arrays where none has its own.
   // Sums, a row after the other: sums[i] += x[i], (x[i] - means[i])^2, a[i] b[i].
   void (*add_to_sums)(double* sums, const float* x, std::int64_t ld, std::int64_t rows,
@@ -351,6 +282,17 @@ struct KernelTable {
   void (*batch_norm_gradient)(float* dy, const float* x, std::int64_t ld,
                               const NormColumns& columns, const float* factor, const float* mean_dy,
                               const float* mean_dy_z, std::int64_t rows, std::int64_t n);
+  // Layer norm and RMS norm of one row, with z = (x - mean) * inverse_std and dz = gain * dy, each
+  // operation rounded to float:
+  // y[i] = z * gain[i] + bias[i], or without a bias where that is null
+  void (*row_norm)(float* y, const float* x, const RowNorm& norm, const float* bias,
+                   std::int64_t n);
+  // dgain[i] += dy[i] z; dbias[i] += dy[i] unless null
+  void (*add_row_norm_gradients)(float* dgain, float* dbias, const float* dy, const float* x,
+                                 const RowNorm& norm, std::int64_t n);
+  // dy[i] = inverse_std * (dz - mean_dz - z mean_dz_z)
+  void (*row_norm_gradient)(float* dy, const float* x, const RowNorm& norm, float mean_dz,
+                            float mean_dz_z, std::int64_t n);
   void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
   // x[i] <- sqrt(x[i]), rounded correctly
   void (*square_roots)(float* x, std::int64_t n);
@@ -375,6 +317,11 @@ struct KernelTable {
   // Sums in double; see kSumLanes.
   double (*sum)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
+  // Of (x[i] - mean)^2, in double.
+  double (*sum_of_squares_around)(const float* x, double mean, std::int64_t n);
+  // Of dz, and of dz times z, of row_norm.
+  RowNormSums (*row_norm_sums)(const float* dy, const float* x, const RowNorm& norm,
+                               std::int64_t n);
   // out[r] = the sum of (sums[r ld + i] - corrections[r])^2 over i < n, exactly, as long as they
   // are below 2^63 together. The differences fit an int32.
   void (*sum_of_squared_sums)(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,

@@ -8,7 +8,7 @@ namespace tritgrad {
 // y = max(x, 0); the derivative at 0 is 0. NaN stays NaN: a broken network must not look healthy.
 Var relu(Tape& tape, const Var& x);
 
-// y = max(x, 0)^2, the activation of BitNet b1.58 2B4T.
+// y = max(x, 0)^2, the activation of BitNet b1.58 2B4T. NaN stays NaN.
 Var squared_relu(Tape& tape, const Var& x);
 
 // y = tanh(x)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -12,9 +13,7 @@ struct RowStatistics {
   float* mean;
   float* inverse_std;
 
-  float z(const Tensor& x, std::int64_t i, std::int64_t j) const {
-    return (x.row(i)[j] - mean[i]) * inverse_std[i];
-  }
+  RowNorm row(std::int64_t i, const float* gain) const { return {mean[i], inverse_std[i], gain}; }
 };
 
 const float* decode(Tape& tape, const Var& x, const Parameter& parameter, const char* op) {
@@ -28,14 +27,8 @@ const float* decode(Tape& tape, const Var& x, const Parameter& parameter, const 
 void row_statistics(const Tensor& x, bool centered, float eps, const RowStatistics& rows) {
   const double n = static_cast<double>(x.cols());
   for_each_row(x, [&](std::int64_t i) {
-    double sum = 0.0;
-    for (std::int64_t j = 0; centered && j < x.cols(); ++j) sum += static_cast<double>(x.row(i)[j]);
-    const double mean = sum / n;
-    double squares = 0.0;
-    for (std::int64_t j = 0; j < x.cols(); ++j) {
-      const double c = static_cast<double>(x.row(i)[j]) - mean;
-      squares += c * c;
-    }
+    const double mean = centered ? kernels().sum(x.row(i), x.cols()) / n : 0.0;
+    const double squares = kernels().sum_of_squares_around(x.row(i), mean, x.cols());
     rows.mean[i] = static_cast<float>(mean);
     rows.inverse_std[i] =
         static_cast<float>(1.0 / std::sqrt(squares / n + static_cast<double>(eps)));
@@ -43,39 +36,33 @@ void row_statistics(const Tensor& x, bool centered, float eps, const RowStatisti
 }
 
 // dx = inverse_std * (dz - [centered] mean(dz) - z * mean(dz * z)) with dz = gain * dy, row by row.
+// It takes the place of dy, and is added to a gradient that x has already.
 void backward_input(const Var& x, const GradientTarget& dx, const Tensor& dy, const float* gain,
                     const RowStatistics& rows, bool centered) {
   const std::int64_t features = x.value.cols();
   for_each_row(x.value, [&](std::int64_t i) {
-    double sum_dz = 0.0;
-    double sum_dz_z = 0.0;
-    for (std::int64_t j = 0; j < features; ++j) {
-      const double dz = static_cast<double>(gain[j] * dy.row(i)[j]);
-      sum_dz += dz;
-      sum_dz_z += dz * static_cast<double>(rows.z(x.value, i, j));
-    }
+    const RowNorm norm = rows.row(i, gain);
+    const RowNormSums sums = kernels().row_norm_sums(dy.row(i), x.value.row(i), norm, features);
     const double n = static_cast<double>(features);
-    const float mean_dz = centered ? static_cast<float>(sum_dz / n) : 0.0f;
-    const float mean_dz_z = static_cast<float>(sum_dz_z / n);
-    for (std::int64_t j = 0; j < features; ++j) {
-      const float dz = gain[j] * dy.row(i)[j];
-      const float share = rows.inverse_std[i] * (dz - mean_dz - rows.z(x.value, i, j) * mean_dz_z);
-      float& to = dx.grad.row(i)[j];
-      to = dx.fresh ? share : to + share;
-    }
+    kernels().row_norm_gradient(dy.row(i), x.value.row(i), norm,
+                                centered ? static_cast<float>(sums.dz / n) : 0.0f,
+                                static_cast<float>(sums.dz_z / n), features);
+    if (!dx.fresh) kernels().add_scaled(dx.grad.row(i), dy.row(i), 1.0f, features);
   });
 }
 
 void backward_parameters(const Var& x, const Tensor& dy, const RowStatistics& rows,
                          const Tensor& dgain, const Tensor& dbias) {
-  for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = 0; i < x.value.rows(); ++i) {
-      for (std::int64_t j = begin; j < end; ++j) {
-        dgain.data[j] += dy.row(i)[j] * rows.z(x.value, i, j);
-        if (dbias) dbias.data[j] += dy.row(i)[j];
-      }
-    }
-  });
+  parallel_ranges(
+      x.value.cols(), column_piece(x.value.cols()), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = 0; i < x.value.rows(); ++i) {
+          prefetch_after(x.value, i, begin, end - begin);
+          prefetch_after(dy, i, begin, end - begin);
+          kernels().add_row_norm_gradients(dgain.data + begin, dbias ? dbias.data + begin : nullptr,
+                                           dy.row(i) + begin, x.value.row(i) + begin,
+                                           rows.row(i, nullptr), end - begin);
+        }
+      });
 }
 
 Var normalize_rows(Tape& tape, const Var& x, Parameter& gain, Parameter* bias, float eps,
@@ -89,9 +76,7 @@ Var normalize_rows(Tape& tape, const Var& x, Parameter& gain, Parameter* bias, f
 
   const Var y = tape.variable(x.shape());
   for_each_row(x.value, [&](std::int64_t i) {
-    for (std::int64_t j = 0; j < x.value.cols(); ++j) {
-      y.value.row(i)[j] = rows.z(x.value, i, j) * g[j] + (b == nullptr ? 0.0f : b[j]);
-    }
+    kernels().row_norm(y.value.row(i), x.value.row(i), rows.row(i, g), b, x.value.cols());
   });
   tape.record(y, {x}, {&gain, bias}, [&tape, &gain, bias, x, y, g, rows, centered] {
     const Tensor dy = tape.grad_of(y);

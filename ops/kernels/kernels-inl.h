@@ -8,6 +8,7 @@
 // processor.
 #pragma once
 
+#include "ops/kernels/activation_loops-inl.h"
 #include "ops/kernels/batch_norm_loops-inl.h"
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/column_sums-inl.h"
@@ -27,6 +28,7 @@
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/quantize_columns-inl.h"
 #include "ops/kernels/quantize_rows-inl.h"
+#include "ops/kernels/row_norm_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/shared-inl.h"
@@ -105,12 +107,19 @@ const KernelTable kKernels = {
     .flash_sgd = wide::flash_sgd,
     .relu = relu,
     .rectify_gradient = rectify_gradient,
+    .squared_relu = squared_relu,
+    .squared_relu_gradient = squared_relu_gradient,
+    .tanh = tanh,
+    .tanh_gradient = tanh_gradient,
     .add_to_sums = wide::add_to_sums,
     .add_squares_around = wide::add_squares_around,
     .add_products = wide::add_products,
     .batch_norm = batch_norm,
     .add_batch_norm_sums = wide::add_batch_norm_sums,
     .batch_norm_gradient = batch_norm_gradient,
+    .row_norm = row_norm,
+    .add_row_norm_gradients = add_row_norm_gradients,
+    .row_norm_gradient = row_norm_gradient,
     .bytes_to_float = bytes_to_float,
     .square_roots = square_roots,
     .standardize_features = standardize_features,
@@ -121,6 +130,8 @@ const KernelTable kKernels = {
     .max_abs = max_abs,
     .sum = sum,
     .sum_of_squares = sum_of_squares,
+    .sum_of_squares_around = sum_of_squares_around,
+    .row_norm_sums = row_norm_sums,
     .sum_of_squared_sums = sum_of_squared_sums,
 };
 

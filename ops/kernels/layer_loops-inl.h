@@ -12,14 +12,6 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-void relu(float* __restrict out, const float* __restrict x, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] < 0.0f ? 0.0f : x[i];
-}
-
-void rectify_gradient(float* __restrict dy, const float* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dy[i] *= y[i] > 0.0f ? 1.0f : 0.0f;
-}
-
 void add_to_sums(double* __restrict sums, const float* __restrict x, std::int64_t ld,
                  std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r, x += ld) {

@@ -11,12 +11,14 @@
 
 // Loops that have no other form are their own specification.
 #define TRITGRAD_TARGET reference
+#include "ops/kernels/activation_loops-inl.h"
 #include "ops/kernels/batch_norm_loops-inl.h"
 #include "ops/kernels/companded_loops-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
 #include "ops/kernels/lowbit_loops-inl.h"
 #include "ops/kernels/microadam_loops-inl.h"
+#include "ops/kernels/row_norm_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
 
@@ -252,6 +254,20 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
 }
 
+double sum_of_squares_around(const float* x, double mean, std::int64_t n) {
+  return sum_in_lanes(n, [=](std::int64_t i) {
+    const double centered = double{x[i]} - mean;
+    return centered * centered;
+  });
+}
+
+RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, std::int64_t n) {
+  const auto dz = [&](std::int64_t i) { return norm.gain[i] * dy[i]; };
+  const auto z = [&](std::int64_t i) { return (x[i] - norm.mean) * norm.inverse_std; };
+  return {sum_in_lanes(n, dz),
+          sum_in_lanes(n, [&](std::int64_t i) { return double{dz(i)} * double{z(i)}; })};
+}
+
 // Of passes that do several kernels' work at once.
 template <typename... Arguments>
 bool has_no_pass(Arguments...) {
@@ -324,12 +340,19 @@ const KernelTable kReferenceKernels = {
     .flash_sgd = reference::has_no_pass,
     .relu = reference::relu,
     .rectify_gradient = reference::rectify_gradient,
+    .squared_relu = reference::squared_relu,
+    .squared_relu_gradient = reference::squared_relu_gradient,
+    .tanh = reference::tanh,
+    .tanh_gradient = reference::tanh_gradient,
     .add_to_sums = reference::add_to_sums,
     .add_squares_around = reference::add_squares_around,
     .add_products = reference::add_products,
     .batch_norm = reference::batch_norm,
     .add_batch_norm_sums = reference::add_batch_norm_sums,
     .batch_norm_gradient = reference::batch_norm_gradient,
+    .row_norm = reference::row_norm,
+    .add_row_norm_gradients = reference::add_row_norm_gradients,
+    .row_norm_gradient = reference::row_norm_gradient,
     .bytes_to_float = reference::bytes_to_float,
     .square_roots = reference::square_roots,
     .standardize_features = reference::standardize_features,
@@ -340,6 +363,8 @@ const KernelTable kReferenceKernels = {
     .max_abs = reference::max_abs,
     .sum = reference::sum,
     .sum_of_squares = reference::sum_of_squares,
+    .sum_of_squares_around = reference::sum_of_squares_around,
+    .row_norm_sums = reference::row_norm_sums,
     .sum_of_squared_sums = reference::sum_of_squared_sums,
 };
 

@@ -128,6 +128,37 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(x, n, [](const auto& value) { return value * value; });
 }
 
+double sum_of_squares_around(const float* x, double mean, std::int64_t n) {
+  return sum_in_lanes(x, n, [mean](const auto& value) {
+    const auto centered = value - mean;
+    return centered * centered;
+  });
+}
+
+RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, std::int64_t n) {
+  const F32 mean(norm.mean), inverse_std(norm.inverse_std);
+  LaneSums sum_dz, sum_dz_z;
+  std::int64_t i = 0;
+  for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
+    float dz[LaneSums::kElements], z[LaneSums::kElements];
+    for (std::int64_t j = 0; j < LaneSums::kElements; j += kLanes<F32>) {
+      write(dz + j, read<F32>(norm.gain + i + j) * read<F32>(dy + i + j));
+      write(z + j, (read<F32>(x + i + j) - mean) * inverse_std);
+    }
+    const auto part_of = [](const float* numbers, std::int64_t part) {
+      return read_f64(numbers + part * LaneSums::kWidth);
+    };
+    sum_dz.add([&](std::int64_t part) { return part_of(dz, part); });
+    sum_dz_z.add([&](std::int64_t part) { return part_of(dz, part) * part_of(z, part); });
+  }
+  const auto dz_at = [&](std::int64_t lane) { return double{norm.gain[i + lane] * dy[i + lane]}; };
+  const auto z_at = [&](std::int64_t lane) {
+    return double{(x[i + lane] - norm.mean) * norm.inverse_std};
+  };
+  return {sum_dz.total(n - i, dz_at),
+          sum_dz_z.total(n - i, [&](std::int64_t lane) { return dz_at(lane) * z_at(lane); })};
+}
+
 void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
                          const std::int32_t* corrections, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
