@@ -97,19 +97,32 @@ class LatentPacked {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding =
-        update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
-    std::array<std::int8_t, kBlock> codes;
-    unpack(block, codes.data());
-    const FlipCounts counts = kernels().descend_latent(codes.data(), kBlock, &direction, &rounding,
-                                                       kThreshold, hysteresis_, 1, block.n);
-    if constexpr (kMaxCode < kRail) {
-      constexpr std::int8_t kTop = kMaxCode;
-      for (std::int8_t& code : std::span(codes).first(static_cast<std::size_t>(block.n))) {
-        code = std::clamp<std::int8_t>(code, -kTop, kTop);
-      }
+    return descend_rows(block, {&direction, 1}, descent);
+  }
+  // Together, as rows share what is made of the noise of their columns.
+  FlipCounts descend_rows(const Block& first, std::span<const Direction> directions,
+                          const Descent& descent) {
+    std::array<LevelRounding, kMostRowsAtOnce> roundings;
+    std::array<std::int8_t, kMostRowsAtOnce * kBlock> codes;
+    Block block = first;
+    for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
+      roundings[row] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+      unpack(block, codes.data() + row * kBlock);
     }
-    pack(block, codes.data());
+    const FlipCounts counts =
+        kernels().descend_latent(codes.data(), kBlock, directions.data(), roundings.data(),
+                                 kThreshold, hysteresis_, std::ssize(directions), first.n);
+    block = first;
+    for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
+      std::int8_t* of_row = codes.data() + row * kBlock;
+      if constexpr (kMaxCode < kRail) {
+        constexpr std::int8_t kTop = kMaxCode;
+        for (std::int8_t& code : std::span(of_row, static_cast<std::size_t>(first.n))) {
+          code = std::clamp<std::int8_t>(code, -kTop, kTop);
+        }
+      }
+      pack(block, of_row);
+    }
     return counts;
   }
 

@@ -25,6 +25,7 @@
 #include "ops/kernels/microadam_loops-inl.h"
 #include "ops/kernels/pack_across-inl.h"
 #include "ops/kernels/pack_down-inl.h"
+#include "ops/kernels/packed_codes-inl.h"
 #include "ops/kernels/peak_loops-inl.h"
 #include "ops/kernels/quantize_columns-inl.h"
 #include "ops/kernels/quantize_rows-inl.h"
@@ -76,8 +77,8 @@ const KernelTable kKernels = {
     .decode_companded = wide::decode_companded,
     .encode_root = wide::encode_root,
     .decode_root = wide::decode_root,
-    .pack_codes = pack_codes,
-    .unpack_codes = unpack_codes,
+    .pack_codes = wide::pack_codes,
+    .unpack_codes = wide::unpack_codes,
     .encode_groups = encode_groups,
     .decode_groups = decode_groups,
     .encode_fp8 = encode_fp8,
