@@ -115,9 +115,9 @@ void Parameter::zero_gradient() {
 }
 
 // Sums of n numbers in float are beyond the bound of exact ones by (1 + 2^-24)^n at most: less than
-// twice, up to the eleven million numbers that no sum here has. Those in bf16 may be further.
+// 1024 times, up to a hundred million numbers. Those in bf16 may be further.
 bool Parameter::gradient_is_known_finite() const {
-  constexpr double kMost = std::numeric_limits<float>::max() / 2;
+  constexpr double kMost = std::numeric_limits<float>::max() / 1024;
   const bool bounded =
       gradient_bound_ > 0.0 && gradient_bound_ < kMost && bf16_gradient() == nullptr;
   return (known_finite_ || bounded) && !shared_;

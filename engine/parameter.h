@@ -100,7 +100,7 @@ class Parameter {
   // or NaN where nothing is known.
   void add_to_gradient_bound(double bound) { gradient_bound_ += bound; }
   void forget_gradient_bound() { gradient_bound_ = 0.0; }
-  double gradient_bound() const { return gradient_bound_; }  // 0: nothing was said
+  double gradient_bound() const { return gradient_bound_; }  // 0: nothing was said, or of zeros
   // Whether all of it is finite by what was said of it or collect_gradient() has seen, so that it
   // need not be looked through. Never of one that others write to.
   bool gradient_is_known_finite() const;

@@ -44,7 +44,7 @@ void normalize(const Tensor& narrow_x, const Tensor& narrow_y, const Columns& c)
 // The statistics of x, and y by them.
 void measure_and_normalize_whole(const Tensor& x, const Tensor& y, const Columns& c) {
   const auto count = static_cast<double>(x.rows());
-  for_whole_columns(x, [&](std::int64_t begin, std::int64_t end) {
+  for_each_column_piece(x, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t n = end - begin;
     std::array<double, kLongestPiece> means{}, squares{};
     for (std::int64_t i = 0; i < x.rows(); ++i) {
@@ -116,7 +116,7 @@ struct Gradient : NormGradient {
 };
 
 void backward_whole(const Gradient& g) {
-  for_whole_columns(g.x, [&](std::int64_t begin, std::int64_t end) {
+  for_each_column_piece(g.x, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t n = end - begin;
     std::array<double, kLongestPiece> sum_dy{}, sum_dy_z{};
     for (std::int64_t i = 0; i < g.x.rows(); ++i) {

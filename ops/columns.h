@@ -31,10 +31,10 @@ void for_each_row(const Tensor& x, Body&& body) {
   });
 }
 
-// body(first_column, last_column)
+// body(first_column, last_column), kLongestPiece columns at most
 template <typename Body>
 void for_each_column_piece(const Tensor& x, Body&& body) {
-  parallel_ranges(x.cols(), kColumnPiece, body);
+  parallel_ranges(x.cols(), column_piece(x.cols()), body);
 }
 
 // Narrow rows (of pixels, say, of few channels) are read `together` as wide ones, so that kernels
@@ -93,12 +93,6 @@ void for_each_tile(const Wide& wide, const Tensor& x, Body&& body) {
 // else's. That spares threads the waits between passes.
 inline bool columns_are_whole(const Wide& wide, const Tensor& x) {
   return wide.together == 1 && tiles_down(x) == 1;
-}
-
-// body(first_column, last_column) of such x, kLongestPiece columns at most.
-template <typename Body>
-void for_whole_columns(const Tensor& x, Body&& body) {
-  parallel_ranges(x.cols(), column_piece(x.cols()), body);
 }
 
 // `kinds` sums down each column of x [kinds x features], in double and in scratch. add(sums, row,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/kernel_table.h"
 #include "engine/parallel.h"
+#include "ops/columns.h"
 #include "ops/dense_product.h"
 
 namespace tritgrad {
@@ -62,9 +64,24 @@ const float* decode_panel(const LinearOperands& w, const float* scales, std::int
 }
 
 double sum_of_squares(const Tensor& x) {
-  return parallel_sum(x.size(), 32768, [&](std::int64_t begin, std::int64_t end) {
+  return parallel_sum(x.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
     return kernels().sum_of_squares(x.data + begin, end - begin);
   });
+}
+
+// Of the magnitude of the weight's gradient: an element of dy^T x is a product of two columns, at
+// most that of their lengths. It is a float before it is scaled, too. Infinite where to look
+// through the gradient costs less than to go over x and dy, and where it is kept in bf16, which is
+// looked through anyway.
+double gradient_bound(const LinearOperands& w, const float* scales, const Tensor& x,
+                      const Tensor& dy) {
+  if (w.weight->bf16_gradient() != nullptr || w.weight->shape().size() < x.size() + dy.size()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double product = std::sqrt(sum_of_squares(dy) * sum_of_squares(x));
+  if (scales == nullptr) return product;
+  const double largest_scale = kernels().max_abs(scales, w.outputs * w.groups);  // NaN if one is
+  return largest_scale < 1.0 ? product : largest_scale * product;
 }
 
 // One row: d scale += sum trit dW; d weight += scale dW.
@@ -121,11 +138,7 @@ void float_backward_input(Tape& tape, const LinearOperands& w, const GradientTar
 // A piece of rows of dW at a time, passed on to the weight and its scale.
 void float_backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy) {
   const float* scales = scales_of(tape, w);
-  const double largest_scale =
-      scales == nullptr ? 1.0 : kernels().max_abs(scales, w.outputs * w.groups);
-  // An element is the product of a column of dy and one of x: at most that of their lengths.
-  const double bound = largest_scale * std::sqrt(sum_of_squares(dy) * sum_of_squares(x));
-  const Tensor dweight = tape.gradient(*w.weight, bound);
+  const Tensor dweight = tape.gradient(*w.weight, gradient_bound(w, scales, x, dy));
   if (w.scale == nullptr) {
     parallel_ranges(
         w.outputs, gradient_rows_per_unit(w, x.rows()), [&](std::int64_t begin, std::int64_t end) {

@@ -53,16 +53,15 @@ void backward_input(const Var& x, const GradientTarget& dx, const Tensor& dy, co
 
 void backward_parameters(const Var& x, const Tensor& dy, const RowStatistics& rows,
                          const Tensor& dgain, const Tensor& dbias) {
-  parallel_ranges(
-      x.value.cols(), column_piece(x.value.cols()), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = 0; i < x.value.rows(); ++i) {
-          prefetch_after(x.value, i, begin, end - begin);
-          prefetch_after(dy, i, begin, end - begin);
-          kernels().add_row_norm_gradients(dgain.data + begin, dbias ? dbias.data + begin : nullptr,
-                                           dy.row(i) + begin, x.value.row(i) + begin,
-                                           rows.row(i, nullptr), end - begin);
-        }
-      });
+  for_each_column_piece(x.value, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < x.value.rows(); ++i) {
+      prefetch_after(x.value, i, begin, end - begin);
+      prefetch_after(dy, i, begin, end - begin);
+      kernels().add_row_norm_gradients(dgain.data + begin, dbias ? dbias.data + begin : nullptr,
+                                       dy.row(i) + begin, x.value.row(i) + begin,
+                                       rows.row(i, nullptr), end - begin);
+    }
+  });
 }
 
 Var normalize_rows(Tape& tape, const Var& x, Parameter& gain, Parameter* bias, float eps,

@@ -232,7 +232,7 @@ struct ColumnCodes {
 };
 
 void quantize_whole_columns(const ColumnCodes& codes) {
-  for_whole_columns(codes.x, [&](std::int64_t begin, std::int64_t end) {
+  for_each_column_piece(codes.x, [&](std::int64_t begin, std::int64_t end) {
     std::array<float, kLongestPiece> largest{};
     for (std::int64_t row = 0; row < codes.x.rows(); ++row) {
       codes.raise(largest.data(), row, begin, end - begin);

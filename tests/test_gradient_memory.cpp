@@ -152,9 +152,11 @@ TEST_CASE("gradient memory: what is used twice gets both shares, whichever op co
   using Op = std::function<Var(Tape&, const Var&)>;
   const std::vector<Op> ops = {
       [](Tape& t, const Var& x) { return relu(t, x); },
+      [](Tape& t, const Var& x) { return squared_relu(t, x); },
       [](Tape& t, const Var& x) { return tanh(t, x); },
       [&](Tape& t, const Var& x) { return batch_norm(t, x, norm.all(), Rectify::kYes); },
       [&](Tape& t, const Var& x) { return layer_norm(t, x, norm.gain, norm.bias); },
+      [&](Tape& t, const Var& x) { return rms_norm(t, x, norm.gain); },
       [&](Tape& t, const Var& x) { return add_bias(t, x, norm.bias); },
       [](Tape& t, const Var& x) {
         return dropout(t, x, 0.4f, {5, 6, 7});

@@ -1,5 +1,6 @@
 // Activations and their gradients: every table against the reference and against the formulas.
 #include <cmath>
+#include <limits>
 
 #include "tests/kernel_comparison.h"
 

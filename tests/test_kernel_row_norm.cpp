@@ -53,17 +53,19 @@ TEST_CASE("kernel row norm: rows and gradients equal the reference and their for
         [&](std::int64_t i, float before) {
           return 1.3f * (row.gain[i] * before - 0.3f - row.z(i) * -0.2f);
         });
-    compare<float>(
-        table, n, offset,
-        [&](const KernelTable& t, float* dgain) {
-          t.add_row_norm_gradients(dgain, nullptr, dy.data(), row.x.data(), row.norm(), n);
-        },
-        [&](std::int64_t i, float sum) { return sum + dy[i] * row.z(i); });
+    Guarded<float> other = floats(n, offset, 5);
+    for (float* dbias : {static_cast<float*>(nullptr), other.data()}) {
+      compare<float>(
+          table, n, offset,
+          [&](const KernelTable& t, float* dgain) {
+            t.add_row_norm_gradients(dgain, dbias, dy.data(), row.x.data(), row.norm(), n);
+          },
+          [&](std::int64_t i, float sum) { return sum + dy[i] * row.z(i); });
+    }
     compare<float>(
         table, n, offset,
         [&](const KernelTable& t, float* dbias) {
-          Guarded<float> dgain = floats(n, offset, 5);
-          t.add_row_norm_gradients(dgain.data(), dbias, dy.data(), row.x.data(), row.norm(), n);
+          t.add_row_norm_gradients(other.data(), dbias, dy.data(), row.x.data(), row.norm(), n);
         },
         [&](std::int64_t i, float sum) { return sum + dy[i]; });
   });

@@ -215,6 +215,20 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("parallel quadratic: a gradient that a reduction changes is never known to be finite") {
+  // Sums, momentum, and int8, as AdamW has no votes.
+  for (const ParallelMethod method :
+       {ParallelMethod::kAllreduce, ParallelMethod::kApmsqueeze, ParallelMethod::kVotes}) {
+    run_ranks(2, [&](Communicator& ranks) {
+      Problem problem;
+      const DataParallel parallel(ranks, {.method = method}, problem.store, problem.optimizer,
+                                  FormatKind::kFp32);
+      problem.w.add_to_gradient_bound(1.0);
+      require(!problem.w.gradient_is_known_finite(), "the reduction's sums are not looked at");
+    });
+  }
+}
+
 #ifndef TRITGRAD_SANITIZED
 TEST_CASE("parallel quadratic: a warm step touches the heap no more") {
   RuleSpec sign;

@@ -33,8 +33,11 @@ struct CodePlanes {
   template <int kBy>
   static U8 shifted(const U8& x) {
     const U64 words = xsimd::bitwise_cast<U64>(x);
-    if constexpr (kBy >= 0) return xsimd::bitwise_cast<U8>(words << kBy);
-    return xsimd::bitwise_cast<U8>(words >> -kBy);
+    if constexpr (kBy >= 0) {
+      return xsimd::bitwise_cast<U8>(words << kBy);
+    } else {
+      return xsimd::bitwise_cast<U8>(words >> -kBy);
+    }
   }
   // How far the high bits of stripe k lie above those of a code, in their bytes.
   static constexpr int above(int k) { return k * kWidth - 4; }
