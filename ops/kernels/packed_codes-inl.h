@@ -29,7 +29,8 @@ struct CodePlanes {
 
   std::int64_t bytes() const { return half + stripe; }
 
-  // Bits of each byte up (down where kBy < 0); none passes into the next one.
+  // Bits of each byte up (down where kBy < 0); those that would pass into the next one are masked
+  // off before or after.
   template <int kBy>
   static U8 shifted(const U8& x) {
     const U64 words = xsimd::bitwise_cast<U64>(x);
