@@ -1,6 +1,6 @@
 // Codes of 4, 5 or 6 bits, packed as lowbit_loops-inl.h has it: blocks of a matrix's row, in
 // vectors that may reach beyond a stripe into the next one, which is written after it. Longer
-// arrays go through the loops.
+// arrays, and none at all, go through the loops.
 #pragma once
 
 #include <cstring>
@@ -107,7 +107,7 @@ void unpack_block(std::int8_t* codes, const std::uint8_t* packed, int max_code, 
 }
 
 void pack_codes(std::uint8_t* packed, const std::int8_t* codes, int bits, std::int64_t n) {
-  if (n > kBlock) return TRITGRAD_TARGET::pack_codes(packed, codes, bits, n);
+  if (n == 0 || n > kBlock) return TRITGRAD_TARGET::pack_codes(packed, codes, bits, n);
   bits == 4   ? pack_block<4>(packed, codes, n)
   : bits == 5 ? pack_block<5>(packed, codes, n)
               : pack_block<6>(packed, codes, n);
@@ -115,7 +115,9 @@ void pack_codes(std::uint8_t* packed, const std::int8_t* codes, int bits, std::i
 
 void unpack_codes(std::int8_t* codes, const std::uint8_t* packed, int bits, int max_code,
                   std::int64_t n) {
-  if (n > kBlock) return TRITGRAD_TARGET::unpack_codes(codes, packed, bits, max_code, n);
+  if (n == 0 || n > kBlock) {
+    return TRITGRAD_TARGET::unpack_codes(codes, packed, bits, max_code, n);
+  }
   bits == 4   ? unpack_block<4>(codes, packed, max_code, n)
   : bits == 5 ? unpack_block<5>(codes, packed, max_code, n)
               : unpack_block<6>(codes, packed, max_code, n);
