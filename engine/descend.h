@@ -11,13 +11,23 @@ namespace tritgrad {
 
 // The n numbers of a direction; `scratch` has room for them.
 inline const float* as_floats(const Direction& direction, std::int64_t n, float* scratch) {
-  if (direction.floats == nullptr) {
-    kernels().rescale_sums(scratch, n, direction.sums, n, &direction.correction, &direction.factor,
-                           1, n);
-    return scratch;
+  const float factor = direction.factor;
+  if (direction.floats != nullptr && !direction.signs && factor == 1.0f) return direction.floats;
+  if (direction.floats != nullptr) {
+    const float* numbers = direction.floats;
+    if (direction.signs) {
+      kernels().sign(scratch, numbers, n);
+      numbers = scratch;
+    }
+    for (std::int64_t i = 0; i < n; ++i) scratch[i] = factor * numbers[i];
+  } else if (direction.signs) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int32_t number = direction.sums[i] - direction.correction;
+      scratch[i] = factor * static_cast<float>((number > 0) - (number < 0));
+    }
+  } else {
+    kernels().rescale_sums(scratch, n, direction.sums, n, &direction.correction, &factor, 1, n);
   }
-  if (direction.factor == 1.0f) return direction.floats;
-  for (std::int64_t i = 0; i < n; ++i) scratch[i] = direction.factor * direction.floats[i];
   return scratch;
 }
 
@@ -38,7 +48,7 @@ inline LevelRounding update_rounding(const Block& block, std::int64_t cols, cons
   const auto scale = static_cast<float>(static_cast<double>(descent.lr) * levels_per_unit);
   if (rounding != Rounding::kStochastic) return {scale, limit, nullptr};
   return {scale, limit, descent.noise.data(),
-          update_noise_offset(descent.key, block_number(block, cols))};
+          as_fraction(update_noise_offset(descent.key, block_number(block, cols)))};
 }
 // What it returned would point to a Descent that is gone.
 LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;

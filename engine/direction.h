@@ -6,40 +6,56 @@
 namespace tritgrad {
 
 // What an update goes against, where it reads it: fp32 numbers, or sums of an integer product less
-// a correction (the difference fits an int32), and what all of them are to be multiplied by.
+// a correction (the difference fits an int32); or the signs of these, 0 where a number is 0 or not
+// finite; and what all of them are to be multiplied by.
 struct Direction {
   Direction() = default;  // not to be read
   // Implicit: every place for a direction takes plain floats.
-  Direction(const float* numbers, float factor_ = 1.0f) : floats(numbers), factor(factor_) {}
-  Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_)
-      : sums(sums_), correction(correction_), factor(factor_) {}
+  Direction(const float* numbers, float factor_ = 1.0f, bool signs_ = false)
+      : floats(numbers), factor(factor_), signs(signs_) {}
+  Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_, bool signs_ = false)
+      : sums(sums_), correction(correction_), factor(factor_), signs(signs_) {}
 
   // That of elements from i on.
   Direction from(std::int64_t i) const {
-    if (floats != nullptr) return {floats + i, factor};
-    return {sums + i, correction, factor};
+    if (floats != nullptr) return {floats + i, factor, signs};
+    return {sums + i, correction, factor, signs};
   }
 
   const float* floats = nullptr;
   const std::int32_t* sums = nullptr;
   std::int32_t correction = 0;
   float factor = 1.0f;
+  bool signs = false;
 };
+
+// 16 bits of noise where a float in [1, 2) has the first ones of its fraction.
+constexpr std::uint32_t as_fraction(std::uint16_t noise) { return std::uint32_t{noise} << 7; }
 
 // How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
 // with u = ((noise[i] + offset) mod 65536 + 0.5) / 65536, or clip(rint(e)) (ties to even) when
-// noise == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction. NaN
-// gives 0. 0 <= limit <= 255.
+// noise == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction, or
+// its sign. NaN gives 0. 0 <= limit <= 255. Noise and offset are given as_fraction().
 struct LevelRounding {
   float scale;
   int limit;
-  const std::uint16_t* noise;
-  std::uint16_t offset = 0;
+  const std::uint32_t* noise;
+  std::uint32_t offset = 0;
 
   // That of elements from i on.
   LevelRounding from(std::int64_t i) const {
     return {scale, limit, noise == nullptr ? nullptr : noise + i, offset};
   }
+};
+
+// What rows of n elements, which one call updates, go against.
+struct DirectionRows {
+  const Direction* directions;     // [count]
+  const LevelRounding* roundings;  // [count]
+  std::int64_t count, n;
+  // Out [count], unless null: the sums of squares of floats (KernelTable::sum_of_squares), without
+  // their factors; then no direction has sums.
+  double* squares = nullptr;
 };
 
 }  // namespace tritgrad

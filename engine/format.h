@@ -49,8 +49,23 @@ struct Block {
                           // threads neither share them nor change their order
 };
 
-// Rows that a format updates in one call, at most.
-inline constexpr std::int64_t kMostRowsAtOnce = 16;
+// Blocks of one length, each one below the one before, or each to the right of it.
+struct BlockSeries {
+  enum class Way { kDown, kRight };
+
+  Block first;
+  Way way = Way::kDown;
+
+  Block operator[](std::size_t i) const {
+    Block block = first;
+    const auto steps = static_cast<std::int64_t>(i);
+    way == Way::kDown ? block.row += steps : block.col += steps * kBlock;
+    return block;
+  }
+};
+
+// Of which a format updates so many in one call, at most.
+inline constexpr std::int64_t kMostBlocksAtOnce = 16;
 
 // Which of the two readings of a format.
 enum class Reading { kValue, kMaster };
@@ -162,12 +177,13 @@ struct Descent {
 
   float lr;
   RandomKey key;
-  std::array<std::uint16_t, UpdateNoiseTable::kPlaces> noise;
+  alignas(kAlignment) std::array<std::uint32_t, UpdateNoiseTable::kPlaces> noise;
 };
 
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
-// read a Direction (engine/direction.h) as it lies, some update neighbouring rows in one call
-// (descend_rows) or decode their trits so, and some have refresh(), after each update.
+// read a Direction (engine/direction.h) as it lies, some update several blocks in one call
+// (descend_series) or decode the trits of several rows so, and some have refresh(), after each
+// update.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

@@ -56,7 +56,8 @@ struct FlashElements {
 inline constexpr std::int64_t kMostFlashElements = 1280;
 inline constexpr std::int64_t kFlashStep = 2 * kCompandedGroup;
 
-// Lanes of sums in double: element i is added to lane i % kSumLanes, then lanes in order.
+// Lanes of sums in double: element i is added to lane i % kSumLanes, then the upper half of the
+// lanes to the lower one until one is left.
 inline constexpr std::int64_t kSumLanes = 32;
 
 // Columns of a panel of bytes (multiply_panel), and what is known of the numbers, which decides how

@@ -176,22 +176,21 @@ struct KernelTable {
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
   void (*quantize_levels)(std::int16_t* levels, const Direction& direction,
                           const LevelRounding& rounding, std::int64_t n);
+  // Of rows, whose trits and accumulators are `ld` and `ld_a` apart, or share one row of each where
+  // that is 0. counts: of each row.
   // engine/flips.h, accumulate(), of those levels, on separate trits and accumulators.
-  FlipCounts (*descend_ternary)(std::int8_t* trits, std::int8_t* accumulators,
-                                const Direction& direction, const LevelRounding& rounding,
-                                const FlipPolicy& policy, std::int64_t n);
+  void (*descend_ternary)(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
+                          std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
+                          const FlipPolicy& policy);
   // engine/shared_accumulator.h, update_shared(), of the levels of n neighbours, every `sharing`
-  // (4, 8 or 16) of which share a byte; rounding.limit <= shared_threshold(sharing), 0 <= turn <
-  // sharing.
-  FlipCounts (*descend_shared)(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
-                               const LevelRounding& rounding, int sharing, int turn,
-                               std::int64_t n);
+  // (4, 8 or 16) of which share a byte; limits <= shared_threshold(sharing), 0 <= turn < sharing.
+  void (*descend_shared)(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
+                         std::int8_t* shared, std::int64_t ld_shared, const DirectionRows& rows,
+                         int sharing, int turn);
   // descend_ternary (carry, step one trit) on codes c = K T + A, K = 2 threshold + 1; 0 <=
-  // threshold <= 42, limits <= 127. `rows` rows of n codes, `ld` apart, with a direction and a
-  // rounding each.
-  FlipCounts (*descend_latent)(std::int8_t* codes, std::int64_t ld, const Direction* directions,
-                               const LevelRounding* roundings, int threshold, int hysteresis,
-                               std::int64_t rows, std::int64_t n);
+  // threshold <= 42, limits <= 127.
+  FlipCounts (*descend_latent)(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
+                               int threshold, int hysteresis);
 
   // ---- update rules ----------------------------------------------------------------------------
   // m, v <- their moving averages; direction = m^ / (sqrt(v^) + eps) + weight_decay * master.

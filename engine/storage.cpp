@@ -162,20 +162,22 @@ void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out)
       format_);
 }
 
-FlipCounts Storage::descend_rows(const Block& first, std::span<const Direction> directions,
-                                 const Descent& descent) {
-  check(std::ssize(directions) <= kMostRowsAtOnce, "Storage::descend_rows: ", directions.size(),
-        " rows, expected at most ", kMostRowsAtOnce);
+FlipCounts Storage::descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                                   const Descent& descent, double* squares) {
+  check(std::ssize(directions) <= kMostBlocksAtOnce, "Storage::descend_series: ", directions.size(),
+        " blocks, expected at most ", kMostBlocksAtOnce);
   return std::visit(
       [&](auto& format) {
-        if constexpr (requires { format.descend_rows(first, directions, descent); }) {
-          return format.descend_rows(first, directions, descent);
+        if constexpr (requires { format.descend_series(series, directions, descent, squares); }) {
+          return format.descend_series(series, directions, descent, squares);
         } else {
           FlipCounts counts;
-          Block block = first;
-          for (const Direction& direction : directions) {
-            counts += descend(block, direction, descent);
-            ++block.row;
+          for (std::size_t i = 0; i < directions.size(); ++i) {
+            const Block block = series[i];
+            if (squares != nullptr) {
+              squares[i] = kernels().sum_of_squares(directions[i].floats, block.n);
+            }
+            counts += descend(block, directions[i], descent);
           }
           return counts;
         }

@@ -117,10 +117,11 @@ class Storage {
         },
         format_);
   }
-  // descend() of the same columns of neighbouring rows, `first` the first, each by its direction;
-  // kMostRowsAtOnce at most.
-  FlipCounts descend_rows(const Block& first, std::span<const Direction> directions,
-                          const Descent& descent);
+  // descend() of blocks, each by its direction; kMostBlocksAtOnce at most. With `squares`, whose
+  // directions are floats in memory, block after block: squares[i] = the sum of squares of those of
+  // block i, without their factor.
+  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                            const Descent& descent, double* squares = nullptr);
   // encode() of n elements whose sum this is, for a format that keeps nothing else of them.
   void add_sum(std::int64_t slot, double sum, std::int64_t n) {
     std::visit(

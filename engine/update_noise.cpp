@@ -39,10 +39,10 @@ std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_
                                     update_noise_offset(key, block));
 }
 
-std::array<std::uint16_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step) {
-  std::array<std::uint16_t, UpdateNoiseTable::kPlaces> noise;
+std::array<std::uint32_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step) {
+  std::array<std::uint32_t, UpdateNoiseTable::kPlaces> noise;
   for (std::size_t place = 0; place < noise.size(); ++place) {
-    noise[place] = noise_of_step(step, place);
+    noise[place] = as_fraction(noise_of_step(step, place));
   }
   return noise;
 }

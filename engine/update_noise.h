@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/direction.h"
 #include "engine/random.h"
 
 namespace tritgrad {
@@ -47,7 +48,7 @@ constexpr std::uint16_t update_noise_offset(const RandomKey& key, std::uint64_t 
 // In units of 2^-16; place < kPlaces.
 std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_t place);
 
-// The same, less update_noise_offset(), of all places: what blocks have in common.
-std::array<std::uint16_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step);
+// The same, less update_noise_offset(), of all places: what blocks have in common; as_fraction().
+std::array<std::uint32_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step);
 
 }  // namespace tritgrad

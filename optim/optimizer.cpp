@@ -93,7 +93,13 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
     const bool in_numbers =
         std::all_of(state.moments.begin(), state.moments.end(),
                     [](const Storage& m) { return m.spec().kind == FormatKind::kScalar; });
-    state.scales = state.rule->scales_gradient() && in_numbers;
+    state.form = state.rule->form();
+    // Other formats than of bare trits want numbers, and signs are the fewer for being written
+    // once.
+    const bool reads_signs = parameter.spec().format.wants_scale();
+    if (!in_numbers || (state.form == Rule::DirectionForm::kSigns && !reads_signs)) {
+      state.form = Rule::DirectionForm::kWritten;
+    }
     if (group.lr > 0.0 && parameter.spec().role == Role::kWeight) {
       state.watch = ReachWatch(parameter.spec(), group.eco);
     }
@@ -149,14 +155,15 @@ void Optimizer::apply(State& state) {
 
   const std::int64_t rows_per_unit = unit_rows(parameter.shape(), state.runs);
   const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
+  const bool is_written = state.form == Rule::DirectionForm::kWritten;
   std::array<UnitResult, kSlots> results{};
   const std::int64_t rows = parameter.shape().rows();
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
     const Unit unit{begin, end, begin / rows_per_unit};
     UnitResult& result = results[static_cast<std::size_t>(unit.slot)];
-    state.scales ? step_scaled(state, update, unit, result)
-    : in_tiles   ? step_tiles(state, update, unit, result)
-                 : step_rows(state, update, unit, result);
+    !is_written ? step_unwritten(state, update, unit, result)
+    : in_tiles  ? step_tiles(state, update, unit, result)
+                : step_rows(state, update, unit, result);
   });
   ReachWatch::Seen seen;
   for (const UnitResult& result : results) {

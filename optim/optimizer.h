@@ -115,8 +115,8 @@ class Optimizer {
     std::optional<FlashPlanes> flash;  // of the weight and its moments
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    bool scales = false;  // Rule::scales_gradient(), and v is one number
-    Buffer updates;       // I64: updates so far, t of the rule; empty for rules without memory
+    Rule::DirectionForm form;  // if the moments and the format of the weight allow it
+    Buffer updates;            // I64: updates so far, t of the rule; empty for rules without memory
     ReachWatch watch;
   };
   // One update of one parameter, while it is under way.
@@ -154,10 +154,17 @@ class Optimizer {
                               float* scratch) const;
   void step_rows(State& state, const Update& update, const Unit& unit, UnitResult& result);
   void step_tiles(State& state, const Update& update, const Unit& unit, UnitResult& result);
-  // A rule that scales the gradient: it is read as it lies, and nothing is decoded.
-  void step_scaled(State& state, const Update& update, const Unit& unit, UnitResult& result);
-  void step_scaled_tile(State& state, const Update& update, const Run& tile, float factor,
-                        double* squares, UnitResult& result);
+  // A rule that takes the gradient, or its signs: it is read as it lies, and nothing is decoded.
+  void step_unwritten(State& state, const Update& update, const Unit& unit, UnitResult& result);
+  double step_unwritten_rows(State& state, const Update& update, const Unit& unit, float factor,
+                             UnitResult& result);
+  double step_unwritten_tiles(State& state, const Update& update, const Unit& unit, float factor,
+                              UnitResult& result);
+  void step_unwritten_tile(State& state, const Update& update, const Run& tile, float factor,
+                           double* squares, UnitResult& result);
+  static void descend_unwritten(State& state, const Update& update, const BlockSeries& series,
+                                std::span<const Direction> directions, double* squares,
+                                UnitResult& result);
   void check_gradients() const;
   void note_skip();
   void apply(State& state);

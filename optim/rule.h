@@ -56,9 +56,15 @@ class Rule {
   // Per-element moments, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Whether direction = gradient_factor(v) * gradient while the only moment, v, is one number for
-  // all elements (format scalar). Then no direction is written, and direct() not called.
-  virtual bool scales_gradient() const { return false; }
+  // Where a direction is made of the gradient alone, none is written, and direct() not called.
+  enum class DirectionForm {
+    kWritten,
+    // gradient_factor(v) * gradient, if the only moment, v, is one number for all elements (format
+    // scalar)
+    kScaledGradient,
+    kSigns,  // of the gradient; 0 where it is 0 or not finite
+  };
+  virtual DirectionForm form() const { return DirectionForm::kWritten; }
   virtual float gradient_factor(float /*v*/) const { return 0.0f; }
   // What v becomes for n elements with this sum of squared gradients, added up.
   virtual double next_moments(float /*v*/, double /*squares*/, std::int64_t /*n*/) const {

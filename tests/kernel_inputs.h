@@ -106,6 +106,22 @@ inline Guarded<std::uint16_t> noise_bits(std::int64_t n, std::int64_t offset) {
   return noise;
 }
 
+// What the lanes of a sum in double come to, half by half.
+inline double sum_of_lanes(std::array<double, kSumLanes> lanes) {
+  for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+// As kernels of updates want it (LevelRounding).
+inline Guarded<std::uint32_t> noise_fractions(std::int64_t n, std::int64_t offset) {
+  Guarded<std::uint16_t> bits = noise_bits(n, offset);
+  Guarded<std::uint32_t> noise(n, offset);
+  for (std::int64_t i = 0; i < n; ++i) noise[i] = as_fraction(bits[i]);
+  return noise;
+}
+
 // Calls body(table, n, offset) for every table above the reference.
 template <typename Body>
 void for_each_case(const Body& body) {

@@ -266,16 +266,26 @@ TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
   }
 }
 
-TEST_CASE("formats: rows that are updated at once become what they become one by one") {
-  const Shape shape{kMostRowsAtOnce, 321};
-  const std::vector<float> grad = numbers(kBlock, 37);
+// Blocks below each other, and blocks of one row, whose floats may be measured.
+TEST_CASE("formats: blocks that are updated at once become what they become one by one") {
+  constexpr std::int64_t kCount = kMostBlocksAtOnce, kCols = (kCount + 1) * kBlock + 1;
+  const Shape shape{kCount + 2, kCols};
+  const std::vector<float> grad = numbers(kCount * kBlock, 37);
   std::vector<std::int32_t> sums;
   for (float g : grad) sums.push_back(static_cast<std::int32_t>(g * 1000.0f));
-  std::vector<Direction> directions;
-  for (std::int32_t row = 0; row < kMostRowsAtOnce; row += 2) {
-    directions.emplace_back(grad.data(), 0.1f * static_cast<float>(row));
-    directions.emplace_back(sums.data(), row, 0.001f);
+  std::vector<Direction> mixed, floats;
+  for (std::int32_t i = 0; i < kCount; ++i) {
+    const float factor = 0.1f * static_cast<float>(i);
+    const float* at = grad.data() + i * kBlock;
+    const Direction kinds[] = {{at, factor}, {sums.data(), i, 0.001f}, {at, factor, true}};
+    mixed.push_back(kinds[i % 3]);
+    floats.emplace_back(at, factor);
   }
+  const auto down = BlockSeries::Way::kDown, right = BlockSeries::Way::kRight;
+  const BlockSeries series[] = {{{1, kBlock, kBlock}, down},
+                                {{0, kCols - 1, 1}, down},
+                                {{3, kBlock, kBlock}, right},
+                                {{kCount + 1, 0, kBlock}, right}};
   for (FormatKind kind : kElementFormats) {
     CAPTURE(std::string(format_name(kind)));
     FormatSpec spec = spec_of(kind);
@@ -286,11 +296,14 @@ TEST_CASE("formats: rows that are updated at once become what they become one by
     }
     const Descent descent{0.5f, {9, 9, 1}};
     FlipCounts counts, expected;
-    for (const Block& first : {Block{0, 0, kBlock}, Block{0, kBlock, 1}}) {
-      counts += at_once.descend_rows(first, directions, descent);
-      for (std::int64_t row = 0; row < shape.rows(); ++row) {
-        expected += one_by_one.descend({row, first.col, first.n},
-                                       directions[static_cast<std::size_t>(row)], descent);
+    for (const BlockSeries& blocks : series) {
+      std::array<double, kCount> squares;
+      counts += at_once.descend_series(blocks, mixed, descent);
+      counts += at_once.descend_series(blocks, floats, descent, squares.data());
+      for (std::size_t i = 0; i < kCount; ++i) {
+        expected += one_by_one.descend(blocks[i], mixed[i], descent);
+        expected += one_by_one.descend(blocks[i], floats[i], descent);
+        CHECK(squares[i] == kernels().sum_of_squares(floats[i].floats, blocks.first.n));
       }
     }
     CHECK(all_bytes(at_once) == all_bytes(one_by_one));

@@ -31,6 +31,22 @@ struct AllStates {
 // Whole levels, exactly; `most` is the largest.
 LevelRounding whole(int most) { return {1.0f, most, nullptr}; }
 
+// Updates of one row.
+FlipCounts descend_ternary(const KernelTable& table, std::int8_t* trits, std::int8_t* accumulators,
+                           const Direction& direction, const LevelRounding& rounding,
+                           const FlipPolicy& policy, std::int64_t n, double* squares = nullptr) {
+  FlipCounts counts;
+  table.descend_ternary(&counts, trits, 0, accumulators, 0, {&direction, &rounding, 1, n, squares},
+                        policy);
+  return counts;
+}
+FlipCounts descend_latent(const KernelTable& table, std::int8_t* codes, const Direction& direction,
+                          const LevelRounding& rounding, int threshold, int hysteresis,
+                          std::int64_t n, double* squares = nullptr) {
+  return table.descend_latent(codes, 0, {&direction, &rounding, 1, n, squares}, threshold,
+                              hysteresis);
+}
+
 void compare(const AllStates& start, const FlipPolicy& policy, int most) {
   AllStates expected = start;
   FlipCounts expected_counts;
@@ -43,8 +59,8 @@ void compare(const AllStates& start, const FlipPolicy& policy, int most) {
   for (const KernelTable* table : supported_kernels()) {
     AllStates actual = start;
     const FlipCounts counts =
-        table->descend_ternary(actual.trits.data(), actual.accumulators.data(),
-                               start.direction.data(), whole(most), policy, start.size());
+        descend_ternary(*table, actual.trits.data(), actual.accumulators.data(),
+                        start.direction.data(), whole(most), policy, start.size());
     CAPTURE(table->name);
     CAPTURE(policy.threshold);
     CAPTURE(policy.hysteresis);
@@ -98,11 +114,8 @@ void compare_latent(int threshold) {
     }
     for (const KernelTable* table : supported_kernels()) {
       std::vector<std::int8_t> actual = codes;
-      const Direction against = direction.data();
-      const LevelRounding rounding = whole(most);
-      const FlipCounts counts =
-          table->descend_latent(actual.data(), std::ssize(actual), &against, &rounding, threshold,
-                                hysteresis, 1, std::ssize(actual));
+      const FlipCounts counts = descend_latent(*table, actual.data(), direction.data(), whole(most),
+                                               threshold, hysteresis, std::ssize(actual));
       CAPTURE(table->name);
       CAPTURE(threshold);
       REQUIRE(actual == expected);
@@ -137,6 +150,18 @@ struct Arrays {
     REQUIRE_MESSAGE(same_bits(levels.actual, levels.expected, n), table.name, " n=", n);
   }
 
+  // Of floats, every other time; -1 stays where nobody asks.
+  double* asked(const Direction& direction, double& squares) const {
+    const bool can = direction.floats != nullptr && !direction.signs;
+    return can && n % 2 == 0 ? &squares : nullptr;
+  }
+  bool is_sum_of_squares(double squares, const Direction& direction) const {
+    double unasked = -1.0;
+    if (asked(direction, unasked) == nullptr) return squares == -1.0;
+    const double expected = reference_kernels().sum_of_squares(direction.floats, n);
+    return std::isnan(expected) ? std::isnan(squares) : squares == expected;
+  }
+
   // With quantize_levels and accumulate().
   void compare_ternary(const Direction& direction, const LevelRounding& rounding,
                        const FlipPolicy& policy) const {
@@ -151,8 +176,10 @@ struct Arrays {
       expected_trits[i] = static_cast<std::int8_t>(next.trit);
       expected_accumulators[i] = static_cast<std::int8_t>(next.accumulator);
     }
-    const FlipCounts counts =
-        table.descend_ternary(trits.data(), accumulators.data(), direction, rounding, policy, n);
+    double squares = -1.0;
+    const FlipCounts counts = descend_ternary(table, trits.data(), accumulators.data(), direction,
+                                              rounding, policy, n, asked(direction, squares));
+    REQUIRE(is_sum_of_squares(squares, direction));
     REQUIRE_MESSAGE(same_bits(trits, expected_trits, n), table.name, " n=", n);
     REQUIRE_MESSAGE(same_bits(accumulators, expected_accumulators, n), table.name, " n=", n);
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
@@ -161,10 +188,12 @@ struct Arrays {
   // With the reference.
   void compare_latent(const Direction& direction, const LevelRounding& rounding) const {
     Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
-    const FlipCounts counts =
-        table.descend_latent(codes.data(), n, &direction, &rounding, 42, 0, 1, n);
-    const FlipCounts expected = reference_kernels().descend_latent(
-        expected_codes.data(), n, &direction, &rounding, 42, 0, 1, n);
+    double squares = -1.0;
+    const FlipCounts counts = descend_latent(table, codes.data(), direction, rounding, 42, 0, n,
+                                             asked(direction, squares));
+    REQUIRE(is_sum_of_squares(squares, direction));
+    const FlipCounts expected =
+        descend_latent(reference_kernels(), expected_codes.data(), direction, rounding, 42, 0, n);
     REQUIRE_MESSAGE(same_bits(codes, expected_codes, n), table.name, " n=", n);
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   }
@@ -176,20 +205,23 @@ struct Arrays {
 TEST_CASE("kernels: updates handle every length, start and noise, and stay inside their arrays") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> numbers = floats(n, offset, 41);
-    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    Guarded<std::uint32_t> noise = noise_fractions(n, offset);
     FlipPolicy wide, reset;
     wide.threshold = 126;
     reset.on_flip = OnFlip::kReset;
     const Arrays arrays{table, n, offset};
     for (const LevelRounding& rounding :
-         {LevelRounding{85.0f, 85, noise.data(), 40000}, LevelRounding{85.0f, 85, nullptr},
-          LevelRounding{-0.3f, 127, noise.data()}, LevelRounding{3.0f, 128, noise.data()},
-          LevelRounding{85.0f, 255, nullptr}}) {
-      arrays.compare_levels(numbers.data(), rounding);
-      for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
-        arrays.compare_ternary(numbers.data(), rounding, policy);
+         {LevelRounding{85.0f, 85, noise.data(), as_fraction(40000)},
+          LevelRounding{85.0f, 85, nullptr}, LevelRounding{-0.3f, 127, noise.data()},
+          LevelRounding{3.0f, 128, noise.data()}, LevelRounding{85.0f, 255, nullptr}}) {
+      for (const Direction& direction :
+           {Direction(numbers.data()), Direction(numbers.data(), -0.75f, true)}) {
+        arrays.compare_levels(direction, rounding);
+        for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
+          arrays.compare_ternary(direction, rounding, policy);
+        }
+        if (rounding.limit <= 127) arrays.compare_latent(direction, rounding);
       }
-      if (rounding.limit <= 127) arrays.compare_latent(numbers.data(), rounding);
     }
   });
 }
@@ -201,16 +233,18 @@ TEST_CASE("kernels: updates read sums of a product like numbers, of any size and
     // 2^24 and beyond are rounded on their way to floats.
     if (n > 0) sums[n - 1] = 0x7FFFFFFF;
     if (n > 1) sums[n / 2] = -0x7FFFF000;
-    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    Guarded<std::uint32_t> noise = noise_fractions(n, offset);
     FlipPolicy wide;
     wide.threshold = 126;
     const Arrays arrays{table, n, offset};
     for (const float factor : {0.01f, -3e-5f, 0.0f, 0.49f, 3e38f, INFINITY, NAN}) {
-      for (const std::int32_t correction : {0, 1999}) {
-        const Direction direction(sums.data(), correction, factor);
+      for (const Direction& direction :
+           {Direction(sums.data(), 0, factor), Direction(sums.data(), 1999, factor),
+            Direction(sums.data(), 1999, factor, true)}) {
         for (const LevelRounding& rounding :
              {LevelRounding{1.0f, 85, noise.data()}, LevelRounding{1.0f, 85, nullptr},
-              LevelRounding{8.5f, 127, nullptr}, LevelRounding{8.5f, 253, noise.data(), 65535}}) {
+              LevelRounding{8.5f, 127, nullptr},
+              LevelRounding{8.5f, 253, noise.data(), as_fraction(65535)}}) {
           arrays.compare_levels(direction, rounding);
           for (const FlipPolicy& policy : {FlipPolicy{}, wide}) {
             arrays.compare_ternary(direction, rounding, policy);
@@ -223,28 +257,32 @@ TEST_CASE("kernels: updates read sums of a product like numbers, of any size and
 }
 
 TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding of its own") {
-  constexpr std::int64_t kRows = 3, kGap = 5;
+  constexpr std::int64_t kRows = 4, kGap = 5;
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t ld = n + kGap;
     Guarded<float> numbers = floats(n, offset, 43);
-    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    Guarded<std::uint32_t> noise = noise_fractions(n, offset);
     Guarded<std::int32_t> sums(n, offset);
     for (std::int64_t i = 0; i < n; ++i) sums[i] = static_cast<std::int32_t>(i * 7919 % 4001);
-    const Direction directions[kRows] = {
-        {numbers.data()}, {sums.data(), 1999, 0.01f}, {sums.data(), 3, NAN}};
-    const LevelRounding roundings[kRows] = {
-        {85.0f, 85, noise.data(), 40000}, {1.0f, 85, noise.data()}, {8.5f, 127, nullptr}};
+    const Direction directions[kRows] = {{numbers.data()},
+                                         {sums.data(), 1999, 0.01f},
+                                         {sums.data(), 3, NAN},
+                                         {numbers.data(), 0.5f, true}};
+    const LevelRounding roundings[kRows] = {{85.0f, 85, noise.data(), as_fraction(40000)},
+                                            {1.0f, 85, noise.data()},
+                                            {8.5f, 127, nullptr},
+                                            {40.0f, 85, noise.data()}};
     Twins<std::int8_t> codes(kRows * ld, offset);
     for (std::int64_t i = 0; i < kRows * ld; ++i) {
       codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 255 - 127);
     }
     FlipCounts expected;
     for (std::int64_t r = 0; r < kRows; ++r) {
-      expected += reference_kernels().descend_latent(codes.expected.data() + r * ld, n,
-                                                     &directions[r], &roundings[r], 42, 0, 1, n);
+      expected += descend_latent(reference_kernels(), codes.expected.data() + r * ld, directions[r],
+                                 roundings[r], 42, 0, n);
     }
     const FlipCounts counts =
-        table.descend_latent(codes.actual.data(), ld, directions, roundings, 42, 0, kRows, n);
+        table.descend_latent(codes.actual.data(), ld, {directions, roundings, kRows, n}, 42, 0);
     REQUIRE_MESSAGE(same_bits(codes.actual, codes.expected, kRows * ld), table.name, " n=", n);
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   });
@@ -267,7 +305,7 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
                           Change change = kChanges[0]) {
   constexpr std::int64_t kRows = 19, kGap = 3;
   const std::int64_t ld = n + kGap;
-  Guarded<std::uint16_t> noise = noise_bits(n + 1, offset);
+  Guarded<std::uint32_t> noise = noise_fractions(n + 1, offset);
   Guarded<std::int32_t> sums(kRows * n, offset);
   for (std::int64_t i = 0; i < kRows * n; ++i) {
     sums[i] = static_cast<std::int32_t>(i * 7919 % 40001) - 20000;
@@ -285,7 +323,7 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
       directions[at] = {sums.data() + r * n, static_cast<std::int32_t>(91 * r),
                         1e-5f * static_cast<float>((r % 4 + 1) * r)};
       roundings[at] = {r % 2 == 0 ? 0.9f : -17.0f, set.limit, noise.data(),
-                       static_cast<std::uint16_t>(r * 4099)};
+                       as_fraction(static_cast<std::uint16_t>(r * 4099))};
     }
     change(directions[5], roundings[5]);
     Twins<std::int8_t> codes(kRows * ld, offset);
@@ -293,8 +331,8 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
       codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 256 - 128);
     }
     const auto descend = [&](const KernelTable& by, std::int8_t* rows) {
-      return by.descend_latent(rows, ld, directions.data(), roundings.data(), set.threshold,
-                               set.hysteresis, kRows, n);
+      return by.descend_latent(rows, ld, {directions.data(), roundings.data(), kRows, n},
+                               set.threshold, set.hysteresis);
     };
     const FlipCounts expected = descend(reference_kernels(), codes.expected.data());
     const FlipCounts counts = descend(table, codes.actual.data());
@@ -328,8 +366,8 @@ TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
         std::fill(trits.begin(), trits.end(), std::int8_t{0});
         std::fill(accumulators.begin(), accumulators.end(), std::int8_t{0});
         const auto descend = [&] {
-          return table->descend_ternary(trits.data(), accumulators.data(), direction.data(),
-                                        whole(most), policy, n);
+          return descend_ternary(*table, trits.data(), accumulators.data(), direction.data(),
+                                 whole(most), policy, n);
         };
         FlipCounts counts = descend();
         CHECK((counts.flips == n && counts.rail_flips == 0));

@@ -203,8 +203,7 @@ TEST_CASE(
     for (std::int64_t i = 0; i < n; ++i) {
       lanes[static_cast<std::size_t>(i % kSumLanes)] += double{x.a[i]};
     }
-    double total = 0.0;
-    for (double lane : lanes) total += lane;
+    const double total = sum_of_lanes(lanes);
     REQUIRE(table.sum(x.a.data(), n) == total);
     REQUIRE(reference_kernels().sum(x.a.data(), n) == total);
   });

@@ -17,14 +17,12 @@ struct Row {
   Guarded<float> x, gain, bias;
 };
 
-// Sums of term(i) in interleaved lanes, which are added up in order.
+// Sums of term(i) in interleaved lanes.
 template <typename Term>
 double sum_of(std::int64_t n, const Term& term) {
   std::array<double, kSumLanes> lanes{};
   for (std::int64_t i = 0; i < n; ++i) lanes[static_cast<std::size_t>(i % kSumLanes)] += term(i);
-  double total = 0.0;
-  for (const double lane : lanes) total += lane;
-  return total;
+  return sum_of_lanes(lanes);
 }
 
 bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }

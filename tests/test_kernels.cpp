@@ -193,10 +193,10 @@ TEST_CASE("kernels: descend and sum_of_squares equal the reference") {
 TEST_CASE("kernels: quantize_levels equals the reference") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> direction = floats(n, offset, 5);
-    Guarded<std::uint16_t> noise = noise_bits(n, offset);
+    Guarded<std::uint32_t> noise = noise_fractions(n, offset);
     Twins<std::int16_t> levels(n, offset);
     for (bool stochastic : {false, true}) {
-      const std::uint16_t* bits = stochastic ? noise.data() : nullptr;
+      const std::uint32_t* bits = stochastic ? noise.data() : nullptr;
       for (float scale : {1.0f, 0.37f, 0.0f}) {
         for (int limit : {0, 1, 127, 255}) {
           reference_kernels().quantize_levels(levels.expected.data(), direction.data(),
@@ -219,9 +219,11 @@ TEST_CASE("kernels: quantize_levels goes against the direction, clips, and is un
   CHECK(levels == std::array<std::int16_t, 9>{0, 2, -2, 3, -255, 255, 0, 255, -1});
   // 2.25 becomes 3 for a quarter of the noise values and 2 for the rest.
   const std::vector<float> same(65536, -2.25f);
-  std::vector<std::uint16_t> noise(65536);
+  std::vector<std::uint32_t> noise(65536);
   std::vector<std::int16_t> drawn(65536);
-  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<std::uint16_t>(i);
+  for (std::size_t i = 0; i < noise.size(); ++i) {
+    noise[i] = as_fraction(static_cast<std::uint16_t>(i));
+  }
   reference_kernels().quantize_levels(drawn.data(), same.data(), {1.0f, 255, noise.data()}, 65536);
   CHECK(std::count(drawn.begin(), drawn.end(), 3) == 16384);
   CHECK(std::count(drawn.begin(), drawn.end(), 2) == 49152);

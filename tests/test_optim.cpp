@@ -7,45 +7,6 @@
 namespace tritgrad::test {
 namespace {
 
-// Several blocks in a row, several tiles, and the rest of each. The scalar format of moments is
-// left out, as it adds up in another order.
-TEST_CASE("optim: a gradient that is computed where it is read steps as one in memory does") {
-  const Shape shape{37, 700};
-  const Copied copied{numbers(shape.size(), 3), shape.cols()};
-  const std::vector<float>& grad = copied.grad;
-  const std::vector<float> nothing(grad.size(), 0.0f);
-  const GradientSource source = copied.source();
-  const std::pair<RuleKind, double> rules[] = {{RuleKind::kSign, 0.0},
-                                               {RuleKind::kSgd, 0.0},
-                                               {RuleKind::kAdamw, 0.0},
-                                               {RuleKind::kNormalized, 0.0},
-                                               {RuleKind::kNormalized, 0.5}};
-  for (const auto& [rule, momentum] : rules) {
-    for (FormatKind kind :
-         {FormatKind::kFp32, FormatKind::kSplit24, FormatKind::kTernary, FormatKind::kLatent8,
-          FormatKind::kLatent4, FormatKind::kShared8, FormatKind::kTrits}) {
-      for (FormatKind moment : {FormatKind::kFp32, FormatKind::kBf16}) {
-        CAPTURE(static_cast<int>(rule));
-        CAPTURE(std::string(format_name(kind)));
-        GroupSpec group;
-        group.rule.kind = rule;
-        group.rule.momentum = momentum;
-        if (rule == RuleKind::kSign) group.rule.weight_decay = 0.1;
-        group.lr = 0.05;
-        group.m = group.v = format(moment);
-        Single kept(shape, format(kind), group), read(shape, format(kind), group);
-        read.w().gradient_source = &source;
-        for (int step = 0; step < 3; ++step) {
-          kept.step(grad);
-          read.step(nothing);
-        }
-        CHECK(all_bytes(kept.w().storage()) == all_bytes(read.w().storage()));
-        CHECK(kept.state() == read.state());
-      }
-    }
-  }
-}
-
 // Textbook rules on double, one element at a time: the master after `steps` steps. MicroAdam has a
 // reference of its own (test_microadam.cpp).
 struct Reference {

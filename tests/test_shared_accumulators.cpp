@@ -187,6 +187,14 @@ TEST_CASE("shared: of equal updates that whose turn it is by the number of the s
 
 // ---- the kernels -------------------------------------------------------------------------------
 
+FlipCounts descend_shared(const KernelTable& table, std::int8_t* trits, std::int8_t* shared,
+                          const Direction& direction, const LevelRounding& rounding, int sharing,
+                          int turn, std::int64_t n) {
+  FlipCounts counts;
+  table.descend_shared(&counts, trits, 0, shared, 0, {&direction, &rounding, 1, n}, sharing, turn);
+  return counts;
+}
+
 void compare_shared(const KernelTable& table, std::int64_t n, std::int64_t offset, int sharing,
                     int turn, const Direction& direction, const LevelRounding& rounding) {
   const std::int64_t groups = (n + sharing - 1) / sharing;
@@ -205,10 +213,11 @@ void compare_shared(const KernelTable& table, std::int64_t n, std::int64_t offse
   // Several updates, so that what one has made is where the next begins.
   for (int step = 0; step < 3; ++step) {
     const int now = (turn + step) % sharing;
-    const FlipCounts counts = table.descend_shared(actual_trits.data(), actual.data(), direction,
-                                                   rounding, sharing, now, n);
-    const FlipCounts of_reference = reference_kernels().descend_shared(
-        expected_trits.data(), expected.data(), direction, rounding, sharing, now, n);
+    const FlipCounts counts = descend_shared(table, actual_trits.data(), actual.data(), direction,
+                                             rounding, sharing, now, n);
+    const FlipCounts of_reference =
+        descend_shared(reference_kernels(), expected_trits.data(), expected.data(), direction,
+                       rounding, sharing, now, n);
     REQUIRE_MESSAGE(same_bits(actual_trits, expected_trits, n), table.name, " n=", n);
     REQUIRE_MESSAGE(same_bits(actual, expected, groups), table.name, " n=", n);
     REQUIRE((counts.flips == of_reference.flips && counts.rail_flips == of_reference.rail_flips));
@@ -222,12 +231,12 @@ TEST_CASE("kernels: descend_shared handles every length, start, turn and noise")
       for (std::int64_t offset : {0, 1, 13}) {
         Guarded<float> numbers(n, offset);
         Guarded<std::int32_t> sums(n, offset);
-        Guarded<std::uint16_t> noise(n, offset);
+        Guarded<std::uint32_t> noise(n, offset);
         for (std::int64_t i = 0; i < n; ++i) {
           const std::uint32_t bits = random_bits({9, 9, 9}, static_cast<std::uint64_t>(i));
           numbers[i] = static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1p-31f;
           sums[i] = static_cast<std::int32_t>(bits >> 12) - 500000;
-          noise[i] = static_cast<std::uint16_t>(bits);
+          noise[i] = as_fraction(static_cast<std::uint16_t>(bits));
         }
         if (n > 3) numbers[n / 2] = NAN, numbers[n / 3] = INFINITY;
         for (int sharing : {4, 8, 16}) {
@@ -235,10 +244,12 @@ TEST_CASE("kernels: descend_shared handles every length, start, turn and noise")
           const float scale = static_cast<float>(2 * most + 1);
           const int now = static_cast<int>(turn++ % sharing);
           for (const LevelRounding& rounding :
-               {LevelRounding{scale, most, noise.data(), 30000},
+               {LevelRounding{scale, most, noise.data(), as_fraction(30000)},
                 LevelRounding{0.1f * scale, most, nullptr}, LevelRounding{1.5f, 1, noise.data()}}) {
             compare_shared(*table, n, offset, sharing, now, numbers.data(), rounding);
             compare_shared(*table, n, offset, sharing, now, Direction(sums.data(), 77, 3e-6f),
+                           rounding);
+            compare_shared(*table, n, offset, sharing, now, Direction(numbers.data(), 0.5f, true),
                            rounding);
           }
         }
@@ -279,8 +290,8 @@ TEST_CASE("kernels: descend_shared is update_shared() of every byte, trit and le
       CAPTURE(table->name);
       Trits actual_trits = trits, actual = shared;
       const FlipCounts counts =
-          table->descend_shared(actual_trits.data(), actual.data(), direction.data(),
-                                {1.0f, most, nullptr}, sharing, 1, std::ssize(trits));
+          descend_shared(*table, actual_trits.data(), actual.data(), direction.data(),
+                         {1.0f, most, nullptr}, sharing, 1, std::ssize(trits));
       REQUIRE(actual_trits == expected_trits);
       REQUIRE(actual == expected);
       REQUIRE(counts.flips == expected_counts.flips);

@@ -73,24 +73,23 @@ class Latent8 {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_rows(block, {&direction, 1}, descent);
+    return descend_series({block}, {&direction, 1}, descent, nullptr);
   }
-  FlipCounts descend_rows(const Block& first, std::span<const Direction> directions,
-                          const Descent& descent) {
-    std::array<LevelRounding, kMostRowsAtOnce> roundings;
-    Block block = first;
-    for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
-      roundings[row] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                            const Descent& descent, double* squares) {
+    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      roundings[i] = update_rounding(series[i], cols_, descent, kLevels, kLevels, rounding_);
     }
-    return kernels().descend_latent(at(first), order_.width(first.col), directions.data(),
-                                    roundings.data(), kThreshold, hysteresis_,
-                                    std::ssize(directions), first.n);
+    return kernels().descend_latent(
+        at(series.first), offset(series[1]) - offset(series.first),
+        {directions.data(), roundings.data(), std::ssize(directions), series.first.n, squares},
+        kThreshold, hysteresis_);
   }
 
  private:
-  std::int8_t* at(const Block& block) const {
-    return codes_.as<std::int8_t>() + order_.offset(block.row, block.col);
-  }
+  std::int64_t offset(const Block& block) const { return order_.offset(block.row, block.col); }
+  std::int8_t* at(const Block& block) const { return codes_.as<std::int8_t>() + offset(block); }
 
   PlaneSpec spec_;
   std::int64_t cols_;

@@ -97,31 +97,31 @@ class LatentPacked {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_rows(block, {&direction, 1}, descent);
+    return descend_series({block}, {&direction, 1}, descent, nullptr);
   }
-  // Together, as rows share what is made of the noise of their columns.
-  FlipCounts descend_rows(const Block& first, std::span<const Direction> directions,
-                          const Descent& descent) {
-    std::array<LevelRounding, kMostRowsAtOnce> roundings;
-    std::array<std::int8_t, kMostRowsAtOnce * kBlock> codes;
-    Block block = first;
-    for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
-      roundings[row] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
-      unpack(block, codes.data() + row * kBlock);
+  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                            const Descent& descent, double* squares) {
+    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
+    std::array<std::int8_t, kMostBlocksAtOnce * kBlock> codes;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      const Block block = series[i];
+      roundings[i] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
+      unpack(block, codes.data() + i * kBlock);
     }
-    const FlipCounts counts =
-        kernels().descend_latent(codes.data(), kBlock, directions.data(), roundings.data(),
-                                 kThreshold, hysteresis_, std::ssize(directions), first.n);
-    block = first;
-    for (std::size_t row = 0; row < directions.size(); ++row, ++block.row) {
-      std::int8_t* of_row = codes.data() + row * kBlock;
+    const std::int64_t n = series.first.n;
+    const FlipCounts counts = kernels().descend_latent(
+        codes.data(), kBlock,
+        {directions.data(), roundings.data(), std::ssize(directions), n, squares}, kThreshold,
+        hysteresis_);
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      std::int8_t* of_block = codes.data() + i * kBlock;
       if constexpr (kMaxCode < kRail) {
         constexpr std::int8_t kTop = kMaxCode;
-        for (std::int8_t& code : std::span(of_row, static_cast<std::size_t>(first.n))) {
+        for (std::int8_t& code : std::span(of_block, static_cast<std::size_t>(n))) {
           code = std::clamp<std::int8_t>(code, -kTop, kTop);
         }
       }
-      pack(block, of_row);
+      pack(series[i], of_block);
     }
     return counts;
   }

@@ -57,10 +57,27 @@ class PackedTrits {
   void encode_trits(const Block& block, const std::int8_t* trits) {
     kernels().encode_trits(packed(block), trits, block.n);
   }
+  // move(counts, trits) updates the trits of `count` blocks, kBlock apart, and counts for each.
+  template <typename Move>
+  FlipCounts move_trits(const BlockSeries& series, std::size_t count, const Move& move) {
+    std::array<std::int8_t, kMostBlocksAtOnce * kBlock> trits;
+    std::array<FlipCounts, kMostBlocksAtOnce> counts;
+    for (std::size_t i = 0; i < count; ++i) decode_trits(series[i], trits.data() + i * kBlock);
+    move(counts.data(), trits.data());
+    FlipCounts total;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (counts[i].flips > 0) encode_trits(series[i], trits.data() + i * kBlock);
+      total += counts[i];
+    }
+    return total;
+  }
   // Rounds to nearest, or by noise [n] where it is not null; NaN gives 0.
   void encode_rounded(const Block& block, const float* master, const std::uint16_t* noise) {
     std::array<std::int16_t, kBlock> levels;
-    kernels().quantize_levels(levels.data(), master, {-1.0f, 1, noise}, block.n);
+    std::array<std::uint32_t, kBlock> fractions;
+    if (noise != nullptr) std::transform(noise, noise + block.n, fractions.data(), as_fraction);
+    kernels().quantize_levels(levels.data(), master,
+                              {-1.0f, 1, noise == nullptr ? nullptr : fractions.data()}, block.n);
     std::array<std::int8_t, kBlock> trits;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
       trits[i] = static_cast<std::int8_t>(levels[i]);

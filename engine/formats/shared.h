@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "engine/descend.h"
 #include "engine/formats/packed_trits.h"
@@ -77,15 +78,22 @@ class Shared : public PackedTrits {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding =
-        update_rounding(block, cols(), descent, kLevels, kThreshold, rounding_);
-    std::array<std::int8_t, kBlock> trits;
-    decode_trits(block, trits.data());
+    return descend_series({block}, {&direction, 1}, descent, nullptr);
+  }
+  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                            const Descent& descent, double* squares) {
+    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      roundings[i] = update_rounding(series[i], cols(), descent, kLevels, kThreshold, rounding_);
+    }
+    const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
+                             series.first.n, squares};
     const int turn = static_cast<int>(descent.key.step % kSharing);
-    const FlipCounts counts = kernels().descend_shared(trits.data(), accumulators(block), direction,
-                                                       rounding, kSharing, turn, block.n);
-    if (counts.flips > 0) encode_trits(block, trits.data());
-    return counts;
+    return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
+      kernels().descend_shared(counts, trits, kBlock, accumulators(series.first),
+                               accumulators(series[1]) - accumulators(series.first), rows, kSharing,
+                               turn);
+    });
   }
 
  private:

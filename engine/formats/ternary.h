@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "engine/descend.h"
 #include "engine/formats/packed_trits.h"
@@ -73,18 +74,24 @@ class Ternary : public PackedTrits {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
+    return descend_series({block}, {&direction, 1}, descent, nullptr);
+  }
+  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                            const Descent& descent, double* squares) {
     // With reset, a smaller lr is a higher threshold, and below 1/127 thinner votes.
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);
     const int k = policy.levels_per_trit();
-    const LevelRounding rounding = update_rounding(block, cols(), descent, k, k, rounding_);
-
-    std::array<std::int8_t, kBlock> trits;
-    decode_trits(block, trits.data());
-    const FlipCounts counts = kernels().descend_ternary(trits.data(), accumulator(block), direction,
-                                                        rounding, policy, block.n);
-    if (counts.flips > 0) encode_trits(block, trits.data());
-    return counts;
+    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      roundings[i] = update_rounding(series[i], cols(), descent, k, k, rounding_);
+    }
+    const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
+                             series.first.n, squares};
+    return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
+      kernels().descend_ternary(counts, trits, kBlock, accumulator(series.first),
+                                accumulator(series[1]) - accumulator(series.first), rows, policy);
+    });
   }
 
  private:

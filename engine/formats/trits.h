@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "engine/descend.h"
 #include "engine/formats/packed_trits.h"
@@ -43,19 +44,25 @@ class Trits : public PackedTrits {
   }
 
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    const LevelRounding rounding = update_rounding(block, cols(), descent, 1, 2, rounding_);
-    std::array<std::int8_t, kBlock> trits;
-    decode_trits(block, trits.data());
-    // One level per trit leaves no remainder: the accumulators stay zero.
-    constexpr FlipPolicy one_level{.threshold = 0,
+    return descend_series({block}, {&direction, 1}, descent, nullptr);
+  }
+  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
+                            const Descent& descent, double* squares) {
+    // One level per trit leaves no remainder: the accumulators, one row for all, stay zero.
+    constexpr FlipPolicy kOneLevel{.threshold = 0,
                                    .on_flip = OnFlip::kCarry,
                                    .transition = Transition::kStepOneTrit,
                                    .hysteresis = 0};
     std::array<std::int8_t, kBlock> accumulators{};
-    const FlipCounts counts = kernels().descend_ternary(trits.data(), accumulators.data(),
-                                                        direction, rounding, one_level, block.n);
-    if (counts.flips > 0) encode_trits(block, trits.data());
-    return counts;
+    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      roundings[i] = update_rounding(series[i], cols(), descent, 1, 2, rounding_);
+    }
+    const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
+                             series.first.n, squares};
+    return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
+      kernels().descend_ternary(counts, trits, kBlock, accumulators.data(), 0, rows, kOneLevel);
+    });
   }
 
  private:

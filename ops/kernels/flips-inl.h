@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/kernels/levels-inl.h"
+#include "ops/kernels/byte_rules-inl.h"
 #include "ops/kernels/reference.h"
-#include "ops/kernels/simd-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -110,290 +109,142 @@ std::int64_t for_each_vector(std::int64_t n, FlipCounts& counts, const Body& bod
   return whole;
 }
 
+// A row of trits and accumulators.
+struct TernaryRow {
+  TernaryRow from(std::int64_t i) const {
+    return {trits + i, accumulators + i, direction.from(i), rounding.from(i), n - i};
+  }
+
+  std::int8_t* trits;
+  std::int8_t* accumulators;
+  Direction direction;
+  LevelRounding rounding;
+  std::int64_t n;
+};
+
 template <typename Rule>
-FlipCounts descend_words(std::int8_t* trits, std::int8_t* accumulators, const Direction& direction,
-                         const LevelRounding& rounding, const FlipPolicy& policy, const Rule& rule,
-                         std::int64_t n) {
+FlipCounts descend_words(const TernaryRow& row, const FlipPolicy& policy, const Rule& rule) {
   FlipCounts counts;
-  const std::int64_t done = with_direction(direction, rounding, [&](const auto& source) {
-    const Levels levels(source, rounding);
-    return for_each_vector(n, counts, [=](std::int64_t i, CountLanes& lanes) {
+  std::int8_t *trits = row.trits, *accumulators = row.accumulators;
+  const std::int64_t done = with_direction(row.direction, row.rounding, [&](const auto& source) {
+    const Levels levels(source, row.rounding);
+    return for_each_vector(row.n, counts, [=](std::int64_t i, CountLanes& lanes) {
       const TritLanes next =
           rule({read_i16(trits + i), read_i16(accumulators + i)}, levels.words(i), lanes);
       write_narrow(trits + i, next.trit);
       write_narrow(accumulators + i, next.accumulator);
     });
   });
-  if (done < n) {
-    counts += reference::descend_ternary(trits + done, accumulators + done, direction.from(done),
-                                         rounding.from(done), policy, n - done);
+  if (done < row.n) {
+    const TernaryRow rest = row.from(done);
+    FlipCounts of_rest;
+    reference::descend_ternary(&of_rest, rest.trits, 0, rest.accumulators, 0,
+                               {&rest.direction, &rest.rounding, 1, rest.n}, policy);
+    counts += of_rest;
   }
   return counts;
-}
-
-// ---- codes of one byte -------------------------------------------------------------------------
-
-I8 splat_byte(int value) { return I8(static_cast<std::int8_t>(value)); }
-
-constexpr int kMostByteThreshold = 42;
-constexpr int kMostByteLevels = 127;
-
-using ByteMask = xsimd::batch_bool<std::int8_t, Arch>;
-
-// Counts of flips, a byte per lane.
-class ByteCounts {
- public:
-  void add(const ByteMask& flips, const ByteMask& rail_flips) {
-    flips_ = count_up(flips_, flips);
-    rail_flips_ = count_up(rail_flips_, rail_flips);
-    if (++additions_ == 255) drain();
-  }
-
-  FlipCounts total() {
-    drain();
-    return total_;
-  }
-
- private:
-  void drain() {
-    total_.flips += static_cast<std::int64_t>(xsimd::hadd(sum_eights(flips_)));
-    total_.rail_flips += static_cast<std::int64_t>(xsimd::hadd(sum_eights(rail_flips_)));
-    flips_ = rail_flips_ = U8(std::uint8_t{0});
-    additions_ = 0;
-  }
-
-  U8 flips_ = U8(std::uint8_t{0}), rail_flips_ = U8(std::uint8_t{0});
-  int additions_ = 0;
-  FlipCounts total_;
-};
-
-struct ByteTrits {
-  ByteMask positive, negative;
-};
-
-// Carry, one trit at a time, on codes c = K T + A with K = 2 threshold + 1 and threshold <= 42.
-// With kWhole, threshold is 42: codes end where bytes do.
-template <bool kWhole>
-struct ByteRule {
-  explicit ByteRule(int threshold_, int hysteresis_)
-      : threshold(splat_byte(threshold_)),
-        below(splat_byte(-threshold_)),
-        trit(splat_byte(2 * threshold_ + 1)),
-        limit(splat_byte(3 * threshold_ + 1)),
-        least(-limit),
-        // Further than across all codes is no further.
-        hysteresis(splat_byte(std::clamp(hysteresis_, -127, 127))),
-        pushes(hysteresis_ != 0) {}
-
-  ByteTrits trits_of(const I8& code) const { return {code > threshold, code < below}; }
-  // The codes whose remainder is zero.
-  I8 centre_of(const ByteTrits& trits) const {
-    return select(trits.positive, trit, splat_byte(0)) -
-           select(trits.negative, trit, splat_byte(0));
-  }
-
-  I8 operator()(const I8& stored, const I8& levels, ByteCounts& counts) const {
-    return step(stored, trits_of(stored), levels, counts);
-  }
-  // `before`: the trits of `stored`.
-  I8 step(const I8& stored, const ByteTrits& before, const I8& levels, ByteCounts& counts) const {
-    const I8 code = limited(stored);
-    // Saturated sums are beyond the limit, too; a sum modulo 256 that should have been saturated
-    // has the other sign.
-    const I8 next = limited(xsimd::sadd(code, levels));
-    const ByteMask past_rail = next != code + levels;
-    const ByteTrits after = trits_of(next);
-    const ByteMask moved =
-        (before.positive != after.positive) | (before.negative != after.negative);
-    counts.add(moved, past_rail & ~moved);
-    return pushes ? push(next, before, after) : next;
-  }
-
-  // Adds the hysteresis once for every trit that was passed, without leaving the new one.
-  I8 push(const I8& code, const ByteTrits& before, const ByteTrits& after) const {
-    const auto push_where = [&](const I8& x, const ByteMask& up, const ByteMask& down) {
-      return xsimd::ssub(xsimd::sadd(x, select(up, hysteresis, splat_byte(0))),
-                         select(down, hysteresis, splat_byte(0)));
-    };
-    const I8 once =
-        push_where(code, after.positive & ~before.positive, after.negative & ~before.negative);
-    const I8 twice =
-        push_where(once, before.negative & ~after.negative, before.positive & ~after.positive);
-    const I8 centre = centre_of(after);
-    return clamp(twice, centre - threshold, centre + threshold);
-  }
-
-  I8 limited(const I8& code) const {
-    const I8 from_below = xsimd::max(code, least);
-    return kWhole ? from_below : xsimd::min(from_below, limit);
-  }
-
-  I8 threshold, below, trit, limit, least, hysteresis;
-  bool pushes;
-};
-
-// body(ByteRule)
-template <typename Body>
-auto with_byte_rule(int threshold, int hysteresis, const Body& body) {
-  if (threshold == kMostByteThreshold) return body(ByteRule<true>(threshold, hysteresis));
-  return body(ByteRule<false>(threshold, hysteresis));
-}
-
-// Carry without hysteresis, one trit at a time, from threshold 63 on: K = 2 threshold + 1 is 127 at
-// least, so levels of a byte pass one trit at most.
-constexpr int kLeastWideThreshold = 63;
-
-struct WideByteRule {
-  explicit WideByteRule(int threshold_)
-      : threshold(splat_byte(threshold_)), levels_per_trit(splat_byte(2 * threshold_ + 1)) {}
-
-  // Not beyond the rails, which no update writes, and no levels that may have been cut.
-  bool holds_for(const I8& accumulator, const I8& levels) const {
-    const I8 most = splat_byte(kMostByteLevels);
-    return !xsimd::any((accumulator > threshold) | (accumulator < -threshold) | (levels >= most) |
-                       (levels <= -most));
-  }
-
-  void operator()(I8& trit, I8& accumulator, const I8& levels, FlipCounts& counts) const {
-    const I8 zero = splat_byte(0), one = splat_byte(1);
-    const I8 saturated = xsimd::sadd(accumulator, levels);
-    const ByteMask up = saturated > threshold, down = saturated < -threshold;
-    const ByteMask at_top = trit > zero, at_bottom = trit < zero;
-    const ByteMask rises = up & ~at_top, falls = down & ~at_bottom;
-    const ByteMask past_top = up & at_top, past_bottom = down & at_bottom;
-    // Modulo 256: what is left after a flip fits a byte again.
-    const I8 next = accumulator + levels - select(rises, levels_per_trit, zero) +
-                    select(falls, levels_per_trit, zero);
-    accumulator = select(past_top, threshold, select(past_bottom, -threshold, next));
-    trit = trit + select(rises, one, zero) - select(falls, one, zero);
-    counts.flips += count(rises | falls);
-    counts.rail_flips += count(past_top | past_bottom);
-  }
-
-  I8 threshold, levels_per_trit;
-};
-
-// next(planes, levels) for each vector of bytes, planes being pointers to its numbers. The last,
-// which may be shorter, is filled up with zeros, which do not move.
-template <std::size_t kPlanes, typename Source, typename Next>
-void for_each_byte_vector(const std::array<std::int8_t*, kPlanes>& planes, const Source& direction,
-                          const LevelRounding& rounding, std::int64_t n, const Next& next) {
-  constexpr std::int64_t kStep = kLanes<I8>;
-  using Planes = std::array<std::int8_t*, kPlanes>;
-  const Levels levels(direction, rounding);
-  std::int64_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    Planes here;
-    for (std::size_t p = 0; p < kPlanes; ++p) {
-      here[p] = planes[p] + i;
-      // In vain, but cheap, for numbers that a format has unpacked.
-      read_ahead(here[p], kStep);
-    }
-    next(here, levels.bytes(i));
-  }
-  if (i == n) return;
-  std::int8_t numbers[kPlanes][kStep] = {};
-  typename Source::Number rest_numbers[kStep];
-  std::fill_n(rest_numbers, kStep, direction.zero());
-  std::uint16_t rest_noise[kStep] = {};
-  const std::int64_t rest = n - i;
-  __builtin_memcpy(rest_numbers, direction.numbers + i,
-                   static_cast<std::size_t>(rest) * sizeof(rest_numbers[0]));
-  if (rounding.noise != nullptr) {
-    __builtin_memcpy(rest_noise, rounding.noise + i,
-                     static_cast<std::size_t>(rest) * sizeof(rest_noise[0]));
-  }
-  Planes here;
-  for (std::size_t p = 0; p < kPlanes; ++p) {
-    here[p] = numbers[p];
-    __builtin_memcpy(numbers[p], planes[p] + i, static_cast<std::size_t>(rest));
-  }
-  const LevelRounding rest_rounding{rounding.scale, rounding.limit,
-                                    rounding.noise == nullptr ? nullptr : rest_noise,
-                                    rounding.offset};
-  Source rest_direction = direction;
-  rest_direction.numbers = rest_numbers;
-  next(here, Levels(rest_direction, rest_rounding).bytes(0));
-  for (std::size_t p = 0; p < kPlanes; ++p) {
-    __builtin_memcpy(planes[p] + i, numbers[p], static_cast<std::size_t>(rest));
-  }
 }
 
 // ---- the kernels -------------------------------------------------------------------------------
 
-template <typename Source, typename Rule>
-FlipCounts descend_bytes(std::int8_t* trits, std::int8_t* accumulators, const Source& direction,
-                         const LevelRounding& rounding, const Rule& rule, std::int64_t n) {
-  ByteCounts counts;
-  const std::array<std::int8_t*, 2> planes{trits, accumulators};
-  for_each_byte_vector(planes, direction, rounding, n, [&](const auto& at, const I8& change) {
+template <typename Rule>
+struct DescendBytes {
+  [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 2>& at, const I8& levels,
+                                         ByteCounts& counts, std::int64_t /*i*/) const {
     const I8 trit = read<I8>(at[0]);
     const ByteTrits before{trit > splat_byte(0), trit < splat_byte(0)};
     const I8 code = xsimd::sadd(rule.centre_of(before), read<I8>(at[1]));
-    const I8 next = rule.step(code, before, change, counts);
+    const I8 next = rule.step(code, before, levels, counts);
     const ByteTrits after = rule.trits_of(next);
     write(at[0], select(after.positive, splat_byte(1), splat_byte(0)) -
                      select(after.negative, splat_byte(1), splat_byte(0)));
     write(at[1], next - rule.centre_of(after));
-  });
-  return counts.total();
-}
+  }
 
-template <typename Source>
-FlipCounts descend_wide_bytes(std::int8_t* trits, std::int8_t* accumulators,
-                              const Direction& direction, const Source& source,
-                              const LevelRounding& rounding, const FlipPolicy& policy,
-                              std::int64_t n) {
-  constexpr std::int64_t kStep = kLanes<I8>;
-  const WideByteRule rule(policy.threshold);
-  FlipCounts counts;
-  const auto by_words = [&](std::int64_t i, std::int64_t count) {
+  Rule rule;
+};
+
+// Where the rule for bytes does not hold, a vector goes by words.
+struct DescendWideBytes {
+  [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 2>& at, const I8& levels,
+                                         FlipCounts& counts, std::int64_t i) const {
+    I8 trit = read<I8>(at[0]), accumulator = read<I8>(at[1]);
+    if (!rule.holds_for(accumulator, levels)) return by_words(at, counts, i);
+    rule(trit, accumulator, levels, counts);
+    write(at[0], trit);
+    write(at[1], accumulator);
+  }
+  [[gnu::noinline]] void by_words(const std::array<std::int8_t*, 2>& at, FlipCounts& counts,
+                                  std::int64_t i) const {
+    TernaryRow here = row->from(i);
+    here.trits = at[0];
+    here.accumulators = at[1];
+    here.n = std::min(here.n, kLanes<I8>);
     counts +=
-        descend_words(trits + i, accumulators + i, direction.from(i), rounding.from(i), policy,
-                      CarryRule<Transition::kStepOneTrit>(policy.threshold, 0), count);
-  };
-  const Levels levels(source, {rounding.scale, std::min(rounding.limit, kMostByteLevels),
-                               rounding.noise, rounding.offset});
-  std::int64_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    read_ahead(accumulators + i, kStep);
-    I8 trit = read<I8>(trits + i), accumulator = read<I8>(accumulators + i);
-    const I8 change = levels.bytes(i);
-    if (!rule.holds_for(accumulator, change)) {
-      by_words(i, kStep);
-      continue;
-    }
-    rule(trit, accumulator, change, counts);
-    write(trits + i, trit);
-    write(accumulators + i, accumulator);
+        descend_words(here, *policy, CarryRule<Transition::kStepOneTrit>(policy->threshold, 0));
   }
-  if (i < n) by_words(i, n - i);
-  return counts;
+
+  WideByteRule rule;
+  const TernaryRow* row;
+  const FlipPolicy* policy;
+};
+
+FlipCounts descend_wide_bytes(const TernaryRow& row, const FlipPolicy& policy) {
+  const std::array<std::int8_t*, 2> planes{row.trits, row.accumulators};
+  LevelRounding rounding = row.rounding;
+  rounding.limit = std::min(rounding.limit, kMostByteLevels);
+  return with_direction(row.direction, rounding, [&](const auto& source) {
+    FlipCounts counts;
+    for_each_byte_vector(planes, source, rounding, row.n,
+                         DescendWideBytes{WideByteRule(policy.threshold), &row, &policy}, counts);
+    return counts;
+  });
 }
 
-FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
-                           const Direction& direction, const LevelRounding& rounding,
-                           const FlipPolicy& policy, std::int64_t n) {
-  const auto by_words = [&](const auto& rule) {
-    return descend_words(trits, accumulators, direction, rounding, policy, rule, n);
-  };
-  if (policy.on_flip == OnFlip::kReset) return by_words(ResetRule(policy));
+FlipCounts descend_row(const TernaryRow& row, const FlipPolicy& policy) {
+  if (policy.on_flip == OnFlip::kReset) return descend_words(row, policy, ResetRule(policy));
   if (policy.transition == Transition::kSetSign) {
-    return by_words(CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
-  }
-  if (policy.threshold <= kMostByteThreshold && rounding.limit <= kMostByteLevels) {
-    return with_byte_rule(policy.threshold, policy.hysteresis, [&](const auto& rule) {
-      return with_direction(direction, rounding, [&](const auto& source) {
-        return descend_bytes(trits, accumulators, source, rounding, rule, n);
-      });
-    });
+    return descend_words(row, policy,
+                         CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
   }
   if (policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
-    return with_direction(direction, rounding, [&](const auto& source) {
-      return descend_wide_bytes(trits, accumulators, direction, source, rounding, policy, n);
-    });
+    return descend_wide_bytes(row, policy);
   }
-  return by_words(CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
+  return descend_words(row, policy,
+                       CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
+}
+
+bool fits_bytes(const FlipPolicy& policy, const DirectionRows& rows) {
+  return policy.on_flip == OnFlip::kCarry && policy.transition == Transition::kStepOneTrit &&
+         policy.threshold <= kMostByteThreshold &&
+         std::all_of(rows.roundings, rows.roundings + rows.count,
+                     [](const LevelRounding& r) { return r.limit <= kMostByteLevels; });
+}
+
+void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
+                     std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
+                     const FlipPolicy& policy) {
+  if (!fits_bytes(policy, rows)) {
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      const Direction& direction = rows.directions[r];
+      if (rows.squares != nullptr) rows.squares[r] = sum_of_squares(direction.floats, rows.n);
+      counts[r] = descend_row(
+          {trits + r * ld, accumulators + r * ld_a, direction, rows.roundings[r], rows.n}, policy);
+    }
+    return;
+  }
+  with_byte_rule(policy.threshold, policy.hysteresis, [&](const auto& rule) {
+    for_each_kind(rows, [&](auto tag, std::int64_t first, std::int64_t end) {
+      for (std::int64_t r = first; r < end; ++r) {
+        const std::array<std::int8_t*, 2> row{trits + r * ld, accumulators + r * ld_a};
+        const typename decltype(tag)::type direction(rows.directions[r]);
+        ByteCounts of_row;
+        for_each_byte_vector(row, direction, rows.roundings[r], rows.n, DescendBytes{rule}, of_row,
+                             rows.squares + r);
+        counts[r] = of_row.total();
+      }
+    });
+  });
 }
 
 }  // namespace

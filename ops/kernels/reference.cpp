@@ -139,46 +139,84 @@ void quantize_levels(std::int16_t* levels, const Direction& direction,
   const auto bound = static_cast<float>(rounding.limit);
   const float negative_scale = -rounding.scale * direction.factor;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float number = direction.floats != nullptr
-                             ? direction.floats[i]
-                             : static_cast<float>(direction.sums[i] - direction.correction);
+    float number = direction.floats != nullptr
+                       ? direction.floats[i]
+                       : static_cast<float>(direction.sums[i] - direction.correction);
+    if (direction.signs) number = finite_sign(number);
     const float exact = negative_scale * number;
     float level = std::nearbyint(exact);
     if (rounding.noise != nullptr) {
-      const auto noise = static_cast<std::uint16_t>(rounding.noise[i] + rounding.offset);
-      level = std::floor(exact + (static_cast<float>(noise) + 0.5f) * 0x1p-16f);
+      const std::uint32_t noise = (rounding.noise[i] + rounding.offset) & as_fraction(0xFFFF);
+      level = std::floor(exact + (static_cast<float>(noise) + 0x1p6f) * 0x1p-23f);
     }
     levels[i] = std::isnan(level) ? std::int16_t{0}
                                   : static_cast<std::int16_t>(std::clamp(level, -bound, bound));
   }
 }
 
-FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
-                           const Direction& direction, const LevelRounding& rounding,
-                           const FlipPolicy& policy, std::int64_t n) {
-  FlipCounts counts;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::int16_t levels;
-    quantize_levels(&levels, direction.from(i), rounding.from(i), 1);
-    const TritState next = accumulate({trits[i], accumulators[i]}, levels, policy, counts);
-    trits[i] = static_cast<std::int8_t>(next.trit);
-    accumulators[i] = static_cast<std::int8_t>(next.accumulator);
+namespace {
+
+// term(i) for elements 0 to n - 1, added as kSumLanes says.
+template <typename Term>
+double sum_in_lanes(std::int64_t n, const Term& term) {
+  double lanes[kSumLanes] = {};
+  for (std::int64_t i = 0; i < n; ++i) lanes[i % kSumLanes] += double{term(i)};
+  for (std::int64_t half = kSumLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
-  return counts;
+  return lanes[0];
 }
 
-FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
-                          const LevelRounding& rounding, int sharing, int turn, std::int64_t n) {
-  constexpr int kMostSharing = 16;
-  FlipCounts counts;
-  for (std::int64_t first = 0; first < n; first += sharing) {
-    const auto members = static_cast<int>(std::min<std::int64_t>(sharing, n - first));
-    std::int16_t levels[kMostSharing];
-    quantize_levels(levels, direction.from(first), rounding.from(first), members);
-    std::int8_t& byte = shared[first / sharing];
-    byte = update_shared(byte, trits + first, levels, members, sharing, turn, counts);
+double sum(const float* x, std::int64_t n) {
+  return sum_in_lanes(n, [x](std::int64_t i) { return x[i]; });
+}
+
+double sum_of_squares(const float* x, std::int64_t n) {
+  return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
+}
+
+void measure(const DirectionRows& rows) {
+  if (rows.squares == nullptr) return;
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    rows.squares[r] = sum_of_squares(rows.directions[r].floats, rows.n);
   }
-  return counts;
+}
+
+}  // namespace
+
+void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
+                     std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
+                     const FlipPolicy& policy) {
+  measure(rows);
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    counts[r] = {};
+    for (std::int64_t i = 0; i < rows.n; ++i) {
+      std::int16_t levels;
+      quantize_levels(&levels, rows.directions[r].from(i), rows.roundings[r].from(i), 1);
+      std::int8_t& trit = trits[r * ld + i];
+      std::int8_t& accumulator = accumulators[r * ld_a + i];
+      const TritState next = accumulate({trit, accumulator}, levels, policy, counts[r]);
+      trit = static_cast<std::int8_t>(next.trit);
+      accumulator = static_cast<std::int8_t>(next.accumulator);
+    }
+  }
+}
+
+void descend_shared(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,
+                    std::int64_t ld_shared, const DirectionRows& rows, int sharing, int turn) {
+  constexpr int kMostSharing = 16;
+  measure(rows);
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    counts[r] = {};
+    for (std::int64_t first = 0; first < rows.n; first += sharing) {
+      const auto members = static_cast<int>(std::min<std::int64_t>(sharing, rows.n - first));
+      std::int16_t levels[kMostSharing];
+      quantize_levels(levels, rows.directions[r].from(first), rows.roundings[r].from(first),
+                      members);
+      std::int8_t& byte = shared[r * ld_shared + first / sharing];
+      byte = update_shared(byte, trits + r * ld + first, levels, members, sharing, turn, counts[r]);
+    }
+  }
 }
 
 void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
@@ -206,26 +244,6 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
 
 namespace {
 
-FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const Direction* directions,
-                          const LevelRounding* roundings, int threshold, int hysteresis,
-                          std::int64_t rows, std::int64_t n) {
-  const FlipPolicy policy{.threshold = threshold,
-                          .on_flip = OnFlip::kCarry,
-                          .transition = Transition::kStepOneTrit,
-                          .hysteresis = hysteresis};
-  FlipCounts counts;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::int16_t levels;
-      quantize_levels(&levels, directions[r].from(i), roundings[r].from(i), 1);
-      std::int8_t& code = codes[r * ld + i];
-      const TritState next = accumulate(split_code(code, policy.threshold), levels, policy, counts);
-      code = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
-    }
-  }
-  return counts;
-}
-
 void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     trits[i] = static_cast<std::int8_t>(split_code(codes[i], threshold).trit);
@@ -236,22 +254,24 @@ void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n
   encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
 }
 
-// term(i) for elements 0 to n - 1, added as kSumLanes says.
-template <typename Term>
-double sum_in_lanes(std::int64_t n, const Term& term) {
-  double lanes[kSumLanes] = {};
-  for (std::int64_t i = 0; i < n; ++i) lanes[i % kSumLanes] += double{term(i)};
-  double total = 0.0;
-  for (double lane : lanes) total += lane;
-  return total;
-}
-
-double sum(const float* x, std::int64_t n) {
-  return sum_in_lanes(n, [x](std::int64_t i) { return x[i]; });
-}
-
-double sum_of_squares(const float* x, std::int64_t n) {
-  return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
+FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
+                          int threshold, int hysteresis) {
+  const FlipPolicy policy{.threshold = threshold,
+                          .on_flip = OnFlip::kCarry,
+                          .transition = Transition::kStepOneTrit,
+                          .hysteresis = hysteresis};
+  measure(rows);
+  FlipCounts counts;
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    for (std::int64_t i = 0; i < rows.n; ++i) {
+      std::int16_t levels;
+      quantize_levels(&levels, rows.directions[r].from(i), rows.roundings[r].from(i), 1);
+      std::int8_t& code = codes[r * ld + i];
+      const TritState next = accumulate(split_code(code, policy.threshold), levels, policy, counts);
+      code = static_cast<std::int8_t>(policy.levels_per_trit() * next.trit + next.accumulator);
+    }
+  }
+  return counts;
 }
 
 double sum_of_squares_around(const float* x, double mean, std::int64_t n) {

@@ -20,11 +20,11 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
 void descend(float* w, const float* direction, float lr, std::int64_t n);
 void quantize_levels(std::int16_t* levels, const Direction& direction,
                      const LevelRounding& rounding, std::int64_t n);
-FlipCounts descend_ternary(std::int8_t* trits, std::int8_t* accumulators,
-                           const Direction& direction, const LevelRounding& rounding,
-                           const FlipPolicy& policy, std::int64_t n);
-FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
-                          const LevelRounding& rounding, int sharing, int turn, std::int64_t n);
+void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
+                     std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
+                     const FlipPolicy& policy);
+void descend_shared(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,
+                    std::int64_t ld_shared, const DirectionRows& rows, int sharing, int turn);
 void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
                          const std::int32_t* corrections, std::int64_t rows, std::int64_t n);
 

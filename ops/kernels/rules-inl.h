@@ -2,6 +2,7 @@
 // multiply-add is never fused, so the bits are the same everywhere.
 #pragma once
 
+#include "ops/kernels/lane_sums-inl.h"
 #include "ops/kernels/levels-inl.h"
 #include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
@@ -76,48 +77,23 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
 }
 
-// Sums in double: element i goes to lane i % 32, lanes are added in order at the end.
-class LaneSums {
- public:
-  LaneSums() {
-    for (F64& sum : sums_) sum = F64(0.0);
-  }
-
-  static constexpr std::int64_t kElements = kSumLanes;
-  static constexpr std::int64_t kWidth = kLanes<F64>;
-
-  // Those of kElements elements: values(part) are kWidth of them, from part * kWidth on.
-  template <typename Values>
-  void add(const Values& values) {
-    for (std::int64_t part = 0; part < kElements / kWidth; ++part) sums_[part] += values(part);
-  }
-  // With the rest, fewer than kElements: rest(lane) for each.
-  template <typename Rest>
-  double total(std::int64_t n, const Rest& rest) const {
-    double lanes[kElements];
-    for (std::int64_t part = 0; part < kElements / kWidth; ++part) {
-      write(lanes + part * kWidth, sums_[part]);
-    }
-    for (std::int64_t lane = 0; lane < n; ++lane) lanes[lane] += rest(lane);
-    double total = 0.0;
-    for (double lane : lanes) total += lane;
-    return total;
-  }
-
- private:
-  F64 sums_[kElements / kWidth];
-};
-
-// The sum of term(x[i]).
-template <typename Term>
-double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
+// The sum of term(x[i]); add(sums, x) adds those of LaneSums::kElements numbers.
+template <typename Add, typename Term>
+double sum_in_lanes(const float* x, std::int64_t n, const Add& add, const Term& term) {
   LaneSums sums;
   std::int64_t i = 0;
   for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
     read_ahead(x + i, LaneSums::kElements);
-    sums.add([=](std::int64_t part) { return term(read_f64(x + i + part * LaneSums::kWidth)); });
+    add(sums, x + i);
   }
   return sums.total(n - i, [=](std::int64_t lane) { return term(double{x[i + lane]}); });
+}
+template <typename Term>
+double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
+  const auto add = [&](LaneSums& sums, const float* at) {
+    sums.add([=](std::int64_t part) { return term(read_f64(at + part * LaneSums::kWidth)); });
+  };
+  return sum_in_lanes(x, n, add, term);
 }
 
 double sum(const float* x, std::int64_t n) {
@@ -125,7 +101,9 @@ double sum(const float* x, std::int64_t n) {
 }
 
 double sum_of_squares(const float* x, std::int64_t n) {
-  return sum_in_lanes(x, n, [](const auto& value) { return value * value; });
+  return sum_in_lanes(
+      x, n, [](LaneSums& sums, const float* at) { sums.add_squares(at); },
+      [](double value) { return value * value; });
 }
 
 double sum_of_squares_around(const float* x, double mean, std::int64_t n) {

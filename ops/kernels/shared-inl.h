@@ -116,39 +116,52 @@ class SharedRule {
   I8 last_rank_;
 };
 
-template <int kSharing, typename Source>
-FlipCounts descend_shared_by(std::int8_t* trits, std::int8_t* shared, const Source& direction,
-                             const LevelRounding& rounding, int turn, std::int64_t n) {
+// The last vector is filled up with weights that ask for nothing, and so are its groups.
+template <int kSharing>
+struct DescendShared {
   using Rule = SharedRule<kSharing>;
-  const Rule rule(turn);
-  FlipCounts counts;
-  std::int64_t done = 0;
-  // The last vector is filled up with weights that ask for nothing, and so are its groups.
-  const auto next = [&](const auto& at, const I8& levels) {
-    const std::int64_t groups = std::min(Rule::kGroups, (n - done + kSharing - 1) / kSharing);
+
+  [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 1>& at, const I8& levels,
+                                         FlipCounts& counts, std::int64_t i) const {
+    const std::int64_t groups = std::min(Rule::kGroups, (n - i + kSharing - 1) / kSharing);
     std::int8_t bytes[Rule::kGroups] = {};
-    std::int8_t* here = shared + done / kSharing;
+    std::int8_t* here = shared + i / kSharing;
     __builtin_memcpy(bytes, here, static_cast<std::size_t>(groups));
     write(at[0], rule(read<I8>(at[0]), levels, bytes, counts));
     __builtin_memcpy(here, bytes, static_cast<std::size_t>(groups));
-    done += Rule::kStep;
-  };
-  for_each_byte_vector(std::array<std::int8_t*, 1>{trits}, direction, rounding, n, next);
-  return counts;
-}
+  }
 
-FlipCounts descend_shared(std::int8_t* trits, std::int8_t* shared, const Direction& direction,
-                          const LevelRounding& rounding, int sharing, int turn, std::int64_t n) {
-  return with_direction(direction, rounding, [&](const auto& source) {
-    switch (sharing) {
-      case 4:
-        return descend_shared_by<4>(trits, shared, source, rounding, turn, n);
-      case 8:
-        return descend_shared_by<8>(trits, shared, source, rounding, turn, n);
-      default:
-        return descend_shared_by<16>(trits, shared, source, rounding, turn, n);
+  Rule rule;
+  std::int8_t* shared;
+  std::int64_t n;
+};
+
+template <int kSharing>
+void descend_shared_by(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,
+                       std::int64_t ld_shared, const DirectionRows& rows, int turn) {
+  for_each_kind(rows, [&](auto tag, std::int64_t first, std::int64_t end) {
+    for (std::int64_t r = first; r < end; ++r) {
+      const typename decltype(tag)::type direction(rows.directions[r]);
+      const DescendShared<kSharing> next{SharedRule<kSharing>(turn), shared + r * ld_shared,
+                                         rows.n};
+      FlipCounts of_row;
+      for_each_byte_vector(std::array<std::int8_t*, 1>{trits + r * ld}, direction,
+                           rows.roundings[r], rows.n, next, of_row, rows.squares + r);
+      counts[r] = of_row;
     }
   });
+}
+
+void descend_shared(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,
+                    std::int64_t ld_shared, const DirectionRows& rows, int sharing, int turn) {
+  switch (sharing) {
+    case 4:
+      return descend_shared_by<4>(counts, trits, ld, shared, ld_shared, rows, turn);
+    case 8:
+      return descend_shared_by<8>(counts, trits, ld, shared, ld_shared, rows, turn);
+    default:
+      return descend_shared_by<16>(counts, trits, ld, shared, ld_shared, rows, turn);
+  }
 }
 
 }  // namespace

@@ -53,19 +53,19 @@ Batch<T> one_if(const xsimd::batch_bool<T, Arch>& mask) {
 
 // Asks for the memory of n numbers that a pass over a tensor will read next, behind those that an
 // optimizer takes through decoding, arithmetic and encoding before it comes back for more: so long
-// a pause stops the processor's own prefetching.
+// a pause stops the processor's own prefetching. Inlined at once, as engine/prefetch.h says.
 constexpr std::int64_t kAhead = 1280;
 template <typename T>
-inline void read_ahead(const T* next, std::int64_t n) {
+[[gnu::always_inline]] inline void read_ahead(const T* next, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += 64 / static_cast<std::int64_t>(sizeof(T))) {
-    _mm_prefetch(reinterpret_cast<const char*>(next + kAhead + i), _MM_HINT_T1);
+    _mm_prefetch(reinterpret_cast<const char*>(next + kAhead + i), _MM_HINT_T0);
   }
 }
 
 // Asks for the vectors that one loop over several long arrays will read some steps after these: at
 // the end of a page of memory the processor's own prefetching starts anew, in each of the arrays.
 constexpr std::int64_t kSoon = 384;
-inline void read_soon(const float* next) {
+[[gnu::always_inline]] inline void read_soon(const float* next) {
   _mm_prefetch(reinterpret_cast<const char*>(next + kSoon), _MM_HINT_T0);
 }
 
@@ -79,13 +79,6 @@ I32 read_i32(const std::int8_t* p) {
 }
 I32 read_i32(const std::uint16_t* p) {
   return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-}
-// 16-bit numbers plus the ones that fill `added`, modulo 2^16.
-using HalfWords = __m256i;
-inline HalfWords half_words(std::uint16_t x) { return _mm256_set1_epi16(static_cast<short>(x)); }
-inline I32 read_i32_plus(const std::uint16_t* p, HalfWords added) {
-  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  return _mm512_cvtepu16_epi32(_mm256_add_epi16(words, added));
 }
 F64 read_f64(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 inline F64 low_half(const F32& x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
@@ -111,6 +104,9 @@ inline I32 nearest_of_small(const F32& x) {
 // a b + c, for sums and products that are exact and so may be fused; xsimd 8.1 does not fuse them.
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm512_fmadd_ps(a, b, c);
+}
+inline F64 multiply_add(const F64& a, const F64& b, const F64& c) {
+  return _mm512_fmadd_pd(a, b, c);
 }
 
 // Two or four vectors as one of narrower numbers, which saturate.
@@ -170,6 +166,9 @@ inline __m512i with_signs(__m512i x, __m512i y) {
 inline I32 read_first(const std::int32_t* p, std::int64_t count, const I32& otherwise) {
   return _mm512_mask_loadu_epi32(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
 }
+inline F32 read_first(const float* p, std::int64_t count, const F32& otherwise) {
+  return _mm512_mask_loadu_ps(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
+}
 inline I8 read_first(const std::int8_t* p, std::int64_t count, const I8& otherwise) {
   return _mm512_mask_loadu_epi8(otherwise, (std::uint64_t{1} << count) - 1, p);
 }
@@ -204,12 +203,6 @@ I32 read_i32(const std::int8_t* p) {
 I32 read_i32(const std::uint16_t* p) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-using HalfWords = __m128i;
-inline HalfWords half_words(std::uint16_t x) { return _mm_set1_epi16(static_cast<short>(x)); }
-inline I32 read_i32_plus(const std::uint16_t* p, HalfWords added) {
-  const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  return _mm256_cvtepu16_epi32(_mm_add_epi16(words, added));
-}
 F64 read_f64(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
 inline F64 low_half(const F32& x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
 inline F64 high_half(const F32& x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
@@ -225,6 +218,9 @@ inline I32 nearest_of_small(const F32& x) { return _mm256_cvtps_epi32(x); }
 
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm256_fmadd_ps(a, b, c);
+}
+inline F64 multiply_add(const F64& a, const F64& b, const F64& c) {
+  return _mm256_fmadd_pd(a, b, c);
 }
 
 // Two or four vectors as one of narrower numbers, which saturate.

@@ -39,7 +39,9 @@ class Normalized : public Rule {
     inverse_bias_ = step.t > 1 ? static_cast<float>(1.0 / bias_correction(beta_, step.t - 1)) : 0;
   }
 
-  bool scales_gradient() const override { return momentum_ == 0.0; }
+  DirectionForm form() const override {
+    return momentum_ == 0.0 ? DirectionForm::kScaledGradient : DirectionForm::kWritten;
+  }
   float gradient_factor(float v) const override {
     const float root = std::sqrt(v * inverse_bias_);
     return root > 0.0f ? 1.0f / root : 0.0f;

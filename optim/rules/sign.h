@@ -27,6 +27,10 @@ class Sign : public Rule {
     return decay_ > 0.0f ? WeightReading::kValue : WeightReading::kNone;
   }
 
+  DirectionForm form() const override {
+    return decay_ > 0.0f || counted_ ? DirectionForm::kWritten : DirectionForm::kSigns;
+  }
+
   void direct(const RuleBlock& b) const override {
     if (counted_) {
       std::copy_n(b.grad, b.n, b.direction);

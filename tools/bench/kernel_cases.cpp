@@ -318,32 +318,44 @@ struct UpdateData {
   Array<float> direction{kNumbers, random_float};
   Array<std::int8_t> trits{kNumbers, [](std::uint64_t i) { return random_int(i, -1, 1); }};
   Array<std::int8_t> levels{kNumbers, [](std::uint64_t i) { return random_int(i, -42, 42); }};
-  Array<std::uint16_t> noise{kNumbers, [](std::uint64_t i) { return random_int(i, 0, 0xFFFF); }};
-
-  LevelRounding rounding() const { return {5.0f, 85, noise.data()}; }
+  Array<std::uint32_t> noise{
+      kNumbers, [](std::uint64_t i) {
+        return as_fraction(static_cast<std::uint16_t>(random_int(i, 0, 0xFFFF)));
+      }};
 };
+
+// body(a row of them)
+template <typename Body>
+void with_row(const UpdateData& d, int limit, const Body& body) {
+  const Direction direction = d.direction.data();
+  const LevelRounding rounding{5.0f, limit, d.noise.data()};
+  body(DirectionRows{&direction, &rounding, 1, kNumbers});
+}
 
 void add_updates(std::vector<KernelSpec>& specs) {
   const auto add = adder(specs);
   add("descend_latent", []() -> Body {
     return [d = UpdateData{}] {
-      const Direction direction = d.direction.data();
-      const LevelRounding rounding = d.rounding();
-      kernels().descend_latent(d.levels.data(), kNumbers, &direction, &rounding, 42, 0, 1,
-                               kNumbers);
+      with_row(d, 85, [&](const DirectionRows& row) {
+        kernels().descend_latent(d.levels.data(), 0, row, 42, 0);
+      });
     };
   });
   add("descend_ternary", []() -> Body {
     return [d = UpdateData{}] {
-      kernels().descend_ternary(d.trits.data(), d.levels.data(), d.direction.data(), d.rounding(),
-                                {}, kNumbers);
+      with_row(d, 85, [&](const DirectionRows& row) {
+        FlipCounts counts;
+        kernels().descend_ternary(&counts, d.trits.data(), 0, d.levels.data(), 0, row, {});
+      });
     };
   });
   add("descend_shared", []() -> Body {
     // Of the levels only as many as fit are read: as bytes of groups of eight.
     return [d = UpdateData{}] {
-      kernels().descend_shared(d.trits.data(), d.levels.data(), d.direction.data(),
-                               {5.0f, shared_threshold(8), d.noise.data()}, 8, 0, kNumbers);
+      with_row(d, shared_threshold(8), [&](const DirectionRows& row) {
+        FlipCounts counts;
+        kernels().descend_shared(&counts, d.trits.data(), 0, d.levels.data(), 0, row, 8, 0);
+      });
     };
   });
 }

@@ -1,0 +1,160 @@
+// How the elements of one parameter are moved by a rule whose direction is the gradient, scaled, or
+// its signs: the storage reads the gradient itself, floats or the sums of an integer product, and
+// no direction is written.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
+
+#include "engine/kernel_table.h"
+#include "optim/optimizer.h"
+
+namespace tritgrad {
+
+namespace {
+
+// Blocks of rows whose sums of squares are kept until they are added up.
+constexpr std::int64_t kSumsKept = 2048;
+
+}  // namespace
+
+void Optimizer::step_unwritten(State& state, const Update& update, const Unit& unit,
+                               UnitResult& result) {
+  const auto step = [&](float factor) {
+    return state.parameter->gradient_source != nullptr
+               ? step_unwritten_tiles(state, update, unit, factor, result)
+               : step_unwritten_rows(state, update, unit, factor, result);
+  };
+  if (state.form == Rule::DirectionForm::kSigns) {
+    step(1.0f);
+    return;
+  }
+  Storage& moment = state.moments.front();
+  float v;
+  moment.decode_master({unit.row_begin, 0, 1, unit.slot}, &v);
+  const double squares = step(state.rule->gradient_factor(v));
+  const std::int64_t elements = (unit.row_end - unit.row_begin) * state.parameter->shape().cols();
+  moment.add_sum(unit.slot, state.rule->next_moments(v, squares, elements), elements);
+}
+
+// A gradient in memory is read once, along the rows. Returns its sum of squares, 0 with signs.
+double Optimizer::step_unwritten_rows(State& state, const Update& update, const Unit& unit,
+                                      float factor, UnitResult& result) {
+  const std::int64_t cols = state.parameter->shape().cols();
+  alignas(kAlignment) std::array<float, kMostBlocksAtOnce * kBlock> scratch;
+  std::array<Direction, kMostBlocksAtOnce> directions;
+  std::array<double, kMostBlocksAtOnce> squares;
+  const bool signs = state.form == Rule::DirectionForm::kSigns;
+  double total = 0.0;
+  for (std::int64_t row = unit.row_begin; row < unit.row_end; ++row) {
+    std::int64_t count = 0;  // of blocks at once; the row's last one may be shorter
+    for (std::int64_t col = 0; col < cols; col += count * kBlock) {
+      const std::int64_t n = std::min(kBlock, cols - col);
+      count = std::clamp<std::int64_t>((cols - col) / kBlock, 1, kMostBlocksAtOnce);
+      const float* grad =
+          read_gradient(state, {row, row + 1, col, col + count * n, unit.slot}, scratch.data());
+      const auto of_blocks = std::span(directions).first(static_cast<std::size_t>(count));
+      for (Direction& direction : of_blocks) direction = {grad, factor, signs}, grad += n;
+      descend_unwritten(state, update, {{row, col, n, unit.slot}, BlockSeries::Way::kRight},
+                        of_blocks, signs ? nullptr : squares.data(), result);
+      if (!signs) total = std::accumulate(squares.data(), squares.data() + count, total);
+    }
+  }
+  return total;
+}
+
+// A gradient that is computed when read is cheapest in tiles. Goes through a unit in strips of
+// rows, and in a strip down tiles of the same columns, as they share an operand of the product that
+// makes the gradient. Its squares are added up tile by tile and in each row by row, whichever the
+// order in which the tiles were read.
+double Optimizer::step_unwritten_tiles(State& state, const Update& update, const Unit& unit,
+                                       float factor, UnitResult& result) {
+  constexpr std::int64_t kHeight = GradientSource::kRows;
+  const std::int64_t cols = state.parameter->shape().cols();
+  const std::int64_t blocks = std::max<std::int64_t>(1, (cols + kBlock - 1) / kBlock);
+  const std::int64_t together = std::min(blocks, kSumsKept / kHeight);
+  const std::int64_t strip = together == blocks ? kSumsKept / blocks / kHeight * kHeight : kHeight;
+  const bool signs = state.form == Rule::DirectionForm::kSigns;
+  double total = 0.0;
+  std::array<double, kSumsKept> sums;
+  for (std::int64_t top = unit.row_begin; top < unit.row_end; top += strip) {
+    const std::int64_t bottom = std::min(unit.row_end, top + strip);
+    for (std::int64_t first = 0; first < blocks; first += together) {
+      const std::int64_t last = std::min(blocks, first + together);
+      for (std::int64_t block = first; block < last; ++block) {
+        for (std::int64_t row = top; row < bottom; row += kHeight) {
+          const std::int64_t row_end = std::min(bottom, row + kHeight);
+          const Run tile{row, row_end, block * kBlock, std::min(cols, (block + 1) * kBlock),
+                         unit.slot};
+          step_unwritten_tile(
+              state, update, tile, factor,
+              sums.data() + (row - top) * (last - first) + (block - first) * (row_end - row),
+              result);
+        }
+      }
+      if (signs) continue;
+      total = std::accumulate(sums.data(), sums.data() + (bottom - top) * (last - first), total);
+    }
+  }
+  return total;
+}
+
+// squares[r]: of the gradient of row r of the tile, unless signs are all that counts.
+void Optimizer::step_unwritten_tile(State& state, const Update& update, const Run& tile,
+                                    float factor, double* squares, UnitResult& result) {
+  static_assert(GradientSource::kRows <= kMostBlocksAtOnce);
+  const std::int64_t count = tile.row_end - tile.row_begin;
+  const std::int64_t n = tile.col_end - tile.col_begin;
+  const GradientSource& source = *state.parameter->gradient_source;
+  const BlockSeries series{{tile.row_begin, tile.col_begin, n, tile.slot}, BlockSeries::Way::kDown};
+  std::array<Direction, GradientSource::kRows> directions;
+  const auto of_rows = std::span(directions).first(static_cast<std::size_t>(count));
+  // A product takes long enough for what it is added to to arrive.
+  for (std::size_t r = 0; r < of_rows.size(); ++r) {
+    state.parameter->storage().prefetch(series[r], Reading::kMaster);
+  }
+  const bool signs = state.form == Rule::DirectionForm::kSigns;
+  if (source.read_sums == nullptr || limits_gradient(state)) {
+    alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> numbers;
+    const float* grad = read_gradient(state, tile, numbers.data());
+    for (Direction& direction : of_rows) direction = {grad, factor, signs}, grad += n;
+    return descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, result);
+  }
+  alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
+  const SumRows rows = source.read_sums(source.context, tile.row_begin, tile.row_end,
+                                        tile.col_begin, tile.col_end, sums.data());
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float row_factor = rows.factors[r];
+    // A whole number times a factor that is not 0 is 0 only if it is.
+    const auto sign = static_cast<float>((row_factor > 0.0f) - (row_factor < 0.0f));
+    of_rows[static_cast<std::size_t>(r)] = {sums.data() + r * kBlock, rows.corrections[r],
+                                            signs ? sign : row_factor * factor, signs};
+  }
+  if (!signs) {
+    std::array<std::int64_t, GradientSource::kRows> of_sums;
+    kernels().sum_of_squared_sums(of_sums.data(), sums.data(), kBlock, rows.corrections, count, n);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const double row_factor = rows.factors[r];
+      squares[r] =
+          row_factor * row_factor * static_cast<double>(of_sums[static_cast<std::size_t>(r)]);
+    }
+  }
+  descend_unwritten(state, update, series, of_rows, nullptr, result);
+}
+
+void Optimizer::descend_unwritten(State& state, const Update& update, const BlockSeries& series,
+                                  std::span<const Direction> directions, double* squares,
+                                  UnitResult& result) {
+  Storage& storage = state.parameter->storage();
+  if (update.watch) {
+    std::array<float, kBlock> scratch;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      const Block block = series[i];
+      state.watch.look(storage, block, as_floats(directions[i], block.n, scratch.data()),
+                       update.descent.lr, result.seen);
+    }
+  }
+  result.flips += storage.descend_series(series, directions, update.descent, squares);
+}
+
+}  // namespace tritgrad
