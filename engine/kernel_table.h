@@ -149,8 +149,9 @@ struct KernelTable {
   // Signed codes of `bits` = 4, 5 or 6 bits as u = code + 2^(bits - 1), in stripes. First the low
   // nibbles: with h = ceil(n / 2), byte j holds elements j (low half) and j + h. Then the bits
   // above, if any: with w = bits - 4 and s = ceil(n w / 8), byte j holds element j + k s at bit
-  // k w. Bits beyond n are 0. Reading clips codes to +-max_code.
-  void (*pack_codes)(std::uint8_t* packed, const std::int8_t* codes, int bits, std::int64_t n);
+  // k w. Bits beyond n are 0. Writing and reading clip codes to +-max_code.
+  void (*pack_codes)(std::uint8_t* packed, const std::int8_t* codes, int bits, int max_code,
+                     std::int64_t n);
   void (*unpack_codes)(std::int8_t* codes, const std::uint8_t* packed, int bits, int max_code,
                        std::int64_t n);
   // Groups of 32 codes in +-max_code (7 or 127) with a bf16 scale each: out = code * scale.

@@ -71,9 +71,23 @@ TEST_CASE("kernels: packed codes lie in stripes, low nibbles first") {
         const std::int64_t bytes = std::ssize(by_hand);
         Guarded<std::uint8_t> expected(bytes, n % 3), packed(bytes, n % 3);
         std::copy(by_hand.begin(), by_hand.end(), expected.data());
-        table->pack_codes(packed.data(), codes.data(), bits, n);
+        table->pack_codes(packed.data(), codes.data(), bits, offset, n);
         REQUIRE(same_bits(expected, packed, bytes));
 
+        for (int max_code : {offset - 1, offset - 3}) {
+          for (std::int64_t i = 0; i < n; ++i) {
+            const auto code = static_cast<int>(draw(i, 256)) - 128;
+            again[i] = static_cast<std::int8_t>(code);
+            codes[i] = static_cast<std::int8_t>(std::clamp(code, -max_code, max_code));
+          }
+          const std::vector<std::uint8_t> clipped = packed_by_hand(codes.data(), bits, n);
+          Guarded<std::uint8_t> packed_clipped(bytes, n % 3);
+          table->pack_codes(packed_clipped.data(), again.data(), bits, max_code, n);
+          REQUIRE(std::equal(clipped.begin(), clipped.end(), packed_clipped.data()));
+        }
+        for (std::int64_t i = 0; i < n; ++i) {
+          codes[i] = static_cast<std::int8_t>(draw(i, 2 * offset) - offset);
+        }
         for (int max_code : {offset - 1, offset - 3}) {
           for (std::int64_t i = 0; i < n; ++i) {
             codes[i] = static_cast<std::int8_t>(std::clamp<int>(codes[i], -max_code, max_code));

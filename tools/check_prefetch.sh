@@ -2,9 +2,11 @@
 # A compiler that takes a function which does nothing but ask for memory for one without effect drops its
 # calls, and nothing but time shows it (HACKING.md, Traps). So of the formats that declare prefetch(),
 # Storage::decode_trits() must ask for memory, but of those which decode a tile as the one run of memory that it
-# is. Usage: check_prefetch.sh LIBRARY.a
+# is; and so must the kernels of each instruction set that go through whole tensors.
+# Usage: check_prefetch.sh LIBRARY.a
 set -euo pipefail
-formats=$(cd -- "$(dirname "${BASH_SOURCE[0]}")/../engine/formats" && pwd)
+root=$(cd -- "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+formats=$root/engine/formats
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,3 +24,23 @@ if [ "$asking" -lt "$declared" ]; then
   exit 1
 fi
 echo "prefetch: $asking formats ask for memory, of $declared headers"
+
+names="descend_latent descend_ternary descend_shared write_row_levels adamw flash_update sum_of_squares encode_split8"
+for source in $(grep -l 'kernels-inl.h' "$root"/ops/kernels/target_avx*.cpp); do
+  kernels=$(basename "$source").o
+  ar t "$1" | grep -qx "$kernels" || continue # a portable build
+  ar p "$1" "$kernels" >"$work/kernels.o"
+  silent=$(objdump -dC --no-show-raw-insn "$work/kernels.o" | awk -v names="$names" '
+BEGIN { split(names, all) }
+/^[0-9a-f]+ <.*>:$/ {
+  delete here
+  for (i in all) if (index($0, all[i])) here[all[i]] = found[all[i]] = 1
+}
+/prefetch/ { for (name in here) asks[name] = 1 }
+END { for (name in found) if (!(name in asks)) printf " %s", name }')
+  if [ -n "$silent" ]; then
+    echo "$1: $kernels: nothing asks for memory in what read_ahead() is called in:$silent"
+    exit 1
+  fi
+done
+echo "prefetch: the kernels of every instruction set ask for memory ($names)"

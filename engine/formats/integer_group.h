@@ -148,7 +148,7 @@ class IntegerGroup {
     if constexpr (kBits == 8) {
       std::copy_n(codes.data(), block.n, codes_.as<std::int8_t>() + block.row * cols_ + block.col);
     } else {
-      kernels().pack_codes(packed(block), codes.data(), kBits, block.n);
+      kernels().pack_codes(packed(block), codes.data(), kBits, kMaxCode, block.n);
     }
   }
   std::uint8_t* packed(const Block& block) const {

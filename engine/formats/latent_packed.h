@@ -113,22 +113,13 @@ class LatentPacked {
         codes.data(), kBlock,
         {directions.data(), roundings.data(), std::ssize(directions), n, squares}, kThreshold,
         hysteresis_);
-    for (std::size_t i = 0; i < directions.size(); ++i) {
-      std::int8_t* of_block = codes.data() + i * kBlock;
-      if constexpr (kMaxCode < kRail) {
-        constexpr std::int8_t kTop = kMaxCode;
-        for (std::int8_t& code : std::span(of_block, static_cast<std::size_t>(n))) {
-          code = std::clamp<std::int8_t>(code, -kTop, kTop);
-        }
-      }
-      pack(series[i], of_block);
-    }
+    for (std::size_t i = 0; i < directions.size(); ++i) pack(series[i], codes.data() + i * kBlock);
     return counts;
   }
 
  private:
   void pack(const Block& block, const std::int8_t* codes) {
-    kernels().pack_codes(at(block), codes, kBits, block.n);
+    kernels().pack_codes(at(block), codes, kBits, kMaxCode, block.n);
   }
   void unpack(const Block& block, std::int8_t* codes) const {
     kernels().unpack_codes(codes, at(block), kBits, kMaxCode, block.n);

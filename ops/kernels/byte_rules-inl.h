@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/buffer.h"
 #include "engine/flips.h"
+#include "engine/format.h"
 #include "ops/kernels/lane_sums-inl.h"
 #include "ops/kernels/levels-inl.h"
 
@@ -19,7 +21,7 @@ constexpr int kMostByteLevels = 127;
 
 using ByteMask = xsimd::batch_bool<std::int8_t, Arch>;
 
-// Counts of flips, a byte per lane.
+// Counts of flips, a byte per lane, and above those.
 class ByteCounts {
  public:
   void add(const ByteMask& flips, const ByteMask& rail_flips) {
@@ -30,20 +32,23 @@ class ByteCounts {
 
   FlipCounts total() {
     drain();
-    return total_;
+    FlipCounts counts;
+    counts.flips = static_cast<std::int64_t>(xsimd::hadd(drained_flips_));
+    counts.rail_flips = static_cast<std::int64_t>(xsimd::hadd(drained_rail_flips_));
+    return counts;
   }
 
  private:
   void drain() {
-    total_.flips += static_cast<std::int64_t>(xsimd::hadd(sum_eights(flips_)));
-    total_.rail_flips += static_cast<std::int64_t>(xsimd::hadd(sum_eights(rail_flips_)));
+    drained_flips_ += sum_eights(flips_);
+    drained_rail_flips_ += sum_eights(rail_flips_);
     flips_ = rail_flips_ = U8(std::uint8_t{0});
     additions_ = 0;
   }
 
   U8 flips_ = U8(std::uint8_t{0}), rail_flips_ = U8(std::uint8_t{0});
+  U64 drained_flips_ = U64(std::uint64_t{0}), drained_rail_flips_ = U64(std::uint64_t{0});
   int additions_ = 0;
-  FlipCounts total_;
 };
 
 struct ByteTrits {
@@ -126,11 +131,23 @@ struct WideByteRule {
   explicit WideByteRule(int threshold_)
       : threshold(splat_byte(threshold_)), levels_per_trit(splat_byte(2 * threshold_ + 1)) {}
 
-  // Not beyond the rails, which no update writes, and no levels that may have been cut.
-  bool holds_for(const I8& accumulator, const I8& levels) const {
-    const I8 most = splat_byte(kMostByteLevels);
-    return !xsimd::any((accumulator > threshold) | (accumulator < -threshold) | (levels >= most) |
-                       (levels <= -most));
+  // Nothing beyond the rails, where no update leaves anything, and no levels that may have been
+  // cut.
+  bool holds_for(const std::int8_t* accumulators, const std::int8_t* levels, std::int64_t n) const {
+    constexpr std::uint8_t kMost = kMostByteLevels - 1;
+    // As far from the largest level that is known as accumulators may be: up to 128 + 63 in a byte.
+    const U8 room = U8(kMost) - U8(threshold);
+    U8 most(std::uint8_t{0});
+    const auto look = [&](const I8& accumulator, const I8& change) {
+      most = xsimd::max(most, U8(magnitudes(accumulator)) + room);
+      most = xsimd::max(most, U8(magnitudes(change)));
+    };
+    std::int64_t i = 0;
+    for (; i + kLanes<I8> <= n; i += kLanes<I8>) {
+      look(read<I8>(accumulators + i), read<I8>(levels + i));
+    }
+    if (i < n) look(read_first(accumulators + i, n - i, splat_byte(0)), read<I8>(levels + i));
+    return !xsimd::any(most > U8(kMost));
   }
 
   void operator()(I8& trit, I8& accumulator, const I8& levels, FlipCounts& counts) const {
@@ -152,47 +169,15 @@ struct WideByteRule {
   I8 threshold, levels_per_trit;
 };
 
-// Adds up the squares of MeasuredFloats that a loop comes by.
-template <bool kMeasured>
-class Squares {
- public:
-  template <typename Source>
-  void add(const Source& direction, std::int64_t i) {
-    if constexpr (kMeasured) {
-      static_assert(kLanes<I8> % LaneSums::kElements == 0);
-      for (std::int64_t part = 0; part < kLanes<I8>; part += LaneSums::kElements) {
-        sums_.add_squares(direction.numbers + i + part);
-      }
-    }
-  }
-  // With the `rest` numbers, fewer than a vector of bytes.
-  double total(const float* numbers, std::int64_t rest) {
-    for (; rest >= LaneSums::kElements; rest -= LaneSums::kElements) {
-      sums_.add_squares(numbers);
-      numbers += LaneSums::kElements;
-    }
-    return sums_.total(
-        rest, [=](std::int64_t lane) { return double{numbers[lane]} * double{numbers[lane]}; });
-  }
-
- private:
-  struct None {};
-  std::conditional_t<kMeasured, LaneSums, None> sums_;
-};
-
-// next(planes, levels, counts, i) for each vector of bytes, planes being pointers to its numbers.
-// The last, which may be shorter, is filled up with numbers that move nothing. The rule by value:
-// behind a reference it would stay in memory. squares: unless null, of the numbers of
-// MeasuredFloats.
-template <std::size_t kPlanes, typename Source, typename Next, typename Counts>
+// next(planes, levels, counts, i) for each vector of bytes of a row, planes being pointers to its
+// numbers. In the last, which may be shorter, there are others that do not move. The rule by value:
+// behind a reference it would stay in memory.
+template <std::size_t kPlanes, typename Next, typename Counts>
 [[gnu::always_inline]] inline void for_each_byte_vector(
-    const std::array<std::int8_t*, kPlanes>& planes, const Source& direction,
-    const LevelRounding& rounding, std::int64_t n, const Next next, Counts& counts,
-    double* sum_of_squares = nullptr) {
+    const std::array<std::int8_t*, kPlanes>& planes, const std::int8_t* levels, std::int64_t n,
+    const Next next, Counts& counts) {
   constexpr std::int64_t kStep = kLanes<I8>;
   using Planes = std::array<std::int8_t*, kPlanes>;
-  const Levels levels(direction, rounding);
-  Squares<Source::kMeasured> squares;
   std::int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
     Planes here;
@@ -201,24 +186,19 @@ template <std::size_t kPlanes, typename Source, typename Next, typename Counts>
       // In vain, but cheap, for numbers that a format has unpacked.
       read_ahead(here[p], kStep);
     }
-    direction.ask_for_more(i, kStep);
-    squares.add(direction, i);
-    next(here, levels.bytes(i), counts, i);
+    next(here, read<I8>(levels + i), counts, i);
   }
-  const std::int64_t rest = n - i;
-  if (rest > 0) {
-    std::int8_t numbers[kPlanes][kStep];
-    Planes here;
-    for (std::size_t p = 0; p < kPlanes; ++p) {
-      here[p] = numbers[p];
-      write(numbers[p], read_first(planes[p] + i, rest, splat_byte(0)));
-    }
-    next(here, levels.first_bytes(i, rest), counts, i);
-    for (std::size_t p = 0; p < kPlanes; ++p) {
-      write_first(planes[p] + i, read<I8>(numbers[p]), rest);
-    }
+  if (i == n) return;
+  std::int8_t numbers[kPlanes][kStep];
+  Planes here;
+  for (std::size_t p = 0; p < kPlanes; ++p) {
+    here[p] = numbers[p];
+    write(numbers[p], read_first(planes[p] + i, n - i, splat_byte(0)));
   }
-  if constexpr (Source::kMeasured) *sum_of_squares = squares.total(direction.numbers + i, rest);
+  next(here, read<I8>(levels + i), counts, i);
+  for (std::size_t p = 0; p < kPlanes; ++p) {
+    write_first(planes[p] + i, read<I8>(numbers[p]), n - i);
+  }
 }
 
 }  // namespace

@@ -164,87 +164,116 @@ struct DescendBytes {
   Rule rule;
 };
 
-// Where the rule for bytes does not hold, a vector goes by words.
+// Of threshold 0 without hysteresis: a level is a whole trit, and nothing is left over.
+struct DescendWholeTrits {
+  [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 2>& at, const I8& levels,
+                                         ByteCounts& counts, std::int64_t /*i*/) const {
+    const I8 one = splat_byte(1);
+    const I8 trit = read<I8>(at[0]);
+    const I8 code = clamp(xsimd::sadd(trit, read<I8>(at[1])), -one, one);
+    const I8 next = clamp(xsimd::sadd(code, levels), -one, one);
+    const ByteMask moved = next != trit;
+    counts.add(moved, (next != code + levels) & ~moved);
+    write(at[0], next);
+    write(at[1], splat_byte(0));
+  }
+};
+
 struct DescendWideBytes {
   [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 2>& at, const I8& levels,
-                                         FlipCounts& counts, std::int64_t i) const {
+                                         FlipCounts& counts, std::int64_t /*i*/) const {
     I8 trit = read<I8>(at[0]), accumulator = read<I8>(at[1]);
-    if (!rule.holds_for(accumulator, levels)) return by_words(at, counts, i);
     rule(trit, accumulator, levels, counts);
     write(at[0], trit);
     write(at[1], accumulator);
   }
-  [[gnu::noinline]] void by_words(const std::array<std::int8_t*, 2>& at, FlipCounts& counts,
-                                  std::int64_t i) const {
-    TernaryRow here = row->from(i);
-    here.trits = at[0];
-    here.accumulators = at[1];
-    here.n = std::min(here.n, kLanes<I8>);
-    counts +=
-        descend_words(here, *policy, CarryRule<Transition::kStepOneTrit>(policy->threshold, 0));
-  }
 
   WideByteRule rule;
-  const TernaryRow* row;
-  const FlipPolicy* policy;
 };
 
-FlipCounts descend_wide_bytes(const TernaryRow& row, const FlipPolicy& policy) {
-  const std::array<std::int8_t*, 2> planes{row.trits, row.accumulators};
-  LevelRounding rounding = row.rounding;
-  rounding.limit = std::min(rounding.limit, kMostByteLevels);
-  return with_direction(row.direction, rounding, [&](const auto& source) {
-    FlipCounts counts;
-    for_each_byte_vector(planes, source, rounding, row.n,
-                         DescendWideBytes{WideByteRule(policy.threshold), &row, &policy}, counts);
-    return counts;
-  });
-}
-
-FlipCounts descend_row(const TernaryRow& row, const FlipPolicy& policy) {
+FlipCounts descend_row_by_words(const TernaryRow& row, const FlipPolicy& policy) {
   if (policy.on_flip == OnFlip::kReset) return descend_words(row, policy, ResetRule(policy));
+  const int threshold = policy.threshold, hysteresis = policy.hysteresis;
   if (policy.transition == Transition::kSetSign) {
-    return descend_words(row, policy,
-                         CarryRule<Transition::kSetSign>(policy.threshold, policy.hysteresis));
+    return descend_words(row, policy, CarryRule<Transition::kSetSign>(threshold, hysteresis));
   }
-  if (policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
-    return descend_wide_bytes(row, policy);
-  }
-  return descend_words(row, policy,
-                       CarryRule<Transition::kStepOneTrit>(policy.threshold, policy.hysteresis));
+  return descend_words(row, policy, CarryRule<Transition::kStepOneTrit>(threshold, hysteresis));
 }
 
-bool fits_bytes(const FlipPolicy& policy, const DirectionRows& rows) {
-  return policy.on_flip == OnFlip::kCarry && policy.transition == Transition::kStepOneTrit &&
-         policy.threshold <= kMostByteThreshold &&
-         std::all_of(rows.roundings, rows.roundings + rows.count,
-                     [](const LevelRounding& r) { return r.limit <= kMostByteLevels; });
+// Rows of trits and accumulators, and what they are moved by.
+struct TernaryRows {
+  std::array<std::int8_t*, 2> planes_at(std::int64_t r, std::int64_t i) const {
+    return {trits + r * ld + i, accumulators + r * ld_a + i};
+  }
+
+  std::int8_t* trits;
+  std::int64_t ld;
+  std::int8_t* accumulators;
+  std::int64_t ld_a;
+  const DirectionRows& by;
+};
+
+void descend_by_words(FlipCounts* counts, const TernaryRows& rows, const FlipPolicy& policy) {
+  for (std::int64_t r = 0; r < rows.by.count; ++r) {
+    const Direction& direction = rows.by.directions[r];
+    if (rows.by.squares != nullptr) {
+      rows.by.squares[r] = sum_of_squares(direction.floats, rows.by.n);
+    }
+    const auto [trits, accumulators] = rows.planes_at(r, 0);
+    counts[r] = descend_row_by_words(
+        {trits, accumulators, direction, rows.by.roundings[r], rows.by.n}, policy);
+  }
+}
+
+template <typename Next>
+void descend_by_bytes(FlipCounts* counts, const TernaryRows& rows, const Next& next) {
+  for_each_levels(rows.by,
+                  [&](std::int64_t r, std::int64_t col, std::int64_t n, const std::int8_t* levels) {
+                    ByteCounts of_row;
+                    for_each_byte_vector(rows.planes_at(r, col), levels, n, next, of_row);
+                    counts[r] += of_row.total();
+                  });
+}
+
+// Where the rule for bytes does not hold, by words.
+void descend_by_wide_bytes(FlipCounts* counts, const TernaryRows& rows, const FlipPolicy& policy) {
+  const WideByteRule rule(policy.threshold);
+  for_each_levels(
+      rows.by, [&](std::int64_t r, std::int64_t col, std::int64_t n, const std::int8_t* levels) {
+        const std::array<std::int8_t*, 2> planes = rows.planes_at(r, col);
+        if (!rule.holds_for(planes[1], levels, n)) {
+          counts[r] += descend_row_by_words({planes[0], planes[1], rows.by.directions[r].from(col),
+                                             rows.by.roundings[r].from(col), n},
+                                            policy);
+          return;
+        }
+        FlipCounts of_row;
+        for_each_byte_vector(planes, levels, n, DescendWideBytes{rule}, of_row);
+        counts[r] += of_row;
+      });
 }
 
 void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
-                     std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
+                     std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& by,
                      const FlipPolicy& policy) {
-  if (!fits_bytes(policy, rows)) {
-    for (std::int64_t r = 0; r < rows.count; ++r) {
-      const Direction& direction = rows.directions[r];
-      if (rows.squares != nullptr) rows.squares[r] = sum_of_squares(direction.floats, rows.n);
-      counts[r] = descend_row(
-          {trits + r * ld, accumulators + r * ld_a, direction, rows.roundings[r], rows.n}, policy);
-    }
-    return;
+  const TernaryRows rows{trits, ld, accumulators, ld_a, by};
+  std::fill_n(counts, by.count, FlipCounts{});
+  const bool steps =
+      policy.on_flip == OnFlip::kCarry && policy.transition == Transition::kStepOneTrit;
+  const bool small = std::all_of(by.roundings, by.roundings + by.count,
+                                 [](const LevelRounding& r) { return r.limit <= kMostByteLevels; });
+  if (steps && small && policy.threshold == 0 && policy.hysteresis == 0) {
+    return descend_by_bytes(counts, rows, DescendWholeTrits{});
   }
-  with_byte_rule(policy.threshold, policy.hysteresis, [&](const auto& rule) {
-    for_each_kind(rows, [&](auto tag, std::int64_t first, std::int64_t end) {
-      for (std::int64_t r = first; r < end; ++r) {
-        const std::array<std::int8_t*, 2> row{trits + r * ld, accumulators + r * ld_a};
-        const typename decltype(tag)::type direction(rows.directions[r]);
-        ByteCounts of_row;
-        for_each_byte_vector(row, direction, rows.roundings[r], rows.n, DescendBytes{rule}, of_row,
-                             rows.squares + r);
-        counts[r] = of_row.total();
-      }
+  if (steps && small && policy.threshold <= kMostByteThreshold) {
+    return with_byte_rule(policy.threshold, policy.hysteresis, [&](const auto& rule) {
+      descend_by_bytes(counts, rows, DescendBytes{rule});
     });
-  });
+  }
+  if (steps && policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {
+    return descend_by_wide_bytes(counts, rows, policy);
+  }
+  descend_by_words(counts, rows, policy);
 }
 
 }  // namespace

@@ -50,11 +50,53 @@ class LaneSums {
     return lanes[0];
   }
 
+  // With the squares of n more floats.
+  double total_of_squares(const float* x, std::int64_t n) {
+    for (; n >= kElements; n -= kElements, x += kElements) add_squares(x);
+    return total(n, [=](std::int64_t lane) { return double{x[lane]} * double{x[lane]}; });
+  }
+
  private:
   static constexpr std::int64_t kVectors = kElements / kWidth;
 
   F64 sums_[kVectors];
 };
+
+// The sum of term(x[i]); add(sums, x) adds those of LaneSums::kElements numbers.
+template <typename Add, typename Term>
+double sum_in_lanes(const float* x, std::int64_t n, const Add& add, const Term& term) {
+  LaneSums sums;
+  std::int64_t i = 0;
+  for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
+    read_ahead(x + i, LaneSums::kElements);
+    add(sums, x + i);
+  }
+  return sums.total(n - i, [=](std::int64_t lane) { return term(double{x[i + lane]}); });
+}
+template <typename Term>
+double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
+  const auto add = [&](LaneSums& sums, const float* at) {
+    sums.add([=](std::int64_t part) { return term(read_f64(at + part * LaneSums::kWidth)); });
+  };
+  return sum_in_lanes(x, n, add, term);
+}
+
+double sum(const float* x, std::int64_t n) {
+  return sum_in_lanes(x, n, [](const auto& value) { return value; });
+}
+
+double sum_of_squares(const float* x, std::int64_t n) {
+  return sum_in_lanes(
+      x, n, [](LaneSums& sums, const float* at) { sums.add_squares(at); },
+      [](double value) { return value * value; });
+}
+
+double sum_of_squares_around(const float* x, double mean, std::int64_t n) {
+  return sum_in_lanes(x, n, [mean](const auto& value) {
+    const auto centered = value - mean;
+    return centered * centered;
+  });
+}
 
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET

@@ -30,18 +30,16 @@ struct DescendLatent {
 FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                           int threshold, int hysteresis) {
   return with_byte_rule(threshold, hysteresis, [&](const auto& rule) {
-    FlipCounts total;
-    for_each_kind(rows, [&](auto tag, std::int64_t first, std::int64_t end) {
-      const DescendLatent next{rule};
-      ByteCounts counts;
-      for (std::int64_t r = first; r < end; ++r) {
-        const typename decltype(tag)::type direction(rows.directions[r]);
-        for_each_byte_vector(std::array<std::int8_t*, 1>{codes + r * ld}, direction,
-                             rows.roundings[r], rows.n, next, counts, rows.squares + r);
-      }
-      total += counts.total();
-    });
-    return total;
+    const DescendLatent next{rule};
+    ByteCounts counts;
+    for_each_levels(
+        rows, [&](std::int64_t r, std::int64_t col, std::int64_t n, const std::int8_t* levels) {
+          const std::array<std::int8_t*, 1> row{codes + r * ld + col};
+          ByteCounts so_far = counts;
+          for_each_byte_vector(row, levels, n, next, so_far);
+          counts = so_far;
+        });
+    return counts.total();
   });
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "engine/format.h"
 #include "engine/kernel_table.h"
+#include "ops/kernels/lane_sums-inl.h"
 #include "ops/kernels/simd-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -14,30 +16,38 @@ namespace {
 // The kinds of Direction, a vector of kLanes<F32> from element i on. Of those that are small, every
 // number times the factor and the scale is far within an int32, and none is NaN.
 struct FloatDirection {
-  static constexpr bool kSmall = false, kMeasured = false;
+  static constexpr bool kSmall = false;
   explicit FloatDirection(const Direction& direction)
       : numbers(direction.floats), factor(direction.factor) {}
+  // What all numbers are to be multiplied by, as times() wants it.
+  static float scale_from(float scale) { return scale; }
+  F32 times(const F32& scale, std::int64_t i) const { return scale * at(i); }
+  F32 first_times(const F32& scale, std::int64_t i, std::int64_t count) const {
+    return scale * first(i, count);
+  }
   F32 at(std::int64_t i) const { return read<F32>(numbers + i); }
   // Of the first `count` numbers from i on, none perhaps, and others that move nothing.
   F32 first(std::int64_t i, std::int64_t count) const {
     return count > 0 ? read_first(numbers + i, count, F32(0.0f)) : F32(0.0f);
   }
   // In vain, but cheap, where they do not lie in memory row after row.
-  [[gnu::always_inline]] void ask_for_more(std::int64_t i, std::int64_t n) const { read_ahead(numbers + i, n); }
+  [[gnu::always_inline]] void ask_for_more(std::int64_t i, std::int64_t n) const {
+    read_ahead(numbers + i, n);
+  }
 
   const float* numbers;
   float factor;
 };
-// Whose squares are added up on the way.
-struct MeasuredFloats : FloatDirection {
-  static constexpr bool kMeasured = true;
-  using FloatDirection::FloatDirection;
-};
 template <bool kIsSmall>
 struct SumDirection {
-  static constexpr bool kSmall = kIsSmall, kMeasured = false;
+  static constexpr bool kSmall = kIsSmall;
   explicit SumDirection(const Direction& direction)
       : numbers(direction.sums), factor(direction.factor), correction(direction.correction) {}
+  static float scale_from(float scale) { return scale; }
+  F32 times(const F32& scale, std::int64_t i) const { return scale * at(i); }
+  F32 first_times(const F32& scale, std::int64_t i, std::int64_t count) const {
+    return scale * first(i, count);
+  }
   F32 at(std::int64_t i) const { return less_correction(read<I32>(numbers + i)); }
   F32 first(std::int64_t i, std::int64_t count) const {
     const I32 none(correction);
@@ -50,81 +60,36 @@ struct SumDirection {
   float factor;
   std::int32_t correction;
 };
-// Of every number but the infinite ones and NaN, which give 0.
-inline F32 finite_signs(const F32& x) {
-  const F32 magnitude = xsimd::abs(x);
-  const auto has_sign = (magnitude > F32(0.0f)) & (magnitude < F32(__builtin_inff()));
-  const I32 sign = xsimd::bitwise_cast<I32>(x) & I32(INT32_MIN);
-  const I32 one = xsimd::bitwise_cast<I32>(F32(1.0f));
-  return xsimd::select(has_sign, xsimd::bitwise_cast<F32>(sign | one), F32(0.0f));
-}
 // The signs of either.
-struct SignDirection {
-  static constexpr bool kSmall = false, kMeasured = false;
-  explicit SignDirection(const Direction& direction)
-      : is_floats(direction.floats != nullptr),
-        floats(direction),
-        sums(direction),
-        factor(direction.factor) {}
-  F32 at(std::int64_t i) const { return finite_signs(is_floats ? floats.at(i) : sums.at(i)); }
-  F32 first(std::int64_t i, std::int64_t count) const {
-    return finite_signs(is_floats ? floats.first(i, count) : sums.first(i, count));
+template <typename Numbers>
+struct SignDirection : Numbers {
+  static constexpr bool kSmall = true;
+  using Numbers::Numbers;
+  // What is beyond all levels may be cut to what is small, and NaN moves nothing.
+  static float scale_from(float scale) {
+    constexpr float kMost = 1024.0f;
+    return scale < -kMost ? -kMost : scale > kMost ? kMost : scale == scale ? scale : 0.0f;
   }
-  [[gnu::always_inline]] void ask_for_more(std::int64_t i, std::int64_t n) const {
-    if (is_floats) floats.ask_for_more(i, n);
+  F32 times(const F32& scale, std::int64_t i) const {
+    return times_finite_sign(scale, Numbers::at(i));
   }
-
-  bool is_floats;
-  FloatDirection floats;
-  SumDirection<false> sums;
-  float factor;
+  F32 first_times(const F32& scale, std::int64_t i, std::int64_t count) const {
+    return times_finite_sign(scale, Numbers::first(i, count));
+  }
 };
 
-enum class DirectionKind { kFloats, kMeasuredFloats, kSmallSums, kSums, kSigns };
-inline DirectionKind kind_of(const Direction& direction, const LevelRounding& rounding,
-                             bool measured) {
-  if (direction.signs) return DirectionKind::kSigns;
+// body(the direction as one of these)
+template <typename Body>
+[[gnu::always_inline]] inline auto with_direction(const Direction& direction,
+                                                  const LevelRounding& rounding, const Body& body) {
   if (direction.floats != nullptr) {
-    return measured ? DirectionKind::kMeasuredFloats : DirectionKind::kFloats;
+    return direction.signs ? body(SignDirection<FloatDirection>(direction))
+                           : body(FloatDirection(direction));
   }
+  if (direction.signs) return body(SignDirection<SumDirection<false>>(direction));
   // Sums less their correction fit an int32; half of that leaves room for the noise.
   const bool small = __builtin_fabsf(rounding.scale * direction.factor) < 0.5f;
-  return small ? DirectionKind::kSmallSums : DirectionKind::kSums;
-}
-// body(tag of the type)
-template <typename Body>
-auto with_kind(DirectionKind kind, const Body& body) {
-  switch (kind) {
-    case DirectionKind::kFloats:
-      return body(std::type_identity<FloatDirection>{});
-    case DirectionKind::kMeasuredFloats:
-      return body(std::type_identity<MeasuredFloats>{});
-    case DirectionKind::kSmallSums:
-      return body(std::type_identity<SumDirection<true>>{});
-    case DirectionKind::kSums:
-      return body(std::type_identity<SumDirection<false>>{});
-    default:
-      return body(std::type_identity<SignDirection>{});
-  }
-}
-// body(the direction)
-template <typename Body>
-auto with_direction(const Direction& direction, const LevelRounding& rounding, const Body& body) {
-  return with_kind(kind_of(direction, rounding, false),
-                   [&](auto tag) { return body(typename decltype(tag)::type(direction)); });
-}
-// body(tag of the type, first, count) for the runs of rows that are of one kind.
-template <typename Body>
-void for_each_kind(const DirectionRows& rows, const Body& body) {
-  const bool measured = rows.squares != nullptr;
-  for (std::int64_t first = 0, end = 0; first < rows.count; first = end) {
-    const DirectionKind kind = kind_of(rows.directions[first], rows.roundings[first], measured);
-    while (end < rows.count &&
-           kind_of(rows.directions[end], rows.roundings[end], measured) == kind) {
-      ++end;
-    }
-    with_kind(kind, [&](auto tag) { body(tag, first, end); });
-  }
+  return small ? body(SumDirection<true>(direction)) : body(SumDirection<false>(direction));
 }
 
 // ((noise + offset) mod 65536 + 0.5) / 65536, exactly: a float in [1, 2), less what it has too
@@ -141,7 +106,7 @@ class Levels {
       : direction_(direction),
         noise_(rounding.noise),
         offset_(static_cast<std::int32_t>(rounding.offset)),
-        negative_scale_(-rounding.scale * direction.factor),
+        negative_scale_(Source::scale_from(-rounding.scale * direction.factor)),
         limit_(rounding.limit) {}
 
   I32 at(std::int64_t i) const { return clamp(rounded(i), I32(-limit_), I32(limit_)); }
@@ -150,7 +115,7 @@ class Levels {
     return clamp(narrow(rounded(i), rounded(i + kStep)), I16(static_cast<std::int16_t>(-most)),
                  I16(most));
   }
-  // For limits up to 127.
+  // Within +-127 where the limit is beyond that.
   [[gnu::always_inline]] I8 bytes(std::int64_t i) const {
     return limited(
         narrow(rounded(i), rounded(i + kStep), rounded(i + 2 * kStep), rounded(i + 3 * kStep)));
@@ -161,7 +126,7 @@ class Levels {
     for (I32& part : parts) {
       const std::int64_t here = std::clamp<std::int64_t>(count, 0, kStep);
       const bool reads_noise = noise_ != nullptr && here > 0;
-      part = rounded(direction_.first(i, here),
+      part = rounded(direction_.first_times(negative_scale_, i, here),
                      reads_noise ? read_first(bits_at(i), here, I32(0)) : I32(0));
       i += kStep;
       count -= kStep;
@@ -176,15 +141,15 @@ class Levels {
     return reinterpret_cast<const std::int32_t*>(noise_) + i;
   }
   [[gnu::always_inline]] I8 limited(const I8& levels) const {
-    const auto most = static_cast<std::int8_t>(limit_);
+    const auto most = static_cast<std::int8_t>(std::min(limit_, 127));
     return clamp(levels, I8(static_cast<std::int8_t>(-most)), I8(most));
   }
   [[gnu::always_inline]] I32 rounded(std::int64_t i) const {
-    return rounded(direction_.at(i), noise_ == nullptr ? I32(0) : read<I32>(bits_at(i)));
+    return rounded(direction_.times(negative_scale_, i),
+                   noise_ == nullptr ? I32(0) : read<I32>(bits_at(i)));
   }
   // Not limited yet, but for what no integer could hold.
-  [[gnu::always_inline]] I32 rounded(const F32& number, const I32& noise) const {
-    F32 exact = negative_scale_ * number;
+  [[gnu::always_inline]] I32 rounded(F32 exact, const I32& noise) const {
     if (noise_ != nullptr) exact += noise_from_bits(noise, offset_);
     if constexpr (Source::kSmall) {
       return noise_ == nullptr ? nearest_of_small(exact) : floor_of_small(exact);
@@ -200,6 +165,73 @@ class Levels {
   F32 negative_scale_;
   int limit_;
 };
+
+// Levels of the whole vectors of bytes in [0, n), and of the rest with zeros after them, within
+// +-127. before_each(i): ahead of each vector. Returns where the rest begins.
+template <typename Source, typename BeforeEach>
+[[gnu::always_inline]] inline std::int64_t write_byte_levels(std::int8_t* out, const Source& source,
+                                                             const LevelRounding& rounding,
+                                                             std::int64_t n,
+                                                             const BeforeEach& before_each) {
+  constexpr std::int64_t kStep = kLanes<I8>;
+  const Levels levels(source, rounding);
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    source.ask_for_more(i, kStep);
+    before_each(i);
+    write(out + i, levels.bytes(i));
+  }
+  if (i < n) write(out + i, levels.first_bytes(i, n - i));
+  return i;
+}
+
+// The same with sum_of_squares() of the numbers.
+inline void write_measured_levels(std::int8_t* out, const FloatDirection& source,
+                                  const LevelRounding& rounding, std::int64_t n, double* squares) {
+  static_assert(kLanes<I8> % LaneSums::kElements == 0);
+  LaneSums sums;
+  const std::int64_t done = write_byte_levels(out, source, rounding, n, [&](std::int64_t i) {
+    for (std::int64_t part = 0; part < kLanes<I8>; part += LaneSums::kElements) {
+      sums.add_squares(source.numbers + i + part);
+    }
+  });
+  *squares = sums.total_of_squares(source.numbers + done, n - done);
+}
+
+// The same of columns [col, col + n) of row r.
+void write_row_levels(std::int8_t* out, const DirectionRows& rows, std::int64_t r, std::int64_t col,
+                      std::int64_t n) {
+  const Direction direction = rows.directions[r].from(col);
+  const LevelRounding rounding = rows.roundings[r].from(col);
+  if (rows.squares != nullptr && n == rows.n) {
+    return write_measured_levels(out, FloatDirection(direction), rounding, n, rows.squares + r);
+  }
+  if (rows.squares != nullptr && col == 0) {
+    rows.squares[r] = sum_of_squares(direction.floats, rows.n);
+  }
+  // Inlined: to hand a direction over in memory takes as long as a vector.
+  with_direction(
+      direction, rounding, [&](const auto& source) __attribute__((always_inline)) {
+        write_byte_levels(out, source, rounding, n, [](std::int64_t) {});
+      });
+}
+
+// body(r, col, n, levels) for all rows, kBlock columns at most at a time. Levels are written first,
+// as loops that make them and use them at once want more registers than there are; of one row
+// after the other, as memory would idle meanwhile.
+template <typename Body>
+void for_each_levels(const DirectionRows& rows, const Body& body) {
+  alignas(kAlignment) std::int8_t levels[kBlock + kLanes<I8>];
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    std::int64_t col = 0;
+    do {
+      const std::int64_t n = std::min(kBlock, rows.n - col);
+      write_row_levels(levels, rows, r, col, n);
+      body(r, col, n, levels);
+      col += n;
+    } while (col < rows.n);
+  }
+}
 
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET

@@ -18,14 +18,17 @@ namespace {
 // ---- packed codes ------------------------------------------------------------------------------
 
 void pack_codes(std::uint8_t* __restrict packed, const std::int8_t* __restrict codes, int bits,
-                std::int64_t n) {
+                int max_code, std::int64_t n) {
   const int offset = 1 << (bits - 1);
   const std::int64_t half = (n + 1) / 2;
+  const auto number = [=](std::int8_t code) {
+    return (code > max_code ? max_code : code < -max_code ? -max_code : code) + offset;
+  };
   for (std::int64_t j = 0; j < half; ++j) {
-    packed[j] = static_cast<std::uint8_t>((codes[j] + offset) & 15);
+    packed[j] = static_cast<std::uint8_t>(number(codes[j]) & 15);
   }
   for (std::int64_t j = 0; j < n - half; ++j) {
-    packed[j] = static_cast<std::uint8_t>(packed[j] | (codes[half + j] + offset) << 4);
+    packed[j] = static_cast<std::uint8_t>(packed[j] | number(codes[half + j]) << 4);
   }
   if (bits == 4) return;
   std::uint8_t* __restrict high = packed + half;
@@ -38,7 +41,7 @@ void pack_codes(std::uint8_t* __restrict packed, const std::int8_t* __restrict c
     const std::int64_t end = n - k * stripe < stripe ? n - k * stripe : stripe;
     const int shift = k * width;
     for (std::int64_t j = 0; j < end; ++j) {
-      high[j] = static_cast<std::uint8_t>(high[j] | ((in[j] + offset) >> 4) << shift);
+      high[j] = static_cast<std::uint8_t>(high[j] | (number(in[j]) >> 4) << shift);
     }
   }
 }

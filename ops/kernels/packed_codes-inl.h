@@ -46,14 +46,24 @@ struct CodePlanes {
   std::int64_t half, stripe;
 };
 
+// Inlined, so that blocks of the usual length know their strides.
 template <int kBits>
-void pack_block(std::uint8_t* packed, const std::int8_t* codes, std::int64_t n) {
+[[gnu::always_inline]] inline void pack_block(std::uint8_t* packed, const std::int8_t* codes,
+                                              int max_code, std::int64_t n) {
   using Planes = CodePlanes<kBits>;
   const Planes planes(n);
   constexpr std::int8_t kOffset = 1 << (kBits - 1);
+  const I8 most(static_cast<std::int8_t>(max_code));
   alignas(kAlignment) std::int8_t rising[Planes::kRoom];
-  std::memset(rising, -kOffset, sizeof(rising));
-  std::memcpy(rising, codes, static_cast<std::size_t>(n));
+  std::int64_t whole = 0;
+  for (; whole + Planes::kStep <= n; whole += Planes::kStep) {
+    write(rising + whole, clamp(read<I8>(codes + whole), -most, most));
+  }
+  std::memset(rising + whole, -kOffset, static_cast<std::size_t>(Planes::kRoom - whole));
+  if (whole < n) {
+    write_first(rising + whole, clamp(read_first(codes + whole, n - whole, most), -most, most),
+                n - whole);
+  }
   const auto numbers = [&](std::int64_t i) {  // from 0 on
     return xsimd::bitwise_cast<U8>(read<I8>(rising + i) + I8(kOffset));
   };
@@ -75,11 +85,13 @@ void pack_block(std::uint8_t* packed, const std::int8_t* codes, std::int64_t n) 
 }
 
 template <int kBits>
-void unpack_block(std::int8_t* codes, const std::uint8_t* packed, int max_code, std::int64_t n) {
+[[gnu::always_inline]] inline void unpack_block(std::int8_t* codes, const std::uint8_t* packed,
+                                                int max_code, std::int64_t n) {
   using Planes = CodePlanes<kBits>;
   const Planes planes(n);
-  alignas(kAlignment) std::uint8_t bytes[Planes::kRoom] = {}, nibbles[Planes::kRoom] = {};
+  alignas(kAlignment) std::uint8_t bytes[Planes::kRoom], nibbles[Planes::kRoom] = {};
   std::memcpy(bytes, packed, static_cast<std::size_t>(planes.bytes()));
+  std::memset(bytes + planes.bytes(), 0, static_cast<std::size_t>(Planes::kRoom - planes.bytes()));
   const U8 nibble(std::uint8_t{15});
   for (std::int64_t j = 0; j < planes.half; j += Planes::kStep) {
     write(nibbles + j, read<U8>(bytes + j) & nibble);
@@ -106,11 +118,23 @@ void unpack_block(std::int8_t* codes, const std::uint8_t* packed, int max_code, 
   std::memcpy(codes, out, static_cast<std::size_t>(n));
 }
 
-void pack_codes(std::uint8_t* packed, const std::int8_t* codes, int bits, std::int64_t n) {
-  if (n == 0 || n > kBlock) return TRITGRAD_TARGET::pack_codes(packed, codes, bits, n);
-  bits == 4   ? pack_block<4>(packed, codes, n)
-  : bits == 5 ? pack_block<5>(packed, codes, n)
-              : pack_block<6>(packed, codes, n);
+template <int kBits>
+void pack_bits(std::uint8_t* packed, const std::int8_t* codes, int max_code, std::int64_t n) {
+  n == kBlock ? pack_block<kBits>(packed, codes, max_code, kBlock)
+              : pack_block<kBits>(packed, codes, max_code, n);
+}
+template <int kBits>
+void unpack_bits(std::int8_t* codes, const std::uint8_t* packed, int max_code, std::int64_t n) {
+  n == kBlock ? unpack_block<kBits>(codes, packed, max_code, kBlock)
+              : unpack_block<kBits>(codes, packed, max_code, n);
+}
+
+void pack_codes(std::uint8_t* packed, const std::int8_t* codes, int bits, int max_code,
+                std::int64_t n) {
+  if (n == 0 || n > kBlock) return TRITGRAD_TARGET::pack_codes(packed, codes, bits, max_code, n);
+  bits == 4   ? pack_bits<4>(packed, codes, max_code, n)
+  : bits == 5 ? pack_bits<5>(packed, codes, max_code, n)
+              : pack_bits<6>(packed, codes, max_code, n);
 }
 
 void unpack_codes(std::int8_t* codes, const std::uint8_t* packed, int bits, int max_code,
@@ -118,9 +142,9 @@ void unpack_codes(std::int8_t* codes, const std::uint8_t* packed, int bits, int 
   if (n == 0 || n > kBlock) {
     return TRITGRAD_TARGET::unpack_codes(codes, packed, bits, max_code, n);
   }
-  bits == 4   ? unpack_block<4>(codes, packed, max_code, n)
-  : bits == 5 ? unpack_block<5>(codes, packed, max_code, n)
-              : unpack_block<6>(codes, packed, max_code, n);
+  bits == 4   ? unpack_bits<4>(codes, packed, max_code, n)
+  : bits == 5 ? unpack_bits<5>(codes, packed, max_code, n)
+              : unpack_bits<6>(codes, packed, max_code, n);
 }
 
 }  // namespace

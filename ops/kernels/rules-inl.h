@@ -77,42 +77,6 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
 }
 
-// The sum of term(x[i]); add(sums, x) adds those of LaneSums::kElements numbers.
-template <typename Add, typename Term>
-double sum_in_lanes(const float* x, std::int64_t n, const Add& add, const Term& term) {
-  LaneSums sums;
-  std::int64_t i = 0;
-  for (; i + LaneSums::kElements <= n; i += LaneSums::kElements) {
-    read_ahead(x + i, LaneSums::kElements);
-    add(sums, x + i);
-  }
-  return sums.total(n - i, [=](std::int64_t lane) { return term(double{x[i + lane]}); });
-}
-template <typename Term>
-double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
-  const auto add = [&](LaneSums& sums, const float* at) {
-    sums.add([=](std::int64_t part) { return term(read_f64(at + part * LaneSums::kWidth)); });
-  };
-  return sum_in_lanes(x, n, add, term);
-}
-
-double sum(const float* x, std::int64_t n) {
-  return sum_in_lanes(x, n, [](const auto& value) { return value; });
-}
-
-double sum_of_squares(const float* x, std::int64_t n) {
-  return sum_in_lanes(
-      x, n, [](LaneSums& sums, const float* at) { sums.add_squares(at); },
-      [](double value) { return value * value; });
-}
-
-double sum_of_squares_around(const float* x, double mean, std::int64_t n) {
-  return sum_in_lanes(x, n, [mean](const auto& value) {
-    const auto centered = value - mean;
-    return centered * centered;
-  });
-}
-
 RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, std::int64_t n) {
   const F32 mean(norm.mean), inverse_std(norm.inverse_std);
   LaneSums sum_dz, sum_dz_z;

@@ -51,7 +51,7 @@ class SharedRule {
     const I8 claimed =
         claim(change,
               (((change > zero_) & can_rise) | ((change < zero_) & can_fall)) & ~(released & owns));
-    write_bytes_of_groups(shared,
+    write_every<kSharing>(shared,
                           xsimd::select(released | (before == zero_), claimed, sum | owner));
 
     const ByteMask rises = past_top & owns & can_rise, falls = past_bottom & owns & can_fall;
@@ -73,16 +73,8 @@ class SharedRule {
   });
 
   static I8 stored_bytes(const std::int8_t* shared) {
-    std::uint8_t sixteen[16] = {};
-    __builtin_memcpy(sixteen, shared, kGroups);
-    return I8(look_up(table_of(sixteen), U8(read<I8>(kGroup.data()))));
-  }
-  static void write_bytes_of_groups(std::int8_t* shared, const I8& x) {
-    Lanes lanes;
-    write(lanes.data(), x);
-    for (std::int64_t group = 0; group < kGroups; ++group) {
-      shared[group] = lanes[static_cast<std::size_t>(group * kSharing)];
-    }
+    const U8 table = table_of<kGroups>(reinterpret_cast<const std::uint8_t*>(shared));
+    return I8(look_up(table, U8(read<I8>(kGroup.data()))));
   }
   // What lane `number` of each group holds.
   I8 of_group(const I8& x, const I8& number) const {
@@ -123,9 +115,13 @@ struct DescendShared {
 
   [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 1>& at, const I8& levels,
                                          FlipCounts& counts, std::int64_t i) const {
-    const std::int64_t groups = std::min(Rule::kGroups, (n - i + kSharing - 1) / kSharing);
-    std::int8_t bytes[Rule::kGroups] = {};
     std::int8_t* here = shared + i / kSharing;
+    if (n - i >= Rule::kStep) {
+      write(at[0], rule(read<I8>(at[0]), levels, here, counts));
+      return;
+    }
+    const std::int64_t groups = (n - i + kSharing - 1) / kSharing;
+    std::int8_t bytes[Rule::kGroups] = {};
     __builtin_memcpy(bytes, here, static_cast<std::size_t>(groups));
     write(at[0], rule(read<I8>(at[0]), levels, bytes, counts));
     __builtin_memcpy(here, bytes, static_cast<std::size_t>(groups));
@@ -139,17 +135,16 @@ struct DescendShared {
 template <int kSharing>
 void descend_shared_by(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,
                        std::int64_t ld_shared, const DirectionRows& rows, int turn) {
-  for_each_kind(rows, [&](auto tag, std::int64_t first, std::int64_t end) {
-    for (std::int64_t r = first; r < end; ++r) {
-      const typename decltype(tag)::type direction(rows.directions[r]);
-      const DescendShared<kSharing> next{SharedRule<kSharing>(turn), shared + r * ld_shared,
-                                         rows.n};
-      FlipCounts of_row;
-      for_each_byte_vector(std::array<std::int8_t*, 1>{trits + r * ld}, direction,
-                           rows.roundings[r], rows.n, next, of_row, rows.squares + r);
-      counts[r] = of_row;
-    }
-  });
+  const SharedRule<kSharing> rule(turn);
+  std::fill_n(counts, rows.count, FlipCounts{});
+  for_each_levels(
+      rows, [&](std::int64_t r, std::int64_t col, std::int64_t n, const std::int8_t* levels) {
+        const std::array<std::int8_t*, 1> row{trits + r * ld + col};
+        const DescendShared<kSharing> next{rule, shared + r * ld_shared + col / kSharing, n};
+        FlipCounts of_row;
+        for_each_byte_vector(row, levels, n, next, of_row);
+        counts[r] += of_row;
+      });
 }
 
 void descend_shared(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,

@@ -51,6 +51,15 @@ Batch<T> one_if(const xsimd::batch_bool<T, Arch>& mask) {
   return xsimd::select(mask, Batch<T>(T{1}), Batch<T>(T{0}));
 }
 
+// The bytes at p, and zeros, at most sixteen.
+template <std::int64_t kCount>
+__m128i first_bytes(const std::uint8_t* p) {
+  if constexpr (kCount == 16) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  std::uint64_t bytes = 0;
+  __builtin_memcpy(&bytes, p, kCount);
+  return _mm_cvtsi64_si128(static_cast<long long>(bytes));
+}
+
 // Asks for the memory of n numbers that a pass over a tensor will read next, behind those that an
 // optimizer takes through decoding, arithmetic and encoding before it comes back for more: so long
 // a pause stops the processor's own prefetching. Inlined at once, as engine/prefetch.h says.
@@ -104,6 +113,14 @@ inline I32 nearest_of_small(const F32& x) {
 // a b + c, for sums and products that are exact and so may be fused; xsimd 8.1 does not fuse them.
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm512_fmadd_ps(a, b, c);
+}
+// a with its sign changed where x is negative, and 0 where x is 0, infinite or NaN.
+inline F32 times_finite_sign(const F32& a, const F32& x) {
+  constexpr int kNanZeroInfinity = 0x9F, kAXorBAndC = 0x78;
+  const __m512i number = _mm512_ternarylogic_epi32(_mm512_castps_si512(a), _mm512_castps_si512(x),
+                                                   _mm512_set1_epi32(INT32_MIN), kAXorBAndC);
+  return _mm512_mask_mov_ps(_mm512_castsi512_ps(number),
+                            _mm512_fpclass_ps_mask(x, kNanZeroInfinity), _mm512_setzero_ps());
 }
 inline F64 multiply_add(const F64& a, const F64& b, const F64& c) {
   return _mm512_fmadd_pd(a, b, c);
@@ -183,10 +200,25 @@ inline __m512i even_and_odd(__m512i a, __m512i b) {
   return _mm512_mask_blend_epi8(0x5555555555555555, b, a);
 }
 // table[index], with a table of 16 bytes and indices 0..15.
-inline U8 table_of(const std::uint8_t* sixteen) {
-  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
+template <std::int64_t kCount = 16>
+U8 table_of(const std::uint8_t* bytes) {
+  return _mm512_broadcast_i32x4(first_bytes<kCount>(bytes));
 }
 inline U8 look_up(const U8& table, const U8& index) { return _mm512_shuffle_epi8(table, index); }
+// Bytes 0, kEvery, 2 kEvery and so on of x; kEvery is 4, 8 or 16.
+template <int kEvery>
+inline void write_every(std::int8_t* p, const I8& x) {
+  __m128i bytes;
+  if constexpr (kEvery == 4) {
+    bytes = _mm512_cvtepi32_epi8(x);
+  } else if constexpr (kEvery == 8) {
+    bytes = _mm512_cvtepi64_epi8(x);
+  } else {
+    const __m512i order = _mm512_castsi128_si512(_mm_setr_epi32(0, 4, 8, 12));
+    bytes = _mm_cvtepi32_epi8(_mm512_castsi512_si128(_mm512_permutexvar_epi32(order, x)));
+  }
+  __builtin_memcpy(p, &bytes, 64 / kEvery);
+}
 template <int kBits>
 inline __m512i shift_right_u16(__m512i a) {
   return _mm512_srli_epi16(a, kBits);
@@ -218,6 +250,13 @@ inline I32 nearest_of_small(const F32& x) { return _mm256_cvtps_epi32(x); }
 
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm256_fmadd_ps(a, b, c);
+}
+inline F32 times_finite_sign(const F32& a, const F32& x) {
+  const __m256 sign = _mm256_set1_ps(-0.0f), infinity = _mm256_set1_ps(__builtin_inff());
+  const __m256 magnitude = _mm256_andnot_ps(sign, x);
+  const __m256 has_sign = _mm256_and_ps(_mm256_cmp_ps(magnitude, _mm256_setzero_ps(), _CMP_GT_OQ),
+                                        _mm256_cmp_ps(magnitude, infinity, _CMP_LT_OQ));
+  return _mm256_and_ps(has_sign, _mm256_xor_ps(a, _mm256_and_ps(x, sign)));
 }
 inline F64 multiply_add(const F64& a, const F64& b, const F64& c) {
   return _mm256_fmadd_pd(a, b, c);
@@ -295,10 +334,23 @@ inline __m256i even_and_odd(__m256i a, __m256i b) {
   const __m256i even = _mm256_set1_epi16(0xFF);
   return _mm256_or_si256(_mm256_and_si256(even, a), _mm256_andnot_si256(even, b));
 }
-inline U8 table_of(const std::uint8_t* sixteen) {
-  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sixteen)));
+template <std::int64_t kCount = 16>
+U8 table_of(const std::uint8_t* bytes) {
+  return _mm256_broadcastsi128_si256(first_bytes<kCount>(bytes));
 }
 inline U8 look_up(const U8& table, const U8& index) { return _mm256_shuffle_epi8(table, index); }
+template <int kEvery>
+inline void write_every(std::int8_t* p, const I8& x) {
+  constexpr std::size_t kBytes = 16 / kEvery;
+  const __m256i order = _mm256_broadcastsi128_si256(_mm_set_epi32(-1, -1, -1,
+                                                                  kEvery == 4   ? 0x0C080400
+                                                                  : kEvery == 8 ? 0x00000800
+                                                                                : 0x00000000));
+  const __m256i bytes = _mm256_shuffle_epi8(x, order);
+  const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+  __builtin_memcpy(p, &low, kBytes);
+  __builtin_memcpy(p + kBytes, &high, kBytes);
+}
 template <int kBits>
 inline __m256i shift_right_u16(__m256i a) {
   return _mm256_srli_epi16(a, kBits);

@@ -273,8 +273,9 @@ std::function<void()> make_codes(int bits, bool pack) {
   const Array<std::int8_t> codes(kNumbers,
                                  [&](std::uint64_t i) { return random_int(i, -largest, largest); });
   const Array<std::uint8_t> packed(kNumbers);
-  if (pack) return [=] { kernels().pack_codes(packed.data(), codes.data(), bits, kNumbers); };
-  kernels().pack_codes(packed.data(), codes.data(), bits, kNumbers);
+  if (pack)
+    return [=] { kernels().pack_codes(packed.data(), codes.data(), bits, largest, kNumbers); };
+  kernels().pack_codes(packed.data(), codes.data(), bits, largest, kNumbers);
   return [=] { kernels().unpack_codes(codes.data(), packed.data(), bits, largest, kNumbers); };
 }
 
