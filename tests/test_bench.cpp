@@ -84,6 +84,20 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
   CHECK(json["steps"][1]["ceiling"] == "fp32");
 }
 
+TEST_CASE("bench: a pass is bound by what it reads or by all that it moves") {
+  BenchResults results;
+  results.ceilings = {{Ceiling::kDramRead, 12.0, ""}, {Ceiling::kDramUpdate, 18.0, ""}};
+  // Two thousand million parameters a second that read 5 bytes and write one.
+  const PassLimit reading = results.limit({"latent8", 2e9, 5.0, 6.0});
+  CHECK(reading.ceiling == Ceiling::kDramRead);
+  CHECK(reading.bytes_per_parameter == 5.0);
+  CHECK(*reading.share == doctest::Approx(10.0 / 12.0));
+  const PassLimit moving = results.limit({"adamw", 0.6e9, 16.0, 28.0});
+  CHECK(moving.ceiling == Ceiling::kDramUpdate);
+  CHECK(moving.bytes_per_parameter == 28.0);
+  CHECK(*moving.share == doctest::Approx(16.8 / 18.0));
+}
+
 TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") {
   const TempDir folder;
   const std::string recipe =

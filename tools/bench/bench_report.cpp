@@ -26,10 +26,6 @@ std::string share_text(const std::optional<double>& share) {
 
 double gop_per_second(const StepResult& step) { return 1e-9 * step.operations / step.times.whole; }
 
-double moved_gigabytes_per_second(const PassResult& pass) {
-  return 1e-9 * pass.parameters_per_second * pass.bytes_per_parameter;
-}
-
 std::string render_rates(const BenchResults& results) {
   Table table(
       {{"what"}, {"speed", Align::kRight}, {"unit"}, {"share", Align::kRight}, {"of, or by"}});
@@ -50,11 +46,11 @@ std::string render_rates(const BenchResults& results) {
   }
   if (!results.passes.empty()) table.add_section("optimizer, 4096 x 4096");
   for (const PassResult& each : results.passes) {
-    const auto share = results.share(Ceiling::kDramUpdate, moved_gigabytes_per_second(each));
+    const PassLimit limit = results.limit(each);
     table.add_row({each.name, significant(1e-6 * each.parameters_per_second, 3), "Mparam/s",
-                   share_text(share),
-                   fmt::format("{} at {:.2f} B/param", ceiling_name(Ceiling::kDramUpdate),
-                               each.bytes_per_parameter)});
+                   share_text(limit.share),
+                   fmt::format("{} at {:.2f} B/param", ceiling_name(limit.ceiling),
+                               limit.bytes_per_parameter)});
   }
   return table.render();
 }
@@ -117,13 +113,14 @@ Json kernels_json(const BenchResults& results) {
 Json passes_json(const BenchResults& results) {
   Json list = Json::array();
   for (const PassResult& each : results.passes) {
+    const PassLimit limit = results.limit(each);
     list.push_back({{"name", each.name},
                     {"unit", "Mparam/s"},
                     {"value", 1e-6 * each.parameters_per_second},
+                    {"bytes_read_per_parameter", each.bytes_read_per_parameter},
                     {"bytes_per_parameter", each.bytes_per_parameter},
-                    {"ceiling", ceiling_name(Ceiling::kDramUpdate)},
-                    {"share", or_null(results.share(Ceiling::kDramUpdate,
-                                                    moved_gigabytes_per_second(each)))}});
+                    {"ceiling", ceiling_name(limit.ceiling)},
+                    {"share", or_null(limit.share)}});
   }
   return list;
 }

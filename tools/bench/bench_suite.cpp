@@ -54,7 +54,7 @@ class Suite {
       }
     }
     if (asked_for(options, "passes")) {
-      wanted.insert(Ceiling::kDramUpdate);
+      wanted.insert({Ceiling::kDramRead, Ceiling::kDramUpdate});
       for (const PassSpec& spec : pass_specs()) passes_.emplace_back(spec);
     }
     if (asked_for(options, "steps")) {
@@ -92,8 +92,8 @@ class Suite {
       results.kernels.push_back({each.name(), each.spec().unit, each.value(), each.spec().ceiling});
     }
     for (const PassCase& each : passes_) {
-      results.passes.push_back(
-          {each.name(), each.parameters_per_second(), each.bytes_per_parameter()});
+      results.passes.push_back({each.name(), each.parameters_per_second(),
+                                each.bytes_read_per_parameter(), each.bytes_per_parameter()});
     }
     for (const StepCase& each : steps_) results.steps.push_back(each.result());
     return results;
@@ -114,6 +114,15 @@ std::optional<double> BenchResults::share(Ceiling ceiling, double value) const {
     if (result.ceiling == ceiling && result.value) return value / *result.value;
   }
   return {};
+}
+
+PassLimit BenchResults::limit(const PassResult& pass) const {
+  const auto limit_of = [&](Ceiling ceiling, double bytes) {
+    return PassLimit{ceiling, bytes, share(ceiling, 1e-9 * pass.parameters_per_second * bytes)};
+  };
+  const PassLimit reading = limit_of(Ceiling::kDramRead, pass.bytes_read_per_parameter);
+  const PassLimit moving = limit_of(Ceiling::kDramUpdate, pass.bytes_per_parameter);
+  return reading.share > moving.share ? reading : moving;
 }
 
 BenchResults run_bench(const BenchOptions& options, StatusLine& status) {

@@ -27,7 +27,15 @@ struct KernelResult {
 
 struct PassResult {
   std::string name;
-  double parameters_per_second, bytes_per_parameter;
+  double parameters_per_second;
+  double bytes_read_per_parameter, bytes_per_parameter;
+};
+
+// What bounds a pass, and how near it comes.
+struct PassLimit {
+  Ceiling ceiling;
+  double bytes_per_parameter;
+  std::optional<double> share;
 };
 
 struct BenchResults {
@@ -39,6 +47,10 @@ struct BenchResults {
 
   // `value`, in the ceiling's unit, as a share of it; none where it was not measured.
   std::optional<double> share(Ceiling ceiling, double value) const;
+  // What is written beside what is read costs a loop little where reading is what bounds it, so
+  // memory has two ceilings: that of reading, for what a pass reads, and that of a loop which also
+  // writes a third of what it moves, for all that the pass moves. The nearer one counts.
+  PassLimit limit(const PassResult& pass) const;
 };
 
 // Throws Error for options that contradict themselves, before anything is measured.

@@ -125,7 +125,9 @@ OptimizerPass::OptimizerPass(const PassSpec& spec)
   const Parameter& w = *store_.begin();
   const std::int64_t persistent = w.storage().bytes() + Optimizer::state_bytes(w.spec(), group_);
   const double gradient = spec.gradient == FormatKind::kBf16 ? 2.0 : 4.0;
-  bytes_per_parameter_ = gradient + 2.0 * static_cast<double>(persistent) / parameters();
+  const double state = static_cast<double>(persistent) / parameters();
+  bytes_read_ = gradient + state;
+  bytes_moved_ = bytes_read_ + state;
   run();
   // On to a step like nearly all others: the first one also looks whether its updates are lost
   // (optim/reach.h). advance() would clear the gradient.
@@ -134,7 +136,8 @@ OptimizerPass::OptimizerPass(const PassSpec& spec)
 
 void PassCase::measure() {
   OptimizerPass pass(*spec_);
-  bytes_per_parameter_ = pass.bytes_per_parameter();
+  bytes_read_ = pass.bytes_read_per_parameter();
+  bytes_moved_ = pass.bytes_per_parameter();
   seconds_.push_back(seconds_per_call([&] { pass.run(); }));
 }
 

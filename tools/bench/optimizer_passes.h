@@ -34,15 +34,16 @@ class OptimizerPass {
 
   static constexpr std::int64_t kSide = 4096;
   static constexpr double parameters() { return static_cast<double>(kSide * kSide); }
-  // What a step must move at least: the gradient read once, weights and moments read and
-  // written once.
-  double bytes_per_parameter() const { return bytes_per_parameter_; }
+  // What a step must read at least: the gradient, weights and moments, each once.
+  double bytes_read_per_parameter() const { return bytes_read_; }
+  // The same with weights and moments written once.
+  double bytes_per_parameter() const { return bytes_moved_; }
 
  private:
   GroupSpec group_;
   ParameterStore store_;
   Optimizer optimizer_;
-  double bytes_per_parameter_;
+  double bytes_read_, bytes_moved_;
 };
 
 // One pass, measured again in every round.
@@ -53,12 +54,13 @@ class PassCase {
   std::string name() const { return spec_->name; }
   void measure();
   double parameters_per_second() const;
-  double bytes_per_parameter() const { return bytes_per_parameter_; }
+  double bytes_read_per_parameter() const { return bytes_read_; }
+  double bytes_per_parameter() const { return bytes_moved_; }
 
  private:
   const PassSpec* spec_;
   std::vector<double> seconds_;
-  double bytes_per_parameter_ = 0.0;
+  double bytes_read_ = 0.0, bytes_moved_ = 0.0;
 };
 
 }  // namespace tritgrad
