@@ -128,7 +128,7 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
     // A whole number times a factor that is not 0 is 0 only if it is.
     const auto sign = static_cast<float>((row_factor > 0.0f) - (row_factor < 0.0f));
     of_rows[static_cast<std::size_t>(r)] = {sums.data() + r * kBlock, rows.corrections[r],
-                                            signs ? sign : row_factor * factor, signs};
+                                            signs ? sign * factor : row_factor * factor, signs};
   }
   if (!signs) {
     std::array<std::int64_t, GradientSource::kRows> of_sums;

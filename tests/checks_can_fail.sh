@@ -101,5 +101,27 @@ if output=$(bash "$root/tools/check_prefetch.sh" "$work/planted_storage.a") ||
   failures=$((failures + 1))
 fi
 
+
+# Kernels whose memory is not asked for, beside a storage whose formats do.
+planted=$((planted + 1))
+{
+  echo 'namespace tritgrad { struct Storage {'
+  for type in char short int long float double bool unsigned; do
+    echo "__attribute__((noinline, used)) void decode_trits(const $type* next) { __builtin_prefetch(next); asm volatile(\"\"); }"
+  done
+  echo '}; Storage storage; }'
+} >"$work/storage.cpp"
+cat >"$work/target_avx2.cpp" <<'END'
+void descend_latent() {}
+END
+for file in storage target_avx2; do "$1" -O2 -c "$work/$file.cpp" -o "$work/$file.cpp.o"; done
+rm -f "$work/planted_kernels.a"
+ar rc "$work/planted_kernels.a" "$work/storage.cpp.o" "$work/target_avx2.cpp.o"
+if output=$(bash "$root/tools/check_prefetch.sh" "$work/planted_kernels.a") ||
+  [[ $output != *"descend_latent"* ]]; then
+  echo "check_prefetch.sh accepts kernels that ask for no memory"
+  failures=$((failures + 1))
+fi
+
 echo "$planted violations planted, $failures not caught"
 ((failures == 0))

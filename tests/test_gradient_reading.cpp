@@ -20,19 +20,19 @@ TEST_CASE("optim: a gradient that is computed where it is read steps as one in m
     RuleKind rule;
     double momentum = 0.0, decay = 0.0;
   };
-  for (const auto& [rule, momentum, decay] :
+  for (const Case& each :
        {Case{RuleKind::kSign, 0.0, 0.1}, Case{RuleKind::kSign}, Case{RuleKind::kSgd},
         Case{RuleKind::kAdamw}, Case{RuleKind::kNormalized}, Case{RuleKind::kNormalized, 0.5}}) {
     for (FormatKind kind :
          {FormatKind::kFp32, FormatKind::kSplit24, FormatKind::kTernary, FormatKind::kLatent8,
           FormatKind::kLatent4, FormatKind::kShared8, FormatKind::kTrits}) {
       for (FormatKind moment : {FormatKind::kFp32, FormatKind::kBf16}) {
-        CAPTURE(static_cast<int>(rule));
+        CAPTURE(static_cast<int>(each.rule));
         CAPTURE(std::string(format_name(kind)));
         GroupSpec group;
-        group.rule.kind = rule;
-        group.rule.momentum = momentum;
-        group.rule.weight_decay = decay;
+        group.rule.kind = each.rule;
+        group.rule.momentum = each.momentum;
+        group.rule.weight_decay = each.decay;
         group.lr = 0.05;
         group.m = group.v = format(moment);
         Single kept(shape, format(kind), group), read(shape, format(kind), group);
@@ -117,6 +117,75 @@ TEST_CASE("optim: the signs of a product's sums vote as those of the gradient do
     }
     CHECK(all_bytes(kept.w().storage()) == all_bytes(read.w().storage()));
     CHECK(all_bytes(read.w().storage()) != before);
+  }
+}
+
+// Rows of more blocks than are updated at once, and the rest of one. What a rule that scales the
+// gradient keeps of it is the sum of its squares, row by row and in a row block by block.
+TEST_CASE("optim: a gradient in memory is measured exactly, however it lies there") {
+  const Shape shape{2, (kMostBlocksAtOnce + 1) * kBlock + 60};
+  const std::vector<float> grad = numbers(shape.size(), 3);
+  for (FormatKind gradient : {FormatKind::kFp32, FormatKind::kBf16}) {
+    for (const double clip : {0.0, 0.25}) {
+      GroupSpec group;
+      group.rule.kind = RuleKind::kNormalized;
+      group.rule.beta2 = 0.5;
+      group.clip_value = clip;
+      group.v = format(FormatKind::kScalar);
+      Single single(shape, format(FormatKind::kLatent8), group, 1000, NonFinite::kRefuse, gradient);
+      single.step(grad);
+      double squares = 0.0;
+      std::array<float, kBlock> block;
+      for_each_block(shape, [&](const Block& at) {
+        for (std::int64_t i = 0; i < at.n; ++i) {
+          float& g = block[static_cast<std::size_t>(i)];
+          g = grad[static_cast<std::size_t>(at.row * shape.cols() + at.col + i)];
+          if (gradient == FormatKind::kBf16) {
+            std::uint16_t bits;
+            kernels().float_to_bf16(&bits, &g, nullptr, 1);
+            kernels().bf16_to_float(&g, &bits, 1);
+          }
+          const auto limit = static_cast<float>(clip);
+          if (clip > 0.0) g = std::clamp(g, -limit, limit);
+        }
+        squares += kernels().sum_of_squares(block.data(), at.n);
+      });
+      float v;
+      single.optimizer->moment(single.w(), 0).decode_master({0, 0, 1, 0}, &v);
+      CHECK(v == static_cast<float>(0.5 * squares / static_cast<double>(shape.size())));
+    }
+  }
+}
+
+TEST_CASE("optim: signs that are read in place move weights as signs that were written do") {
+  const Shape shape{2, (kMostBlocksAtOnce + 1) * kBlock + 60};
+  std::vector<float> grad = numbers(shape.size(), 3);
+  for (std::size_t i = 0; i < grad.size(); i += 7) grad[i] = 0.0f;
+  std::vector<float> signs(grad.size());
+  kernels().sign(signs.data(), grad.data(), shape.size());
+  GroupSpec group;
+  group.rule.kind = RuleKind::kSign;
+  group.lr = 0.05;
+  for (FormatKind kind :
+       {FormatKind::kTernary, FormatKind::kLatent8, FormatKind::kShared8, FormatKind::kTrits}) {
+    CAPTURE(std::string(format_name(kind)));
+    Single single(shape, format(kind), group);
+    Storage expected(format(kind), shape, Category::kWeights);
+    std::vector<float> masters(grad.size());
+    const Parameter& w = single.w();
+    for_each_block(shape, [&](const Block& at) {
+      w.storage().decode_master(at, masters.data() + at.row * shape.cols() + at.col);
+    });
+    encode_all(expected, masters);
+    REQUIRE(all_bytes(expected) == all_bytes(w.storage()));
+    for (std::uint32_t step = 1; step <= 3; ++step) {
+      single.step(grad);
+      const Descent descent{0.05f, {5, w.stream(), step}};
+      for_each_block(shape, [&](const Block& at) {
+        expected.descend(at, signs.data() + at.row * shape.cols() + at.col, descent);
+      });
+    }
+    CHECK(all_bytes(expected) == all_bytes(w.storage()));
   }
 }
 

@@ -288,7 +288,7 @@ TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding 
   });
 }
 
-// Makes one row of several another one than those that go through kernels together.
+// Makes one row of several another kind than those around it.
 using Change = void (*)(Direction& direction, LevelRounding& rounding);
 constexpr Change kChanges[] = {
     [](Direction&, LevelRounding&) {},
@@ -299,8 +299,7 @@ constexpr Change kChanges[] = {
     [](Direction& direction, LevelRounding&) { direction.factor = NAN; },
 };
 
-// Rows of sums that share a noise go through kernels together; here there are more of them than
-// do so at once.
+// Many rows of sums, which share a noise but for their offsets.
 void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t offset,
                           Change change = kChanges[0]) {
   constexpr std::int64_t kRows = 19, kGap = 3;

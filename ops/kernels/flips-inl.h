@@ -1,5 +1,5 @@
-// The update of ternary weights: engine/flips.h without a branch per element, on levels that are
-// never stored.
+// The update of ternary weights: engine/flips.h without a branch per element. Levels are never
+// stored but for those of one row, a byte each.
 //
 // Up to threshold 42 a code trit K + accumulator fits a byte, and so do the levels of all formats.
 // From 63 on, carry without hysteresis keeps to the bytes of trit and accumulator, as long as the
@@ -149,6 +149,8 @@ FlipCounts descend_words(const TernaryRow& row, const FlipPolicy& policy, const 
 
 template <typename Rule>
 struct DescendBytes {
+  explicit DescendBytes(const Rule& rule_) : rule(rule_) {}
+
   [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 2>& at, const I8& levels,
                                          ByteCounts& counts, std::int64_t /*i*/) const {
     const I8 trit = read<I8>(at[0]);
@@ -267,7 +269,7 @@ void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
   }
   if (steps && small && policy.threshold <= kMostByteThreshold) {
     return with_byte_rule(policy.threshold, policy.hysteresis, [&](const auto& rule) {
-      descend_by_bytes(counts, rows, DescendBytes{rule});
+      descend_by_bytes(counts, rows, DescendBytes(rule));
     });
   }
   if (steps && policy.threshold >= kLeastWideThreshold && policy.hysteresis == 0) {

@@ -19,6 +19,8 @@ void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold
 
 template <typename Rule>
 struct DescendLatent {
+  explicit DescendLatent(const Rule& rule_) : rule(rule_) {}
+
   [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 1>& at, const I8& levels,
                                          ByteCounts& counts, std::int64_t /*i*/) const {
     write(at[0], rule(read<I8>(at[0]), levels, counts));
@@ -30,7 +32,7 @@ struct DescendLatent {
 FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                           int threshold, int hysteresis) {
   return with_byte_rule(threshold, hysteresis, [&](const auto& rule) {
-    const DescendLatent next{rule};
+    const DescendLatent next(rule);
     ByteCounts counts;
     for_each_levels(
         rows, [&](std::int64_t r, std::int64_t col, std::int64_t n, const std::int8_t* levels) {

@@ -203,7 +203,7 @@ void write_row_levels(std::int8_t* out, const DirectionRows& rows, std::int64_t 
                       std::int64_t n) {
   const Direction direction = rows.directions[r].from(col);
   const LevelRounding rounding = rows.roundings[r].from(col);
-  if (rows.squares != nullptr && n == rows.n) {
+  if (rows.squares != nullptr && n == rows.n && !direction.signs) {
     return write_measured_levels(out, FloatDirection(direction), rounding, n, rows.squares + r);
   }
   if (rows.squares != nullptr && col == 0) {

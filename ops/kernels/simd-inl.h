@@ -54,10 +54,14 @@ Batch<T> one_if(const xsimd::batch_bool<T, Arch>& mask) {
 // The bytes at p, and zeros, at most sixteen.
 template <std::int64_t kCount>
 __m128i first_bytes(const std::uint8_t* p) {
-  if constexpr (kCount == 16) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  std::uint64_t bytes = 0;
-  __builtin_memcpy(&bytes, p, kCount);
-  return _mm_cvtsi64_si128(static_cast<long long>(bytes));
+  static_assert(kCount == 16 || kCount <= 8);
+  if constexpr (kCount == 16) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  } else {
+    std::uint64_t bytes = 0;
+    __builtin_memcpy(&bytes, p, kCount);
+    return _mm_cvtsi64_si128(static_cast<long long>(bytes));
+  }
 }
 
 // Asks for the memory of n numbers that a pass over a tensor will read next, behind those that an
@@ -199,7 +203,7 @@ inline __m512i multiply_high_u16(__m512i a, __m512i b) { return _mm512_mulhi_epu
 inline __m512i even_and_odd(__m512i a, __m512i b) {
   return _mm512_mask_blend_epi8(0x5555555555555555, b, a);
 }
-// table[index], with a table of 16 bytes and indices 0..15.
+// table[index], with a table of kCount bytes, and zeros, and indices 0..15.
 template <std::int64_t kCount = 16>
 U8 table_of(const std::uint8_t* bytes) {
   return _mm512_broadcast_i32x4(first_bytes<kCount>(bytes));

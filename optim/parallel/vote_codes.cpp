@@ -50,7 +50,7 @@ void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::by
   auto* bytes = reinterpret_cast<std::uint8_t*>(out);
   if (code == VoteCode::kTrits) return kernels().encode_trits(bytes, votes, n);
   if (const int bits = code_bits(code); bits > 0) {
-    return kernels().pack_codes(bytes, votes, bits, (1 << (bits - 1)) - 1, n);
+    return kernels().pack_codes(bytes, votes, bits, largest(bits), n);
   }
   if (code == VoteCode::kBytes) {
     std::copy_n(votes, n, reinterpret_cast<std::int8_t*>(out));
