@@ -115,8 +115,8 @@ class Optimizer {
     std::optional<FlashPlanes> flash;  // of the weight and its moments
     std::vector<PlaneSpec> plane_specs;
     std::vector<Buffer> planes;
-    Rule::DirectionForm form;  // if the moments and the format of the weight allow it
-    Buffer updates;            // I64: updates so far, t of the rule; empty for rules without memory
+    Rule::DirectionForm form{};  // if the moments and the format of the weight allow it
+    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
     ReachWatch watch;
   };
   // One update of one parameter, while it is under way.

@@ -56,7 +56,8 @@ class Rule {
   // Per-element moments, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Where a direction is made of the gradient alone, none is written, and direct() not called.
+  // Where a direction is made of the gradient alone, none is written, and direct() not called: if
+  // moments and the weight's format allow it.
   enum class DirectionForm {
     kWritten,
     // gradient_factor(v) * gradient, if the only moment, v, is one number for all elements (format

@@ -10,6 +10,7 @@
 // instruction set. Values 243..255 never occur.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "engine/format.h"

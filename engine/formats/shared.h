@@ -91,16 +91,18 @@ class Shared : public PackedTrits {
     const int turn = static_cast<int>(descent.key.step % kSharing);
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
       kernels().descend_shared(counts, trits, kBlock, accumulators(series.first),
-                               accumulators(series[1]) - accumulators(series.first), rows, kSharing,
-                               turn);
+                               offset(series[1]) - offset(series.first), rows, kSharing, turn);
     });
   }
 
  private:
   static std::int64_t groups(std::int64_t cols) { return (cols + kSharing - 1) / kSharing; }
 
+  std::int64_t offset(const Block& block) const {
+    return block.row * groups(cols()) + block.col / kSharing;
+  }
   std::int8_t* accumulators(const Block& block) const {
-    return accumulators_.as<std::int8_t>() + block.row * groups(cols()) + block.col / kSharing;
+    return accumulators_.as<std::int8_t>() + offset(block);
   }
 
   std::vector<PlaneSpec> specs_;

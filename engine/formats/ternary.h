@@ -90,7 +90,7 @@ class Ternary : public PackedTrits {
                              series.first.n, squares};
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
       kernels().descend_ternary(counts, trits, kBlock, accumulator(series.first),
-                                accumulator(series[1]) - accumulator(series.first), rows, policy);
+                                offset(series[1]) - offset(series.first), rows, policy);
     });
   }
 
@@ -98,8 +98,9 @@ class Ternary : public PackedTrits {
   int master_levels() const {
     return policy_.on_flip == OnFlip::kCarry ? policy_.levels_per_trit() : 256;
   }
+  std::int64_t offset(const Block& block) const { return block.row * cols() + block.col; }
   std::int8_t* accumulator(const Block& block) const {
-    return accumulators_.as<std::int8_t>() + block.row * cols() + block.col;
+    return accumulators_.as<std::int8_t>() + offset(block);
   }
 
   std::vector<PlaneSpec> specs_;

@@ -2,6 +2,7 @@
 // vector holds whole groups, and what a group has one of stands in all of its lanes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "engine/shared_accumulator.h"
