@@ -94,8 +94,8 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
         std::all_of(state.moments.begin(), state.moments.end(),
                     [](const Storage& m) { return m.spec().kind == FormatKind::kScalar; });
     state.form = state.rule->form();
-    // Other formats than of bare trits want numbers, and signs are the fewer for being written
-    // once.
+    // Formats that do not hold bare trits want numbers: signs written for a run at once cost less
+    // than for each of its blocks.
     const bool reads_signs = parameter.spec().format.wants_scale();
     if (!in_numbers || (state.form == Rule::DirectionForm::kSigns && !reads_signs)) {
       state.form = Rule::DirectionForm::kWritten;

@@ -88,6 +88,16 @@ struct Sums {
   std::vector<float> factors;
 };
 
+// Formats that read signs in place, and how they are trained by them.
+constexpr FormatKind kVoting[] = {FormatKind::kTernary, FormatKind::kLatent8, FormatKind::kShared8,
+                                  FormatKind::kTrits};
+GroupSpec votes() {
+  GroupSpec group;
+  group.rule.kind = RuleKind::kSign;
+  group.lr = 0.05;
+  return group;
+}
+
 TEST_CASE("optim: the signs of a product's sums vote as those of the gradient do") {
   const Shape shape{37, 700};
   Sums sums;
@@ -102,11 +112,8 @@ TEST_CASE("optim: the signs of a product's sums vote as those of the gradient do
   CHECK(std::count(grad.begin(), grad.end(), 0.0f) < std::ssize(grad) / 2);
   const std::vector<float> nothing(grad.size(), 0.0f);
   const GradientSource source = sums.source();
-  GroupSpec group;
-  group.rule.kind = RuleKind::kSign;
-  group.lr = 0.05;
-  for (FormatKind kind :
-       {FormatKind::kTernary, FormatKind::kLatent8, FormatKind::kShared8, FormatKind::kTrits}) {
+  const GroupSpec group = votes();
+  for (FormatKind kind : kVoting) {
     CAPTURE(std::string(format_name(kind)));
     Single kept(shape, format(kind), group), read(shape, format(kind), group);
     const std::vector<std::byte> before = all_bytes(read.w().storage());
@@ -163,11 +170,8 @@ TEST_CASE("optim: signs that are read in place move weights as signs that were w
   for (std::size_t i = 0; i < grad.size(); i += 7) grad[i] = 0.0f;
   std::vector<float> signs(grad.size());
   kernels().sign(signs.data(), grad.data(), shape.size());
-  GroupSpec group;
-  group.rule.kind = RuleKind::kSign;
-  group.lr = 0.05;
-  for (FormatKind kind :
-       {FormatKind::kTernary, FormatKind::kLatent8, FormatKind::kShared8, FormatKind::kTrits}) {
+  const GroupSpec group = votes();
+  for (FormatKind kind : kVoting) {
     CAPTURE(std::string(format_name(kind)));
     Single single(shape, format(kind), group);
     Storage expected(format(kind), shape, Category::kWeights);

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/buffer.h"
 #include "engine/flips.h"
-#include "engine/format.h"
-#include "ops/kernels/lane_sums-inl.h"
 #include "ops/kernels/levels-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "engine/format.h"
 #include "engine/kernel_table.h"
