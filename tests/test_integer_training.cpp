@@ -87,27 +87,30 @@ const Golden& golden(const std::string& recipe) {
 
 TEST_CASE("integer training: the recorded bytes, on every instruction set, for any threads") {
   const std::string before = kernels().name;
-  const std::pair<std::string, const char * Golden::*> models[] = {
-      {"mlp:330,70", &Golden::perceptron}, {"conv:4x5x2-70-M-40-5", &Golden::convolutions}};
-  for (const auto& [model, hash] : models) {
+  struct Model {
+    std::string name;
+    const char* Golden::*hash;
+  };
+  for (const Model& model : {Model{"mlp:330,70", &Golden::perceptron},
+                             Model{"conv:4x5x2-70-M-40-5", &Golden::convolutions}}) {
     for (const std::string& recipe : recipe_names()) {
       if (load_recipe(recipe).compute != Compute::kInt8) continue;
-      CAPTURE(model);
+      CAPTURE(model.name);
       CAPTURE(recipe);
       use_kernels("reference");
       set_thread_count(1);
-      const Trained expected = trained(recipe, model);
-      CHECK(expected.hash() == std::string(golden(recipe).*hash));
+      const Trained expected = trained(recipe, model.name);
+      CHECK(expected.hash() == std::string(golden(recipe).*model.hash));
       for (const KernelTable* table : supported_kernels()) {
         use_kernels(table->name);
         for (int threads : {1, 2}) {
           set_thread_count(threads);
           CAPTURE(table->name);
-          CHECK(trained(recipe, model) == expected);
+          CHECK(trained(recipe, model.name) == expected);
         }
         // The same in memory, without tiles; sums of products are rounded less often than floats,
         // which these few steps do not show.
-        CHECK(trained(recipe, model, true).weights == expected.weights);
+        CHECK(trained(recipe, model.name, true).weights == expected.weights);
       }
     }
   }

@@ -135,12 +135,12 @@ TEST_CASE("open_dataset: a fetched table has the published test set at its end")
     std::string name;
     int rows, test_rows;
   };
-  for (const auto& [name, rows, test_rows] :
-       {Table{"letter", 20000, 4000}, Table{"shuttle", 58000, 14500}}) {
+  for (const Table& table : {Table{"letter", 20000, 4000}, Table{"shuttle", 58000, 14500}}) {
+    const std::string& name = table.name;
     CAPTURE(name);
     const TempDir dir;
     std::string text = "a,b,kind\n";
-    for (int row = 1; row < rows; ++row) text += row % 2 == 0 ? "1,-2,B\n" : "3,4,A\n";
+    for (int row = 1; row < table.rows; ++row) text += row % 2 == 0 ? "1,-2,B\n" : "3,4,A\n";
     DataOptions options;
     options.cache_folder = dir.path().string();
     options.csv.label = "a";  // is for files of the user
@@ -148,14 +148,14 @@ TEST_CASE("open_dataset: a fetched table has the published test set at its end")
     const std::string file = name + "/" + name + ".csv";
     const std::string path = dir.write(file, text);
     CHECK(contains(refusal([&] { open_dataset(name, options); }),
-                   concat(path, ": ", rows - 1, " rows found, ", rows,
+                   concat(path, ": ", table.rows - 1, " rows found, ", table.rows,
                           " expected; run: tritgrad data fetch ", name)));
     dir.write(file, text + "5,6,Z\n");
     const Dataset data = open_dataset(name, options);
     CHECK(data.name == name);
     CHECK(data.class_names == std::vector<std::string>{"A", "B", "Z"});
     CHECK(data.labels.back() == 2);
-    CHECK(data.published_test_rows == test_rows);
+    CHECK(data.published_test_rows == table.test_rows);
   }
 }
 

@@ -245,18 +245,21 @@ TEST_CASE("recipe errors: an eps that fp32 does not hold") {
 }
 
 TEST_CASE("recipe errors: hysteresis goes as far as the format of the weights takes it") {
-  const std::pair<const char*, int> highest[] = {{"latent8", Latent8::kThreshold},
-                                                 {"latent6", LatentPacked<6>::kThreshold},
-                                                 {"latent5", LatentPacked<5>::kThreshold},
-                                                 {"latent4", LatentPacked<4>::kThreshold}};
-  for (const auto& [recipe, threshold] : highest) {
-    CAPTURE(recipe);
+  struct Highest {
+    const char* recipe;
+    int hysteresis;
+  };
+  for (const Highest& highest :
+       {Highest{"latent8", Latent8::kThreshold}, Highest{"latent6", LatentPacked<6>::kThreshold},
+        Highest{"latent5", LatentPacked<5>::kThreshold},
+        Highest{"latent4", LatentPacked<4>::kThreshold}}) {
+    CAPTURE(highest.recipe);
     const auto set = [](int levels) { return concat("weight.hysteresis=", levels); };
-    const Recipe loaded = load_recipe(recipe, {set(threshold)});
-    CHECK(loaded.group(Role::kWeight).format.flips.hysteresis == threshold);
+    const Recipe loaded = load_recipe(highest.recipe, {set(highest.hysteresis)});
+    CHECK(loaded.group(Role::kWeight).format.flips.hysteresis == highest.hysteresis);
     CHECK(refusal([&] {
-            load_recipe(recipe, {set(threshold + 1)});
-          }).find(concat("is outside 0..", threshold)) != std::string::npos);
+            load_recipe(highest.recipe, {set(highest.hysteresis + 1)});
+          }).find(concat("is outside 0..", highest.hysteresis)) != std::string::npos);
   }
 }
 

@@ -255,30 +255,31 @@ TEST_CASE("rules x formats: policies of flips go on with the same bits") {
 
 TEST_CASE(
     "rules x moments: every format of moments learns the toy, and goes on with the same bits") {
+  struct Tested {
+    RuleKind rule;
+    double momentum;
+  };
   // normalized twice: one that keeps m, and one that does not.
-  const std::pair<RuleKind, double> rules[] = {{RuleKind::kSgd, 0.9},
-                                               {RuleKind::kAdamw, 0.0},
-                                               {RuleKind::kLion, 0.0},
-                                               {RuleKind::kNormalized, 0.0},
-                                               {RuleKind::kNormalized, 0.5}};
-  for (const auto& [rule, momentum] : rules) {
+  for (const Tested& tested :
+       {Tested{RuleKind::kSgd, 0.9}, Tested{RuleKind::kAdamw, 0.0}, Tested{RuleKind::kLion, 0.0},
+        Tested{RuleKind::kNormalized, 0.0}, Tested{RuleKind::kNormalized, 0.5}}) {
     for (FormatKind m : formats_for(kM)) {
       for (FormatKind v : formats_for(kV | kSumsOfV)) {
         for (FormatKind weights : {FormatKind::kLatent8, FormatKind::kFp32}) {
-          CAPTURE(std::string(rule_name(rule)));
-          CAPTURE(momentum);
+          CAPTURE(std::string(rule_name(tested.rule)));
+          CAPTURE(tested.momentum);
           CAPTURE(std::string(format_name(m)));
           CAPTURE(std::string(format_name(v)));
           CAPTURE(std::string(format_name(weights)));
-          GroupSpec group = group_of(rule);
-          group.rule.momentum = momentum;
+          GroupSpec group = group_of(tested.rule);
+          group.rule.momentum = tested.momentum;
           group.m = format(m);
           group.v = format(v);
-          Distance target = target_of(rule, weights);
+          Distance target = target_of(tested.rule, weights);
           // A heavy ball swings while lr > (1 - sqrt(.9))^2 = .0026, which is for 256 of 300 steps,
           // and shrinks by sqrt(.9) in each: from 2 to 3e-6, or, as its speed counts too, a few
           // times that. Without its momentum, sgd would leave 1e-3.
-          if (rule == RuleKind::kSgd && weights == FormatKind::kFp32) target.worst = 1e-5;
+          if (tested.rule == RuleKind::kSgd && weights == FormatKind::kFp32) target.worst = 1e-5;
           train_and_resume(format(weights), group, target);
         }
       }
