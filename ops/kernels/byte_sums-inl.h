@@ -18,7 +18,9 @@ using Sums32 [[gnu::vector_size(sizeof(Bytes))]] = std::int32_t;
 // are unrolled late, g++ 12 keeps arrays in memory beside the registers.
 template <int kCount, typename Body>
 [[gnu::always_inline]] inline void unrolled(const Body& body) {
-  [&]<int... i>(std::integer_sequence<int, i...>) { (body.template operator()<i>(), ...); }
+  [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    (body.template operator()<i>(), ...);
+  }
   (std::make_integer_sequence<int, kCount>{});
 }
 
