@@ -54,4 +54,18 @@ inline LevelRounding update_rounding(const Block& block, std::int64_t cols, cons
 LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;
 static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
 
+// That of the first `count` blocks of a series.
+using SeriesRounding = std::array<LevelRounding, kMostBlocksAtOnce>;
+inline SeriesRounding update_rounding(const BlockSeries& series, std::size_t count,
+                                      std::int64_t cols, const Descent& descent,
+                                      int levels_per_unit, int limit, Rounding rounding) {
+  SeriesRounding roundings;
+  for (std::size_t i = 0; i < count; ++i) {
+    roundings[i] = update_rounding(series[i], cols, descent, levels_per_unit, limit, rounding);
+  }
+  return roundings;
+}
+SeriesRounding update_rounding(const BlockSeries&, std::size_t, std::int64_t, Descent&&, int, int,
+                               Rounding) = delete;
+
 }  // namespace tritgrad

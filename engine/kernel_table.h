@@ -20,6 +20,7 @@
 #include "engine/direction.h"
 #include "engine/flips.h"
 #include "engine/kernel_arguments.h"
+#include "engine/memory_ahead.h"
 #include "engine/random.h"
 
 namespace tritgrad {
@@ -74,10 +75,10 @@ struct KernelTable {
                       std::int64_t depth, std::int64_t columns, int offset);
   // c[r][0..63] = or, with `add`, += the products of row r of a (4 groups numbers in +-127, all of
   // them readable) with the panel's columns. Of columns from `columns` on, c may hold anything
-  // afterwards.
+  // afterwards. Asks for the memory ahead by the way.
   void (*multiply_panel)(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                          std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                         std::int64_t groups, PanelRange range, bool add);
+                         std::int64_t groups, PanelRange range, bool add, const MemoryAhead& ahead);
 
   // Sums to numbers, row r of out: factors[r] * (sums[r][i] - corrections[r]), or
   // (factors[r] * column_factors[i]) times that. Rows are ld_out and ld_sums apart.

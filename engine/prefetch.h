@@ -1,14 +1,14 @@
-// Asking for memory that will be read soon. A tile of a matrix is some cache lines in each of many
-// rows, which lie pages apart (unless engine/column_blocks.h keeps them together): the processor's
-// own prefetching does not see it coming.
+// Asking for memory that will be read soon: some cache lines in each of many rows, which lie pages
+// apart, so that the processor's own prefetching does not see them coming. What a product may ask
+// for by the way: engine/memory_ahead.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace tritgrad {
+#include "engine/memory_ahead.h"
 
-inline constexpr std::int64_t kCacheLine = 64;
+namespace tritgrad {
 
 // Into which cache: the second level takes what is needed some time from now, the first what comes
 // next, no more than a few KiB.

@@ -135,28 +135,33 @@ std::int64_t Storage::bytes() const {
   return total;
 }
 
-void Storage::decode_trits(const Tile& tile, const Tile& next, std::int8_t* out) const {
-  const auto block_of = [&](std::int64_t row, std::int64_t col) {
-    return Block{row, col, std::min(kBlock, shape_.cols() - col), 0};
-  };
-  const std::int64_t last = std::min(next.row_end, shape_.rows());
+void Storage::decode_trits(const Tile& tile, std::int8_t* out) const {
+  Block block{tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
   std::visit(
       [&](const auto& format) {
-        if constexpr (requires { format.decode_trits(Block{}, std::int64_t{}, out); }) {
-          format.decode_trits(block_of(tile.row_begin, tile.col), tile.row_end - tile.row_begin,
-                              out);
-        } else if constexpr (requires { format.decode_trits(Block{}, out); }) {
-          for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-            const std::int64_t then = next.row_begin + (row - tile.row_begin);
-            if constexpr (requires { format.prefetch(Block{}, Reading::kValue); }) {
-              if (then < last) {
-                format.prefetch(block_of(then, next.col), Reading::kValue);
-              }
-            }
-            format.decode_trits(block_of(row, tile.col), out + (row - tile.row_begin) * kBlock);
+        if constexpr (requires { format.decode_trits(block, std::int64_t{}, out); }) {
+          format.decode_trits(block, tile.row_end - tile.row_begin, out);
+        } else if constexpr (requires { format.decode_trits(block, out); }) {
+          for (; block.row < tile.row_end; ++block.row, out += kBlock) {
+            format.decode_trits(block, out);
           }
         } else {
           fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
+        }
+      },
+      format_);
+}
+
+MemoryAhead Storage::memory_of(const Tile& tile, Reading reading) const {
+  const Block first{tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
+  const std::int64_t rows = std::min(tile.row_end, shape_.rows()) - tile.row_begin;
+  if (rows <= 0 || first.n <= 0) return {};
+  return std::visit(
+      [&](const auto& format) -> MemoryAhead {
+        if constexpr (requires { format.memory_of(first, rows, reading); }) {
+          return format.memory_of(first, rows, reading);
+        } else {
+          return {};
         }
       },
       format_);

@@ -23,6 +23,7 @@
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
 #include "engine/formats/trits.h"
+#include "engine/memory_ahead.h"
 
 namespace tritgrad {
 
@@ -68,21 +69,12 @@ class Storage {
         },
         format_);
   }
-  // The same for a tile, its rows kBlock apart. Of formats whose tiles are no run of memory, asks
-  // with row i of it for the memory of row i of `next`, the tile that will be read then; those of
-  // its rows that lie below the last are no rows.
-  void decode_trits(const Tile& tile, const Tile& next, std::int8_t* out) const;
-  // Asks for the memory that the reading of a block, or an update, will touch soon. Of formats
-  // whose tiles are read often; the others leave it to the processor.
-  void prefetch(const Block& block, Reading reading) const {
-    std::visit(
-        [&](const auto& format) {
-          if constexpr (requires { format.prefetch(block, reading); }) {
-            format.prefetch(block, reading);
-          }
-        },
-        format_);
-  }
+  // The same for a tile, its rows kBlock apart.
+  void decode_trits(const Tile& tile, std::int8_t* out) const;
+  // The memory that the reading of a tile, or an update, will touch, for whoever has time to ask
+  // for it. Rows and columns beyond the matrix have none; nor have formats whose tiles are not read
+  // often, which leave it to the processor.
+  MemoryAhead memory_of(const Tile& tile, Reading reading) const;
   // sums[r - begin] = the sum of (trit + 1) x along row r, for rows [begin, end) of a format that
   // holds trits and x [cols] in +-127.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,

@@ -12,6 +12,12 @@
 namespace tritgrad {
 namespace {
 
+// How many of the rows whose memory is ahead each panel of so many columns asks for.
+std::int64_t rows_a_panel(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t panels = (cols + kPanelColumns - 1) / kPanelColumns;
+  return (rows + panels - 1) / panels;
+}
+
 // dW of the trits: E times dy^T x.
 struct WeightGradient {
   LinearOperands w;
@@ -24,24 +30,26 @@ struct WeightGradient {
   // Rows [top, top + rows) of panel p up to column `last`, with the offset of x's bytes still in
   // them. Columns that fill the last vector are written, too.
   void multiply(std::int64_t top, std::int64_t rows, std::int64_t p, std::int64_t last,
-                std::int32_t* sums, std::int64_t ld) const {
+                std::int32_t* sums, std::int64_t ld, const MemoryAhead& ahead) const {
     kernels().multiply_panel(sums, ld, dy.codes + top * dy.ld, dy.ld, rows,
                              last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
-                             /*add=*/false);
+                             /*add=*/false, ahead);
   }
 
   // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, each row times its factor.
   void read_product(const float* factors, std::int64_t row_begin, std::int64_t row_end,
-                    std::int64_t col_begin, std::int64_t col_end, float* out) const {
+                    std::int64_t col_begin, std::int64_t col_end, float* out,
+                    MemoryAhead ahead = {}) const {
     constexpr std::int64_t kRows = GradientSource::kRows;
     const std::int64_t cols = col_end - col_begin;
+    const std::int64_t share = rows_a_panel(row_end - row_begin, cols);
     for (std::int64_t top = row_begin; top < row_end; top += kRows) {
       const std::int64_t rows = std::min(kRows, row_end - top);
       for (std::int64_t p = col_begin / kPanelColumns; p * kPanelColumns < col_end; ++p) {
         alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums;
         const std::int64_t first = std::max(col_begin, p * kPanelColumns);
         const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
-        multiply(top, rows, p, last, sums.data(), kPanelColumns);
+        multiply(top, rows, p, last, sums.data(), kPanelColumns, ahead.take(share));
         kernels().rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
                                sums.data() + first - p * kPanelColumns, kPanelColumns,
                                offsets + top, factors + top, rows, last - first);
@@ -51,20 +59,22 @@ struct WeightGradient {
 
   // A tile of blocks: they begin where a panel does.
   SumRows read_sums(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
-                    std::int64_t col_end, std::int32_t* sums) const {
+                    std::int64_t col_end, std::int32_t* sums, MemoryAhead ahead) const {
+    const std::int64_t rows = row_end - row_begin;
+    const std::int64_t share = rows_a_panel(rows, col_end - col_begin);
     for (std::int64_t first = col_begin; first < col_end; first += kPanelColumns) {
-      multiply(row_begin, row_end - row_begin, first / kPanelColumns,
-               std::min(col_end, first + kPanelColumns), sums + first - col_begin, kBlock);
+      multiply(row_begin, rows, first / kPanelColumns, std::min(col_end, first + kPanelColumns),
+               sums + first - col_begin, kBlock, ahead.take(share));
     }
     return {offsets + row_begin, scales + row_begin};
   }
 
   void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
-            std::int64_t col_end, float* out) const {
+            std::int64_t col_end, float* out, const MemoryAhead& ahead = {}) const {
     if (w.groups == 1) {
-      return read_product(scales, row_begin, row_end, col_begin, col_end, out);
+      return read_product(scales, row_begin, row_end, col_begin, col_end, out, ahead);
     }
-    read_product(dy.scales, row_begin, row_end, col_begin, col_end, out);
+    read_product(dy.scales, row_begin, row_end, col_begin, col_end, out, ahead);
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const float* row_scales = scales + row * w.groups;
       float* numbers = out + (row - row_begin) * (col_end - col_begin);
@@ -89,7 +99,7 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
     const std::int64_t n = std::min(kBlock, w.inputs - col);
     gradient.read_product(gradient.dy.scales, begin, end, col, col + n, dw.data());
     for (std::int64_t row = begin; row < end; ++row) {
-      w.weight->storage().decode_trits({row, col, n}, trits.data());
+      w.weight->storage().decode_trits(Block{row, col, n}, trits.data());
       kernels().trits_to_float(signs.data(), trits.data(), n);
       float* products = dw.data() + (row - begin) * n;
       for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];
@@ -173,16 +183,18 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
 
   auto* source = tape.allocate_scratch<GradientSource>(1);
   *source = {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
-                std::int64_t col_begin, std::int64_t col_end, float* out) {
+                std::int64_t col_begin, std::int64_t col_end, float* out,
+                const MemoryAhead& ahead) {
                static_cast<const WeightGradient*>(context)->read(row_begin, row_end, col_begin,
-                                                                 col_end, out);
+                                                                 col_end, out, ahead);
              },
              gradient, finite,
              w.groups > 1 ? nullptr
                           : +[](const void* context, std::int64_t row_begin, std::int64_t row_end,
-                                std::int64_t col_begin, std::int64_t col_end, std::int32_t* sums) {
+                                std::int64_t col_begin, std::int64_t col_end, std::int32_t* sums,
+                                const MemoryAhead& ahead) {
                               return static_cast<const WeightGradient*>(context)->read_sums(
-                                  row_begin, row_end, col_begin, col_end, sums);
+                                  row_begin, row_end, col_begin, col_end, sums, ahead);
                             }};
   if (share == Share::kWhole && tape.offer_gradient(*w.weight, *source)) return;
   const Tensor dweight =

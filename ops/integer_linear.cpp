@@ -21,8 +21,8 @@ constexpr std::int64_t kFinishing = 64;
 
 // Trits of one tile of W, rows kBlock apart.
 using DecodedTile = std::array<std::int8_t, kTogether * kBlock>;
-void decode_tile(const LinearOperands& w, const Tile& tile, const Tile& next, std::int8_t* trits) {
-  w.weight->storage().decode_trits(tile, next, trits);
+void decode_tile(const LinearOperands& w, const Tile& tile, std::int8_t* trits) {
+  w.weight->storage().decode_trits(tile, trits);
   // Depth goes by fours.
   const std::int64_t n = std::min(kBlock, w.inputs - tile.col);
   if (n % 4 == 0) return;
@@ -98,9 +98,11 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
   const LinearOperands& w = f.w;
   std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
-    const Tile next =
-        col + kBlock < w.inputs ? Tile{begin, end, col + kBlock} : Tile{end, end + kTogether, 0};
-    decode_tile(w, {begin, end, col}, next, trits.data());
+    const Tile next = col + kBlock < w.inputs ? Tile{begin, end, col + kBlock}
+                      : bottom < f.x.rows     ? Tile{begin, end, 0}
+                                              : Tile{end, end + kTogether, 0};
+    MemoryAhead ahead = w.weight->storage().memory_of(next, Reading::kValue);
+    decode_tile(w, {begin, end, col}, trits.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
     kernels().pack_across(panel.data(), trits.data(), kBlock, round_up(block_end - col, 4),
                           end - begin, 1);
@@ -112,8 +114,8 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
       kernels().multiply_panel(sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld,
                                bottom - top, end - begin,
                                panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
-                               PanelRange::kTrits,
-                               /*add=*/first > group_begin);
+                               PanelRange::kTrits, /*add=*/first > group_begin, ahead);
+      ahead = {};
       if (last == group_end) {
         finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
         ++group;
@@ -172,7 +174,7 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
     for (std::int64_t part = 0; part < depth; part += kTogether) {
       const std::int64_t n = std::min(kTogether, depth - part);
       const std::int64_t row = output + part;
-      decode_tile(w, {row, row + n, col}, {row + n, row + n + kTogether, col}, trits.data());
+      decode_tile(w, {row, row + n, col}, trits.data());
       for (std::int64_t p = 0; p < count; ++p) {
         const std::int64_t column = first + p * kPanelColumns;
         kernels().pack_down(panels.data() + p * kPanelBytes + part * kPanelColumns,
@@ -180,12 +182,18 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                             std::min(kPanelColumns, last - column), 1);
       }
     }
+    const std::int64_t below = output + depth;
+    const Tile next = below < w.outputs                      ? Tile{below, below + kDepth, col}
+                      : last == w.inputs && bottom < dx.rows ? Tile{0, kDepth, 0}
+                      : last % kBlock == 0                   ? Tile{0, kDepth, last}
+                                                             : Tile{};
+    MemoryAhead ahead = w.weight->storage().memory_of(next, Reading::kValue);
     for (std::int64_t p = 0; p < count; ++p) {
       kernels().multiply_panel(sums.data() + p * kPanelColumns, kBlock,
                                z.codes + top * z.ld + output, z.ld, rows,
                                std::min(kPanelColumns, last - first - p * kPanelColumns),
                                panels.data() + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits,
-                               /*add=*/output > 0);
+                               /*add=*/output > 0, ahead.take((kDepth + count - 1) / count));
     }
   }
   for (std::int64_t column = first; column < last;) {

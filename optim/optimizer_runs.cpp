@@ -52,11 +52,19 @@ struct Optimizer::RunScratch {
   alignas(kAlignment) std::array<Numbers, kMaxMoments> moments;
 };
 
+// The product that makes a gradient takes long enough for what it is added to to arrive. Of runs of
+// several blocks, the first one's.
+MemoryAhead Optimizer::memory_of(const State& state, const Run& run) {
+  return state.parameter->storage().memory_of({run.row_begin, run.row_end, run.col_begin},
+                                              Reading::kMaster);
+}
+
 const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {
   const Parameter& parameter = *state.parameter;
   const std::int64_t first = run.row_begin * parameter.shape().cols() + run.col_begin;
   if (const GradientSource* source = parameter.gradient_source) {
-    source->read(source->context, run.row_begin, run.row_end, run.col_begin, run.col_end, scratch);
+    source->read(source->context, run.row_begin, run.row_end, run.col_begin, run.col_end, scratch,
+                 memory_of(state, run));
     return limit_gradient(state, scratch, run.size(), scratch);
   }
   return limit_gradient(state, parameter.read_gradient(first, run.size(), scratch), run.size(),
@@ -110,10 +118,8 @@ void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
   const auto step = [&](std::int64_t top, std::int64_t left) {
     const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
     const std::int64_t right = std::min(cols, left + kBlock);
-    for (std::int64_t row = top; row < bottom; ++row) {
-      state.parameter->storage().prefetch({row, left, right - left}, Reading::kMaster);
-    }
-    source.read(source.context, top, bottom, left, right, tile.data());
+    source.read(source.context, top, bottom, left, right, tile.data(),
+                memory_of(state, {top, bottom, left, right, unit.slot}));
     for (std::int64_t row = top; row < bottom; row += together) {
       const float* grad = tile.data() + (row - top) * (right - left);
       const Run run{row, std::min(bottom, row + together), left, right, unit.slot};

@@ -109,10 +109,6 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
   const BlockSeries series{{tile.row_begin, tile.col_begin, n, tile.slot}, BlockSeries::Way::kDown};
   std::array<Direction, GradientSource::kRows> directions;
   const auto of_rows = std::span(directions).first(static_cast<std::size_t>(count));
-  // A product takes long enough for what it is added to to arrive.
-  for (std::size_t r = 0; r < of_rows.size(); ++r) {
-    state.parameter->storage().prefetch(series[r], Reading::kMaster);
-  }
   const bool signs = state.form == Rule::DirectionForm::kSigns;
   if (source.read_sums == nullptr || limits_gradient(state)) {
     alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> numbers;
@@ -121,8 +117,9 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
     return descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, result);
   }
   alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
-  const SumRows rows = source.read_sums(source.context, tile.row_begin, tile.row_end,
-                                        tile.col_begin, tile.col_end, sums.data());
+  const SumRows rows =
+      source.read_sums(source.context, tile.row_begin, tile.row_end, tile.col_begin, tile.col_end,
+                       sums.data(), memory_of(state, tile));
   for (std::int64_t r = 0; r < count; ++r) {
     const float row_factor = rows.factors[r];
     // A whole number times a factor that is not 0 is 0 only if it is.

@@ -83,40 +83,13 @@ if output=$(bash "$root/tools/check_symbols.sh" "$work/planted.a") || [[ $output
   failures=$((failures + 1))
 fi
 
-# Formats whose memory is not asked for.
+# Kernels whose memory is not asked for.
 planted=$((planted + 1))
-cat >"$work/storage.cpp" <<'END'
-namespace tritgrad {
-struct Storage {
-  void decode_trits();
-};
-void Storage::decode_trits() {}
-}  // namespace tritgrad
-END
-"$1" -O2 -c "$work/storage.cpp" -o "$work/storage.cpp.o"
-ar rc "$work/planted_storage.a" "$work/storage.cpp.o"
-if output=$(bash "$root/tools/check_prefetch.sh" "$work/planted_storage.a") ||
-  [[ $output != *"0 formats ask"* ]]; then
-  echo "check_prefetch.sh accepts a storage that asks for no memory"
-  failures=$((failures + 1))
-fi
-
-
-# Kernels whose memory is not asked for, beside a storage whose formats do.
-planted=$((planted + 1))
-{
-  echo 'namespace tritgrad { struct Storage {'
-  for type in char short int long float double bool unsigned; do
-    echo "__attribute__((noinline, used)) void decode_trits(const $type* next) { __builtin_prefetch(next); asm volatile(\"\"); }"
-  done
-  echo '}; Storage storage; }'
-} >"$work/storage.cpp"
 cat >"$work/target_avx2.cpp" <<'END'
 void descend_latent() {}
 END
-for file in storage target_avx2; do "$1" -O2 -c "$work/$file.cpp" -o "$work/$file.cpp.o"; done
-rm -f "$work/planted_kernels.a"
-ar rc "$work/planted_kernels.a" "$work/storage.cpp.o" "$work/target_avx2.cpp.o"
+"$1" -O2 -c "$work/target_avx2.cpp" -o "$work/target_avx2.cpp.o"
+ar rc "$work/planted_kernels.a" "$work/target_avx2.cpp.o"
 if output=$(bash "$root/tools/check_prefetch.sh" "$work/planted_kernels.a") ||
   [[ $output != *"descend_latent"* ]]; then
   echo "check_prefetch.sh accepts kernels that ask for no memory"

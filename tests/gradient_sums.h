@@ -19,7 +19,7 @@ inline std::vector<float> gradient_from_sums(const GradientSource& source, const
     for (std::int64_t left = 0; left < shape.cols(); left += kBlock) {
       const std::int64_t n = std::min(kBlock, shape.cols() - left);
       const SumRows rows =
-          source.read_sums(source.context, top, bottom, left, left + n, sums.data());
+          source.read_sums(source.context, top, bottom, left, left + n, sums.data(), {});
       for (std::int64_t i = 0; i < (bottom - top) * n; ++i) {
         const std::int64_t r = i / n, c = i % n;
         const std::int32_t sum = sums[static_cast<std::size_t>(r * kBlock + c)];

@@ -65,7 +65,7 @@ struct Single {
 struct Copied {
   GradientSource source() const {
     return {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
-               std::int64_t col_begin, std::int64_t col_end, float* out) {
+               std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
               const auto* self = static_cast<const Copied*>(context);
               for (std::int64_t row = row_begin; row < row_end; ++row) {
                 const float* from = self->grad.data() + row * self->cols;

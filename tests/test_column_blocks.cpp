@@ -129,7 +129,7 @@ TEST_CASE("column blocks: a tile is decoded as its blocks are, in every format t
       for (std::int64_t col = 0; col < cols; col += kBlock) {
         const std::int64_t n = std::min(kBlock, cols - col);
         std::array<std::int8_t, 4 * kBlock> tile;
-        storage.decode_trits(Tile{2, 6, col}, Tile{6, 10, col}, tile.data());
+        storage.decode_trits(Tile{2, 6, col}, tile.data());
         for (std::int64_t row = 2; row < 6; ++row) {
           std::array<std::int8_t, kBlock> block;
           storage.decode_trits(Block{row, col, n}, block.data());

@@ -118,7 +118,7 @@ TEST_CASE("dispatch: a product does not rely on the tiles that the last one left
   for (int time = 0; time < 2; ++time) {
     std::vector<std::int32_t> sums(16 * kPanelColumns, -1);
     table.multiply_panel(sums.data(), kPanelColumns, a.data(), 64, 16, kPanelColumns, panel.data(),
-                         16, PanelRange::kBytes, false);
+                         16, PanelRange::kBytes, false, {});
     CHECK(std::count(sums.begin(), sums.end(), 3 * 2 * 64) == std::ssize(sums));
     asm volatile(".byte 0xC4, 0xE2, 0x78, 0x49, 0xC0");  // tilerelease
   }

@@ -63,7 +63,7 @@ struct Sums {
 
   GradientSource source() const {
     GradientSource source{[](const void*, std::int64_t top, std::int64_t bottom, std::int64_t left,
-                             std::int64_t right, float* out) {
+                             std::int64_t right, float* out, const MemoryAhead&) {
                             for (std::int64_t row = top; row < bottom; ++row) {
                               for (std::int64_t col = left; col < right; ++col) {
                                 *out++ = gradient(row, col);
@@ -72,7 +72,8 @@ struct Sums {
                           },
                           this, true};
     source.read_sums = [](const void* context, std::int64_t top, std::int64_t bottom,
-                          std::int64_t left, std::int64_t right, std::int32_t* out) {
+                          std::int64_t left, std::int64_t right, std::int32_t* out,
+                          const MemoryAhead&) {
       for (std::int64_t row = top; row < bottom; ++row) {
         for (std::int64_t col = left; col < right; ++col) {
           out[(row - top) * kBlock + (col - left)] = sum(row, col);

@@ -74,7 +74,7 @@ class Layer {
       } else if (p.gradient_source != nullptr) {
         const GradientSource& source = *p.gradient_source;
         products.dw.resize(static_cast<std::size_t>(p.shape().size()));
-        source.read(source.context, 0, p.shape().rows(), 0, p.shape().cols(), products.dw.data());
+        source.read(source.context, 0, case_.outputs, 0, case_.inputs, products.dw.data(), {});
         REQUIRE((source.read_sums == nullptr) == (groups(case_) > 1));
         if (source.read_sums) REQUIRE(same(gradient_from_sums(source, p.shape()), products.dw));
       } else if (p.grad) {
@@ -279,7 +279,7 @@ TEST_CASE("integer linear: a gradient that is kept is the one that is read in ti
       const std::int64_t rows = (c.outputs - row + 1) / 2, cols = (c.inputs - col + 1) / 2;
       std::vector<float> part(static_cast<std::size_t>(rows * cols));
       p.gradient_source->read(p.gradient_source->context, row, row + rows, col, col + cols,
-                              part.data());
+                              part.data(), {});
       for (std::int64_t i = 0; i < rows * cols; ++i) {
         const std::int64_t at = (row + i / cols) * c.inputs + col + i % cols;
         REQUIRE(part[static_cast<std::size_t>(i)] == read.dw[static_cast<std::size_t>(at)]);
@@ -349,7 +349,7 @@ TEST_CASE("integer linear: a weight that is used twice gets the sum of both grad
       CHECK((p.gradient_source == nullptr) == (inputs.size() > 1));
       dw.resize(static_cast<std::size_t>(c.outputs * c.inputs));
       if (const GradientSource* source = p.gradient_source) {
-        source->read(source->context, 0, c.outputs, 0, c.inputs, dw.data());
+        source->read(source->context, 0, c.outputs, 0, c.inputs, dw.data(), {});
       } else {
         dw.assign(p.grad.values().begin(), p.grad.values().end());
       }

@@ -54,12 +54,14 @@ void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t 
     panel[i] = static_cast<std::uint8_t>(all_limit ? c.panel_limit : draw(i, 0, c.panel_limit));
   }
   const std::int64_t ldc = kPanelColumns + offset;
+  // Any memory may be asked for: runs of no bytes, of many, that begin anywhere.
+  const MemoryAhead ahead{{{panel.data() + offset, rows, 5 * groups, 77}, {a.data(), 3, 1, 0}}};
   for (const bool add : {false, true}) {
     Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
     reference_kernels().multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows, columns,
-                                       panel.data(), groups, c.range, add);
+                                       panel.data(), groups, c.range, add, {});
     table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, columns, panel.data(),
-                         groups, c.range, add);
+                         groups, c.range, add, ahead);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t i = 0; i < columns; ++i) {
         REQUIRE(sums.expected[r * ldc + i] == sums.actual[r * ldc + i]);
@@ -80,7 +82,7 @@ TEST_CASE("kernel integers: products with a panel equal the reference, extremes 
   for (const KernelTable* table : supported_kernels().subspan(1)) {
     CAPTURE(table->name);
     for (const PanelCase& c : kPanelCases) {
-      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 8, 11, 15, 16, 17, 31, 32, 33}) {
+      for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 15, 16, 17, 31, 32, 33}) {
         for (std::int64_t groups : {0, 1, 2, 7, 15, 16, 17, 31, 32, 63, 64, 65, 80, 129}) {
           CAPTURE(rows);
           CAPTURE(groups);
@@ -240,7 +242,7 @@ TEST_CASE("kernel integers: the reference product is the sum of products") {
     std::array<std::int32_t, kPanelColumns> sums;
     sums.fill(7);
     reference_kernels().multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1, kPanelColumns,
-                                       panel.data(), groups, PanelRange::kBytes, add);
+                                       panel.data(), groups, PanelRange::kBytes, add, {});
     for (std::size_t c = 0; c < kPanelColumns; ++c) {
       int expected = add ? 7 : 0;
       for (std::size_t i = 0; i < a.size(); ++i) {

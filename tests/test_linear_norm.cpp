@@ -57,7 +57,7 @@ std::vector<float> gradient(const Parameter& p) {
   if (p.gradient_source == nullptr) return values(p.grad);
   std::vector<float> dw(count(p));
   p.gradient_source->read(p.gradient_source->context, 0, p.shape().rows(), 0, p.shape().cols(),
-                          dw.data());
+                          dw.data(), {});
   return dw;
 }
 

@@ -6,11 +6,9 @@
 // smaller in training, 0.8 bytes larger at inference until exported.
 #pragma once
 
-#include <array>
 #include <cmath>
 
 #include "engine/descend.h"
-#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -36,7 +34,9 @@ class Latent8 {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes(), order_}}; }
 
-  void prefetch(const Block& block, Reading) const { tritgrad::prefetch(at(block), block.n); }
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+    return {{{at(first), rows, first.n, order_.width(first.col)}}};
+  }
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().latent_to_trits(out, at(block), kThreshold, block.n);
   }
@@ -77,10 +77,8 @@ class Latent8 {
   }
   FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
                             const Descent& descent, double* squares) {
-    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
-    for (std::size_t i = 0; i < directions.size(); ++i) {
-      roundings[i] = update_rounding(series[i], cols_, descent, kLevels, kLevels, rounding_);
-    }
+    const SeriesRounding roundings =
+        update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
     return kernels().descend_latent(
         at(series.first), offset(series[1]) - offset(series.first),
         {directions.data(), roundings.data(), std::ssize(directions), series.first.n, squares},

@@ -23,7 +23,6 @@
 #include "engine/format.h"
 #include "engine/formats/packed_codes.h"
 #include "engine/kernel_table.h"
-#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -58,8 +57,8 @@ class LatentPacked {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
 
-  void prefetch(const Block& block, Reading) const {
-    tritgrad::prefetch(at(block), block.n * kBits / 8);
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+    return {{{at(first), rows, (first.n * kBits + 7) / 8, packed_row_bytes(kBits, cols_)}}};
   }
   void decode_trits(const Block& block, std::int8_t* out) const {
     std::array<std::int8_t, kBlock> codes;
@@ -101,12 +100,11 @@ class LatentPacked {
   }
   FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
                             const Descent& descent, double* squares) {
-    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
+    const SeriesRounding roundings =
+        update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kMostBlocksAtOnce * kBlock> codes;
     for (std::size_t i = 0; i < directions.size(); ++i) {
-      const Block block = series[i];
-      roundings[i] = update_rounding(block, cols_, descent, kLevels, kLevels, rounding_);
-      unpack(block, codes.data() + i * kBlock);
+      unpack(series[i], codes.data() + i * kBlock);
     }
     const std::int64_t n = series.first.n;
     const FlipCounts counts = kernels().descend_latent(

@@ -15,7 +15,6 @@
 
 #include "engine/format.h"
 #include "engine/kernel_table.h"
-#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -52,8 +51,9 @@ class PackedTrits {
 
   std::int64_t cols() const { return cols_; }
   std::span<std::byte> trit_bytes() const { return bytes_.bytes(); }
-  void prefetch_trits(const Block& block) const {
-    tritgrad::prefetch(packed(block), (block.n + 4) / 5);
+  // Where the trits of a block and of those below it lie.
+  MemoryRuns trit_memory(const Block& first, std::int64_t rows) const {
+    return {packed(first), rows, (first.n + 4) / 5, row_bytes(cols_)};
   }
   void encode_trits(const Block& block, const std::int8_t* trits) {
     kernels().encode_trits(packed(block), trits, block.n);

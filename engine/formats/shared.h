@@ -16,12 +16,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "engine/descend.h"
 #include "engine/formats/packed_trits.h"
-#include "engine/prefetch.h"
 #include "engine/shared_accumulator.h"
 
 namespace tritgrad {
@@ -51,9 +49,12 @@ class Shared : public PackedTrits {
     return {{specs_[0], trit_bytes()}, {specs_[1], accumulators_.bytes()}};
   }
 
-  void prefetch(const Block& block, Reading reading) const {
-    prefetch_trits(block);
-    if (reading == Reading::kMaster) tritgrad::prefetch(accumulators(block), groups(block.n));
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading reading) const {
+    MemoryAhead memory{{trit_memory(first, rows)}};
+    if (reading == Reading::kMaster) {
+      memory.planes[1] = {accumulators(first), rows, groups(first.n), groups(cols())};
+    }
+    return memory;
   }
   void decode_master(const Block& block, float* out) const {
     decode_value(block, out);
@@ -82,10 +83,8 @@ class Shared : public PackedTrits {
   }
   FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
                             const Descent& descent, double* squares) {
-    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
-    for (std::size_t i = 0; i < directions.size(); ++i) {
-      roundings[i] = update_rounding(series[i], cols(), descent, kLevels, kThreshold, rounding_);
-    }
+    const SeriesRounding roundings =
+        update_rounding(series, directions.size(), cols(), descent, kLevels, kThreshold, rounding_);
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
                              series.first.n, squares};
     const int turn = static_cast<int>(descent.key.step % kSharing);

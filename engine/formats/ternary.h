@@ -13,7 +13,6 @@
 
 #include "engine/descend.h"
 #include "engine/formats/packed_trits.h"
-#include "engine/prefetch.h"
 
 namespace tritgrad {
 
@@ -39,9 +38,12 @@ class Ternary : public PackedTrits {
     return {{specs_[0], trit_bytes()}, {specs_[1], accumulators_.bytes()}};
   }
 
-  void prefetch(const Block& block, Reading reading) const {
-    prefetch_trits(block);
-    if (reading == Reading::kMaster) tritgrad::prefetch(accumulator(block), block.n);
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading reading) const {
+    MemoryAhead memory{{trit_memory(first, rows)}};
+    if (reading == Reading::kMaster) {
+      memory.planes[1] = {accumulator(first), rows, first.n, cols()};
+    }
+    return memory;
   }
   void decode_master(const Block& block, float* out) const {
     decode_value(block, out);
@@ -82,10 +84,8 @@ class Ternary : public PackedTrits {
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);
     const int k = policy.levels_per_trit();
-    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
-    for (std::size_t i = 0; i < directions.size(); ++i) {
-      roundings[i] = update_rounding(series[i], cols(), descent, k, k, rounding_);
-    }
+    const SeriesRounding roundings =
+        update_rounding(series, directions.size(), cols(), descent, k, k, rounding_);
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
                              series.first.n, squares};
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {

@@ -29,7 +29,9 @@ class Trits : public PackedTrits {
 
   std::vector<Plane> planes() const { return {{spec_, trit_bytes()}}; }
 
-  void prefetch(const Block& block, Reading) const { prefetch_trits(block); }
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+    return {{trit_memory(first, rows)}};
+  }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
   void dead_zone(const Block& block, float* out) const {
     std::fill_n(out, block.n, lost_share(rounding_));
@@ -54,10 +56,8 @@ class Trits : public PackedTrits {
                                    .transition = Transition::kStepOneTrit,
                                    .hysteresis = 0};
     std::array<std::int8_t, kBlock> accumulators{};
-    std::array<LevelRounding, kMostBlocksAtOnce> roundings;
-    for (std::size_t i = 0; i < directions.size(); ++i) {
-      roundings[i] = update_rounding(series[i], cols(), descent, 1, 2, rounding_);
-    }
+    const SeriesRounding roundings =
+        update_rounding(series, directions.size(), cols(), descent, 1, 2, rounding_);
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
                              series.first.n, squares};
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {

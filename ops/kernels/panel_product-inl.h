@@ -9,6 +9,7 @@
 // Integers are exact in any order, so all targets give the same.
 #pragma once
 
+#include "ops/kernels/ask_ahead-inl.h"
 #include "ops/kernels/byte_sums-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -65,8 +66,10 @@ template <typename Sum, int kRows, int kVectors, typename Step, typename Widen>
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_trits(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
-                                      const std::uint8_t* panel, std::int64_t groups, bool add) {
+                                      const std::uint8_t* panel, std::int64_t groups, bool add,
+                                      AskAhead& ahead) {
   for (std::int64_t r = 0; r < rows; r += kRows) {
+    ahead.ask();
     for (std::int64_t begin = 0; begin == 0 || begin < groups; begin += kGroupsIn16Bits) {
       const std::int64_t end = groups - begin < kGroupsIn16Bits ? groups : begin + kGroupsIn16Bits;
       add_groups<Sums16, kRows, kVectors>(
@@ -82,10 +85,11 @@ template <int kRows, int kVectors>
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_seven_bits(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                            std::int64_t lda, std::int64_t rows,
-                                           const std::uint8_t* panel, std::int64_t groups,
-                                           bool add) {
+                                           const std::uint8_t* panel, std::int64_t groups, bool add,
+                                           AskAhead& ahead) {
   const Bytes ones = I16(1);
   for (std::int64_t r = 0; r < rows; r += kRows) {
+    ahead.ask();
     add_groups<Sums32, kRows, kVectors>(
         c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
         [ones](Sums32 sum, Bytes b, Bytes x) {
@@ -101,8 +105,10 @@ template <int kRows, int kVectors>
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
-                                      const std::uint8_t* panel, std::int64_t groups, bool add) {
+                                      const std::uint8_t* panel, std::int64_t groups, bool add,
+                                      AskAhead& ahead) {
   for (std::int64_t r = 0; r < rows; r += kRows) {
+    ahead.ask();
     add_groups<Sums32, kRows, kVectors>(
         c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
         [](Sums32 sum, Bytes b, Bytes x) {
@@ -118,9 +124,11 @@ template <int kRows, int kVectors>
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
-                                      const std::uint8_t* panel, std::int64_t groups, bool add) {
+                                      const std::uint8_t* panel, std::int64_t groups, bool add,
+                                      AskAhead& ahead) {
   const Bytes ones = I16(1), middle = U8(std::uint8_t{128});
   for (std::int64_t r = 0; r < rows; r += kRows) {
+    ahead.ask();
     add_groups<Sums32, kRows, kVectors>(
         c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
         [ones, middle](Sums32 sum, Bytes b, Bytes x) {
@@ -148,72 +156,76 @@ void start_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::i
 template <int kRows, int kVectors>
 void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                   PanelRange range, bool add) {
+                   PanelRange range, bool add, AskAhead& ahead) {
 #ifdef __AVX512VNNI__
   range = PanelRange::kBytes;
 #endif
   switch (range) {
     case PanelRange::kTrits:
-      return multiply_trits<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add);
+      return multiply_trits<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add, ahead);
     case PanelRange::kSevenBits:
-      return multiply_seven_bits<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add);
+      return multiply_seven_bits<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add, ahead);
     case PanelRange::kBytes:
-      return multiply_bytes<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add);
+      return multiply_bytes<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   }
 }
 
-// multiply_panel() of the columns of kVectors vectors: rows by kRows, then by kFewer, then one by
-// one; kRows - kFewer = 2, or the same.
-template <int kRows, int kFewer, int kVectors>
+// multiply_panel() of the columns of kVectors vectors: kRows rows at a time, then four where kRows
+// is six, then one.
+template <int kRows, int kVectors>
 void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                       std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                      PanelRange range, bool add) {
+                      PanelRange range, bool add, AskAhead& ahead) {
   std::int64_t done = 0;
   const auto multiply = [&]<int kTogether>(std::int64_t count) {
     if (count == 0) return;
     multiply_rows<kTogether, kVectors>(c + done * ldc, ldc, a + done * lda, lda, count, panel,
-                                       groups, range, add);
+                                       groups, range, add, ahead);
     done += count;
   };
-  std::int64_t fewer = 0;
-  if constexpr (kRows != kFewer) {
+  std::int64_t fours = 0;
+  if constexpr (kRows == 6) {
     // Sixes and fours make every even number but 2.
-    while (fewer + kFewer <= rows && (rows - fewer) % kRows > 1) fewer += kFewer;
+    while (fours + 4 <= rows && (rows - fours) % 6 > 1) fours += 4;
   }
-  multiply.template operator()<kRows>((rows - fewer) / kRows * kRows);
-  if constexpr (kRows != kFewer) multiply.template operator()<kFewer>(fewer);
+  multiply.template operator()<kRows>((rows - fours) / kRows * kRows);
+  if constexpr (kRows == 6) multiply.template operator()<4>(fours);
   multiply.template operator()<1>(rows - done);
 }
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange range, bool add) {
+                    std::int64_t groups, PanelRange range, bool add, const MemoryAhead& memory) {
 #ifndef __AVX512VNNI__
   if (range == PanelRange::kBytes) {
     start_bytes(c, ldc, a, lda, rows, columns, groups, add);
     add = true;
   }
 #endif
-  // As many rows as registers have room for; fewer loads for each product than with 4 x 4.
+  // As many rows as registers have room for, of four vectors with AVX-512 and of two with AVX2: the
+  // more, the fewer loads for each product.
 #ifdef __AVX512VNNI__
   constexpr int kRows = 6;
 #else
   constexpr int kRows = 4;
 #endif
   constexpr bool kManyRegisters = sizeof(Bytes) == 64;
+  // No tile has more than eight rows, or more columns.
+  constexpr std::int64_t kWidest = (kManyRegisters ? 4 : 2) * kColumnsPerVector;
+  AskAhead ahead(memory, rows / 8 * ((columns + kWidest - 1) / kWidest));
   for (std::int64_t column = 0; column < columns;) {
-    const auto multiply = [&]<int kTall, int kFewer, int kVectors>() {
-      multiply_vectors<kTall, kFewer, kVectors>(c + column, ldc, a, lda, rows, panel + 4 * column,
-                                                groups, range, add);
+    const auto multiply = [&]<int kTogether, int kVectors>() {
+      multiply_vectors<kTogether, kVectors>(c + column, ldc, a, lda, rows, panel + 4 * column,
+                                            groups, range, add, ahead);
       column += kVectors * kColumnsPerVector;
     };
     const std::int64_t left = columns - column;
     if (kManyRegisters && left > 2 * kColumnsPerVector) {
-      multiply.template operator()<kRows, 4, kManyRegisters ? 4 : 2>();
+      multiply.template operator()<kRows, kManyRegisters ? 4 : 2>();
     } else if (left > kColumnsPerVector) {
-      multiply.template operator()<kManyRegisters ? 8 : 4, kManyRegisters ? 8 : 4, 2>();
+      multiply.template operator()<kManyRegisters ? 8 : 4, 2>();
     } else {
-      multiply.template operator()<8, 8, 1>();
+      multiply.template operator()<8, 1>();
     }
   }
 }

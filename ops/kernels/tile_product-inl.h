@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/kernel_table.h"
+#include "ops/kernels/ask_ahead-inl.h"
 #include "ops/kernels/tiles-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -62,11 +63,13 @@ inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c,
 
 template <int kTiles>
 void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                      std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add) {
+                      std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add,
+                      AskAhead& ahead) {
   const std::int64_t groups_left = groups % kTileGroups;
   const std::int64_t rows_left = rows % kRowsOfTile;
   if (rows >= kRowsOfTile) configure(kRowsOfTile, groups_left);
   for (std::int64_t r = 0; r < rows; r += kRowsOfTile) {
+    ahead.ask();
     if (rows - r < kRowsOfTile) configure(rows_left, groups_left);
     multiply_rows(std::make_integer_sequence<int, kTiles>{}, c + r * ldc, ldc, a + r * lda, lda,
                   panel, groups, add);
@@ -75,15 +78,16 @@ void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange, bool add) {
+                    std::int64_t groups, PanelRange, bool add, const MemoryAhead& memory) {
+  AskAhead ahead(memory, rows / kRowsOfTile);
   if (columns > 3 * kTileColumns) {
-    multiply_columns<4>(c, ldc, a, lda, rows, panel, groups, add);
+    multiply_columns<4>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > 2 * kTileColumns) {
-    multiply_columns<3>(c, ldc, a, lda, rows, panel, groups, add);
+    multiply_columns<3>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > kTileColumns) {
-    multiply_columns<2>(c, ldc, a, lda, rows, panel, groups, add);
+    multiply_columns<2>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > 0) {
-    multiply_columns<1>(c, ldc, a, lda, rows, panel, groups, add);
+    multiply_columns<1>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   }
 }
 

@@ -29,7 +29,7 @@ class VoteLane final : public Lane {
           for (std::int64_t col = 0; col < cols; col += kBlock) {
             const std::int64_t n = std::min(kBlock, cols - col);
             if (source != nullptr) {
-              source->read(source->context, begin, end, col, col + n, tile.data());
+              source->read(source->context, begin, end, col, col + n, tile.data(), {});
             }
             for (std::int64_t row = begin; row < end; ++row) {
               const std::int64_t first = row * cols + col;
@@ -45,7 +45,7 @@ class VoteLane final : public Lane {
   Reduction& reduction() override { return sum_; }
   void deliver() override {
     source_ = {[](const void* lane, std::int64_t row_begin, std::int64_t row_end,
-                  std::int64_t col_begin, std::int64_t col_end, float* out) {
+                  std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
                  static_cast<const VoteLane*>(lane)->read(row_begin, row_end, col_begin, col_end,
                                                           out);
                },

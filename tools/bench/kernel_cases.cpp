@@ -53,7 +53,7 @@ KernelSpec panel_spec(const std::string& name, PanelRange range, int largest, Ce
     const Array<std::int32_t> c(kRows * kPanelColumns);
     return [=] {
       kernels().multiply_panel(c.data(), kPanelColumns, a.data(), kDepth, kRows, kPanelColumns,
-                               panel.data(), kDepth / 4, range, /*add=*/false);
+                               panel.data(), kDepth / 4, range, /*add=*/false, {});
     };
   };
   return {name, "GOP/s", 2e-9 * kRows * kDepth * kPanelColumns, ceiling, make};
