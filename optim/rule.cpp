@@ -14,9 +14,9 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::string_view kNames[] = {"sgd",  "sgdw", "adam",       "adamw",
-                                       "lion", "sign", "normalized", "microadam"};
-static_assert(std::size(kNames) == kRuleCount);
+constexpr std::string_view kRuleNames[] = {"sgd",  "sgdw", "adam",       "adamw",
+                                           "lion", "sign", "normalized", "microadam"};
+static_assert(std::size(kRuleNames) == kRuleCount);
 
 void check_range(const char* name, double value, double low, double high, bool high_included) {
   const bool ok = value >= low && (high_included ? value <= high : value < high);
@@ -47,14 +47,14 @@ void Rule::freeze_variance(std::int64_t /*t*/) {
   fail("freeze_variance: the rule has no second moment; use adamw");
 }
 
-std::string_view rule_name(RuleKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view rule_name(RuleKind kind) { return kRuleNames[static_cast<std::size_t>(kind)]; }
 
 RuleKind parse_rule(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (name == kNames[i]) return static_cast<RuleKind>(i);
+  for (std::size_t i = 0; i < std::size(kRuleNames); ++i) {
+    if (name == kRuleNames[i]) return static_cast<RuleKind>(i);
   }
   fail("unknown rule '", name, "'",
-       did_you_mean(name, std::vector<std::string>(std::begin(kNames), std::end(kNames))));
+       did_you_mean(name, std::vector<std::string>(std::begin(kRuleNames), std::end(kRuleNames))));
 }
 
 void check_whole_setting(std::string_view key, std::int64_t value) {

@@ -12,7 +12,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::string_view kNames[] = {"constant", "linear", "cosine", "wsd"};
+constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine", "wsd"};
 
 }  // namespace
 
@@ -39,15 +39,16 @@ double Schedule::factor(std::int64_t step, std::int64_t total) const {
 }
 
 std::string_view schedule_name(Schedule::Kind kind) {
-  return kNames[static_cast<std::size_t>(kind)];
+  return kScheduleNames[static_cast<std::size_t>(kind)];
 }
 
 Schedule::Kind parse_schedule(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (name == kNames[i]) return static_cast<Schedule::Kind>(i);
+  for (std::size_t i = 0; i < std::size(kScheduleNames); ++i) {
+    if (name == kScheduleNames[i]) return static_cast<Schedule::Kind>(i);
   }
   fail("unknown schedule '", name, "'",
-       did_you_mean(name, std::vector<std::string>(std::begin(kNames), std::end(kNames))));
+       did_you_mean(
+           name, std::vector<std::string>(std::begin(kScheduleNames), std::end(kScheduleNames))));
 }
 
 }  // namespace tritgrad

@@ -29,7 +29,7 @@ inline Result run(const std::string& arguments, const std::string& under = "") {
 }
 
 // What runs a program within a folder.
-inline std::string within(const std::filesystem::path& folder) {
+inline std::string from_folder(const std::filesystem::path& folder) {
   return "cd '" + folder.string() + "' &&";
 }
 

@@ -16,8 +16,7 @@
 #include "engine/check.h"
 #include "tests/support_files.h"
 
-using namespace tritgrad;
-
+namespace tritgrad::test::test_atomic_file {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -270,3 +269,5 @@ TEST_CASE("atomic file: a device is not replaced, a link stays a link") {
   CHECK(std::filesystem::is_symlink(folder / "link"));
   CHECK(read_text(folder / "target") == "new");
 }
+
+}  // namespace tritgrad::test::test_atomic_file

@@ -11,7 +11,7 @@
 #include "tests/support_files.h"
 #include "tools/train.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_augmentation {
 namespace {
 
 constexpr RandomKey kKey{7, 1, 2};
@@ -167,4 +167,4 @@ TEST_CASE("augmentation: a resumed run goes on with it, and not without") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_augmentation

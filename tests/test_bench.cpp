@@ -12,7 +12,7 @@
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/optimizer_passes.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_bench {
 namespace {
 
 using Json = nlohmann::json;
@@ -216,4 +216,4 @@ TEST_CASE("bench: names are unique, so that two results can be compared") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_bench

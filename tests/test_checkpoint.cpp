@@ -4,7 +4,7 @@
 #include "engine/checkpoint.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_checkpoint {
 namespace {
 
 std::string refused(Dtype dtype, const Shape& shape) {
@@ -35,4 +35,4 @@ TEST_CASE("checkpoint: a tensor of another type or shape is refused with both") 
   CHECK(refused(Dtype::kU8, {128}) == "U8 [128]" + model);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_checkpoint

@@ -9,7 +9,7 @@
 #include "engine/open_dataset.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_cifar {
 namespace {
 
 constexpr std::size_t kRecord = 3073;
@@ -159,4 +159,4 @@ TEST_CASE("cifar: every label above 9 is refused with record and label") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_cifar

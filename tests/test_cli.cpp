@@ -10,7 +10,7 @@
 
 #include "tests/program.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -362,4 +362,4 @@ TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is wr
   CHECK(read(file) == good);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_cli

@@ -9,7 +9,7 @@
 #include "tests/idx_folder.h"
 #include "tests/program.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_cli_files {
 namespace {
 
 using Json = nlohmann::json;
@@ -100,7 +100,7 @@ TEST_CASE("cli files: columns in another order are not scored") {
 
 TEST_CASE("cli files: the name of a data set wins over a file of that name") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   folder.write("iris", table("a,b,y\n"));
   check_refused("train --data iris --label y", "which 'iris' is not", here);
   REQUIRE(run("train --data ./iris --label y --quiet --save m" + kSmall, here).exit_code == 0);
@@ -110,7 +110,7 @@ TEST_CASE("cli files: the name of a data set wins over a file of that name") {
 
 TEST_CASE("cli files: an empty label takes back that of a configuration file") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   folder.write("t.csv", table("a,b,y\n"));
   folder.write("run.toml", "label = \"a\"\nmodel = \"mlp:4\"\nepochs = 1\nquiet = true\n");
   folder.write("none.toml", "label = \"\"\nmodel = \"mlp:4\"\nepochs = 1\nquiet = true\n");
@@ -124,7 +124,7 @@ TEST_CASE("cli files: an empty label takes back that of a configuration file") {
 
 TEST_CASE("cli files: names that a checkpoint could not hold are refused before a run") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   folder.write("t\xE4.csv", table("a,b,y\n"));
   folder.write("r\xE4.toml", "base = \"votes\"\nname = \"mine\"\n");
   check_refused("train --save m --data t\xE4.csv" + kSmall, "--data: 't\xE4.csv' is not UTF-8",
@@ -158,7 +158,7 @@ TEST_CASE("cli files: a comparison's page begins with what fetches its data") {
                "recipes = [\"fp32\"]\nseeds = 1\nepochs = 1\nmodel = \"mlp:4\"\n"
                "[[comparison]]\ndata = \"mnist\"\n[[comparison]]\ndata = \"iris\"\n"
                "[[comparison]]\ndata = \"mnist\"\nbatch = 8\n");
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   REQUIRE(run("compare --quiet --plan plan.toml --cache . --report r.md", here).exit_code == 0);
   const std::string page = read_text(folder / "r.md"),
                     fetch = "tritgrad data fetch mnist --cache .";
@@ -222,4 +222,4 @@ TEST_CASE("cli files: data that are no longer where a checkpoint names them") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_cli_files

@@ -13,7 +13,7 @@
 #include "tests/support_files.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_column_blocks {
 namespace {
 
 // Numbers 0, 1, 2, ... of a matrix row by row, modulo 251: no rows are equal.
@@ -140,4 +140,4 @@ TEST_CASE("column blocks: a tile is decoded as its blocks are, in every format t
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_column_blocks

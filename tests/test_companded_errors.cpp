@@ -4,7 +4,7 @@
 
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_companded_errors {
 namespace {
 
 // Fills element i of a matrix.
@@ -77,4 +77,4 @@ TEST_CASE("companded errors: zeros stay, directions and sizes stay near, for ten
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_companded_errors

@@ -14,7 +14,7 @@
 #include "tools/machine.h"
 #include "tools/training_state.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_comparison {
 namespace {
 
 namespace fs = std::filesystem;
@@ -286,4 +286,4 @@ TEST_CASE("comparison: expected work has all epochs, and convolutions at every p
         (64 * 9 * 4 + 16 * 9 * 4 * 6 + 6 * 10) * 5.0 * static_cast<double>(digits.rows));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_comparison

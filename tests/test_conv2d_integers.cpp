@@ -2,7 +2,7 @@
 #include "tests/convolved.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_conv2d_integers {
 namespace {
 
 // What rounding to int8 may change in the gradients of one layer.
@@ -107,4 +107,4 @@ TEST_CASE("conv2d: any numbers in integers, gradients within half a unit of what
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_conv2d_integers

@@ -11,7 +11,7 @@
 #include "tools/evaluate_checkpoint.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_conv_net {
 namespace {
 
 // Images of one bright bar, lying (class 0) or standing (class 1), anywhere, and noise. In square
@@ -194,4 +194,4 @@ TEST_CASE("conv net: gradients of convolutions are forecast as what they are, in
   CHECK(transient("flash-adamw") == 4 * 9 * 16 * 32);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_conv_net

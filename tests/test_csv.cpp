@@ -8,7 +8,7 @@
 #include "engine/utf8.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_csv {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -209,4 +209,4 @@ TEST_CASE("csv: a table cut off at any byte is read or refused, never worse") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_csv

@@ -7,7 +7,7 @@
 #include "tests/support.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_dead_zone {
 namespace {
 
 std::vector<float> dead_zones(const Storage& storage) {
@@ -173,4 +173,4 @@ TEST_CASE("dead zone: the gap to the neighbour on the side of zero") {
   CHECK(std::isnan(gap_towards_zero(std::numeric_limits<float>::quiet_NaN(), 0)));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_dead_zone

@@ -9,7 +9,7 @@
 #include "ops/dense_product.h"
 #include "tests/product_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_dense_product {
 namespace {
 
 // Shapes that oneDNN, left alone, cuts for two threads, along the sum too; a long sum; and shapes
@@ -161,4 +161,4 @@ TEST_CASE("dense product: the bits do not depend on the place in memory") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_dense_product

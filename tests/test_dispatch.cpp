@@ -17,7 +17,7 @@
 #include "engine/check.h"
 #include "ops/kernels/dispatch.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_dispatch {
 namespace {
 
 struct FakeTables {
@@ -139,4 +139,4 @@ TEST_CASE("dispatch: the reference comes first and every table is complete") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_dispatch

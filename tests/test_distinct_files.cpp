@@ -10,7 +10,7 @@
 #include "tests/support_files.h"
 #include "tools/distinct_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_distinct_files {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,7 +28,7 @@ std::string write_table(const TempDir& folder, const std::string& name) {
 
 TEST_CASE("distinct files: two outputs that are one new file, however it is written") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   const std::string whole = folder / "new";
   for (const std::string& again :
        {std::string("./new"), whole, "../" + folder.path().filename().string() + "/new"}) {
@@ -42,7 +42,7 @@ TEST_CASE("distinct files: two outputs that are one new file, however it is writ
 
 TEST_CASE("distinct files: names of data sets and recipes are no files") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   for (int time = 0; time < 2; ++time) {  // the second time there are files of these names
     CHECK(
         run("train --data iris --recipe votes --json votes --log iris" + kShort, here).exit_code ==
@@ -56,7 +56,7 @@ TEST_CASE("distinct files: names of data sets and recipes are no files") {
 
 TEST_CASE("distinct files: the recipe of a checkpoint is no file that is read") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   folder.write("r.toml", "base = \"votes\"\nname = \"mine\"\n");
   REQUIRE(
       run("train --data iris --recipe r.toml --save m --stop-after 1" + kShort, here).exit_code ==
@@ -69,7 +69,7 @@ TEST_CASE("distinct files: nothing is written into a folder that is read") {
   const TempDir folder;
   const std::string idx = write_idx_folder(folder);
   const std::string labels = idx + "/train-labels-idx1-ubyte", before = read_text(labels);
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   const std::string train = "train --data idx" + kShort;
   fs::create_directory_symlink("idx", folder / "link");
   for (const char* output :
@@ -96,7 +96,7 @@ TEST_CASE("distinct files: both arrays of a pair are read") {
 
 TEST_CASE("distinct files: what becomes an output may be no input, and no other output") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   const std::string table = write_table(folder, "m.tmp"), before = read_text(table);
   for (const char* option : {"--json ", "--save "}) {
     check_refused("train --data m.tmp" + kShort + option + "m",
@@ -111,7 +111,7 @@ TEST_CASE("distinct files: what becomes an output may be no input, and no other 
 
 TEST_CASE("distinct files: a configuration file is read") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   const std::string text = "model = \"mlp:4\"\nepochs = 1\nquiet = true\n";
   const std::string config = folder.write("run.toml", text);
   check_refused("train --config run.toml --data iris --json run.toml", "also read (--config)",
@@ -126,7 +126,7 @@ TEST_CASE("distinct files: a configuration file is read") {
 
 TEST_CASE("distinct files: a comparison's configuration file is no part of its command") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   folder.write("run.toml", "model = \"mlp:4\"\nepochs = 1\nquiet = true\n");
   const Result result = run(
       "compare --data iris --recipes votes --seeds 1 --cache c --json - --config run.toml", here);
@@ -139,7 +139,7 @@ TEST_CASE("distinct files: a comparison's configuration file is no part of its c
 
 TEST_CASE("distinct files: the data and the recipes of a plan are read") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   const std::string table = write_table(folder, "u.csv"), before = read_text(table);
   folder.write("mine.toml", "base = \"votes\"\nname = \"mine\"\n");
   folder.write("plan.toml",
@@ -163,7 +163,7 @@ TEST_CASE("distinct files: the data and the recipes of a plan are read") {
 
 TEST_CASE("distinct files: a comparison reads its data and its recipes, and writes a page") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   write_table(folder, "u.csv");
   write_table(folder, "page.html");
   folder.write("mine.toml", "base = \"votes\"\nname = \"mine\"\n");
@@ -178,7 +178,7 @@ TEST_CASE("distinct files: a comparison reads its data and its recipes, and writ
 
 TEST_CASE("distinct files: measured results are read") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   folder.write("two.html", "{}");
   check_refused("traffic --measured two.html --json two.html",
                 "--json: 'two.html' is also read (--measured)", here);
@@ -190,7 +190,7 @@ TEST_CASE("distinct files: measured results are read") {
 
 TEST_CASE("distinct files: a checkpoint that is resumed is no log") {
   const TempDir folder;
-  const std::string here = within(folder.path());
+  const std::string here = from_folder(folder.path());
   REQUIRE(run("train --data iris --save m --stop-after 1" + kShort, here).exit_code == 0);
   const std::string saved = read_text(folder / "m");
   // Saved elsewhere, so that only what is read stands in the way.
@@ -202,4 +202,4 @@ TEST_CASE("distinct files: a checkpoint that is resumed is no log") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_distinct_files

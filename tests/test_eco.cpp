@@ -1,7 +1,7 @@
 // ECO: the derivation against an oracle, the engine against its own recursion, and what it is for.
 #include "tests/eco_group.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_eco {
 namespace {
 
 constexpr double kDecay = 0.1;
@@ -322,4 +322,4 @@ TEST_CASE("eco: refused where no error can be carried, with the reason") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_eco

@@ -3,7 +3,7 @@
 
 #include "tests/eco_group.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_eco_gains {
 namespace {
 
 // The engine beside the recursion in double: sgd with Nesterov's look-ahead, or AdamW or
@@ -109,4 +109,4 @@ TEST_CASE("eco: carried errors stay as they are when mean squares fall, but for 
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_eco_gains

@@ -6,7 +6,7 @@
 #include "optim/rules/feedback_codes.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_feedback_codes {
 
 TEST_CASE("feedback codes: a bucket of one number decodes to it exactly, and codes stay in range") {
   for (float x : {0.0f, 0.5f, -3.0f, 0x1p-100f, 0x1p100f}) {
@@ -62,4 +62,4 @@ TEST_CASE("feedback codes: numbers are rounded up by as much of the noise as its
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_feedback_codes

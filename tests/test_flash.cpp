@@ -9,7 +9,7 @@
 #include "ops/loss.h"
 #include "tests/single.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_flash {
 namespace {
 
 const Shape kShape{12, 75};
@@ -389,4 +389,4 @@ TEST_CASE("flash: decay that does not depend on the learning rate is weight deca
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_flash

@@ -6,7 +6,7 @@
 #include "engine/parallel.h"
 #include "tests/saved_single.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_flash_training {
 namespace {
 
 // A run so long that of its first steps only the first is watched, part by part.
@@ -206,4 +206,4 @@ TEST_CASE("flash training: a bf16 gradient is known to be finite once it was col
   CHECK(!w.gradient_is_known_finite());
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_flash_training

@@ -8,7 +8,7 @@
 #include "tests/kernel_inputs.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_flash_updates {
 namespace {
 
 constexpr std::int64_t kGroup = kCompandedGroup;
@@ -338,4 +338,4 @@ TEST_CASE("flash updates: groups of zeros are ordinary, lengths that no run has 
   });
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_flash_updates

@@ -7,7 +7,7 @@
 #include "engine/kernel_table.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_format_companded {
 namespace {
 
 constexpr FormatKind kBoth[] = {FormatKind::kCompanded8, FormatKind::kRoot8};
@@ -382,4 +382,4 @@ TEST_CASE("companded: golden bytes") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_format_companded

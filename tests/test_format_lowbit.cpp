@@ -7,7 +7,7 @@
 #include "engine/flips.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_format_lowbit {
 namespace {}  // namespace
 
 TEST_CASE("formats: trits are clipped and rounded, ties to even, NaN to zero") {
@@ -365,4 +365,4 @@ TEST_CASE("formats: what shared scales make of infinities, NaN and the smallest 
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_format_lowbit

@@ -7,7 +7,7 @@
 #include "engine/kernel_table.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_format_split {
 namespace {
 
 constexpr int kN8 = 127;
@@ -337,4 +337,4 @@ TEST_CASE("split: golden bytes; inference needs the value alone") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_format_split

@@ -8,7 +8,7 @@
 #include "tests/support.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_formats {
 namespace {
 
 // All that keep elements; those that keep sums have tests of their own (test_moment_formats.cpp).
@@ -355,4 +355,4 @@ TEST_CASE("formats: names round-trip, unknown ones are refused with the nearest"
                        Error);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_formats

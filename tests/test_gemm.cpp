@@ -3,7 +3,7 @@
 
 #include "tests/product_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_gemm {
 namespace {
 
 TEST_CASE("gemm: every transpose, odd shapes and strides are within the rounding bound") {
@@ -77,4 +77,4 @@ TEST_CASE("gemm: the bits depend on neither the call nor the place in memory") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_gemm

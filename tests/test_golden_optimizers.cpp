@@ -12,7 +12,7 @@
 #include "optim/rules/adam.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_golden_optimizers {
 namespace {
 
 constexpr std::size_t kElements = 12;
@@ -328,4 +328,4 @@ TEST_CASE("golden: any other hyper-parameter is more than 100 tolerances away") 
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_golden_optimizers

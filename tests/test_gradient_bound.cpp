@@ -10,7 +10,7 @@
 #include "tests/single.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_gradient_bound {
 namespace {
 
 constexpr std::int64_t kRows = 9, kInputs = 330, kOutputs = 21;
@@ -226,4 +226,4 @@ TEST_CASE("gradient bound: an update takes a gradient that is not finite for wha
   CHECK(decoded(single.w().storage()) == before);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_gradient_bound

@@ -13,7 +13,7 @@
 #include "ops/loss.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_gradient_memory {
 namespace {
 
 constexpr std::int64_t kRows = 8;
@@ -384,4 +384,4 @@ TEST_CASE("gradient memory: a result that nothing uses has a gradient of zero") 
   CHECK(!unused.grad());
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_gradient_memory

@@ -5,7 +5,7 @@
 #include "tests/single.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_gradient_reading {
 namespace {
 
 // Several blocks in a row, several tiles, and the rest of each. The scalar format of moments is
@@ -195,4 +195,4 @@ TEST_CASE("optim: signs that are read in place move weights as signs that were w
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_gradient_reading

@@ -8,7 +8,7 @@
 #include "tests/support_files.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_gradients {
 namespace {
 
 constexpr const char* kModel = "mlp:20-16-4:norm=layer";
@@ -220,4 +220,4 @@ TEST_CASE("gradients: elements are clipped to the value asked for") {
   CHECK(std::abs(before[2] - after[2] - 0.25) <= 0x1p-23);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_gradients

@@ -7,8 +7,7 @@
 #include "engine/hash.h"
 #include "tests/support_files.h"
 
-using namespace tritgrad;
-
+namespace tritgrad::test::test_hash {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -72,3 +71,5 @@ TEST_CASE("hash: hexadecimal is 16 lower-case digits, most significant first") {
   CHECK(hex(0x2d06800538d394c2) == "2d06800538d394c2");
   CHECK(hex(~std::uint64_t{0}) == "ffffffffffffffff");
 }
+
+}  // namespace tritgrad::test::test_hash

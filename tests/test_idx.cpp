@@ -10,7 +10,7 @@
 #include "engine/ledger.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_idx {
 namespace {
 
 std::string big_endian(std::uint32_t value) {
@@ -145,4 +145,4 @@ TEST_CASE("idx: promises beyond the file allocate nothing") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_idx

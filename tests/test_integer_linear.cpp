@@ -12,7 +12,7 @@
 #include "tests/gradient_sums.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_integer_linear {
 namespace {
 
 struct LinearCase {
@@ -397,4 +397,4 @@ TEST_CASE("integer linear: a batch whose sums could overflow is refused") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_integer_linear

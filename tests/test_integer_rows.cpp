@@ -4,7 +4,7 @@
 #include "ops/linear.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_integer_rows {
 namespace {
 
 FormatSpec ternary_format(FormatKind kind, int group = 0) {
@@ -57,4 +57,4 @@ TEST_CASE("integer rows: a row of y does not depend on the rows beside it") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_integer_rows

@@ -10,7 +10,7 @@
 #include "ops/loss.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_integer_training {
 namespace {
 
 // All that a model and its optimizer hold after a few steps.
@@ -119,4 +119,4 @@ TEST_CASE("integer training: the recorded bytes, on every instruction set, for a
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_integer_training

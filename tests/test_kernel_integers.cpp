@@ -9,7 +9,7 @@
 #include "engine/format.h"
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_integers {
 namespace {
 
 int draw(std::int64_t i, int low, int high) {
@@ -377,4 +377,4 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_integers

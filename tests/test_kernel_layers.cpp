@@ -7,7 +7,7 @@
 
 #include "tests/kernel_comparison.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_layers {
 namespace {
 
 struct Inputs {
@@ -274,4 +274,4 @@ TEST_CASE("kernel layers: max pooling takes the largest of four, and its gradien
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_layers

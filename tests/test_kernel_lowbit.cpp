@@ -7,7 +7,7 @@
 
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_lowbit {
 namespace {
 
 constexpr std::int64_t kGroup = 32;
@@ -339,4 +339,4 @@ TEST_CASE("kernels: the scale of fp8 spares infinities and vanishes with the sma
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_lowbit

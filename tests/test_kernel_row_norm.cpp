@@ -4,7 +4,7 @@
 
 #include "tests/kernel_comparison.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_row_norm {
 namespace {
 
 struct Row {
@@ -97,4 +97,4 @@ TEST_CASE("kernel row norm: sums of rows equal the reference and their formulas"
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_row_norm

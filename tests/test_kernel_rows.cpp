@@ -10,7 +10,7 @@
 #include "engine/shared_accumulator.h"
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_rows {
 namespace {
 
 constexpr std::int64_t kRows = 6, kGap = 5;
@@ -183,4 +183,4 @@ TEST_CASE("kernel rows: descend_latent measures rows that it reads by their sign
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_rows

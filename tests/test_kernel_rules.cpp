@@ -8,7 +8,7 @@
 
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernel_rules {
 namespace {
 
 // Calls run(table, out, state) for the reference and for the table under test, with equal awkward
@@ -185,4 +185,4 @@ TEST_CASE("kernel rules: the sign of numbers without one is zero") {
   }
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernel_rules

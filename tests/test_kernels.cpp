@@ -7,7 +7,7 @@
 #include "engine/format.h"
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_kernels {
 namespace {
 
 std::int8_t random_trit(std::int64_t i) {
@@ -280,4 +280,4 @@ TEST_CASE("kernels: adamw is the published rule") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_kernels

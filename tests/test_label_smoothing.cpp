@@ -11,7 +11,7 @@
 #include "tools/saved_run.h"
 #include "tools/train.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_label_smoothing {
 namespace {
 
 double smoothing_of(std::int64_t rows, const ImageShape& image) {
@@ -99,4 +99,4 @@ TEST_CASE("label smoothing: checkpoints of before it, and before augmentation, h
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_label_smoothing

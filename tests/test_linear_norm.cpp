@@ -14,7 +14,7 @@
 #include "tests/gradient_sums.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_linear_norm {
 namespace {
 
 struct LayerCase {
@@ -364,4 +364,4 @@ TEST_CASE("linear_batch_norm: refuses what its single ops refuse") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_linear_norm

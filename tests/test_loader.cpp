@@ -11,7 +11,7 @@
 #include "engine/parallel.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_loader {
 namespace {
 
 using Rows = std::vector<std::int32_t>;
@@ -225,4 +225,4 @@ TEST_CASE("loader: bad arguments are refused with their values") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_loader

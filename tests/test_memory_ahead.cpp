@@ -15,7 +15,7 @@
 #include "tests/support.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_memory_ahead {
 namespace {
 
 // All bytes of a storage: those in memory, and whether runs of `ahead` hold them.
@@ -164,4 +164,4 @@ TEST_CASE("memory ahead: shares are all lines that the runs touch, none twice in
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_memory_ahead

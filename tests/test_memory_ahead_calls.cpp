@@ -14,7 +14,7 @@
 #include "tests/given_gradient.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_memory_ahead_calls {
 namespace {
 
 // The codes of one latent8 matrix: which bytes were asked for, and how many were read that had not
@@ -146,4 +146,4 @@ TEST_CASE("memory ahead: products ask for all weights but the first tile before 
   set_thread_count(0);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_memory_ahead_calls

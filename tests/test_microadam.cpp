@@ -7,7 +7,7 @@
 #include "optim/rules/feedback_codes.h"
 #include "tests/single.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_microadam {
 namespace {
 
 double from_bf16(std::uint16_t x) {
@@ -354,4 +354,4 @@ TEST_CASE("microadam: settings outside their ranges are refused by name") {
   CHECK(refusal([](RuleSpec& s) { s.eps = -1e-8; }).find("eps = -1e-08") != std::string::npos);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_microadam

@@ -7,7 +7,7 @@
 #include "tests/support_files.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_mixtures {
 namespace {
 
 constexpr const char* kMixture = R"(base = "votes"
@@ -122,4 +122,4 @@ TEST_CASE("mixtures: patterns") {
   CHECK_FALSE(matches("", "x"));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_mixtures

@@ -7,7 +7,7 @@
 #include "ops/loss.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_models {
 namespace {
 
 std::string message_of(const std::function<void()>& action) {
@@ -318,4 +318,4 @@ TEST_CASE("models: equal seeds make equal weights, other seeds other ones") {
   CHECK(bytes(1) != bytes(2));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_models

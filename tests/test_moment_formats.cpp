@@ -2,7 +2,7 @@
 #include "engine/parallel.h"
 #include "tests/single.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_moment_formats {
 
 TEST_CASE("moments: scalar is the mean of what is written") {
   for (const Shape& shape : {Shape{1}, Shape{7}, Shape{5, 321}}) {
@@ -135,4 +135,4 @@ TEST_CASE("moments: they are no formats of weights") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_moment_formats

@@ -5,7 +5,7 @@
 
 #include "engine/nearest.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_nearest {
 namespace {
 
 TEST_CASE("nearest: edit distance counts insert, delete, substitute and swap") {
@@ -34,4 +34,4 @@ TEST_CASE("nearest: suggests close words only, the first of equals") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_nearest

@@ -8,7 +8,7 @@
 #include "tests/support_files.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_non_finite {
 namespace {
 
 // The first step moves every weight by 9e5, after which the loss of each batch overflows.
@@ -89,4 +89,4 @@ TEST_CASE(
   CHECK(std::isnan(resumed.curve[1].train_loss));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_non_finite

@@ -9,7 +9,7 @@
 #include "engine/npy.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_npy {
 namespace {
 
 std::string npy_file(const std::string& dictionary, const std::string& payload, char version = 1) {
@@ -148,4 +148,4 @@ TEST_CASE("npy: files") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_npy

@@ -5,7 +5,7 @@
 #include "tests/single.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_one_column {
 
 TEST_CASE("formats: blocks of one column may go down the rows where that is said") {
   constexpr std::int64_t n = 645, from = 77;
@@ -64,4 +64,4 @@ TEST_CASE("optim: a matrix of one column steps as one of one row does") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_one_column

@@ -9,7 +9,7 @@
 #include "engine/open_dataset.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_open_dataset {
 namespace {
 
 using namespace std::string_view_literals;
@@ -160,4 +160,4 @@ TEST_CASE("open_dataset: a fetched table has the published test set at its end")
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_open_dataset

@@ -14,7 +14,7 @@
 #include "ops/loss.h"
 #include "tests/op_cases.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_ops {
 namespace {
 
 constexpr std::int64_t kRows = 7;
@@ -356,4 +356,4 @@ TEST_CASE("ops: cross entropy survives extreme logits") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_ops

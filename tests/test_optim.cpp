@@ -4,7 +4,7 @@
 #include "tests/single.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_optim {
 namespace {
 
 // Textbook rules on double, one element at a time: the master after `steps` steps. MicroAdam has a
@@ -344,4 +344,4 @@ TEST_CASE("optim: a gradient that is not finite is refused or skipped, and nothi
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_optim

@@ -1,21 +1,16 @@
 // Data-parallel steps on one matrix with a known optimum; the ranks are threads.
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
 
 #include "engine/random.h"
 #include "optim/parallel/data_parallel.h"
+#include "tests/heap_calls.h"
 #include "tests/thread_ranks.h"
 
-namespace tritgrad::test {
-
-#ifndef TRITGRAD_SANITIZED
-extern std::atomic<std::int64_t> g_heap_calls;  // test_training.cpp
-#endif
-
+namespace tritgrad::test::test_parallel_quadratic {
 namespace {
 
 constexpr std::int64_t kSide = 8;
@@ -257,4 +252,4 @@ TEST_CASE("parallel quadratic: a warm step touches the heap no more") {
 }
 #endif
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_parallel_quadratic

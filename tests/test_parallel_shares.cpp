@@ -8,7 +8,7 @@
 
 #include "engine/parallel.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_parallel_shares {
 namespace {
 
 using Share = std::pair<std::int64_t, std::int64_t>;
@@ -51,4 +51,4 @@ TEST_CASE("parallel shares: they cover everything once, are equal, and not too m
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_parallel_shares

@@ -15,7 +15,7 @@
 #include "optim/parallel/vote_codes.h"
 #include "tests/thread_ranks.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_parallel_sums {
 namespace {
 
 constexpr std::int64_t kLengths[] = {0, 1, 7, 8, 9, 31, 32, 33, 100, 257, 1000};
@@ -344,4 +344,4 @@ TEST_CASE("parallel sums: votes travel in the fewest bits that hold them, and co
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_parallel_sums

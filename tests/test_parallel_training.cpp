@@ -8,7 +8,7 @@
 #include "tests/thread_ranks.h"
 #include "tools/parallel_run.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_parallel_training {
 namespace {
 
 const Dataset& digits() {
@@ -290,4 +290,4 @@ TEST_CASE("parallel training: what a method cannot do is refused with a reason")
                  "clip_value"));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_parallel_training

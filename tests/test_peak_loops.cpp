@@ -7,7 +7,7 @@
 #include "engine/kernel_table.h"
 #include "engine/peak_loops.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_peak_loops {
 namespace {
 
 // Runs `check` with every table that this machine has, and restores the one in use.
@@ -70,4 +70,4 @@ TEST_CASE("peak loops: reading sees every byte") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_peak_loops

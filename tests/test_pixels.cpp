@@ -12,7 +12,7 @@
 #include "tools/evaluate_checkpoint.h"
 #include "tools/train.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_pixels {
 namespace {
 
 PixelScale scale_of(const ImageShape& image, Element element) {
@@ -95,7 +95,7 @@ TEST_CASE("pixels: the program resumes a checkpoint of byte images with their sq
   using nlohmann::json;
   const TempDir folder;
   test::write_idx_folder(folder);
-  const std::string here = test::within(folder.path());
+  const std::string here = test::from_folder(folder.path());
   const auto result = [&](const std::string& arguments) {
     const test::Result done = test::run(arguments + " --json -", here);
     CAPTURE(done.err);
@@ -125,4 +125,4 @@ TEST_CASE("pixels: the program resumes a checkpoint of byte images with their sq
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_pixels

@@ -10,7 +10,7 @@
 #include "tests/program.h"
 #include "tools/compare/request.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_plan {
 namespace {
 
 namespace fs = std::filesystem;
@@ -180,4 +180,4 @@ TEST_CASE("plan: mistakes are refused before any run, with the line") {
   check_refused("compare --plan /nonexistent.toml", "plan '/nonexistent.toml' cannot be read");
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_plan

@@ -14,7 +14,7 @@
 #include "tools/progress.h"
 #include "tools/table.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_progress {
 namespace {
 
 const Progress kSample{3, 10, 1200, 4690, 0.0812, 42100, 37};
@@ -142,4 +142,4 @@ TEST_CASE("progress: a narrow terminal keeps its last cell free") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_progress

@@ -11,7 +11,7 @@
 #include "ops/quantized.h"
 #include "tests/kernel_inputs.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_quantize_columns {
 namespace {
 
 constexpr std::array<float, 7> kFactors{1.0f, 0.5f, -3.0f, 1e30f, 0.0f, 0.37f, 1.1f};
@@ -126,4 +126,4 @@ TEST_CASE("quantize columns: every table writes the codes, and nothing else") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_quantize_columns

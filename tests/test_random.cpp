@@ -7,7 +7,7 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_random {
 namespace {
 
 double harmonic_sum() {
@@ -72,4 +72,4 @@ TEST_CASE("parallel: the exception of the lowest unit arrives, sums do not depen
   set_thread_count(0);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_random

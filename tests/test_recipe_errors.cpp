@@ -5,7 +5,7 @@
 #include "tests/support.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_recipe_errors {
 namespace {
 
 struct Mistake {
@@ -263,4 +263,4 @@ TEST_CASE("recipe errors: hysteresis goes as far as the format of the weights ta
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_recipe_errors

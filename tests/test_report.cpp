@@ -18,7 +18,7 @@
 #include "tools/numbers.h"
 #include "tools/page_file.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_report {
 namespace {
 
 TEST_CASE("compare table: the numbers of the summary, baseline first") {
@@ -309,4 +309,4 @@ TEST_CASE("markup checker: finds what it is there to find") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_report

@@ -19,7 +19,7 @@
 #include "tools/reproduce/study_csv.h"
 #include "tools/reproduce/study_page.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_reproduce {
 namespace {
 
 constexpr int kEpochs = 20;
@@ -239,4 +239,4 @@ TEST_CASE("reproduce: panels of one data set share their axis of losses") {
   CHECK(before[2].svg == after[2].svg);
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_reproduce

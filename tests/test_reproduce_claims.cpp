@@ -10,7 +10,7 @@
 #include "tools/reproduce/claims.h"
 #include "tools/reproduce/tremor.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_reproduce_claims {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -151,4 +151,4 @@ TEST_CASE("reproduce: costs in words") {
   CHECK(contains(cost_claims(costs)[0], "The ledger counted 8000 and 999 bytes instead."));
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_reproduce_claims

@@ -12,7 +12,7 @@
 #include "tests/support_files.h"
 #include "tools/reproduce/study_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_reproduce_files {
 namespace {
 
 const StudyFiles kNew = {{"a.csv", "new a"}, {"b.svg", "new b"}, {"index.html", "new page"}};
@@ -129,4 +129,4 @@ TEST_CASE("cli: reproduce writes a whole study, and refuses before it works") {
   CHECK(std::filesystem::file_size(folder / "study/index.html") > 200 * 1024);
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_reproduce_files

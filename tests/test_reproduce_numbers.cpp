@@ -11,7 +11,7 @@
 #include "tests/support_files.h"
 #include "tools/reproduce/tremor.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_reproduce_numbers {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -142,4 +142,4 @@ TEST_CASE("reproduce: rises and tremor") {
   CHECK(std::isinf(median({kNan, kNan, 1.0})));
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_reproduce_numbers

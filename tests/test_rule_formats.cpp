@@ -8,7 +8,7 @@
 #include "tests/saved_single.h"
 #include "tests/support_formats.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_rule_formats {
 namespace {
 
 const Shape kShape{13, 29};
@@ -367,4 +367,4 @@ TEST_CASE("rules x formats: rounding by chance leads weights astray, and eco hol
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_rule_formats

@@ -3,7 +3,7 @@
 
 #include "tools/compare/run_clock.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_run_clock {
 
 TEST_CASE("run clock: each comparison by its own runs, or by work at the speed so far") {
   RunClock clock;
@@ -29,4 +29,4 @@ TEST_CASE("run clock: a short trial says what a whole run will take") {
   CHECK(*clock.seconds_left() == doctest::Approx(2 * 10 * 2.0));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_run_clock

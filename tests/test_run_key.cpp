@@ -15,7 +15,7 @@
 #include "tools/compare/run_cache.h"
 #include "tools/training_state.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_run_key {
 namespace {
 
 using Json = nlohmann::json;
@@ -196,4 +196,4 @@ TEST_CASE("run key: groups of single parameters are in it, and in haste as well"
   CHECK(adamw["fingerprint"] == warm["fingerprint"]);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_run_key

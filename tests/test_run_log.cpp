@@ -8,7 +8,7 @@
 #include "tests/support_files.h"
 #include "tools/run_log.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_run_log {
 namespace {
 
 // No file of this process can grow beyond so many bytes while it lives.
@@ -50,4 +50,4 @@ TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_run_log

@@ -8,7 +8,7 @@
 #include "tests/sample_runs.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_run_result {
 namespace {
 
 std::set<std::string> keys(const nlohmann::json& object) {
@@ -160,4 +160,4 @@ TEST_CASE("run result: text that is no result is refused with the key") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_run_result

@@ -13,8 +13,7 @@
 #include "engine/safetensors.h"
 #include "tests/support_files.h"
 
-using namespace tritgrad;
-
+namespace tritgrad::test::test_safetensors {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -395,3 +394,5 @@ TEST_CASE("safetensors: the writer refuses what could not be read back, and keep
   CHECK(refused({good}, {{"tritgrad.xxh3", ""}}) ==
         ": metadata key 'tritgrad.xxh3' is reserved for hashes; choose another");
 }
+
+}  // namespace tritgrad::test::test_safetensors

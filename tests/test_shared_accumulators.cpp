@@ -6,7 +6,7 @@
 #include "tests/kernel_inputs.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_shared_accumulators {
 namespace {
 
 using Trits = std::vector<std::int8_t>;
@@ -301,4 +301,4 @@ TEST_CASE("kernels: descend_shared is update_shared() of every byte, trit and le
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_shared_accumulators

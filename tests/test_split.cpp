@@ -11,7 +11,7 @@
 #include "engine/split.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_split {
 namespace {
 
 using Rows = std::vector<std::int32_t>;
@@ -122,4 +122,4 @@ TEST_CASE("split: impossible demands are refused with their values") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_split

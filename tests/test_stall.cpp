@@ -6,7 +6,7 @@
 #include "tools/stall.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_stall {
 namespace {
 
 struct Verdict {
@@ -387,4 +387,4 @@ TEST_CASE("stall: a run reports it") {
   CHECK(own.warnings.empty());
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_stall

@@ -13,7 +13,7 @@
 #include "engine/standardizer.h"
 #include "tests/support_files.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_standardizer {
 namespace {
 
 using Rows = std::vector<std::int32_t>;
@@ -181,4 +181,4 @@ TEST_CASE("standardizer: vectors that cannot be right are refused") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_standardizer

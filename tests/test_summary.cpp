@@ -12,7 +12,7 @@
 #include "tools/compare/terminal_table.h"
 #include "tools/numbers.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_summary {
 namespace {
 
 TEST_CASE("summary: means, sample deviations and the difference with its interval") {
@@ -287,4 +287,4 @@ TEST_CASE("pareto: fewest bytes first, nothing as small and more accurate") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_summary

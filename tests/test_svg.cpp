@@ -13,7 +13,7 @@
 #include "tools/svg_axis.h"
 #include "tools/svg_canvas.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_svg {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -197,4 +197,4 @@ TEST_CASE("svg: a marker stands where it is asked for, at the height of its numb
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_svg

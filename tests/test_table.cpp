@@ -5,7 +5,7 @@
 #include "engine/check.h"
 #include "tools/table.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_table {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -117,4 +117,4 @@ TEST_CASE("table: a row with the wrong number of cells is refused with both numb
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_table

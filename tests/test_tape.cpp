@@ -5,7 +5,7 @@
 #include "ops/loss.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_tape {
 namespace {
 
 // y = a + b, for graphs with shared subexpressions.
@@ -194,4 +194,4 @@ TEST_CASE("tape: NaN is not hidden by an activation or a ternary reading") {
   CHECK_FALSE(hidden);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_tape

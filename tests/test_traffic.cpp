@@ -10,7 +10,7 @@
 #include "tools/traffic.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_traffic {
 namespace {
 
 constexpr const char* kModel = "mlp:784-512-512-10:norm=none";
@@ -180,4 +180,4 @@ TEST_CASE("traffic: mistakes are one sentence") {
   check_refused("train --data iris --dp votes --micro-batches 200 --batch 500", "at most 127");
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_traffic

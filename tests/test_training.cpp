@@ -1,9 +1,5 @@
 // Whole runs: learning, determinism, resuming, memory.
-#include <malloc.h>
-
 #include <array>
-#include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -14,11 +10,12 @@
 #include "models/model.h"
 #include "ops/dense_product.h"
 #include "ops/loss.h"
+#include "tests/heap_calls.h"
 #include "tests/support.h"
 #include "tests/support_files.h"
 #include "tools/train.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_training {
 namespace {
 
 TrainOptions quick(const std::string& recipe) {
@@ -279,9 +276,6 @@ TEST_CASE("training: a huge learning rate is an error or saturates; no weight be
 
 #ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
 
-// Counts every call of the C heap, below operator new, Eigen and the C++ library alike.
-std::atomic<std::int64_t> g_heap_calls{0};
-
 #ifdef __clang__
 constexpr std::array kThreadCounts = {1};  // LLVM's OpenMP allocates whenever a team starts
 #else
@@ -363,38 +357,4 @@ TEST_CASE("training: a warm step touches the heap no more") {
 
 #endif
 
-}  // namespace tritgrad::test
-
-#ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
-
-// glibc's own entry points, in front of which the counter stands.
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* memory, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) {
-  ++tritgrad::test::g_heap_calls;
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-  ++tritgrad::test::g_heap_calls;
-  return __libc_calloc(count, size);
-}
-void* realloc(void* memory, std::size_t size) {
-  ++tritgrad::test::g_heap_calls;
-  return __libc_realloc(memory, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++tritgrad::test::g_heap_calls;
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
-  ++tritgrad::test::g_heap_calls;
-  *memory = __libc_memalign(alignment, size);
-  return *memory == nullptr ? ENOMEM : 0;
-}
-}
-
-#endif
+}  // namespace tritgrad::test::test_training

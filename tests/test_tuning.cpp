@@ -6,7 +6,7 @@
 
 #include "tools/compare/tuning.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_tuning {
 
 TEST_CASE("tuning: from 1/2, 1 and 2 on to where the best lies, then between its neighbours") {
   // The factors in the order in which they are tried, where a rate is worth what `accuracy` says.
@@ -60,4 +60,4 @@ TEST_CASE("tuning: the best wins, ties go to the factor nearest 1, divergence ne
   CHECK(choose({std::nullopt, std::nullopt, std::nullopt}) == 1);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_tuning

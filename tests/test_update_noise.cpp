@@ -9,7 +9,7 @@
 #include "engine/descend.h"
 #include "engine/update_noise.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_update_noise {
 namespace {
 
 constexpr std::uint64_t kSeed = 42;
@@ -143,4 +143,4 @@ TEST_CASE("update noise: a steady direction is rounded without bias") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_update_noise

@@ -2,7 +2,7 @@
 #include "optim/rule.h"
 #include "tests/support.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_votes {
 namespace {
 
 struct Passage {
@@ -233,4 +233,4 @@ TEST_CASE("votes: zero and non-finite gradients cast no vote; decay pulls to zer
   CHECK(direction[2] == 0.25f);
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_votes

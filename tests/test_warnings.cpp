@@ -7,7 +7,7 @@
 #include "tests/program.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_warnings {
 namespace {
 
 using Json = nlohmann::json;
@@ -66,4 +66,4 @@ TEST_CASE("warnings: compare repeats those of cached runs, and marks the recipes
   }
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_warnings

@@ -6,7 +6,7 @@
 #include "engine/check.h"
 #include "tools/compare/welch.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_welch {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -74,4 +74,4 @@ TEST_CASE("welch: no interval from one value, or from values that are all the sa
   CHECK_FALSE(welch_interval({1, 0, 3}, {0, 0, 3}));
 }
 
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_welch

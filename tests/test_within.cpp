@@ -6,7 +6,7 @@
 #include "tests/support_files.h"
 #include "tools/within.h"
 
-namespace tritgrad {
+namespace tritgrad::test::test_within {
 namespace {
 
 template <typename Number>
@@ -47,4 +47,4 @@ TEST_CASE("within: fractions, both ends included, no NaN") {
 }
 
 }  // namespace
-}  // namespace tritgrad
+}  // namespace tritgrad::test::test_within

@@ -25,7 +25,7 @@ int terminal_width(std::FILE* out) {
   return known ? size.ws_col : kDefaultWidth;
 }
 
-std::string loss_text(double loss) {
+std::string shown_loss(double loss) {
   return std::isfinite(loss) ? fmt::format("{:.4g}", loss) : std::string("not finite");
 }
 
@@ -36,7 +36,7 @@ std::string format_progress(const Progress& progress, int width) {
   std::array<std::string, kFieldCount> fields;
   fields[kEpoch] = fmt::format("epoch {}/{}", progress.epoch, progress.epochs);
   fields[kStep] = fmt::format("step {}/{}", progress.step, progress.steps);
-  fields[kLoss] = "loss " + loss_text(progress.loss);
+  fields[kLoss] = "loss " + shown_loss(progress.loss);
   fields[kSpeed] = human_count(progress.examples_per_second, "") + " examples/s";
   fields[kLeft] = duration(progress.seconds_left) + " left";
 

@@ -12,7 +12,7 @@
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // The fields of a result, listed once: visitors write them to JSON and read them back.
 template <typename Visitor, typename Run>
@@ -100,7 +100,7 @@ void visit_point(Visitor& visit, Point& point) {
 }
 
 struct Writer {
-  Json json = Json::object();
+  OrderedJson json = OrderedJson::object();
 
   bool present(const char*, bool is_present) { return is_present; }
 
@@ -109,7 +109,7 @@ struct Writer {
     json[key] = value;
   }
   void operator()(const char* key, double value) {
-    json[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
+    json[key] = std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
   }
   void operator()(const char* key, const std::optional<double>& value) {
     (*this)(key, value.value_or(std::numeric_limits<double>::quiet_NaN()));
@@ -131,7 +131,7 @@ struct Writer {
     json[key] = inner.json;
   }
   void operator()(const char* key, const std::vector<EpochPoint>& curve) {
-    json[key] = Json::array();
+    json[key] = OrderedJson::array();
     for (const EpochPoint& point : curve) {
       Writer inner;
       visit_point(inner, point);
@@ -141,7 +141,7 @@ struct Writer {
 };
 
 struct Reader {
-  const Json& json;
+  const OrderedJson& json;
 
   bool present(const char* key, bool) { return json.contains(key); }
 
@@ -170,14 +170,14 @@ struct Reader {
   void operator()(const char* key, std::vector<EpochPoint>& curve) {
     check(at(key).is_array(), "run result: '", key, "' is no list of epochs");
     curve.clear();
-    for (const Json& point : at(key)) {
+    for (const OrderedJson& point : at(key)) {
       Reader inner{point};
       visit_point(inner, curve.emplace_back());
     }
   }
 
  private:
-  const Json& at(const char* key) const {
+  const OrderedJson& at(const char* key) const {
     check(json.is_object() && json.contains(key), "run result: '", key, "' is missing");
     return json.at(key);
   }
@@ -185,7 +185,7 @@ struct Reader {
   T read(const char* key) const {
     try {
       return at(key).get<T>();
-    } catch (const Json::exception&) {
+    } catch (const OrderedJson::exception&) {
       fail("run result: '", key, "' has the wrong type");
     }
   }
@@ -205,11 +205,11 @@ std::string to_json(const RunResult& run) {
   Writer writer;
   visit_run(writer, run);
   // File names may hold any bytes; JSON text may not.
-  return writer.json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return writer.json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 RunResult run_from_json(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const OrderedJson json = OrderedJson::parse(text, nullptr, false);
   check(json.is_object(), "run result: the text is no JSON object");
   Reader reader{json};
   RunResult run;

@@ -17,7 +17,7 @@ using svg::Anchor;
 using svg::Canvas;
 using svg::Frame;
 
-constexpr double kPlotHeight = 220;
+constexpr double kLinesHeight = 220;
 
 bool drawable(double x, double y, const LineChart& chart) {
   return std::isfinite(x) && std::isfinite(y) && (!chart.x.log || x > 0) && (!chart.y.log || y > 0);
@@ -99,7 +99,7 @@ std::string render_svg(const LineChart& chart) {
   append(ys, chart.y.reach);
   Canvas canvas(chart.title);
   const Frame frame = draw_frame(canvas, chart.x, fit_axis(xs, chart.x.log, Fit::kTight, 8),
-                                 chart.y, fit_axis(ys, chart.y.log, Fit::kRound), kPlotHeight);
+                                 chart.y, fit_axis(ys, chart.y.log, Fit::kRound), kLinesHeight);
   for (const LineSeries& series : chart.series) draw_band(canvas, frame, series);
   // The first series is the baseline: it is drawn last, on top.
   for (auto series = chart.series.rbegin(); series != chart.series.rend(); ++series) {

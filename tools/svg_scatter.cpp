@@ -18,7 +18,7 @@ using svg::Box;
 using svg::Canvas;
 using svg::Frame;
 
-constexpr double kPlotHeight = 320;
+constexpr double kScatterHeight = 320;
 constexpr double kMarkerRadius = 6;
 
 bool drawable(const ScatterPoint& point, const ScatterChart& chart) {
@@ -92,7 +92,7 @@ std::string render_svg(const ScatterChart& chart) {
                [&](const ScatterPoint& point) { return drawable(point, chart); });
   Canvas canvas(chart.title);
   const Frame frame = draw_frame(canvas, chart.x, x_axis(points, chart.x.log), chart.y,
-                                 y_axis(points, chart.y.log), kPlotHeight);
+                                 y_axis(points, chart.y.log), kScatterHeight);
   draw_front(canvas, frame, chart);
   std::vector<Box> taken;
   for (const ScatterPoint& point : points) {

@@ -45,12 +45,11 @@ void sum_int8(std::int32_t* sums, const std::int8_t* x, std::int64_t ld, std::in
     for (std::int64_t i = 0; i < whole; i += kBytes) {
       eights = eights + sum_eights(read<U8>(reinterpret_cast<const std::uint8_t*>(x + i)) ^ offset);
     }
-    std::uint64_t lanes[kLanes<U64>];
-    write(lanes, eights);
-    std::uint64_t sum = 0;
-    for (const std::uint64_t lane : lanes) sum += lane;
-    TRITGRAD_TARGET::sum_int8(sums + r, x + whole, 0, 1, n - whole);
-    sums[r] += static_cast<std::int32_t>(static_cast<std::int64_t>(sum) - 128 * whole);
+    sums[r] = static_cast<std::int32_t>(sum_lanes(eights) - 128 * whole);
+    if (whole == n) continue;
+    std::int32_t rest;
+    TRITGRAD_TARGET::sum_int8(&rest, x + whole, 0, 1, n - whole);
+    sums[r] += rest;
   }
 }
 

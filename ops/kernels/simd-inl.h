@@ -149,6 +149,8 @@ inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& 
 }
 // Sums of eight neighbouring bytes each.
 inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si512()); }
+// The sum of all lanes, modulo 2^64; xsimd 8.1 goes through memory.
+inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
 }
@@ -282,6 +284,10 @@ inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& 
   return _mm256_shuffle_epi8(packed, order);
 }
 inline U64 sum_eights(const U8& x) { return _mm256_sad_epu8(x, _mm256_setzero_si256()); }
+inline std::int64_t sum_lanes(const U64& x) {
+  const __m128i halves = _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+  return _mm_cvtsi128_si64(_mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves)));
+}
 inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
 }

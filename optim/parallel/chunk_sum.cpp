@@ -12,9 +12,9 @@ namespace {
 // Numbers that are decoded at a time; messages begin at any byte, kernels want aligned numbers.
 constexpr std::int64_t kPiece = 512;
 
-// body(first, count) for pieces of [0, n).
+// body(first, count) for parts of [0, n).
 template <typename Body>
-void for_each_piece(std::int64_t n, const Body& body) {
+void for_each_part(std::int64_t n, const Body& body) {
   for (std::int64_t first = 0; first < n; first += kPiece) body(first, std::min(kPiece, n - first));
 }
 
@@ -44,7 +44,7 @@ void ChunkSum::write_share(int to, std::byte* out) {
 
 // The own share has been written by now, and its place may take the sum.
 void ChunkSum::read_share(int from, const std::byte* in) {
-  for_each_piece(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
+  for_each_part(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
     const std::byte* piece = in + first * width();
     if (from == 0) return decode(number_, piece, n, sum() + first);
     std::array<float, kPiece> addend;
@@ -55,7 +55,7 @@ void ChunkSum::read_share(int from, const std::byte* in) {
 
 void ChunkSum::write_result(std::byte* out) {
   if (number_ == WireFloat::kFp32) return write_share(rank_, out);
-  for_each_piece(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
+  for_each_part(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
     std::array<std::uint16_t, kPiece> halves;
     kernels().float_to_bf16(halves.data(), sum() + first, nullptr, n);
     std::memcpy(out + first * width(), halves.data(), static_cast<std::size_t>(n * width()));

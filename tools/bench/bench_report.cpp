@@ -13,11 +13,11 @@
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+OrderedJson or_null(const std::optional<T>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
 std::string share_text(const std::optional<double>& share) {
@@ -82,8 +82,8 @@ std::string render_steps(const BenchResults& results) {
          "update: of recipes that compute a gradient as it is read (int8), with that product.\n";
 }
 
-Json ceilings_json(const BenchResults& results) {
-  Json list = Json::array();
+OrderedJson ceilings_json(const BenchResults& results) {
+  OrderedJson list = OrderedJson::array();
   for (const CeilingResult& each : results.ceilings) {
     list.push_back({{"name", ceiling_name(each.ceiling)},
                     {"unit", ceiling_unit(each.ceiling)},
@@ -93,10 +93,10 @@ Json ceilings_json(const BenchResults& results) {
   return list;
 }
 
-Json kernels_json(const BenchResults& results) {
-  Json list = Json::array();
+OrderedJson kernels_json(const BenchResults& results) {
+  OrderedJson list = OrderedJson::array();
   for (const KernelResult& each : results.kernels) {
-    Json ceiling, share;
+    OrderedJson ceiling, share;
     if (each.ceiling) {
       ceiling = ceiling_name(*each.ceiling);
       share = or_null(results.share(*each.ceiling, each.value));
@@ -110,8 +110,8 @@ Json kernels_json(const BenchResults& results) {
   return list;
 }
 
-Json passes_json(const BenchResults& results) {
-  Json list = Json::array();
+OrderedJson passes_json(const BenchResults& results) {
+  OrderedJson list = OrderedJson::array();
   for (const PassResult& each : results.passes) {
     const PassLimit limit = results.limit(each);
     list.push_back({{"name", each.name},
@@ -125,8 +125,8 @@ Json passes_json(const BenchResults& results) {
   return list;
 }
 
-Json steps_json(const BenchResults& results) {
-  Json list = Json::array();
+OrderedJson steps_json(const BenchResults& results) {
+  OrderedJson list = OrderedJson::array();
   for (const StepResult& each : results.steps) {
     const double speed = gop_per_second(each);
     list.push_back({{"name", each.spec.name()},
@@ -154,17 +154,17 @@ std::string render_bench(const BenchResults& results) {
 }
 
 std::string bench_json(const BenchResults& results) {
-  const Json json = {{"tritgrad", TRITGRAD_VERSION},
-                     {"cpu", processor()},
-                     {"isa", kernels().name},
-                     {"float_products", dense_product_library()},
-                     {"threads", thread_count()},
-                     {"rounds", results.rounds},
-                     {"peak_rss_bytes", peak_rss_bytes()},
-                     {"ceilings", ceilings_json(results)},
-                     {"kernels", kernels_json(results)},
-                     {"passes", passes_json(results)},
-                     {"steps", steps_json(results)}};
+  const OrderedJson json = {{"tritgrad", TRITGRAD_VERSION},
+                            {"cpu", processor()},
+                            {"isa", kernels().name},
+                            {"float_products", dense_product_library()},
+                            {"threads", thread_count()},
+                            {"rounds", results.rounds},
+                            {"peak_rss_bytes", peak_rss_bytes()},
+                            {"ceilings", ceilings_json(results)},
+                            {"kernels", kernels_json(results)},
+                            {"passes", passes_json(results)},
+                            {"steps", steps_json(results)}};
   return json.dump(2);
 }
 

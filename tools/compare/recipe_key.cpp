@@ -8,64 +8,65 @@
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::int64_t kScheduleSteps = 100;
 
 // Members are named one by one: whoever adds one decides here whether it belongs into the key,
 // without that this does not compile.
-Json format_key(const FormatSpec& spec) {
+OrderedJson format_key(const FormatSpec& spec) {
   const auto& [kind, rounding, flips, group] = spec;
   const auto& [threshold, on_flip, transition, hysteresis] = flips;
-  return Json::array(
+  return OrderedJson::array(
       {format_name(kind), rounding, group, threshold, on_flip, transition, hysteresis});
 }
 
-Json rule_key(const RuleSpec& spec) {
+OrderedJson rule_key(const RuleSpec& spec) {
   const auto& [kind, weight_decay, momentum, dampening, nesterov, beta1, beta2, eps, density,
                window, feedback_bits, bucket, feedback_rounding, window_form, counted_votes] = spec;
-  return Json::array({rule_name(kind), weight_decay, momentum, dampening, nesterov, beta1, beta2,
-                      eps, density, window, feedback_bits, bucket, feedback_rounding, window_form,
-                      counted_votes});
+  return OrderedJson::array({rule_name(kind), weight_decay, momentum, dampening, nesterov, beta1,
+                             beta2, eps, density, window, feedback_bits, bucket, feedback_rounding,
+                             window_form, counted_votes});
 }
 
 // Both settings, which two schedules may share in a run of kScheduleSteps, and arithmetic.
-Json schedule_key(const Schedule& schedule) {
+OrderedJson schedule_key(const Schedule& schedule) {
   const auto& [kind, warmup, decay, final_factor] = schedule;
   std::vector<double> factors;
   for (std::int64_t step = 0; step < kScheduleSteps; ++step) {
     factors.push_back(schedule.factor(step, kScheduleSteps));
   }
-  return Json::array({schedule_name(kind), warmup, decay, final_factor,
-                      hex(xxh3(std::as_bytes(std::span(factors))))});
+  return OrderedJson::array({schedule_name(kind), warmup, decay, final_factor,
+                             hex(xxh3(std::as_bytes(std::span(factors))))});
 }
 
-Json group_key(const Recipe::Group& group) {
+OrderedJson group_key(const Recipe::Group& group) {
   const auto& [format, update] = group;
   const auto& [rule, lr, lr_relative, schedule, m, v, eco, clip_value] = update;
-  return Json::array({format_key(format), rule_key(rule), lr, lr_relative, schedule_key(schedule),
-                      format_key(m), format_key(v), eco, clip_value});
+  return OrderedJson::array({format_key(format), rule_key(rule), lr, lr_relative,
+                             schedule_key(schedule), format_key(m), format_key(v), eco,
+                             clip_value});
 }
 
 }  // namespace
 
-Json recipe_key(const Recipe& recipe) {
+OrderedJson recipe_key(const Recipe& recipe) {
   // Where it stands, what it is for, and the text that the settings were read from train nothing;
   // its name is in the result.
   const auto& [where, name, summary, source, compute, gradients, gradient_format, clip_grad_norm,
                non_finite, groups, head_lr, named_groups, toml] = recipe;
-  Json key = {{"name", name},
-              {"compute", compute_name(compute)},
-              {"gradients", gradients},
-              {"gradient_format", format_name(gradient_format)},
-              {"clip_grad_norm", clip_grad_norm},
-              {"non_finite", non_finite},
-              {"head_lr", head_lr},
-              {"groups", Json::array()}};
+  OrderedJson key = {{"name", name},
+                     {"compute", compute_name(compute)},
+                     {"gradients", gradients},
+                     {"gradient_format", format_name(gradient_format)},
+                     {"clip_grad_norm", clip_grad_norm},
+                     {"non_finite", non_finite},
+                     {"head_lr", head_lr},
+                     {"groups", OrderedJson::array()}};
   for (const Recipe::Group& group : groups) key["groups"].push_back(group_key(group));
   for (const Recipe::NamedGroup& named : named_groups) {
     key["groups"].push_back(
-        Json::array({named.match, role_name(named.role), group_key(named.group)}));
+        OrderedJson::array({named.match, role_name(named.role), group_key(named.group)}));
   }
   return key;
 }

@@ -8,14 +8,14 @@
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+OrderedJson number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-Json tuning_json(const Tuning& tuning) {
-  Json candidates = Json::array();
+OrderedJson tuning_json(const Tuning& tuning) {
+  OrderedJson candidates = OrderedJson::array();
   for (const TuningCandidate& candidate : tuning.candidates) {
     candidates.push_back({{"factor", candidate.factor},
                           {"lr", candidate.lr},
@@ -31,28 +31,30 @@ Json tuning_json(const Tuning& tuning) {
           {"candidates", candidates}};
 }
 
-Json summary_json(const RecipeSummary& summary, const Tuning* tuning) {
-  Json json;
+OrderedJson summary_json(const RecipeSummary& summary, const Tuning* tuning) {
+  OrderedJson json;
   json["recipe"] = summary.recipe;
   json["seeds"] = summary.seeds;
   json["diverged"] = summary.diverged;
-  json["accuracy_mean"] = summary.accuracy ? number(summary.accuracy->mean) : Json(nullptr);
-  json["accuracy_std"] = summary.accuracy ? number(summary.accuracy->spread) : Json(nullptr);
+  json["accuracy_mean"] = summary.accuracy ? number(summary.accuracy->mean) : OrderedJson(nullptr);
+  json["accuracy_std"] = summary.accuracy ? number(summary.accuracy->spread) : OrderedJson(nullptr);
   json["delta_points"] = number(summary.delta_points);
   json["delta_interval"] =
       summary.delta_interval
-          ? Json({number(summary.delta_interval->low), number(summary.delta_interval->high)})
-          : Json(nullptr);
-  json["bytes_per_parameter"] = summary.trained() ? number(summary.bytes.total()) : Json(nullptr);
+          ? OrderedJson({number(summary.delta_interval->low), number(summary.delta_interval->high)})
+          : OrderedJson(nullptr);
+  json["bytes_per_parameter"] =
+      summary.trained() ? number(summary.bytes.total()) : OrderedJson(nullptr);
   json["seconds_per_run"] = number(summary.seconds_per_run);
-  json["peak_live_bytes"] = summary.trained() ? number(summary.peak_live_bytes) : Json(nullptr);
-  json["tuning"] = tuning != nullptr ? tuning_json(*tuning) : Json(nullptr);
+  json["peak_live_bytes"] =
+      summary.trained() ? number(summary.peak_live_bytes) : OrderedJson(nullptr);
+  json["tuning"] = tuning != nullptr ? tuning_json(*tuning) : OrderedJson(nullptr);
   return json;
 }
 
-Json record_json(const ComparisonRecord& record) {
+OrderedJson record_json(const ComparisonRecord& record) {
   const Comparison comparison = compare(record.runs, record.baseline);
-  Json json;
+  OrderedJson json;
   json["data"] = record.data;
   json["dataset"] = record.dataset;
   json["model"] = record.model;
@@ -60,12 +62,12 @@ Json record_json(const ComparisonRecord& record) {
   json["seconds"] = number(record.seconds());
   json["accuracy"] = comparison.accuracy_name;
   json["baseline"] = record.baseline;
-  json["recipes"] = Json::array();
+  json["recipes"] = OrderedJson::array();
   for (const RecipeSummary& summary : comparison.recipes) {
     json["recipes"].push_back(summary_json(summary, record.tuning_of(summary.recipe)));
   }
-  json["runs"] = Json::array();
-  for (const RunResult& run : record.runs) json["runs"].push_back(Json::parse(to_json(run)));
+  json["runs"] = OrderedJson::array();
+  for (const RunResult& run : record.runs) json["runs"].push_back(OrderedJson::parse(to_json(run)));
   return json;
 }
 
@@ -88,12 +90,12 @@ const Tuning* ComparisonRecord::tuning_of(const std::string& recipe) const {
 }
 
 std::string to_json(const std::vector<ComparisonRecord>& records, const std::string& machine) {
-  Json json = {
-      {"tritgrad", TRITGRAD_VERSION}, {"machine", machine}, {"comparisons", Json::array()}};
+  OrderedJson json = {
+      {"tritgrad", TRITGRAD_VERSION}, {"machine", machine}, {"comparisons", OrderedJson::array()}};
   for (const ComparisonRecord& record : records) {
     json["comparisons"].push_back(record_json(record));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace tritgrad

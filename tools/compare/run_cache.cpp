@@ -18,7 +18,7 @@
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kEntryVersion = 2;
 constexpr std::int64_t kFingerprintSteps = 3;
@@ -42,7 +42,7 @@ Recipe in_haste(Recipe recipe, double steps) {
 
 // What these options make of the first steps, of a test, of the bytes and of the peak of memory: a
 // cached result of older code is then not taken for one of today's.
-Json fingerprint(const Dataset& dataset, TrainOptions options, const Recipe& recipe) {
+OrderedJson fingerprint(const Dataset& dataset, TrainOptions options, const Recipe& recipe) {
   Split split = split_of(dataset, options, 0);
   split.val.clear();
   // Training rows stand in for those of the test, which this run must not look at.
@@ -79,7 +79,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
                folds, validation, augment, label_smoothing, pixels, save, save_every, resume, log,
                stop_after, quiet, silent, cache, parallel, ranks] = options;
-  Json key;
+  OrderedJson key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;
   key["name"] = dataset.name;
@@ -101,7 +101,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   key["kernels"] = kernels().name;
   key["float_products"] = dense_product_library();
   key["fingerprint"] = fingerprint(dataset, options, resolved);
-  return key.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return key.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 RunCache::RunCache(std::filesystem::path folder, bool fresh)
@@ -118,13 +118,13 @@ std::optional<RunResult> RunCache::find(const std::string& key) const {
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const Json entry = Json::parse(text, nullptr, false);
-  if (!entry.is_object() || entry.value("tritgrad.run", Json()) != kEntryVersion ||
-      entry.value("key", Json()) != key || !entry.contains("result")) {
+  const OrderedJson entry = OrderedJson::parse(text, nullptr, false);
+  if (!entry.is_object() || entry.value("tritgrad.run", OrderedJson()) != kEntryVersion ||
+      entry.value("key", OrderedJson()) != key || !entry.contains("result")) {
     return std::nullopt;
   }
   const std::string result = entry.at("result").dump();
-  if (entry.value("xxh3", Json()) != hash_of(result)) return std::nullopt;
+  if (entry.value("xxh3", OrderedJson()) != hash_of(result)) return std::nullopt;
   try {
     RunResult run = run_from_json(result);
     run.cached = true;
@@ -139,11 +139,11 @@ void RunCache::store(const std::string& key, const RunResult& run) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   check(!error, "the folder '", folder_.string(), "' cannot be made (", error.message(), ")");
-  const Json result = Json::parse(to_json(run));
-  const std::string text = Json{{"tritgrad.run", kEntryVersion},
-                                {"key", key},
-                                {"result", result},
-                                {"xxh3", hash_of(result.dump())}}
+  const OrderedJson result = OrderedJson::parse(to_json(run));
+  const std::string text = OrderedJson{{"tritgrad.run", kEntryVersion},
+                                       {"key", key},
+                                       {"result", result},
+                                       {"xxh3", hash_of(result.dump())}}
                                .dump() +
                            "\n";
   replace_file(path_of(key), std::as_bytes(std::span(text)));

@@ -1,0 +1,16 @@
+// Counts calls of the heap, for what promises to leave it alone.
+#pragma once
+
+#ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
+
+#include <atomic>
+#include <cstdint>
+
+namespace tritgrad::test {
+
+// Every call of the C heap so far, below operator new, Eigen and the C++ library alike.
+extern std::atomic<std::int64_t> g_heap_calls;
+
+}  // namespace tritgrad::test
+
+#endif
