@@ -266,6 +266,13 @@ void detail::integer_forward(Tape& tape, const LinearOperands& w, const Quantize
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
   const ForwardOperands f = forward_operands(tape, w, x);
   const bool few = x.rows <= kFewRows && w.groups == 1;
+  if (!few && w.outputs <= kTogether && x.rows <= kBatchRows) {
+    // One tile: threads share its rows, though each decodes it.
+    return parallel_shares(x.rows, kWorthAThread / (w.outputs * w.inputs),
+                           [&](std::int64_t top, std::int64_t bottom) {
+                             forward_tile(f, top, bottom, 0, w.outputs, y.row(top), y.cols());
+                           });
+  }
   for_each_tile(w.outputs, few ? kRowsOfWeights : kTogether, x.rows, w.inputs,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
                   if (!few) {

@@ -46,8 +46,30 @@ TEST_CASE("kernels: packed trits lie in stripes, the first element in the lowest
       table->encode_trits(packed.actual.data(), trits.expected.data(), n);
       REQUIRE_MESSAGE(same_bits(packed.expected, packed.actual, stripe), table->name, " n=", n);
       for (std::int64_t i = 0; i < n; ++i) trits.actual[i] = 99;
-      table->decode_trits(trits.actual.data(), packed.expected.data(), n);
+      table->decode_trits(trits.actual.data(), 0, packed.expected.data(), 0, 1, n);
       REQUIRE_MESSAGE(same_bits(trits.expected, trits.actual, n), table->name, " n=", n);
+    }
+  }
+}
+
+TEST_CASE("kernels: rows of packed trits are decoded each by itself, and nothing between them") {
+  constexpr std::int64_t kRows = 3, kGap = 2;
+  for (const KernelTable* table : supported_kernels()) {
+    CAPTURE(table->name);
+    for (std::int64_t n : awkward_lengths()) {
+      CAPTURE(n);
+      const std::int64_t ld = n + kGap, ld_packed = (n + 4) / 5 + 1;
+      Guarded<std::uint8_t> packed(kRows * ld_packed, n % 3);
+      for (std::int64_t i = 0; i < kRows * ld_packed; ++i) {
+        packed[i] = static_cast<std::uint8_t>(37 * i % 256);
+      }
+      Twins<std::int8_t> trits(kRows * ld, n % 7, [](std::int64_t) { return std::int8_t{99}; });
+      for (std::int64_t r = 0; r < kRows; ++r) {
+        reference_kernels().decode_trits(trits.expected.data() + r * ld, 0,
+                                         packed.data() + r * ld_packed, 0, 1, n);
+      }
+      table->decode_trits(trits.actual.data(), ld, packed.data(), ld_packed, kRows, n);
+      REQUIRE(same_bits(trits.expected, trits.actual, kRows * ld));
     }
   }
 }
@@ -58,7 +80,7 @@ TEST_CASE(
     std::array<std::uint8_t, 256> bytes{}, again{};
     std::array<std::int8_t, 5 * 256> trits{};
     for (std::size_t i = 0; i < 256; ++i) bytes[i] = static_cast<std::uint8_t>(i);
-    table->decode_trits(trits.data(), bytes.data(), 5 * 256);
+    table->decode_trits(trits.data(), 0, bytes.data(), 0, 1, 5 * 256);
     table->encode_trits(again.data(), trits.data(), 5 * 256);
     for (std::size_t i = 0; i < 256; ++i) REQUIRE(again[i] == (i < 243 ? i : 242));
     for (std::int8_t trit : trits) REQUIRE((trit >= -1 && trit <= 1));
@@ -77,8 +99,8 @@ TEST_CASE("kernels: what a byte of trits decodes to does not depend on its neigh
               static_cast<std::uint8_t>(i % 2 == 0 ? other : first + i / 2);
         }
         std::array<std::int8_t, 5 * kBytes> expected, actual;
-        reference_kernels().decode_trits(expected.data(), bytes.data(), 5 * kBytes);
-        table->decode_trits(actual.data(), bytes.data(), 5 * kBytes);
+        reference_kernels().decode_trits(expected.data(), 0, bytes.data(), 0, 1, 5 * kBytes);
+        table->decode_trits(actual.data(), 0, bytes.data(), 0, 1, 5 * kBytes);
         REQUIRE(actual == expected);
       }
     }

@@ -27,7 +27,11 @@ class PackedTrits {
   }
 
   void decode_trits(const Block& block, std::int8_t* out) const {
-    kernels().decode_trits(out, packed(block), block.n);
+    kernels().decode_trits(out, 0, packed(block), 0, 1, block.n);
+  }
+  // Of as many rows from the block's on, kBlock apart in `out`.
+  void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
+    kernels().decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
   }
   // sums[r - begin] = the sum of (trit + 1) x along row r.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
@@ -63,7 +67,9 @@ class PackedTrits {
   FlipCounts move_trits(const BlockSeries& series, std::size_t count, const Move& move) {
     std::array<std::int8_t, kMostBlocksAtOnce * kBlock> trits;
     std::array<FlipCounts, kMostBlocksAtOnce> counts;
-    for (std::size_t i = 0; i < count; ++i) decode_trits(series[i], trits.data() + i * kBlock);
+    kernels().decode_trits(trits.data(), kBlock, packed(series.first),
+                           packed(series[1]) - packed(series.first),
+                           static_cast<std::int64_t>(count), series.first.n);
     move(counts.data(), trits.data());
     FlipCounts total;
     for (std::size_t i = 0; i < count; ++i) {

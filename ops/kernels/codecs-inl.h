@@ -155,11 +155,11 @@ struct TritDigits {
 #endif
 };
 
-void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {
+[[gnu::always_inline]] inline void decode_trit_row(std::int8_t* trits, const std::uint8_t* packed,
+                                                   std::int64_t n, const TritDigits& trit_digits) {
   constexpr std::int64_t lanes = kLanes<U8>;
   const std::int64_t stripe = (n + 4) / 5;
   const U8 one(std::uint8_t{1});
-  const TritDigits trit_digits;
   auto* out = reinterpret_cast<std::uint8_t*>(trits);
   std::int64_t i = 0;
   // Element 4 stripe + i is the only one that may lie beyond n.
@@ -181,6 +181,15 @@ void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n
       write(part, digits[k] - one);
       if (count > 0) __builtin_memcpy(out + first, part, static_cast<std::size_t>(count));
     }
+  }
+}
+
+// Rows together: a block is one vector of bytes, which takes no longer than to prepare for it.
+void decode_trits(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
+                  std::int64_t ld_packed, std::int64_t rows, std::int64_t n) {
+  const TritDigits trit_digits;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    decode_trit_row(trits + r * ld, packed + r * ld_packed, n, trit_digits);
   }
 }
 

@@ -36,13 +36,16 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   }
 }
 
-void decode_trits(std::int8_t* trits, const std::uint8_t* packed, std::int64_t n) {
+void decode_trits(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
+                  std::int64_t ld_packed, std::int64_t rows, std::int64_t n) {
   const std::int64_t stripe = (n + 4) / 5;
-  for (std::int64_t i = 0; i < stripe; ++i) {
-    int digits = std::min<int>(packed[i], 242);
-    for (std::int64_t element = i; element < n; element += stripe) {
-      trits[element] = static_cast<std::int8_t>(digits % 3 - 1);
-      digits /= 3;
+  for (std::int64_t r = 0; r < rows; ++r, trits += ld, packed += ld_packed) {
+    for (std::int64_t i = 0; i < stripe; ++i) {
+      int digits = std::min<int>(packed[i], 242);
+      for (std::int64_t element = i; element < n; element += stripe) {
+        trits[element] = static_cast<std::int8_t>(digits % 3 - 1);
+        digits /= 3;
+      }
     }
   }
 }
@@ -54,7 +57,7 @@ void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64
     for (std::int64_t begin = 0; begin < n; begin += kBlock) {
       const std::int64_t count = std::min(kBlock, n - begin);
       std::int8_t trits[kBlock];
-      decode_trits(trits, packed + begin / 5, count);
+      decode_trits(trits, 0, packed + begin / 5, 0, 1, count);
       for (std::int64_t i = 0; i < count; ++i) sums[row] += (trits[i] + 1) * x[begin + i];
     }
   }

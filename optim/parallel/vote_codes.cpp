@@ -68,7 +68,7 @@ void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::by
 
 void unpack_votes(VoteCode code, const std::byte* in, std::int64_t n, std::int8_t* votes) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(in);
-  if (code == VoteCode::kTrits) return kernels().decode_trits(votes, bytes, n);
+  if (code == VoteCode::kTrits) return kernels().decode_trits(votes, 0, bytes, 0, 1, n);
   if (const int bits = code_bits(code); bits > 0) {
     return kernels().unpack_codes(votes, bytes, bits, largest(bits), n);
   }

@@ -164,7 +164,7 @@ std::function<void()> make_decode_trits() {
   const Array<std::uint8_t> packed((kNumbers + 4) / 5,
                                    [](std::uint64_t i) { return random_int(i, 0, 242); });
   const Array<std::int8_t> trits(kNumbers);
-  return [=] { kernels().decode_trits(trits.data(), packed.data(), kNumbers); };
+  return [=] { kernels().decode_trits(trits.data(), 0, packed.data(), 0, 1, kNumbers); };
 }
 
 std::function<void()> make_pack(bool down) {
