@@ -33,9 +33,6 @@ if(TRITGRAD_SANITIZE)
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TRITGRAD_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Of all checks this one makes kernels, which are full of short-lived vectors, take three times as
-    # long to compile.
-    add_compile_options(-fno-sanitize-address-use-after-scope)
     # False under sanitizers, as GCC's manual says; it complains about std::regex, among others.
     target_compile_options(tritgrad_warnings INTERFACE -Wno-maybe-uninitialized)
   endif()

@@ -98,7 +98,7 @@ struct KernelTable {
   // Packed trits, five to a byte, in stripes: with b = ceil(n / 5), element i is digit i / b of
   // byte i % b; a byte is sum_k (t_k + 1) 3^k, in 0..242. Digits beyond n are written as zero
   // trits; a byte above 242 reads as 242, so that no input gives anything but trits.
-  // Decoding takes rows of n trits, those of the bytes ld_packed apart, to rows ld apart.
+  // Decodes rows of n trits: their bytes begin ld_packed apart, the trits ld apart.
   void (*decode_trits)(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
                        std::int64_t ld_packed, std::int64_t rows, std::int64_t n);
   void (*encode_trits)(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n);

@@ -17,7 +17,7 @@ constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
 // Costs of an element, in products of bytes.
 constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16;
-constexpr std::int64_t kPiece = 512;  // numbers of narrow rows that are scaled at a time
+constexpr std::int64_t kNarrowPiece = 512;  // numbers of narrow rows that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
@@ -48,7 +48,7 @@ std::int64_t leading_dimension(std::int64_t cols) {
 // quantize_rows() of `rows` rows that are too narrow for a kernel each.
 void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* factors,
                           std::int64_t first, std::int64_t rows) {
-  std::array<float, kPiece> product;
+  std::array<float, kNarrowPiece> product;
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* numbers = x.row(first + r);
     float* to = product.data() + r * q.cols;
@@ -141,7 +141,8 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 }
 
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
-  const std::int64_t together = q.cols == q.ld ? std::max<std::int64_t>(1, kPiece / q.cols) : 1;
+  const std::int64_t together =
+      q.cols == q.ld ? std::max<std::int64_t>(1, kNarrowPiece / q.cols) : 1;
   parallel_pieces(
       q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols,
       [&](std::int64_t begin, std::int64_t end) {

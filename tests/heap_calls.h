@@ -1,7 +1,7 @@
 // Counts calls of the heap, for what promises to leave it alone.
 #pragma once
 
-#ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
+#ifndef TRITGRAD_SANITIZED  // which puts itself in front of the heap
 
 #include <atomic>
 #include <cstdint>

@@ -78,7 +78,11 @@ inline void check_case(const OpCase& c, std::uint32_t salt = 3) {
 
 // Cases of ops that have test files of their own, for the list of all ops that are tested.
 using VisitOpCase = std::function<void(const OpCase&)>;
-void for_each_conv2d_case(const VisitOpCase& visit);  // tests/test_conv2d.cpp
-void for_each_pool_case(const VisitOpCase& visit);    // tests/test_pool.cpp
+namespace test_conv2d {
+void for_each_conv2d_case(const VisitOpCase& visit);
+}
+namespace test_pool {
+void for_each_pool_case(const VisitOpCase& visit);
+}
 
 }  // namespace tritgrad::test

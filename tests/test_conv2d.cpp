@@ -9,7 +9,7 @@
 #include "tests/convolved.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_conv2d {
 namespace {
 
 void check_exact(const std::vector<float>& actual, const std::vector<double>& expected) {
@@ -186,4 +186,4 @@ TEST_CASE("conv2d: shapes that do not fit are refused with the shapes") {
         }) == "conv2d: images have 65537 x 1 pixels; in int8 at most 65536; use --compute fp32");
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_conv2d

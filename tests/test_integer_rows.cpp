@@ -1,6 +1,7 @@
 // Products in integers with few rows and with many: they read the weights in different ways and
 // give the same bits.
 #include "engine/kernel_table.h"
+#include "engine/parallel.h"
 #include "ops/linear.h"
 #include "tests/support.h"
 
@@ -54,6 +55,36 @@ TEST_CASE("integer rows: a row of y does not depend on the rows beside it") {
         }
       }
     }
+  }
+}
+
+// Enough products for several threads, which share the rows of one tile.
+TEST_CASE(
+    "integer rows: a few outputs are the same for any number of threads, in parts and whole") {
+  constexpr std::int64_t kRows = 256, kOutputs = 40, kInputs = 413;
+  for (int group : {0, 32}) {
+    CAPTURE(group);
+    Parameter weight = make_parameter("w", Role::kWeight, {kOutputs, kInputs},
+                                      ternary_format(FormatKind::kTernary, group));
+    encode_all(weight.storage(), numbers(kOutputs * kInputs, 5));
+    const std::int64_t groups = group == 0 ? 1 : (kInputs + group - 1) / group;
+    Parameter scale = make_parameter("s", Role::kScale, {kOutputs, groups}, {}, 0.5f);
+    std::vector<float> x = numbers(kRows * kInputs, 8);
+    set_thread_count(1);
+    const std::vector<float> whole = product(weight, scale, x, kRows);
+    std::vector<float> parts;
+    for (std::int64_t row = 0; row < kRows; row += 16) {
+      std::vector<float> rows(x.begin() + row * kInputs, x.begin() + (row + 16) * kInputs);
+      const std::vector<float> part = product(weight, scale, rows, 16);
+      parts.insert(parts.end(), part.begin(), part.end());
+    }
+    CHECK(parts == whole);
+    for (int threads : {2, 3, 4}) {
+      CAPTURE(threads);
+      set_thread_count(threads);
+      CHECK(product(weight, scale, x, kRows) == whole);
+    }
+    set_thread_count(0);
   }
 }
 

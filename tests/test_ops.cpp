@@ -250,8 +250,8 @@ void test_loss_ops() {
 }
 
 void test_image_ops() {
-  for_each_conv2d_case(test_op);
-  for_each_pool_case(test_op);
+  test_conv2d::for_each_conv2d_case(test_op);
+  test_pool::for_each_pool_case(test_op);
 }
 
 // Names of all functions declared in ops/*.h that return a Var, or one in int8.

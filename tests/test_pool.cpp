@@ -6,7 +6,7 @@
 #include "tests/op_cases.h"
 #include "tests/support_files.h"
 
-namespace tritgrad::test {
+namespace tritgrad::test::test_pool {
 namespace {
 
 std::vector<float> floats(const Tensor& tensor) {
@@ -158,4 +158,4 @@ TEST_CASE("pool: what is no image, or too small, is refused") {
                  "average_pool: x has shape [6 x 2], which is no number of images of 2 x 3"));
 }
 
-}  // namespace tritgrad::test
+}  // namespace tritgrad::test::test_pool

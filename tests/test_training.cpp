@@ -274,7 +274,7 @@ TEST_CASE("training: a huge learning rate is an error or saturates; no weight be
   }
 }
 
-#ifndef TRITGRAD_SANITIZED  // sanitizers stand there themselves
+#ifndef TRITGRAD_SANITIZED  // no heap calls are counted
 
 #ifdef __clang__
 constexpr std::array kThreadCounts = {1};  // LLVM's OpenMP allocates whenever a team starts

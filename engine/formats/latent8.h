@@ -40,7 +40,7 @@ class Latent8 {
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().latent_to_trits(out, at(block), kThreshold, block.n);
   }
-  // Of as many rows from the block's on, kBlock apart in `out`.
+  // Of `rows` rows from that of the block on, kBlock apart in `out`.
   void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
     if (first.n == kBlock) {
       return kernels().latent_to_trits(out, at(first), kThreshold, rows * kBlock);

@@ -29,7 +29,7 @@ class PackedTrits {
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().decode_trits(out, 0, packed(block), 0, 1, block.n);
   }
-  // Of as many rows from the block's on, kBlock apart in `out`.
+  // Of `rows` rows from that of the block on, kBlock apart in `out`.
   void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
     kernels().decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
   }
@@ -68,7 +68,7 @@ class PackedTrits {
     std::array<std::int8_t, kMostBlocksAtOnce * kBlock> trits;
     std::array<FlipCounts, kMostBlocksAtOnce> counts;
     kernels().decode_trits(trits.data(), kBlock, packed(series.first),
-                           packed(series[1]) - packed(series.first),
+                           offset(series[1]) - offset(series.first),
                            static_cast<std::int64_t>(count), series.first.n);
     move(counts.data(), trits.data());
     FlipCounts total;
@@ -96,8 +96,11 @@ class PackedTrits {
   static std::int64_t row_bytes(std::int64_t cols) {
     return cols / kBlock * (kBlock / 5) + (cols % kBlock + 4) / 5;
   }
+  std::int64_t offset(const Block& block) const {
+    return block.row * row_bytes(cols_) + block.col / 5;
+  }
   std::uint8_t* packed(const Block& block) const {
-    return bytes_.as<std::uint8_t>() + block.row * row_bytes(cols_) + block.col / 5;
+    return bytes_.as<std::uint8_t>() + offset(block);
   }
 
   std::int64_t cols_;

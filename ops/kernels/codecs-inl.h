@@ -184,7 +184,8 @@ struct TritDigits {
   }
 }
 
-// Rows together: a block is one vector of bytes, which takes no longer than to prepare for it.
+// Rows together: the bytes of a block fill one or two vectors, which take no longer than to prepare
+// for them.
 void decode_trits(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
                   std::int64_t ld_packed, std::int64_t rows, std::int64_t n) {
   const TritDigits trit_digits;

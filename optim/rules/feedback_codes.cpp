@@ -54,7 +54,7 @@ void write_code(std::uint8_t* codes, std::int64_t element, int bits, std::uint32
 
 // Codes are packed a piece at a time; pieces of 4-bit codes that begin at an even element, the
 // common case, are whole bytes.
-constexpr std::int64_t kPiece = 64;
+constexpr std::int64_t kCodesAtOnce = 64;
 
 void pack(std::uint8_t* codes, std::int64_t first, const std::uint8_t* levels, std::int64_t n,
           int bits) {
@@ -93,9 +93,9 @@ void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, st
                      int bits, const FeedbackBounds& bounds, float guard,
                      const std::uint16_t* noise) {
   const Grid grid(bounds, bits, guard);
-  std::array<std::uint8_t, kPiece> levels;
-  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
-    const std::int64_t size = std::min(kPiece, n - begin);
+  std::array<std::uint8_t, kCodesAtOnce> levels;
+  for (std::int64_t begin = 0; begin < n; begin += kCodesAtOnce) {
+    const std::int64_t size = std::min(kCodesAtOnce, n - begin);
     kernels().quantize_feedback(levels.data(), x + begin, grid.low, grid.inverse, grid.levels,
                                 noise == nullptr ? nullptr : noise + begin, size);
     pack(codes, first + begin, levels.data(), size, bits);
@@ -105,9 +105,9 @@ void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, st
 void add_decoded_feedback(float* out, const std::uint8_t* codes, std::int64_t first, std::int64_t n,
                           int bits, const FeedbackBounds& bounds, float guard) {
   const Grid grid(bounds, bits, guard);
-  std::array<std::uint8_t, kPiece> levels;
-  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
-    const std::int64_t size = std::min(kPiece, n - begin);
+  std::array<std::uint8_t, kCodesAtOnce> levels;
+  for (std::int64_t begin = 0; begin < n; begin += kCodesAtOnce) {
+    const std::int64_t size = std::min(kCodesAtOnce, n - begin);
     unpack(levels.data(), codes, first + begin, size, bits);
     kernels().add_feedback(out + begin, levels.data(), grid.low, grid.unit, size);
   }

@@ -6,7 +6,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr const char* kEraseLine = "\r\x1b[K";
+constexpr const char* kClearLine = "\r\x1b[K";
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void StatusLine::show(std::string_view text) {
   const bool known = ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   // The last cell stays free: writing there makes some terminals wrap.
   const std::string_view shown = text.substr(0, known ? size.ws_col - 1u : 79u);
-  std::fprintf(out_, "%s%.*s", kEraseLine, static_cast<int>(shown.size()), shown.data());
+  std::fprintf(out_, "%s%.*s", kClearLine, static_cast<int>(shown.size()), shown.data());
   std::fflush(out_);
 }
 
