@@ -16,7 +16,7 @@ struct Row {
   const char* name;
   const char* unit;
 };
-constexpr std::array<Row, kCeilingCount> kRows = {{
+constexpr std::array<Row, kCeilingCount> kCeilingRows = {{
     {"fp32", "GFLOP/s"},
     {"bf16", "GFLOP/s"},
     {"int8 (trits)", "GOP/s"},
@@ -26,7 +26,7 @@ constexpr std::array<Row, kCeilingCount> kRows = {{
     {"DRAM read+write", "GB/s"},
 }};
 
-const Row& row(Ceiling ceiling) { return kRows.at(static_cast<std::size_t>(ceiling)); }
+const Row& row(Ceiling ceiling) { return kCeilingRows.at(static_cast<std::size_t>(ceiling)); }
 
 // Half of a second-level cache, or less.
 constexpr std::int64_t kL2Bytes = 512 << 10;
