@@ -64,6 +64,15 @@ auto disposition() {
   return now.sa_handler;
 }
 
+// What runs the program and interrupts it so many seconds after it began to catch the signal, which
+// would otherwise just end it: how long it takes to get there depends on the machine.
+std::string interrupted_after(int seconds) {
+  return concat(
+      "sh -c '(until grep -q \"^SigCgt:.*[2367abef]$\" /proc/$$/status; do ",  // bit of SIGINT
+      "kill -0 $$ || exit; sleep 0.01; done; sleep ", seconds,
+      "; kill -INT $$) 2>/dev/null & exec \"$@\"' sh");
+}
+
 }  // namespace
 
 TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it had not been") {
@@ -204,14 +213,14 @@ TEST_CASE("interrupt: a comparison begins no further run") {
 TEST_CASE("interrupt: a command of many runs of one step ends between them") {
   const Result train =
       run("train --data digits --model mlp:1024,1024 --folds 170 --epochs 1 --batch 2000 --quiet",
-          "timeout --foreground --preserve-status --signal=INT 2");
+          interrupted_after(1));
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "interrupted before the first step of a run"));
 }
 
 TEST_CASE("interrupt: the program says so and exits with 130") {
   const std::string endless = "train --data iris --model mlp:8 --epochs 1000000 --quiet";
-  const Result train = run(endless, "timeout --foreground --preserve-status --signal=INT 3");
+  const Result train = run(endless, interrupted_after(2));
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "interrupted after step "));
   CHECK(contains(train.err, "nothing was saved, as --save was not given"));
@@ -221,7 +230,7 @@ TEST_CASE("interrupt: the command that goes on knows where the data lie") {
   const TempDir folder;
   const Result train =
       run("train --data iris --model mlp:8 --epochs 1000000 --quiet --cache 'my data' --save m",
-          from_folder(folder.path()) + " timeout --foreground --preserve-status --signal=INT 1");
+          from_folder(folder.path()) + interrupted_after(1));
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "to go on: tritgrad train --resume m --cache 'my data'\n"));
 }
@@ -232,8 +241,7 @@ TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on
       "compare --data iris --model mlp:8 --epochs 1000000 --recipes votes --cache " +
       folder.path().string();
   for (const bool fresh : {false, true}) {
-    const Result compare = run(endless + (fresh ? " --fresh" : ""),
-                               "timeout --foreground --preserve-status --signal=INT 2");
+    const Result compare = run(endless + (fresh ? " --fresh" : ""), interrupted_after(1));
     CHECK(compare.exit_code == 130);
     CHECK(contains(compare.err, "interrupted; finished runs are kept"));
     CHECK(contains(compare.err, "without --fresh") == fresh);
@@ -248,8 +256,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
   write_text(folder / "old.md", "an older report");
   const auto compare = [&](const std::string& report) {
     const std::string arguments = concat("compare --plan p.toml --cache . --report ", report);
-    return run(arguments, from_folder(folder.path()) +
-                              " timeout --foreground --preserve-status --signal=INT 5");
+    return run(arguments, from_folder(folder.path()) + interrupted_after(3));
   };
   CHECK(compare("new.md").exit_code == 130);
   CHECK(contains(read_text(folder / "new.md"), "Comparison of recipes"));
@@ -262,8 +269,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
 
 TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {
   const TempDir folder;
-  const std::string under =
-      from_folder(folder.path()) + " timeout --foreground --preserve-status --signal=INT 2";
+  const std::string under = from_folder(folder.path()) + interrupted_after(1);
   const Result bench = run("bench --rounds 1000 --only ceilings", under);
   CHECK(bench.exit_code == 130);
   CHECK(bench.out.empty());

@@ -1,5 +1,7 @@
 #include "tools/markup.h"
 
+#include <fmt/format.h>
+
 namespace tritgrad {
 
 std::string escape_markup(std::string_view text) {
@@ -24,6 +26,10 @@ std::string escape_markup(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string element(const char* tag, std::string_view text, const char* attributes) {
+  return fmt::format("<{0}{1}>{2}</{0}>\n", tag, attributes, escape_markup(text));
 }
 
 }  // namespace tritgrad

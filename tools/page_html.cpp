@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "tools/markup.h"
 #include "tools/page.h"
 #include "tools/report_style.h"
@@ -7,13 +5,9 @@
 namespace tritgrad {
 namespace {
 
-std::string element(const char* tag, const std::string& text, const char* attributes = "") {
-  return fmt::format("<{}{}>{}</{}>", tag, attributes, escape_markup(text), tag);
-}
-
 std::string row_of(const std::vector<std::string>& cells, const char* first, const char* others,
                    const char* first_scope, const char* other_scope, bool emphasised) {
-  std::string html = emphasised ? "<tr class=\"baseline\">" : "<tr>";
+  std::string html = emphasised ? "<tr class=\"baseline\">\n" : "<tr>\n";
   for (std::size_t i = 0; i < cells.size(); ++i) {
     html += i == 0 ? element(first, cells[i], first_scope) : element(others, cells[i], other_scope);
   }
@@ -24,27 +18,29 @@ struct HtmlWriter {
   std::string html;
 
   void operator()(const Heading& heading) {
-    html += element(heading.level == 2 ? "h2" : "h3", heading.text) + "\n";
+    html += element(heading.level == 2 ? "h2" : "h3", heading.text);
   }
   void operator()(const Paragraph& paragraph) {
-    html += element("p", paragraph.text, paragraph.lead ? " class=\"headline\"" : "") + "\n";
+    html += element("p", paragraph.text, paragraph.lead ? " class=\"headline\"" : "");
   }
   void operator()(const Bullets& bullets) {
     html += "<ul>\n";
-    for (const std::string& item : bullets.items) html += element("li", item) + "\n";
+    for (const std::string& item : bullets.items) html += element("li", item);
     html += "</ul>\n";
   }
   void operator()(const Facts& facts) {
     html += facts.glossary ? "<dl class=\"definitions\">\n" : "<dl class=\"facts\">\n";
     for (const auto& [name, text] : facts.entries) {
       const std::string entry = element("dt", name) + element("dd", text);
-      html += facts.glossary ? entry + "\n" : "<div>" + entry + "</div>\n";
+      html += facts.glossary ? entry : "<div>\n" + entry + "</div>\n";
     }
     html += "</dl>\n";
   }
-  void operator()(const Code& code) { html += "<pre>" + element("code", code.text) + "</pre>\n"; }
+  void operator()(const Code& code) {
+    html += "<pre><code>" + escape_markup(code.text) + "</code></pre>\n";
+  }
   void operator()(const PageTable& table) {
-    if (!table.folded.empty()) html += "<details>\n" + element("summary", table.folded) + "\n";
+    if (!table.folded.empty()) html += "<details>\n" + element("summary", table.folded);
     html += "<div class=\"scroll\"><table>\n<thead>\n" +
             row_of(table.heads, "th", "th", " scope=\"col\"", " scope=\"col\"", false) +
             "</thead>\n<tbody>\n";
@@ -57,7 +53,7 @@ struct HtmlWriter {
   void operator()(const Pictures& pictures) {
     html += "<div class=\"figures\">\n";
     for (const Figure& figure : pictures.figures) {
-      html += "<figure>\n" + figure.svg + element("figcaption", figure.caption) + "\n</figure>\n";
+      html += "<figure>\n" + figure.svg + element("figcaption", figure.caption) + "</figure>\n";
     }
     html += "</div>\n";
   }
@@ -71,8 +67,8 @@ std::string render_html(const Page& page) {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
          "<meta name=\"color-scheme\" content=\"light dark\"/>\n" +
-         element("title", page.title) + "\n" + report_style() + "</head>\n<body>\n<main>\n" +
-         element("h1", page.title) + "\n" + writer.html + "</main>\n</body>\n</html>\n";
+         element("title", page.title) + report_style() + "</head>\n<body>\n<main>\n" +
+         element("h1", page.title) + writer.html + "</main>\n</body>\n</html>\n";
 }
 
 }  // namespace tritgrad

@@ -1,8 +1,6 @@
 #include "tools/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -11,19 +9,12 @@
 
 #include "tools/numbers.h"
 #include "tools/table.h"
+#include "tools/terminal.h"
 
 namespace tritgrad {
 namespace {
 
 constexpr std::chrono::milliseconds kDrawInterval{100};
-constexpr int kDefaultWidth = 80;
-constexpr const char* kEraseLine = "\r\x1b[K";
-
-int terminal_width(std::FILE* out) {
-  winsize size{};
-  const bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kDefaultWidth;
-}
 
 std::string shown_loss(double loss) {
   return std::isfinite(loss) ? fmt::format("{:.4g}", loss) : std::string("not finite");
@@ -60,7 +51,7 @@ std::string format_progress(const Progress& progress, int width) {
 ProgressLine::ProgressLine(std::FILE* out, bool quiet, int epochs, std::int64_t steps,
                            std::int64_t first_step)
     : out_(out),
-      enabled_(!quiet && isatty(fileno(out)) == 1),
+      enabled_(!quiet && is_terminal(out)),
       epochs_(epochs),
       steps_(steps),
       first_step_(first_step),
@@ -80,8 +71,7 @@ void ProgressLine::update(int epoch, std::int64_t step, double loss, std::int64_
   Progress progress{epoch, epochs_, step, steps_, loss, kUnknown, kUnknown};
   if (elapsed > 0) progress.examples_per_second = static_cast<double>(examples) / elapsed;
   if (done > 0) progress.seconds_left = elapsed * static_cast<double>(steps_ - step) / done;
-  // The last cell stays free: writing there makes some terminals wrap.
-  const std::string line = format_progress(progress, terminal_width(out_) - 1);
+  const std::string line = format_progress(progress, line_width(out_));
   std::fprintf(out_, "%s%s", kEraseLine, line.c_str());
   std::fflush(out_);
   drawn_ = true;

@@ -16,10 +16,6 @@ namespace {
 
 constexpr const char* kTitle = "MicroAdam on Iris and Breast Cancer";
 
-std::string node(const char* tag, const std::string& text, const char* attributes = "") {
-  return fmt::format("<{}{}>{}</{}>\n", tag, attributes, escape_markup(text), tag);
-}
-
 std::string study_style() {
   return "<style>.lead{max-width:56rem}.claims{max-width:60rem;padding-left:1.2rem}"
          ".claims li{margin:.35rem 0}h3{font-size:1rem;margin:0 0 .25rem}h3.part{margin:1.75rem 0 "
@@ -30,23 +26,22 @@ std::string study_style() {
 
 std::string claims_list(const std::vector<std::string>& claims) {
   std::string html = "<ul class=\"claims\">\n";
-  for (const std::string& claim : claims) html += node("li", claim);
+  for (const std::string& claim : claims) html += element("li", claim);
   return html + "</ul>\n";
 }
 
 std::string charts_grid(const std::vector<StudyChart>& charts) {
   std::string html = "<div class=\"figures\">\n";
   for (const StudyChart& chart : charts) {
-    html += "<figure>\n" + node("h3", chart.title) + chart.svg + node("figcaption", chart.caption) +
-            "</figure>\n";
+    html += "<figure>\n" + element("h3", chart.title) + chart.svg +
+            element("figcaption", chart.caption) + "</figure>\n";
   }
   return html + "</div>\n";
 }
 
 std::string row(const char* tag, const std::vector<std::string>& cells) {
-  std::string html = "<tr>";
-  for (const std::string& text : cells)
-    html += fmt::format("<{0}>{1}</{0}>", tag, escape_markup(text));
+  std::string html = "<tr>\n";
+  for (const std::string& text : cells) html += element(tag, text);
   return html + "</tr>\n";
 }
 
@@ -89,11 +84,11 @@ std::string numbers_table(const StudyFigure& figure, const StudyResults& results
 
 std::string opening(const StudyPage& page, const StudyResults& results) {
   const StudyOptions& options = results.options;
-  std::string html = node("h1", kTitle) +
-                     node("p", study_headline(results), " class=\"headline\"") +
+  std::string html = element("h1", kTitle) +
+                     element("p", study_headline(results), " class=\"headline\"") +
                      "<dl class=\"facts\">\n";
   const auto fact = [&html](const char* name, const std::string& text) {
-    html += "<div>" + node("dt", name) + node("dd", text) + "</div>\n";
+    html += "<div>\n" + element("dt", name) + element("dd", text) + "</div>\n";
   };
   fact("Data",
        "Iris and Breast Cancer (wdbc), four fifths of the rows to train on, one fifth to test");
@@ -106,42 +101,45 @@ std::string opening(const StudyPage& page, const StudyResults& results) {
   html += "</dl>\n";
   if (options.epochs >= kEpochsToJudge) return html;
   return html +
-         node("p",
-              fmt::format("A quick look: in fewer than {} epochs tremor is mostly the fall of the "
-                          "loss itself, and a period of ten cannot be told from noise. Run the "
-                          "study at its own length before believing a sentence about either.",
-                          kEpochsToJudge),
-              " class=\"lead\"");
+         element(
+             "p",
+             fmt::format("A quick look: in fewer than {} epochs tremor is mostly the fall of the "
+                         "loss itself, and a period of ten cannot be told from noise. Run the "
+                         "study at its own length before believing a sentence about either.",
+                         kEpochsToJudge),
+             " class=\"lead\"");
 }
 
 std::string forms_section() {
-  return node("h2", "Three forms of one rule") +
-         node("p",
-              "MicroAdam keeps the last ten gradients, each reduced to its largest elements, and "
-              "an error feedback of a few bits per parameter for what was left out; Adam's "
-              "moments are sums over this window.",
-              " class=\"lead\"") +
-         "<dl class=\"definitions\">\n" + node("dt", "correct form") +
-         node("dd",
-              "A gradient of age r weighs beta^r; sums are divided by the mass of the window, "
-              "1 − beta^min(t, 10). Error feedback rounds stochastically in buckets of 64.") +
-         node("dt", "published form") +
-         node("dd",
-              "As in the paper: sums over ten steps are divided by 1 − beta^t, as if they went "
-              "back to the beginning.") +
-         node("dt", "the study's form") +
-         node("dd",
-              "As in the study's own code: a gradient made at step s weighs beta^(s mod 10) for "
-              "as long as it is in the window, whatever its age, and the bias is corrected "
-              "twice. Error feedback rounds to nearest, one bucket for each tensor. Two things "
-              "are ours: values and bounds are kept in bf16 (there fp32), and the density is the "
-              "one asked for (there it was always about 1 %).") +
+  return element("h2", "Three forms of one rule") +
+         element(
+             "p",
+             "MicroAdam keeps the last ten gradients, each reduced to its largest elements, and "
+             "an error feedback of a few bits per parameter for what was left out; Adam's "
+             "moments are sums over this window.",
+             " class=\"lead\"") +
+         "<dl class=\"definitions\">\n" + element("dt", "correct form") +
+         element("dd",
+                 "A gradient of age r weighs beta^r; sums are divided by the mass of the window, "
+                 "1 − beta^min(t, 10). Error feedback rounds stochastically in buckets of 64.") +
+         element("dt", "published form") +
+         element("dd",
+                 "As in the paper: sums over ten steps are divided by 1 − beta^t, as if they went "
+                 "back to the beginning.") +
+         element("dt", "the study's form") +
+         element(
+             "dd",
+             "As in the study's own code: a gradient made at step s weighs beta^(s mod 10) for "
+             "as long as it is in the window, whatever its age, and the bias is corrected "
+             "twice. Error feedback rounds to nearest, one bucket for each tensor. Two things "
+             "are ours: values and bounds are kept in bf16 (there fp32), and the density is the "
+             "one asked for (there it was always about 1 %).") +
          "</dl>\n";
 }
 
 std::string figure_section(const StudyFigure& figure, const StudyResults& results) {
-  std::string html = node("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
-                     node("p", figure.question, " class=\"lead\"") +
+  std::string html = element("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
+                     element("p", figure.question, " class=\"lead\"") +
                      claims_list(figure_claims(figure, results));
   std::vector<StudyChart> charts = figure_charts(figure, results);
   if (figure.number == 5) {
@@ -151,27 +149,27 @@ std::string figure_section(const StudyFigure& figure, const StudyResults& result
 }
 
 std::string tremor_section(const StudyFigure& figure, const StudyResults& results) {
-  return node("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
-         node("p",
-              "The study's curves tremble, and it could not say why. Its code differs from the "
-              "published rule in that a gradient's weight depends on the step in which it was "
-              "made: the newest counts fully in one step and 0.9⁹ = 0.39 of that nine steps "
-              "later. What follows separates what this does to a step from what it does to the "
-              "loss of an epoch. " +
-                  figure.question,
-              " class=\"lead\"") +
+  return element("h2", fmt::format("Figure {}: {}", figure.number, figure.title)) +
+         element("p",
+                 "The study's curves tremble, and it could not say why. Its code differs from the "
+                 "published rule in that a gradient's weight depends on the step in which it was "
+                 "made: the newest counts fully in one step and 0.9⁹ = 0.39 of that nine steps "
+                 "later. What follows separates what this does to a step from what it does to the "
+                 "loss of an epoch. " +
+                     figure.question,
+                 " class=\"lead\"") +
          "<h3 class=\"part\">Epoch by epoch</h3>\n" + claims_list(tremor_claims(figure, results)) +
          charts_grid(tremor_charts(figure, results)) +
          "<h3 class=\"part\">The published form</h3>\n" +
-         node("p",
-              fmt::format("Its ages are right. But its sums over ten gradients are "
-                          "divided by 1 − beta^t, which goes to 1, and not by 1 − beta^10; "
-                          "from the same window its updates become (1 − 0.9¹⁰) / "
-                          "√(1 − 0.999¹⁰) = {} times as long as those of the correct form. So "
-                          "the correct form stands beside it with that many times the learning "
-                          "rate, from the first step on.",
-                          significant(published_rate(), 2)),
-              " class=\"lead\"") +
+         element("p",
+                 fmt::format("Its ages are right. But its sums over ten gradients are "
+                             "divided by 1 − beta^t, which goes to 1, and not by 1 − beta^10; "
+                             "from the same window its updates become (1 − 0.9¹⁰) / "
+                             "√(1 − 0.999¹⁰) = {} times as long as those of the correct form. So "
+                             "the correct form stands beside it with that many times the learning "
+                             "rate, from the first step on.",
+                             significant(published_rate(), 2)),
+                 " class=\"lead\"") +
          claims_list(published_claims(figure, results)) +
          "<h3 class=\"part\">Step by step (1 %, 4-bit feedback, rows shuffled anew in every "
          "epoch)</h3>\n" +
@@ -180,18 +178,18 @@ std::string tremor_section(const StudyFigure& figure, const StudyResults& result
 }
 
 std::string cost_section(const StudyResults& results) {
-  return node("h2", "Figure 8: what the study could not measure") +
-         node("p",
-              "Memory and time at sizes where they matter: density 1 %, 4-bit error feedback in "
-              "buckets of 64, a window of ten.",
-              " class=\"lead\"") +
+  return element("h2", "Figure 8: what the study could not measure") +
+         element("p",
+                 "Memory and time at sizes where they matter: density 1 %, 4-bit error feedback in "
+                 "buckets of 64, a window of ten.",
+                 " class=\"lead\"") +
          claims_list(cost_claims(results.costs)) + charts_grid(cost_charts(results.costs));
 }
 
 std::string definitions() {
   std::string html = "<h2>Definitions</h2>\n<dl class=\"definitions\">\n";
   const auto entry = [&html](const char* name, const char* text) {
-    html += node("dt", name) + node("dd", text);
+    html += element("dt", name) + element("dd", text);
   };
   entry("loss", "Mean over the training rows of an epoch, each at the moment it was trained on.");
   entry("loss at the end",
@@ -232,7 +230,7 @@ std::string render_study(const StudyPage& page, const StudyResults& results) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<meta name=\"color-scheme\" content=\"light dark\"/>\n";
-  html += node("title", kTitle) + report_style() + study_style() + "</head>\n<body>\n<main>\n";
+  html += element("title", kTitle) + report_style() + study_style() + "</head>\n<body>\n<main>\n";
   html += opening(page, results) + forms_section();
   for (const StudyFigure& figure : results.figures) {
     if (figure.number < 8) html += figure_section(figure, results);
@@ -241,15 +239,15 @@ std::string render_study(const StudyPage& page, const StudyResults& results) {
   for (const StudyFigure& figure : results.figures) {
     if (figure.number > 8) html += tremor_section(figure, results);
   }
-  html += "<h2>How to repeat</h2>\n<pre>" +
-          fmt::format("<code>{}</code>", escape_markup(page.command)) + "</pre>\n" +
-          node("p",
-               "All numbers but the seconds come out the same again, whatever the number of "
-               "threads. They stand in the CSV files beside this page: numbers.csv has those of "
-               "every run, one line for each variant and seed; figure3.csv to figure7.csv and "
-               "figure9.csv the losses of every epoch, autocorrelation.csv and period.csv the "
-               "curves of Figure 9, each as median, smallest and largest over the seeds (_median, "
-               "_min, _max); figure8.csv bytes and seconds.");
+  html +=
+      "<h2>How to repeat</h2>\n<pre><code>" + escape_markup(page.command) + "</code></pre>\n" +
+      element("p",
+              "All numbers but the seconds come out the same again, whatever the number of "
+              "threads. They stand in the CSV files beside this page: numbers.csv has those of "
+              "every run, one line for each variant and seed; figure3.csv to figure7.csv and "
+              "figure9.csv the losses of every epoch, autocorrelation.csv and period.csv the "
+              "curves of Figure 9, each as median, smallest and largest over the seeds (_median, "
+              "_min, _max); figure8.csv bytes and seconds.");
   return html + definitions() + "</main>\n</body>\n</html>\n";
 }
 
