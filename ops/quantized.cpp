@@ -15,8 +15,8 @@ namespace {
 constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
-// Costs of an element, in products of bytes.
-constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16;
+// Costs of an element, and of a row of them, in products of bytes.
+constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16, kQuantizingRow = 4096;
 constexpr std::int64_t kNarrowPiece = 512;  // numbers of narrow rows that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
@@ -32,7 +32,7 @@ float larger(float a, float b) {
 int offset_for(const QuantizedRows& x) {
   if (x.rectified) return 0;
   const double negative = parallel_sum(
-      x.rows, std::max(kRowsPerUnit, (1 << 19) / x.ld), [&](std::int64_t begin, std::int64_t end) {
+      x.rows, std::max(kRowsPerUnit, (1 << 17) / x.ld), [&](std::int64_t begin, std::int64_t end) {
         return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;
       });
   return negative > 0.0 ? 128 : 0;
@@ -51,16 +51,17 @@ void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* 
   std::array<float, kNarrowPiece> product;
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* numbers = x.row(first + r);
-    float* to = product.data() + r * q.cols;
+    float* to = product.data() + r * q.ld;
     for (std::int64_t i = 0; i < q.cols; ++i) {
       to[i] = factors == nullptr ? numbers[i] : numbers[i] * factors[i];
     }
     const float largest = kernels().max_abs(to, q.cols);
     const float inverse = inverse_scale(largest);
     for (std::int64_t i = 0; i < q.cols; ++i) to[i] *= inverse;
+    std::fill(to + q.cols, to + q.ld, 0.0f);
     q.scales[first + r] = scale_of(largest);
   }
-  kernels().quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f, rows * q.cols);
+  kernels().quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f, rows * q.ld);
 }
 
 // Columns of a row that are read at a time, while those of a row below are asked for.
@@ -141,10 +142,9 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 }
 
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
-  const std::int64_t together =
-      q.cols == q.ld ? std::max<std::int64_t>(1, kNarrowPiece / q.cols) : 1;
+  const std::int64_t together = std::max<std::int64_t>(1, kNarrowPiece / q.ld);
   parallel_pieces(
-      q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols,
+      q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols + kQuantizingRow,
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; row += together) {
           if (together < 2) {

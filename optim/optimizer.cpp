@@ -165,12 +165,10 @@ void Optimizer::apply(State& state) {
     : in_tiles  ? step_tiles(state, update, unit, result)
                 : step_rows(state, update, unit, result);
   });
-  ReachWatch::Seen seen;
-  for (const UnitResult& result : results) {
-    flips_ += result.flips;
-    seen += result.seen;
-  }
-  if (update.watch) state.watch.end_step(seen, rate);
+  UnitResult whole;
+  for (const UnitResult& result : results) whole += result;
+  flips_ += whole.flips;
+  if (update.watch) state.watch.end_step(whole.seen, rate);
   for (Storage& moment : state.moments) moment.refresh();
   parameter.storage().refresh();
   if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;

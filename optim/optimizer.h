@@ -125,7 +125,7 @@ class Optimizer {
     EcoStep eco;
     bool watch;
   };
-  // Rows [row_begin, row_end) of a parameter, which one thread updates: one part of the pass.
+  // Rows [row_begin, row_end) of a parameter: one part of the pass.
   struct Unit {
     std::int64_t row_begin, row_end;
     std::int64_t slot;
@@ -133,6 +133,12 @@ class Optimizer {
   struct UnitResult {
     FlipCounts flips;
     ReachWatch::Seen seen;
+
+    UnitResult& operator+=(const UnitResult& other) {
+      flips += other.flips;
+      seen += other.seen;
+      return *this;
+    }
   };
   // The same columns of some rows of a parameter, and the part of the pass that they belong to.
   struct Run {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/kernel_table.h"
+#include "engine/parallel.h"
 #include "optim/optimizer.h"
 
 namespace tritgrad {
@@ -66,7 +67,7 @@ double Optimizer::step_unwritten_rows(State& state, const Update& update, const 
 // A gradient that is computed when read is cheapest in tiles. Goes through a unit in strips of
 // rows, and in a strip down tiles of the same columns, as they share an operand of the product that
 // makes the gradient. Its squares are added up tile by tile and in each row by row, whichever the
-// order in which the tiles were read.
+// order in which the tiles were read: of a parameter that is one unit, threads share the tiles.
 double Optimizer::step_unwritten_tiles(State& state, const Update& update, const Unit& unit,
                                        float factor, UnitResult& result) {
   constexpr std::int64_t kHeight = GradientSource::kRows;
@@ -81,17 +82,19 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
     const std::int64_t bottom = std::min(unit.row_end, top + strip);
     for (std::int64_t first = 0; first < blocks; first += together) {
       const std::int64_t last = std::min(blocks, first + together);
-      for (std::int64_t block = first; block < last; ++block) {
-        for (std::int64_t row = top; row < bottom; row += kHeight) {
-          const std::int64_t row_end = std::min(bottom, row + kHeight);
-          const Run tile{row, row_end, block * kBlock, std::min(cols, (block + 1) * kBlock),
-                         unit.slot};
-          step_unwritten_tile(
-              state, update, tile, factor,
-              sums.data() + (row - top) * (last - first) + (block - first) * (row_end - row),
-              result);
-        }
-      }
+      const std::int64_t down = (bottom - top + kHeight - 1) / kHeight;
+      std::array<UnitResult, kSumsKept / kHeight> results;
+      parallel_for(down * (last - first), [&](std::int64_t nth) {
+        const std::int64_t block = first + nth / down, row = top + nth % down * kHeight;
+        const std::int64_t row_end = std::min(bottom, row + kHeight);
+        const Run tile{row, row_end, block * kBlock, std::min(cols, (block + 1) * kBlock),
+                       unit.slot};
+        step_unwritten_tile(
+            state, update, tile, factor,
+            sums.data() + (row - top) * (last - first) + (block - first) * (row_end - row),
+            results[static_cast<std::size_t>(nth)]);
+      });
+      for (const UnitResult& tile : results) result += tile;
       if (signs) continue;
       total = std::accumulate(sums.data(), sums.data() + (bottom - top) * (last - first), total);
     }
