@@ -39,6 +39,29 @@ struct Product {
   Matrix a, b, c;
 };
 
+// x, or x transposed, without gaps.
+inline std::vector<double> plain_rows(const Matrix& x, bool transposed, std::int64_t rows,
+                                      std::int64_t cols) {
+  const std::int64_t down = transposed ? 1 : x.stride, right = transposed ? x.stride : 1;
+  std::vector<double> out(static_cast<std::size_t>(rows * cols));
+  double* to = out.data();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* from = x.values.data() + i * down;
+    for (std::int64_t j = 0; j < cols; ++j) *to++ = from[j * right];
+  }
+  return out;
+}
+
+// Adds a row of n products to sums, and their magnitudes to magnitudes.
+inline void add_products(double* sums, double* magnitudes, double a, const double* b,
+                         std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double product = a * b[j];
+    sums[j] += product;
+    magnitudes[j] += std::fabs(product);
+  }
+}
+
 // Whatever the order of the sums, fused or not: an element of k products and perhaps an old value
 // is off by at most gamma_(k + 1) times the sum of the magnitudes, gamma_n = n u / (1 - n u), u =
 // 2^-24. (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.)
@@ -49,23 +72,26 @@ void check_product(const char* name, const Multiply& multiply, const GemmShape& 
   after.run(multiply);
   const double nu = static_cast<double>(s.k + 1) * 0x1p-24;
   const double gamma = nu / (1.0 - nu);
+  const std::vector<double> a = plain_rows(before.a, s.transpose_a, s.m, s.k);
+  const std::vector<double> b = plain_rows(before.b, s.transpose_b, s.k, s.n);
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < s.m; ++i) {
-    for (std::int64_t j = 0; j < after.c.stride; ++j) {
-      if (j >= s.n) {
-        wrong += after.c.at(i, j) != before.c.at(i, j);
-        continue;
-      }
-      double sum = s.accumulate ? before.c.at(i, j) : 0.0;
-      double magnitude = std::fabs(sum);
-      for (std::int64_t l = 0; l < s.k; ++l) {
-        const double product = double{s.transpose_a ? before.a.at(l, i) : before.a.at(i, l)} *
-                               (s.transpose_b ? before.b.at(j, l) : before.b.at(l, j));
-        sum += product;
-        magnitude += std::fabs(product);
-      }
-      wrong += !(std::fabs(after.c.at(i, j) - sum) <= gamma * magnitude);
+    const float* old = before.c.values.data() + i * before.c.stride;
+    const float* found = after.c.values.data() + i * after.c.stride;
+    std::vector<double> sums(static_cast<std::size_t>(s.n)), magnitudes = sums;
+    for (std::int64_t j = 0; s.accumulate && j < s.n; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      magnitudes[at] = std::fabs(sums[at] = old[j]);
     }
+    for (std::int64_t l = 0; l < s.k; ++l) {
+      add_products(sums.data(), magnitudes.data(), a[static_cast<std::size_t>(i * s.k + l)],
+                   b.data() + l * s.n, s.n);
+    }
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      wrong += !(std::fabs(found[j] - sums[at]) <= gamma * magnitudes[at]);
+    }
+    for (std::int64_t j = s.n; j < after.c.stride; ++j) wrong += found[j] != old[j];
   }
   INFO(name, " ", s.m, "x", s.n, "x", s.k, " transposes ", s.transpose_a, s.transpose_b,
        " accumulate ", s.accumulate, " padding ", padding);

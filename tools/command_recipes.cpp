@@ -10,14 +10,8 @@
 namespace tritgrad {
 namespace {
 
-// Counted on a network that really exists, wide enough for its vectors not to count for much.
-constexpr const char* kMeasuredModel = "mlp:1024-1024-1024-1024";
-
-ModelFootprint measure(const Recipe& recipe) {
-  const auto model = make_model(kMeasuredModel, 0, 0, recipe, 1);
-  Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
-  return live_footprint(*model, optimizer, recipe);
-}
+// Wide enough for its vectors not to count for much.
+constexpr const char* kExample = "mlp:1024-1024-1024-1024";
 
 void list_recipes() {
   Table table({{"recipe"},
@@ -29,10 +23,10 @@ void list_recipes() {
                {"what, when, and where it comes from"}});
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
-    const ModelFootprint live = measure(recipe);
-    const Footprint& bytes = live.total;
+    const ModelFootprint model = forecast_footprint(plan_model(kExample, 0, 0, recipe), recipe);
+    const Footprint& bytes = model.total;
     const auto per_parameter = [&](std::int64_t count) {
-      return fmt::format("{:.2f}", live.per_parameter(count));
+      return fmt::format("{:.2f}", model.per_parameter(count));
     };
     table.add_row({name, per_parameter(bytes.total() - bytes.moments - bytes.gradients),
                    per_parameter(bytes.moments), per_parameter(bytes.total() - bytes.gradients),
@@ -41,11 +35,11 @@ void list_recipes() {
     table.add_row({"", "", "", "", "", "", "  " + recipe.source});
   }
   fmt::print(
-      "{}\nCounted on {}, norms and biases with their moments included. weights: with scales and\n"
+      "{}\nBytes of {}, norms and biases with their moments included. weights: with scales and\n"
       "residual. moments: what the update rule keeps. gradient: kept beside both, or released as "
       "soon\nas it is used; where it is kept, --set gradients=released leaves what 'both' says.\n"
       "'tritgrad recipes show NAME' prints one.\n",
-      table.render(), kMeasuredModel);
+      table.render(), kExample);
 }
 
 }  // namespace
