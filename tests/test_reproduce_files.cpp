@@ -111,10 +111,12 @@ TEST_CASE("cli: reproduce writes a whole study, and refuses before it works") {
 
   const std::string command =
       "reproduce microadam --epochs 2 --seeds 1 --largest 10000 " + out_option("study");
+#ifndef TRITGRAD_THREAD_SANITIZED  // which itself needs a file of 512 KiB, as the program starts
   // The last file, the page, is the largest by far: 100 KiB hold all others.
   const std::string limited = "trap '' XFSZ; ulimit -f 200;";
   check_refused(command, std::strerror(EFBIG), limited);
   CHECK_FALSE(std::filesystem::exists(folder / "study"));
+#endif
 
   const test::Result result = test::run(command + "/");
   CHECK(result.exit_code == 0);

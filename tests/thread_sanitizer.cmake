@@ -11,3 +11,4 @@ find_library(ARCHER archer HINTS "${openmp_folder}" "${real_openmp_folder}" REQU
 list(APPEND environment "OMP_TOOL_LIBRARIES=${ARCHER}"
      "TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1"
      OMP_NUM_THREADS=4)
+target_compile_definitions(tritgrad_tests PRIVATE TRITGRAD_THREAD_SANITIZED)
