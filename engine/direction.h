@@ -11,7 +11,8 @@ namespace tritgrad {
 struct Direction {
   Direction() = default;  // not to be read
   // Implicit: every place for a direction takes plain floats.
-  Direction(const float* numbers, float factor_ = 1.0f, bool signs_ = false)
+  Direction(const float* numbers, float factor_ = 1.0f,  // NOLINT(google-explicit-constructor)
+            bool signs_ = false)
       : floats(numbers), factor(factor_), signs(signs_) {}
   Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_, bool signs_ = false)
       : sums(sums_), correction(correction_), factor(factor_), signs(signs_) {}

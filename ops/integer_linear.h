@@ -63,7 +63,7 @@ struct InputGradient {
   bool fresh;  // nothing is there yet: written, otherwise added to
 
   // Implicit: every place for a gradient takes a matrix.
-  InputGradient(const GradientTarget& matrix)
+  InputGradient(const GradientTarget& matrix)  // NOLINT(google-explicit-constructor)
       : rows(matrix.grad.rows()),
         ld(matrix.grad.cols()),
         strip_stride(kStripColumns),

@@ -32,12 +32,10 @@ T* plane(const Storage& storage, std::string_view name, Dtype dtype, std::int64_
 
 std::optional<FlashPlanes> FlashPlanes::of(const Storage& weight,
                                            std::span<const Storage> moments) {
-  constexpr FormatKind kMoments[] = {FormatKind::kCompanded8, FormatKind::kRoot8};
   if (!is_nearest(weight, FormatKind::kSplit24)) return std::nullopt;
-  if (moments.empty() || moments.size() > std::size(kMoments)) return std::nullopt;
-  for (std::size_t i = 0; i < moments.size(); ++i) {
-    if (!is_nearest(moments[i], kMoments[i])) return std::nullopt;
-  }
+  if (moments.empty() || moments.size() > 2) return std::nullopt;
+  if (!is_nearest(moments[0], FormatKind::kCompanded8)) return std::nullopt;
+  if (moments.size() > 1 && !is_nearest(moments[1], FormatKind::kRoot8)) return std::nullopt;
   const Shape& shape = weight.shape();
   const std::int64_t size = shape.size(), groups = shape.rows() * groups_of_row(shape.cols());
   FlashPlanes planes;

@@ -220,6 +220,7 @@ void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std
       column += kVectors * kColumnsPerVector;
     };
     const std::int64_t left = columns - column;
+    // NOLINTNEXTLINE(bugprone-branch-clone): with few registers the second is the first
     if (kManyRegisters && left > 2 * kColumnsPerVector) {
       multiply.template operator()<kRows, kManyRegisters ? 4 : 2>();
     } else if (left > kColumnsPerVector) {

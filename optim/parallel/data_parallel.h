@@ -89,7 +89,7 @@ class DataParallel {
     struct Kind {
       int parts;
       bool warmup;
-      auto operator<=>(const Kind&) const = default;
+      auto operator<=>(const Kind&) const = default;  // NOLINT(modernize-use-nullptr)
     };
     std::map<Kind, std::int64_t> counts;
   };

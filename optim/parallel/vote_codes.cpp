@@ -25,7 +25,7 @@ int code_bits(VoteCode code) {
   }
 }
 
-int largest(int bits) { return (1 << (bits - 1)) - 1; }
+int largest(int bits) { return (1 << bits) / 2 - 1; }
 
 }  // namespace
 
