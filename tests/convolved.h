@@ -107,10 +107,12 @@ class Layer {
   // Images and rows of dy differ in size, as do their scales in integers.
   void give_sizes() {
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      x_[i] *= static_cast<float>(1 + static_cast<std::int64_t>(i) / case_.image.size());
+      const std::int64_t image = static_cast<std::int64_t>(i) / case_.image.size();
+      x_[i] *= static_cast<float>(1 + image);
     }
     for (std::size_t i = 0; i < dy_.size(); ++i) {
-      dy_[i] *= static_cast<float>(1 + static_cast<std::int64_t>(i) / case_.outputs % 5);
+      const std::int64_t row = static_cast<std::int64_t>(i) / case_.outputs;
+      dy_[i] *= static_cast<float>(1 + row % 5);
     }
   }
 

@@ -198,7 +198,10 @@ TEST_CASE("gradient memory: an input of two integer layers gets both shares") {
   encode_all(scale.storage(), std::vector<float>(kOutputs, 0.5f));
   // Rows of unlike size, so that each has a scale of its own in int8.
   std::vector<float> dy = numbers(kRows * kOutputs, 3);
-  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] *= static_cast<float>(1 + i / kOutputs);
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    const std::size_t row = i / kOutputs;
+    dy[i] *= static_cast<float>(1 + row);
+  }
   const auto gradient = [&](const std::vector<Parameter*>& weights) {
     Tape tape;
     const Var x = tape.variable({kRows, kInputs});
