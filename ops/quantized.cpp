@@ -17,7 +17,8 @@ constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
 // Costs of an element, and of a row of them, in products of bytes.
 constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16, kQuantizingRow = 4096;
-constexpr std::int64_t kNarrowPiece = 512;  // numbers of narrow rows that are scaled at a time
+constexpr std::int64_t kCodesRead = 1 << 17;  // that are worth a thread
+constexpr std::int64_t kNarrowPiece = 512;    // numbers of narrow rows that are scaled at a time
 
 // What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
@@ -32,7 +33,7 @@ float larger(float a, float b) {
 int offset_for(const QuantizedRows& x) {
   if (x.rectified) return 0;
   const double negative = parallel_sum(
-      x.rows, std::max(kRowsPerUnit, (1 << 17) / x.ld), [&](std::int64_t begin, std::int64_t end) {
+      x.rows, std::max(kRowsPerUnit, kCodesRead / x.ld), [&](std::int64_t begin, std::int64_t end) {
         return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;
       });
   return negative > 0.0 ? 128 : 0;
@@ -160,19 +161,20 @@ void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors
 }
 
 void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors) {
-  parallel_pieces(
-      q.rows, kRowsPerUnit, kQuantizing * q.cols, [&](std::int64_t begin, std::int64_t end) {
-        std::array<float, kChunk> numbers;
-        for (std::int64_t row = begin; row < end; ++row) {
-          quantize_wide_row(q, factors, row, [&](std::int64_t first, std::int64_t last) {
-            for (std::int64_t c = first; c < last; c += kStripColumns) {
-              prefetch<Near::kNext>(x.at(c, row + 1), kFloatBytes * kStripColumns);
-              std::copy_n(x.at(c, row), kStripColumns, numbers.data() + c - first);
-            }
-            return numbers.data();
-          });
-        }
-      });
+  parallel_pieces(q.rows, kRowsPerUnit, kQuantizing * q.cols + kQuantizingRow,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::array<float, kChunk> numbers;
+                    for (std::int64_t row = begin; row < end; ++row) {
+                      quantize_wide_row(
+                          q, factors, row, [&](std::int64_t first, std::int64_t last) {
+                            for (std::int64_t c = first; c < last; c += kStripColumns) {
+                              prefetch<Near::kNext>(x.at(c, row + 1), kFloatBytes * kStripColumns);
+                              std::copy_n(x.at(c, row), kStripColumns, numbers.data() + c - first);
+                            }
+                            return numbers.data();
+                          });
+                    }
+                  });
 }
 
 void quantize_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm) {

@@ -16,6 +16,8 @@ namespace {
 
 // Blocks of rows whose sums of squares are kept until they are added up.
 constexpr std::int64_t kSumsKept = 2048;
+// Of fewer elements, waking another thread may take longer than their update.
+constexpr std::int64_t kElementsPerThread = 4096;
 
 }  // namespace
 
@@ -75,6 +77,10 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
   const std::int64_t blocks = std::max<std::int64_t>(1, (cols + kBlock - 1) / kBlock);
   const std::int64_t together = std::min(blocks, kSumsKept / kHeight);
   const std::int64_t strip = together == blocks ? kSumsKept / blocks / kHeight * kHeight : kHeight;
+  const std::int64_t tile_size =
+      std::min(kHeight, unit.row_end - unit.row_begin) * std::min(kBlock, cols);
+  const std::int64_t tiles_together =
+      1 + (kElementsPerThread - 1) / std::max<std::int64_t>(1, tile_size);
   const bool signs = state.form == Rule::DirectionForm::kSigns;
   double total = 0.0;
   std::array<double, kSumsKept> sums;
@@ -84,7 +90,7 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
       const std::int64_t last = std::min(blocks, first + together);
       const std::int64_t down = (bottom - top + kHeight - 1) / kHeight;
       std::array<UnitResult, kSumsKept / kHeight> results;
-      parallel_for(down * (last - first), [&](std::int64_t nth) {
+      const auto step = [&](std::int64_t nth) {
         const std::int64_t block = first + nth / down, row = top + nth % down * kHeight;
         const std::int64_t row_end = std::min(bottom, row + kHeight);
         const Run tile{row, row_end, block * kBlock, std::min(cols, (block + 1) * kBlock),
@@ -93,8 +99,12 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
             state, update, tile, factor,
             sums.data() + (row - top) * (last - first) + (block - first) * (row_end - row),
             results[static_cast<std::size_t>(nth)]);
-      });
-      for (const UnitResult& tile : results) result += tile;
+      };
+      parallel_ranges(down * (last - first), tiles_together,
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t nth = begin; nth < end; ++nth) step(nth);
+                      });
+      for (const UnitResult& of_tile : results) result += of_tile;
       if (signs) continue;
       total = std::accumulate(sums.data(), sums.data() + (bottom - top) * (last - first), total);
     }

@@ -79,9 +79,9 @@ void check_product(const char* name, const Multiply& multiply, const GemmShape& 
     const float* old = before.c.values.data() + i * before.c.stride;
     const float* found = after.c.values.data() + i * after.c.stride;
     std::vector<double> sums(static_cast<std::size_t>(s.n)), magnitudes = sums;
-    for (std::int64_t j = 0; s.accumulate && j < s.n; ++j) {
-      const auto at = static_cast<std::size_t>(j);
-      magnitudes[at] = std::fabs(sums[at] = old[j]);
+    if (s.accumulate) {
+      std::copy_n(old, s.n, sums.begin());
+      std::transform(old, old + s.n, magnitudes.begin(), [](float x) { return std::fabs(x); });
     }
     for (std::int64_t l = 0; l < s.k; ++l) {
       add_products(sums.data(), magnitudes.data(), a[static_cast<std::size_t>(i * s.k + l)],

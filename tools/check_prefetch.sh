@@ -9,7 +9,7 @@ root=$(cd -- "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-names="multiply_ descend_latent descend_ternary descend_shared write_row_levels adamw flash_ sum_of_squares encode_split8"
+names="multiply_ descend_latent descend_ternary descend_shared write_row_levels ::adamw( flash_ sum_of_squares encode_split8"
 looked=0
 for source in $(grep -l 'kernels-inl.h' "$root"/ops/kernels/target_avx*.cpp); do
   kernels=$(basename "$source").o

@@ -89,7 +89,8 @@ class DataParallel {
     struct Kind {
       int parts;
       bool warmup;
-      auto operator<=>(const Kind&) const = default;  // NOLINT(modernize-use-nullptr)
+      // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 finds a null pointer in <=>
+      auto operator<=>(const Kind&) const = default;
     };
     std::map<Kind, std::int64_t> counts;
   };

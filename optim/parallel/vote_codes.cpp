@@ -25,6 +25,7 @@ int code_bits(VoteCode code) {
   }
 }
 
+// Of signed codes; -1 where a code has no bits.
 int largest(int bits) { return (1 << bits) / 2 - 1; }
 
 }  // namespace

@@ -34,7 +34,7 @@ double measure_ceiling() {
 void bench_step(benchmark::State& state, const PassSpec& spec) {
   OptimizerPass pass(spec);
   const double ceiling = measure_ceiling();
-  while (state.KeepRunning()) pass.run();
+  for (auto _ : state) pass.run();
 
   const double moved = pass.bytes_per_parameter();
   const double size = OptimizerPass::parameters();

@@ -39,10 +39,10 @@ std::string charts_grid(const std::vector<StudyChart>& charts) {
   return html + "</div>\n";
 }
 
-std::string row(const char* tag, const std::vector<std::string>& cells) {
-  std::string html = "<tr>\n";
-  for (const std::string& text : cells) html += element(tag, text);
-  return html + "</tr>\n";
+std::string cells_of(const char* tag, const std::vector<std::string>& texts) {
+  std::string html;
+  for (const std::string& text : texts) html += element(tag, text);
+  return html;
 }
 
 std::string number_row(const StudyPanel& panel, const StudyLine& line,
@@ -56,26 +56,28 @@ std::string number_row(const StudyPanel& panel, const StudyLine& line,
     return fmt::format("{} / {}", significant(median(results.numbers(line.variant, ratio)), 3),
                        significant(median(results.numbers(line.variant, noise)), 3));
   };
-  return fmt::format("<tr><th scope=\"row\">{}</th>",
-                     escape_markup(panel.title() + ": " + line.name)) +
-         row("td", {text([](const CurveNumbers& n) { return n.end_loss; }),
-                    text([](const CurveNumbers& n) { return n.largest_rise; }),
-                    text([](const CurveNumbers& n) { return n.update_length; }),
-                    text([](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
-                    period(&CurveNumbers::turn), period(&CurveNumbers::length),
-                    period(&CurveNumbers::loss),
-                    text([](const CurveNumbers& n) { return 100.0 * n.test_accuracy; })})
-             .substr(4);
+  return "<tr>\n" + element("th", panel.title() + ": " + line.name, " scope=\"row\"") +
+         cells_of("td",
+                  {text([](const CurveNumbers& n) { return n.end_loss; }),
+                   text([](const CurveNumbers& n) { return n.largest_rise; }),
+                   text([](const CurveNumbers& n) { return n.update_length; }),
+                   text([](const CurveNumbers& n) { return 100.0 * std::expm1(n.roughness); }),
+                   period(&CurveNumbers::turn), period(&CurveNumbers::length),
+                   period(&CurveNumbers::loss),
+                   text([](const CurveNumbers& n) { return 100.0 * n.test_accuracy; })}) +
+         "</tr>\n";
 }
 
 std::string numbers_table(const StudyFigure& figure, const StudyResults& results) {
   std::string html =
       "<details class=\"numbers\">\n<summary>Numbers of every curve</summary>\n"
       "<div class=\"scroll\"><table>\n<thead>\n";
-  html += row("th", {"curve", "loss at the end", "largest rise between epochs", "update length",
-                     "tremor, %", "turn: period 10 / noise", "length: period 10 / noise",
-                     "step loss: period 10 / noise", "test accuracy, %"}) +
-          "</thead>\n<tbody>\n";
+  html +=
+      "<tr>\n" +
+      cells_of("th", {"curve", "loss at the end", "largest rise between epochs", "update length",
+                      "tremor, %", "turn: period 10 / noise", "length: period 10 / noise",
+                      "step loss: period 10 / noise", "test accuracy, %"}) +
+      "</tr>\n</thead>\n<tbody>\n";
   for (const StudyPanel& panel : figure.panels) {
     for (const StudyLine& line : panel.lines) html += number_row(panel, line, results);
   }
