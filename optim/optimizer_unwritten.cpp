@@ -89,6 +89,7 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
     for (std::int64_t first = 0; first < blocks; first += together) {
       const std::int64_t last = std::min(blocks, first + together);
       const std::int64_t down = (bottom - top + kHeight - 1) / kHeight;
+      const std::int64_t tiles = down * (last - first);
       std::array<UnitResult, kSumsKept / kHeight> results;
       const auto step = [&](std::int64_t nth) {
         const std::int64_t block = first + nth / down, row = top + nth % down * kHeight;
@@ -100,11 +101,12 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
             sums.data() + (row - top) * (last - first) + (block - first) * (row_end - row),
             results[static_cast<std::size_t>(nth)]);
       };
-      parallel_ranges(down * (last - first), tiles_together,
-                      [&](std::int64_t begin, std::int64_t end) {
-                        for (std::int64_t nth = begin; nth < end; ++nth) step(nth);
-                      });
-      for (const UnitResult& of_tile : results) result += of_tile;
+      parallel_ranges(tiles, tiles_together, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t nth = begin; nth < end; ++nth) step(nth);
+      });
+      for (std::int64_t nth = 0; nth < tiles; ++nth) {
+        result += results[static_cast<std::size_t>(nth)];
+      }
       if (signs) continue;
       total = std::accumulate(sums.data(), sums.data() + (bottom - top) * (last - first), total);
     }
