@@ -30,13 +30,16 @@ struct Direction {
   bool signs = false;
 };
 
-// 16 bits of noise where a float in [1, 2) has the first ones of its fraction.
-constexpr std::uint32_t as_fraction(std::uint16_t noise) { return std::uint32_t{noise} << 7; }
+// (noise + 0.5) / 2^16, which is never 0, in units of 2^-32.
+constexpr std::uint32_t as_fraction(std::uint16_t noise) {
+  return std::uint32_t{noise} << 16 | 0x8000u;
+}
 
 // How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
-// with u = ((noise[i] + offset) mod 65536 + 0.5) / 65536, or clip(rint(e)) (ties to even) when
+// with u = ((noise[i] + offset) mod 2^32) / 2^32, or clip(rint(e)) (ties to even) when
 // noise == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction, or
-// its sign. NaN gives 0. 0 <= limit <= 255. Noise and offset are given as_fraction().
+// its sign. NaN gives 0. 0 <= limit <= 255. Noise is given as_fraction(), and the offset is a
+// multiple of 2^16: a float holds u.
 struct LevelRounding {
   float scale;
   int limit;

@@ -73,6 +73,15 @@ struct KernelTable {
                     std::int64_t depth, std::int64_t columns, int offset);
   void (*pack_across)(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld,
                       std::int64_t depth, std::int64_t columns, int offset);
+  // The same of packed trits (decode_trits), offset 1, in whole blocks of kBlock (engine/format.h)
+  // of rows that are ld_packed apart. pack_trits_down: of `rows` rows, a multiple of four, panels
+  // [first, last) of the block's columns, ld_panels apart. pack_trits_across: the block of each of
+  // 64 rows, all its depth.
+  void (*pack_trits_down)(std::uint8_t* panels, std::int64_t ld_panels, const std::uint8_t* packed,
+                          std::int64_t ld_packed, std::int64_t rows, std::int64_t first,
+                          std::int64_t last);
+  void (*pack_trits_across)(std::uint8_t* panel, const std::uint8_t* packed,
+                            std::int64_t ld_packed);
   // c[r][0..63] = or, with `add`, += the products of row r of a (4 groups numbers in +-127, all of
   // them readable) with the panel's columns. Of columns from `columns` on, c may hold anything
   // afterwards. Asks for the memory ahead by the way.

@@ -71,6 +71,12 @@ class Storage {
   }
   // The same for a tile, its rows kBlock apart.
   void decode_trits(const Tile& tile, std::int8_t* out) const;
+  // Trits plus 1 as panels of an integer product (engine/kernel_table.h). pack_across: the rows of
+  // the tile, kPanelColumns at most, are the columns of one panel. pack_down: its rows are the
+  // depth of panels, ld_panels apart, of columns [first, last) of the tile.
+  void pack_across(const Tile& tile, std::uint8_t* panel) const;
+  void pack_down(const Tile& tile, std::int64_t first, std::int64_t last, std::uint8_t* panels,
+                 std::int64_t ld_panels) const;
   // The memory that the reading of a tile, or an update, will touch, for whoever has time to ask
   // for it. Rows and columns beyond the matrix have none; nor have formats whose tiles are not read
   // often, which leave it to the processor.

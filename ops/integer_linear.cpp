@@ -11,25 +11,11 @@
 namespace tritgrad {
 namespace {
 
-// Rows of W whose trits are decoded together.
-constexpr std::int64_t kTogether = kPanelColumns;
 // Rows of x, and depth of dx's sums, that one pass covers: their sums stay in the cache.
 constexpr std::int64_t kBatchRows = kMostStripRows;
 constexpr std::int64_t kDepth = 256;
 // Cost of a sum that becomes a float, in products of bytes.
 constexpr std::int64_t kFinishing = 64;
-
-// Trits of one tile of W, rows kBlock apart.
-using DecodedTile = std::array<std::int8_t, kTogether * kBlock>;
-void decode_tile(const LinearOperands& w, const Tile& tile, std::int8_t* trits) {
-  w.weight->storage().decode_trits(tile, trits);
-  // Depth goes by fours.
-  const std::int64_t n = std::min(kBlock, w.inputs - tile.col);
-  if (n % 4 == 0) return;
-  for (std::int64_t row = 0; row < tile.row_end - tile.row_begin; ++row) {
-    std::fill(trits + row * kBlock + n, trits + row * kBlock + round_up(n, 4), std::int8_t{0});
-  }
-}
 
 // body(begin, end, top, bottom) for pieces of `grain` of n columns and of kBatchRows of `rows`.
 // `cost`: of a row of one column, in products of bytes.
@@ -92,7 +78,6 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
 // y of rows [top, bottom) of x and of rows [begin, end) of W, one panel. Rows of y are ld_y apart.
 void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t bottom,
                   std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) {
-  alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
   const LinearOperands& w = f.w;
@@ -100,12 +85,10 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
     const Tile next = col + kBlock < w.inputs ? Tile{begin, end, col + kBlock}
                       : bottom < f.x.rows     ? Tile{begin, end, 0}
-                                              : Tile{end, end + kTogether, 0};
+                                              : Tile{end, end + kPanelColumns, 0};
     MemoryAhead ahead = w.weight->storage().memory_of(next, Reading::kValue);
-    decode_tile(w, {begin, end, col}, trits.data());
+    w.weight->storage().pack_across({begin, end, col}, panel.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
-    kernels().pack_across(panel.data(), trits.data(), kBlock, round_up(block_end - col, 4),
-                          end - begin, 1);
     // Stretches of the block that share a scale.
     for (std::int64_t first = col; first < block_end;) {
       const std::int64_t group_begin = group * w.group_size;
@@ -162,7 +145,6 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
 void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                          const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
                          std::int64_t top, std::int64_t bottom, const InputGradient& dx) {
-  alignas(kAlignment) DecodedTile trits;
   alignas(kAlignment) std::array<std::uint8_t, kPanelsPerBlock * kDepth * kPanelColumns> panels;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kBlock> sums;
   const std::int64_t col = first / kBlock * kBlock;
@@ -171,18 +153,8 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   constexpr std::int64_t kPanelBytes = kDepth * kPanelColumns;
   for (std::int64_t output = 0; output < w.outputs; output += kDepth) {
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
-    for (std::int64_t part = 0; part < depth; part += kTogether) {
-      const std::int64_t n = std::min(kTogether, depth - part);
-      const std::int64_t row = output + part;
-      decode_tile(w, {row, row + n, col}, trits.data());
-      for (std::int64_t p = 0; p < count; ++p) {
-        const std::int64_t column = first + p * kPanelColumns;
-        kernels().pack_down(panels.data() + p * kPanelBytes + part * kPanelColumns,
-                            trits.data() + column - col, kBlock, n,
-                            std::min(kPanelColumns, last - column), 1);
-      }
-    }
     const std::int64_t below = output + depth;
+    w.weight->storage().pack_down({output, below, col}, first, last, panels.data(), kPanelBytes);
     const Tile next = below < w.outputs                      ? Tile{below, below + kDepth, col}
                       : last == w.inputs && bottom < dx.rows ? Tile{0, kDepth, 0}
                       : last % kBlock == 0                   ? Tile{0, kDepth, last}
@@ -256,7 +228,7 @@ void detail::integer_forward(Tape& tape, const LinearOperands& w, const Quantize
   check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
         kMostStripRows);
   const ForwardOperands f = forward_operands(tape, w, x);
-  for_each_tile(w.outputs, kTogether, x.rows, w.inputs + done_cost,
+  for_each_tile(w.outputs, kPanelColumns, x.rows, w.inputs + done_cost,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
                   forward_tile(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
                   done(context, begin, end - begin);
@@ -266,14 +238,14 @@ void detail::integer_forward(Tape& tape, const LinearOperands& w, const Quantize
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
   const ForwardOperands f = forward_operands(tape, w, x);
   const bool few = x.rows <= kFewRows && w.groups == 1;
-  if (!few && w.outputs <= kTogether && x.rows <= kBatchRows) {
+  if (!few && w.outputs <= kPanelColumns && x.rows <= kBatchRows) {
     // One tile: threads share its rows, though each decodes it.
     return parallel_shares(x.rows, kWorthAThread / (w.outputs * w.inputs),
                            [&](std::int64_t top, std::int64_t bottom) {
                              forward_tile(f, top, bottom, 0, w.outputs, y.row(top), y.cols());
                            });
   }
-  for_each_tile(w.outputs, few ? kRowsOfWeights : kTogether, x.rows, w.inputs,
+  for_each_tile(w.outputs, few ? kRowsOfWeights : kPanelColumns, x.rows, w.inputs,
                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
                   if (!few) {
                     return forward_tile(f, top, bottom, begin, end, y.row(top) + begin, y.cols());

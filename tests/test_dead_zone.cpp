@@ -133,7 +133,7 @@ TEST_CASE("dead zone: where a shared scale does not fit its largest code, every 
 
 TEST_CASE("dead zone: where chance rounds it is what its noise or fp32 is too coarse for") {
   // The largest and the smallest of all noise: beyond the zone one of them moves, below it none.
-  const std::vector<std::uint32_t> noise = {0, as_fraction(0xFFFF)};
+  const std::vector<std::uint32_t> noise = {as_fraction(0), as_fraction(0xFFFF)};
   const auto level = [&](float x) {
     const std::vector<float> direction(2, -x);
     std::array<std::int16_t, 2> levels;

@@ -35,7 +35,7 @@ struct Rows {
     for (std::size_t r = 0; r < kRows; ++r) {
       roundings[r] = {r % 2 == 0 ? 85.0f : 3.0f, r % 3 == 1 ? large : small,
                       r == 2 ? nullptr : noise.data(),
-                      as_fraction(static_cast<std::uint16_t>(9999 * r))};
+                      static_cast<std::uint32_t>(9999 * r) << 16};
     }
   }
   DirectionRows all() { return {directions.data(), roundings.data(), kRows, n}; }

@@ -33,6 +33,15 @@ class PackedTrits {
   void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
     kernels().decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
   }
+  // Of whole blocks: those of kPanelColumns rows as one panel, those of `rows` rows (a multiple of
+  // four) as panels [begin, end) of the block's columns (Storage).
+  void pack_across(const Block& first, std::uint8_t* panel) const {
+    kernels().pack_trits_across(panel, packed(first), row_bytes(cols_));
+  }
+  void pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
+                 std::uint8_t* panels, std::int64_t ld_panels) const {
+    kernels().pack_trits_down(panels, ld_panels, packed(first), row_bytes(cols_), rows, begin, end);
+  }
   // sums[r - begin] = the sum of (trit + 1) x along row r.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
                 std::int32_t* sums) const {

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "engine/format.h"
 #include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
 
@@ -155,6 +156,10 @@ struct TritDigits {
 #endif
 };
 
+// Of a whole block: digit k of byte j is element j + k kTritStripe.
+constexpr std::int64_t kTritStripe = kBlock / 5;
+static_assert(kTritStripe % kLanes<U8> == 0);
+
 [[gnu::always_inline]] inline void decode_trit_row(std::int8_t* trits, const std::uint8_t* packed,
                                                    std::int64_t n, const TritDigits& trit_digits) {
   constexpr std::int64_t lanes = kLanes<U8>;
@@ -170,16 +175,14 @@ struct TritDigits {
   }
   // What does not fill a vector goes through one all the same: rows seldom end with a block.
   for (; i < stripe; i += lanes) {
-    const std::int64_t bytes = stripe - i < lanes ? stripe - i : lanes;
-    std::uint8_t part[lanes] = {};
-    __builtin_memcpy(part, packed + i, static_cast<std::size_t>(bytes));
+    const std::int64_t bytes = std::min(stripe - i, lanes);
     U8 digits[5];
-    trit_digits.split(digits, read<U8>(part));
+    trit_digits.split(digits, U8(read_first(reinterpret_cast<const std::int8_t*>(packed + i), bytes,
+                                            I8(std::int8_t{0}))));
     for (int k = 0; k < 5; ++k) {
       const std::int64_t first = k * stripe + i;
-      const std::int64_t count = n - first < bytes ? n - first : bytes;
-      write(part, digits[k] - one);
-      if (count > 0) __builtin_memcpy(out + first, part, static_cast<std::size_t>(count));
+      if (first >= n) break;
+      write_first(trits + first, I8(digits[k] - one), std::min(bytes, n - first));
     }
   }
 }

@@ -12,9 +12,6 @@
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-constexpr std::int64_t kStripe = kBlock / 5;
-static_assert(kStripe % kLanes<U8> == 0);
-
 #ifdef __AVX512VNNI__
 
 // Rows of weights that go by together, for what is read of x.
@@ -39,12 +36,12 @@ inline I32 exact_quotient(const I32& sum) {
 // The sum of digits times x, in lanes: each digit's own, times its scale.
 class DigitProducts {
  public:
-  // `packed` a vector of bytes, whose digits belong to x, x + kStripe and so on.
+  // `packed` a vector of bytes, whose digits belong to x, x + kTritStripe and so on.
   void add(const TritDigits& trit_digits, const std::uint8_t* packed, const std::int8_t* x) {
     U8 digits[5];
     trit_digits.split_scaled(digits, read<U8>(packed));
     unrolled<5>([&]<int k>() {
-      const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
+      const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kTritStripe));
       sums_[k] = reinterpret_cast<Sums32>(
           _mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sums_[k]), digits[k], factors));
     });
@@ -78,7 +75,7 @@ class DigitProducts {
     U8 digits[5];
     trit_digits.split(digits, read<U8>(packed));
     for (int k = 0; k < 5; ++k) {
-      const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kStripe));
+      const U8 factors = read<U8>(reinterpret_cast<const std::uint8_t*>(x + k * kTritStripe));
       narrow_ += reinterpret_cast<Sums16>(multiply_pairs_u8_i8(digits[k], factors));
     }
     // Five pairs of products are at most 2540.
@@ -113,11 +110,11 @@ struct RowOfCodes {
   alignas(kAlignment) std::int8_t rest[kBlock] = {};
 
   RowOfCodes(const std::int8_t* codes, std::int64_t n)
-      : x(codes), bytes(n / kBlock * kStripe), rest_bytes((n % kBlock + 4) / 5) {
+      : x(codes), bytes(n / kBlock * kTritStripe), rest_bytes((n % kBlock + 4) / 5) {
     const std::int64_t count = n % kBlock;
     for (std::int64_t k = 0; k * rest_bytes < count; ++k) {
       const std::int64_t left = count - k * rest_bytes;
-      __builtin_memcpy(rest + k * kStripe, x + n - count + k * rest_bytes,
+      __builtin_memcpy(rest + k * kTritStripe, x + n - count + k * rest_bytes,
                        static_cast<std::size_t>(left < rest_bytes ? left : rest_bytes));
     }
   }
@@ -133,7 +130,7 @@ void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint
   constexpr std::int64_t kBytesAhead = 4096;
   DigitProducts products[kRows];
   for (std::int64_t first = 0; first < codes.bytes; first += lanes) {
-    const std::int8_t* x = codes.x + first / kStripe * kBlock + first % kStripe;
+    const std::int8_t* x = codes.x + first / kTritStripe * kBlock + first % kTritStripe;
     unrolled<kRows>([&]<int r>() {
       const std::uint8_t* bytes = packed + r * row_bytes + first;
       _mm_prefetch(reinterpret_cast<const char*>(bytes + kBytesAhead), _MM_HINT_T0);
@@ -144,12 +141,12 @@ void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint
     unrolled<kRows>([&]<int r>() {
       // Behind a row's own bytes those of the next ones do as well, times zero.
       const std::uint8_t* last = packed + r * row_bytes + codes.bytes;
-      std::uint8_t copy[kStripe] = {};
-      if ((kRows - 1 - r) * row_bytes + readable < kStripe - codes.rest_bytes) {
+      std::uint8_t copy[kTritStripe] = {};
+      if ((kRows - 1 - r) * row_bytes + readable < kTritStripe - codes.rest_bytes) {
         __builtin_memcpy(copy, last, static_cast<std::size_t>(codes.rest_bytes));
         last = copy;
       }
-      for (std::int64_t i = 0; i < kStripe; i += lanes) {
+      for (std::int64_t i = 0; i < kTritStripe; i += lanes) {
         products[r].add(trit_digits, last + i, codes.rest + i);
       }
     });

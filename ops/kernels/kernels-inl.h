@@ -34,6 +34,7 @@
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/shared-inl.h"
 #include "ops/kernels/split-inl.h"
+#include "ops/kernels/trit_panels-inl.h"
 #ifdef TRITGRAD_TILES
 #include "ops/kernels/tile_product-inl.h"
 #else
@@ -58,6 +59,8 @@ const KernelTable kKernels = {
     .raise_max_abs = raise_max_abs,
     .pack_down = wide::pack_down,
     .pack_across = wide::pack_across,
+    .pack_trits_down = pack_trits_down,
+    .pack_trits_across = pack_trits_across,
     .multiply_panel = multiply_panel,
     .rescale_sums = rescale_sums,
     .rescale_sums_by = rescale_sums_by,

@@ -14,8 +14,9 @@ namespace {
 
 // The kinds of Direction, a vector of kLanes<F32> from element i on. Of those that are small, every
 // number times the factor and the scale is far within an int32, and none is NaN.
+template <bool kIsSmall = false>
 struct FloatDirection {
-  static constexpr bool kSmall = false;
+  static constexpr bool kSmall = kIsSmall;
   explicit FloatDirection(const Direction& direction)
       : numbers(direction.floats), factor(direction.factor) {}
   // What all numbers are to be multiplied by, as times() wants it.
@@ -82,20 +83,13 @@ template <typename Body>
 [[gnu::always_inline]] inline auto with_direction(const Direction& direction,
                                                   const LevelRounding& rounding, const Body& body) {
   if (direction.floats != nullptr) {
-    return direction.signs ? body(SignDirection<FloatDirection>(direction))
-                           : body(FloatDirection(direction));
+    return direction.signs ? body(SignDirection<FloatDirection<>>(direction))
+                           : body(FloatDirection<>(direction));
   }
   if (direction.signs) return body(SignDirection<SumDirection<false>>(direction));
   // Sums less their correction fit an int32; half of that leaves room for the noise.
   const bool small = __builtin_fabsf(rounding.scale * direction.factor) < 0.5f;
   return small ? body(SumDirection<true>(direction)) : body(SumDirection<false>(direction));
-}
-
-// ((noise + offset) mod 65536 + 0.5) / 65536, exactly: a float in [1, 2), less what it has too
-// much. Both as_fraction().
-inline F32 noise_from_bits(const I32& noise, const I32& offset) {
-  const I32 above_one = ((noise + offset) & I32(0x7FFFFF)) | xsimd::bitwise_cast<I32>(F32(1.0f));
-  return xsimd::bitwise_cast<F32>(above_one) - F32(1.0f - 0x1p-17f);
 }
 
 template <typename Source>
@@ -149,7 +143,7 @@ class Levels {
   }
   // Not limited yet, but for what no integer could hold.
   [[gnu::always_inline]] I32 rounded(F32 exact, const I32& noise) const {
-    if (noise_ != nullptr) exact += noise_from_bits(noise, offset_);
+    if (noise_ != nullptr) exact = plus_fraction(exact, noise + offset_);
     if constexpr (Source::kSmall) {
       return noise_ == nullptr ? nearest_of_small(exact) : floor_of_small(exact);
     }
@@ -184,10 +178,12 @@ template <typename Source, typename BeforeEach>
   return i;
 }
 
-// The same with sum_of_squares() of the numbers.
-inline void write_measured_levels(std::int8_t* out, const FloatDirection& source,
+// The same with sum_of_squares() of the numbers. They are taken to be small until the sum has said
+// that they are not: then once more.
+inline void write_measured_levels(std::int8_t* out, const Direction& direction,
                                   const LevelRounding& rounding, std::int64_t n, double* squares) {
   static_assert(kLanes<I8> % LaneSums::kElements == 0);
+  const FloatDirection<true> source(direction);
   LaneSums sums;
   const std::int64_t done = write_byte_levels(out, source, rounding, n, [&](std::int64_t i) {
     for (std::int64_t part = 0; part < kLanes<I8>; part += LaneSums::kElements) {
@@ -195,6 +191,10 @@ inline void write_measured_levels(std::int8_t* out, const FloatDirection& source
     }
   });
   *squares = sums.total_of_squares(source.numbers + done, n - done);
+  // No number is above the root of the sum: below 2^29, with room for the noise, and none is NaN.
+  const double scale = source.scale_from(rounding.scale * direction.factor);
+  if (scale * scale * *squares < 0x1p58) return;
+  write_byte_levels(out, FloatDirection<>(direction), rounding, n, [](std::int64_t) {});
 }
 
 // The same of columns [col, col + n) of row r.
@@ -203,7 +203,7 @@ void write_row_levels(std::int8_t* out, const DirectionRows& rows, std::int64_t 
   const Direction direction = rows.directions[r].from(col);
   const LevelRounding rounding = rows.roundings[r].from(col);
   if (rows.squares != nullptr && n == rows.n && !direction.signs) {
-    return write_measured_levels(out, FloatDirection(direction), rounding, n, rows.squares + r);
+    return write_measured_levels(out, direction, rounding, n, rows.squares + r);
   }
   if (rows.squares != nullptr && col == 0) {
     rows.squares[r] = sum_of_squares(direction.floats, rows.n);

@@ -8,9 +8,9 @@ namespace tritgrad::TRITGRAD_TARGET {
 namespace wide {
 namespace {
 
-// Bytes c of the four rows become word c, of as many columns as a register has bytes.
+// Bytes c of the four rows become word c, of as many columns as four registers have words.
 #ifdef __AVX512F__
-inline void write_interleaved(std::uint8_t* to, const U8 (&rows)[4]) {
+inline void interleave(U8 (&rows)[4]) {
   const __m512i low01 = _mm512_unpacklo_epi8(rows[0], rows[1]);
   const __m512i high01 = _mm512_unpackhi_epi8(rows[0], rows[1]);
   const __m512i low23 = _mm512_unpacklo_epi8(rows[2], rows[3]);
@@ -23,13 +23,13 @@ inline void write_interleaved(std::uint8_t* to, const U8 (&rows)[4]) {
   const __m512i ab13 = _mm512_shuffle_i32x4(a, b, 0b11011101);
   const __m512i cd02 = _mm512_shuffle_i32x4(c, d, 0b10001000);
   const __m512i cd13 = _mm512_shuffle_i32x4(c, d, 0b11011101);
-  write(to, U8(_mm512_shuffle_i32x4(ab02, cd02, 0b10001000)));
-  write(to + 64, U8(_mm512_shuffle_i32x4(ab13, cd13, 0b10001000)));
-  write(to + 128, U8(_mm512_shuffle_i32x4(ab02, cd02, 0b11011101)));
-  write(to + 192, U8(_mm512_shuffle_i32x4(ab13, cd13, 0b11011101)));
+  rows[0] = U8(_mm512_shuffle_i32x4(ab02, cd02, 0b10001000));
+  rows[1] = U8(_mm512_shuffle_i32x4(ab13, cd13, 0b10001000));
+  rows[2] = U8(_mm512_shuffle_i32x4(ab02, cd02, 0b11011101));
+  rows[3] = U8(_mm512_shuffle_i32x4(ab13, cd13, 0b11011101));
 }
 #else
-inline void write_interleaved(std::uint8_t* to, const U8 (&rows)[4]) {
+inline void interleave(U8 (&rows)[4]) {
   const __m256i low01 = _mm256_unpacklo_epi8(rows[0], rows[1]);
   const __m256i high01 = _mm256_unpackhi_epi8(rows[0], rows[1]);
   const __m256i low23 = _mm256_unpacklo_epi8(rows[2], rows[3]);
@@ -37,10 +37,10 @@ inline void write_interleaved(std::uint8_t* to, const U8 (&rows)[4]) {
   const __m256i a = _mm256_unpacklo_epi16(low01, low23), b = _mm256_unpackhi_epi16(low01, low23);
   const __m256i c = _mm256_unpacklo_epi16(high01, high23);
   const __m256i d = _mm256_unpackhi_epi16(high01, high23);
-  write(to, U8(_mm256_permute2x128_si256(a, b, 0x20)));
-  write(to + 32, U8(_mm256_permute2x128_si256(c, d, 0x20)));
-  write(to + 64, U8(_mm256_permute2x128_si256(a, b, 0x31)));
-  write(to + 96, U8(_mm256_permute2x128_si256(c, d, 0x31)));
+  rows[0] = U8(_mm256_permute2x128_si256(a, b, 0x20));
+  rows[1] = U8(_mm256_permute2x128_si256(c, d, 0x20));
+  rows[2] = U8(_mm256_permute2x128_si256(a, b, 0x31));
+  rows[3] = U8(_mm256_permute2x128_si256(c, d, 0x31));
 }
 #endif
 
@@ -56,7 +56,9 @@ void pack_down(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, st
           const std::int8_t* from = rows + (packed + j) * ld + column;
           four[j] = read<U8>(reinterpret_cast<const std::uint8_t*>(from)) + offsets;
         }
-        write_interleaved(panel + packed * kPanelColumns + 4 * column, four);
+        interleave(four);
+        std::uint8_t* to = panel + packed * kPanelColumns + 4 * column;
+        for (int v = 0; v < 4; ++v) write(to + v * kLanes<U8>, four[v]);
       }
     }
   }

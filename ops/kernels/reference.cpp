@@ -36,50 +36,6 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   }
 }
 
-void decode_trits(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
-                  std::int64_t ld_packed, std::int64_t rows, std::int64_t n) {
-  const std::int64_t stripe = (n + 4) / 5;
-  for (std::int64_t r = 0; r < rows; ++r, trits += ld, packed += ld_packed) {
-    for (std::int64_t i = 0; i < stripe; ++i) {
-      int digits = std::min<int>(packed[i], 242);
-      for (std::int64_t element = i; element < n; element += stripe) {
-        trits[element] = static_cast<std::int8_t>(digits % 3 - 1);
-        digits /= 3;
-      }
-    }
-  }
-}
-
-void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
-                      std::int64_t rows, const std::int8_t* x, std::int64_t n) {
-  for (std::int64_t row = 0; row < rows; ++row, packed += row_bytes) {
-    sums[row] = 0;
-    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-      const std::int64_t count = std::min(kBlock, n - begin);
-      std::int8_t trits[kBlock];
-      decode_trits(trits, 0, packed + begin / 5, 0, 1, count);
-      for (std::int64_t i = 0; i < count; ++i) sums[row] += (trits[i] + 1) * x[begin + i];
-    }
-  }
-}
-
-void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
-                       std::int64_t begin, std::int64_t end) {
-  const std::int64_t stripe = (n + 4) / 5;
-  for (std::int64_t i = begin; i < end; ++i) {
-    int digits = 0;
-    for (std::int64_t k = 4; k >= 0; --k) {
-      const std::int64_t element = k * stripe + i;
-      digits = 3 * digits + (element < n ? trits[element] : 0) + 1;
-    }
-    packed[i] = static_cast<std::uint8_t>(digits);
-  }
-}
-
-void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = trits[i];
-}
-
 void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     out[i] = static_cast<float>((codes[i] > threshold) - (codes[i] < -threshold));
@@ -149,8 +105,8 @@ void quantize_levels(std::int16_t* levels, const Direction& direction,
     const float exact = negative_scale * number;
     float level = std::nearbyint(exact);
     if (rounding.noise != nullptr) {
-      const std::uint32_t noise = (rounding.noise[i] + rounding.offset) & as_fraction(0xFFFF);
-      level = std::floor(exact + (static_cast<float>(noise) + 0x1p6f) * 0x1p-23f);
+      const std::uint32_t noise = rounding.noise[i] + rounding.offset;
+      level = std::floor(exact + static_cast<float>(noise) * 0x1p-32f);
     }
     levels[i] = std::isnan(level) ? std::int16_t{0}
                                   : static_cast<std::int16_t>(std::clamp(level, -bound, bound));
@@ -253,10 +209,6 @@ void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold
   }
 }
 
-void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {
-  encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
-}
-
 FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                           int threshold, int hysteresis) {
   const FlipPolicy policy{.threshold = threshold,
@@ -313,6 +265,8 @@ const KernelTable kReferenceKernels = {
     .raise_max_abs = reference::raise_max_abs,
     .pack_down = reference::pack_down,
     .pack_across = reference::pack_across,
+    .pack_trits_down = reference::pack_trits_down,
+    .pack_trits_across = reference::pack_trits_across,
     .multiply_panel = reference::multiply_panel,
     .rescale_sums = reference::rescale_sums,
     .rescale_sums_by = reference::rescale_sums_by,

@@ -12,6 +12,15 @@ namespace tritgrad::reference {
 // the place of an element depends on n.
 void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
                        std::int64_t begin, std::int64_t end);
+void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n);
+void decode_trits(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
+                  std::int64_t ld_packed, std::int64_t rows, std::int64_t n);
+void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
+                      std::int64_t rows, const std::int8_t* x, std::int64_t n);
+void pack_trits_down(std::uint8_t* panels, std::int64_t ld_panels, const std::uint8_t* packed,
+                     std::int64_t ld_packed, std::int64_t rows, std::int64_t first,
+                     std::int64_t last);
+void pack_trits_across(std::uint8_t* panel, const std::uint8_t* packed, std::int64_t ld_packed);
 void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n);
 void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n);
 void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n);

@@ -118,6 +118,10 @@ inline I32 nearest_of_small(const F32& x) {
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm512_fmadd_ps(a, b, c);
 }
+// a + bits / 2^32, of which all but the first 23 must be 0.
+inline F32 plus_fraction(const F32& a, const I32& bits) {
+  return multiply_add(F32(_mm512_cvtepu32_ps(bits)), F32(0x1p-32f), a);
+}
 // a with its sign changed where x is negative, and 0 where x is 0, infinite or NaN.
 inline F32 times_finite_sign(const F32& a, const F32& x) {
   constexpr int kNanZeroInfinity = 0x9F, kAXorBAndC = 0x78;
@@ -192,11 +196,12 @@ inline I32 read_first(const std::int32_t* p, std::int64_t count, const I32& othe
 inline F32 read_first(const float* p, std::int64_t count, const F32& otherwise) {
   return _mm512_mask_loadu_ps(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
 }
+// Of bytes at least one.
 inline I8 read_first(const std::int8_t* p, std::int64_t count, const I8& otherwise) {
-  return _mm512_mask_loadu_epi8(otherwise, (std::uint64_t{1} << count) - 1, p);
+  return _mm512_mask_loadu_epi8(otherwise, ~std::uint64_t{0} >> (64 - count), p);
 }
 inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
-  _mm512_mask_storeu_epi8(p, (std::uint64_t{1} << count) - 1, x);
+  _mm512_mask_storeu_epi8(p, ~std::uint64_t{0} >> (64 - count), x);
 }
 
 // The upper halves of products of 16-bit numbers.
@@ -256,6 +261,12 @@ inline I32 nearest_of_small(const F32& x) { return _mm256_cvtps_epi32(x); }
 
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm256_fmadd_ps(a, b, c);
+}
+// As the fraction of a float in [1, 2).
+inline F32 plus_fraction(const F32& a, const I32& bits) {
+  const __m256 one = _mm256_set1_ps(1.0f);
+  const __m256 fraction = _mm256_castsi256_ps(_mm256_srli_epi32(bits, 9));
+  return _mm256_add_ps(a, _mm256_sub_ps(_mm256_or_ps(fraction, one), one));
 }
 inline F32 times_finite_sign(const F32& a, const F32& x) {
   const __m256 sign = _mm256_set1_ps(-0.0f), infinity = _mm256_set1_ps(__builtin_inff());
