@@ -3,12 +3,20 @@
 
 #include <cstdint>
 
+#include "ops/kernels/unrolled-inl.h"
+
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-// Sums that do not wait for each other: the longest latency (5 cycles) times the two units that may
-// work side by side. With two operands and a product in between they fit 16 registers.
+// Sums that do not wait for each other: at least the longest latency (5 cycles) times the two units
+// that may work side by side. With two operands and a product in between they fit 16 registers.
+// Where one instruction does it all there is room for more, which make up for what the units lose
+// to the counting of rounds: 2 and 5 % of VNNI's ceiling on an Emerald Rapids.
+#ifdef __AVX512VNNI__
+constexpr int kSums = 24;
+#else
 constexpr int kSums = 12;
+#endif
 
 // An empty instruction: the compiler must assume that `x` is another number now, so that nothing
 // is computed once and reused, nothing is left out, and no memory is touched.
@@ -25,11 +33,10 @@ template <typename Sum, typename Operand, typename Step>
   Sum sums[kSums];
   for (Sum& sum : sums) sum = first;
   for (std::int64_t round = 0; round < rounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kSums; ++i) {
+    unrolled<kSums>([&]<int i>() {
       change(a);
       sums[i] = step(sums[i], a, b);
-    }
+    });
   }
   for (Sum& sum : sums) change(sum);
   return rounds * kSums;

@@ -18,7 +18,8 @@ void pack_trits_across(std::uint8_t* panel, const std::uint8_t* packed, std::int
   for (std::int64_t byte = 0; byte < kTritStripe; byte += 4 * kWords) {
     for (std::int64_t column = 0; column < kPanelColumns; column += kWords) {
       U8::register_type words[kWords];
-      for (int i = 0; i < kWords; ++i) words[i] = read<U8>(packed + (column + i) * ld_packed + byte);
+      for (int i = 0; i < kWords; ++i)
+        words[i] = read<U8>(packed + (column + i) * ld_packed + byte);
       transpose(words);
       for (int i = 0; i < kWords; ++i) {
         U8 digits[5];
