@@ -82,6 +82,14 @@ struct KernelTable {
                           std::int64_t last);
   void (*pack_trits_across)(std::uint8_t* panel, const std::uint8_t* packed,
                             std::int64_t ld_packed);
+  // Of latent codes (latent_to_trits), rows ld apart: of `rows` rows, a multiple of four, and
+  // `columns` columns, a multiple of 64, panels ld_panels apart; of 64 rows, one panel whose depth
+  // is a multiple of 64.
+  void (*pack_latents_down)(std::uint8_t* panels, std::int64_t ld_panels, const std::int8_t* codes,
+                            std::int64_t ld, std::int64_t rows, std::int64_t columns,
+                            int threshold);
+  void (*pack_latents_across)(std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
+                              std::int64_t depth, int threshold);
   // c[r][0..63] = or, with `add`, += the products of row r of a (4 groups numbers in +-127, all of
   // them readable) with the panel's columns. Of columns from `columns` on, c may hold anything
   // afterwards. Asks for the memory ahead by the way.

@@ -48,6 +48,20 @@ class Latent8 {
     Block block = first;
     for (std::int64_t r = 0; r < rows; ++r, ++block.row) decode_trits(block, out + r * kBlock);
   }
+  // Storage::pack_across() and pack_down() of the blocks of `rows` rows; returns whether they suit
+  // the kernels. Columns [begin, end) of the blocks.
+  bool pack_across(const Block& first, std::int64_t rows, std::uint8_t* panel) const {
+    if (first.n % kPanelColumns != 0 || rows != kPanelColumns) return false;
+    kernels().pack_latents_across(panel, at(first), order_.width(first.col), first.n, kThreshold);
+    return true;
+  }
+  bool pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
+                 std::uint8_t* panels, std::int64_t ld_panels) const {
+    if (rows % 4 != 0 || (end - begin) % kPanelColumns != 0) return false;
+    kernels().pack_latents_down(panels, ld_panels, at(first) + begin, order_.width(first.col), rows,
+                                end - begin, kThreshold);
+    return true;
+  }
   void decode_value(const Block& block, float* out) const {
     kernels().latent_to_float(out, at(block), kThreshold, block.n);
   }

@@ -33,14 +33,19 @@ class PackedTrits {
   void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
     kernels().decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
   }
-  // Of whole blocks: those of kPanelColumns rows as one panel, those of `rows` rows (a multiple of
-  // four) as panels [begin, end) of the block's columns (Storage).
-  void pack_across(const Block& first, std::uint8_t* panel) const {
+  // Storage::pack_across() and pack_down() of the blocks of `rows` rows; returns whether they suit
+  // the kernels. Columns [begin, end) of the blocks.
+  bool pack_across(const Block& first, std::int64_t rows, std::uint8_t* panel) const {
+    if (first.n != kBlock || rows != kPanelColumns) return false;
     kernels().pack_trits_across(panel, packed(first), row_bytes(cols_));
+    return true;
   }
-  void pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
+  bool pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
                  std::uint8_t* panels, std::int64_t ld_panels) const {
-    kernels().pack_trits_down(panels, ld_panels, packed(first), row_bytes(cols_), rows, begin, end);
+    if (first.n != kBlock || rows % 4 != 0 || begin % kPanelColumns != 0) return false;
+    kernels().pack_trits_down(panels, ld_panels, packed(first), row_bytes(cols_), rows,
+                              begin / kPanelColumns, (end + kPanelColumns - 1) / kPanelColumns);
+    return true;
   }
   // sums[r - begin] = the sum of (trit + 1) x along row r.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,

@@ -15,15 +15,9 @@ void pack_across(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, 
     const U8 offsets(static_cast<std::uint8_t>(offset));
     for (; packed + 4 * kWords <= depth; packed += 4 * kWords) {
       for (std::int64_t column = 0; column < kPanelColumns; column += kWords) {
-        U8::register_type words[kWords];
-        for (int i = 0; i < kWords; ++i) {
-          const std::int8_t* from = rows + (column + i) * ld + packed;
-          words[i] = read<U8>(reinterpret_cast<const std::uint8_t*>(from)) + offsets;
-        }
-        transpose(words);
-        for (int i = 0; i < kWords; ++i) {
-          write(panel + (packed + 4 * i) * kPanelColumns + 4 * column, U8(words[i]));
-        }
+        transpose_rows(rows + column * ld + packed, ld, [&](int i, const U8& words) {
+          write(panel + (packed + 4 * i) * kPanelColumns + 4 * column, words + offsets);
+        });
       }
     }
   }

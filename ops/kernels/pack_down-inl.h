@@ -2,47 +2,11 @@
 #pragma once
 
 #include "ops/kernels/integer_loops-inl.h"
-#include "ops/kernels/simd-inl.h"
+#include "ops/kernels/interleave-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace wide {
 namespace {
-
-// Bytes c of the four rows become word c, of as many columns as four registers have words.
-#ifdef __AVX512F__
-inline void interleave(U8 (&rows)[4]) {
-  const __m512i low01 = _mm512_unpacklo_epi8(rows[0], rows[1]);
-  const __m512i high01 = _mm512_unpackhi_epi8(rows[0], rows[1]);
-  const __m512i low23 = _mm512_unpacklo_epi8(rows[2], rows[3]);
-  const __m512i high23 = _mm512_unpackhi_epi8(rows[2], rows[3]);
-  // Columns 0 to 3, 4 to 7, 8 to 11 and 12 to 15 of each quarter of 16.
-  const __m512i a = _mm512_unpacklo_epi16(low01, low23), b = _mm512_unpackhi_epi16(low01, low23);
-  const __m512i c = _mm512_unpacklo_epi16(high01, high23);
-  const __m512i d = _mm512_unpackhi_epi16(high01, high23);
-  const __m512i ab02 = _mm512_shuffle_i32x4(a, b, 0b10001000);
-  const __m512i ab13 = _mm512_shuffle_i32x4(a, b, 0b11011101);
-  const __m512i cd02 = _mm512_shuffle_i32x4(c, d, 0b10001000);
-  const __m512i cd13 = _mm512_shuffle_i32x4(c, d, 0b11011101);
-  rows[0] = U8(_mm512_shuffle_i32x4(ab02, cd02, 0b10001000));
-  rows[1] = U8(_mm512_shuffle_i32x4(ab13, cd13, 0b10001000));
-  rows[2] = U8(_mm512_shuffle_i32x4(ab02, cd02, 0b11011101));
-  rows[3] = U8(_mm512_shuffle_i32x4(ab13, cd13, 0b11011101));
-}
-#else
-inline void interleave(U8 (&rows)[4]) {
-  const __m256i low01 = _mm256_unpacklo_epi8(rows[0], rows[1]);
-  const __m256i high01 = _mm256_unpackhi_epi8(rows[0], rows[1]);
-  const __m256i low23 = _mm256_unpacklo_epi8(rows[2], rows[3]);
-  const __m256i high23 = _mm256_unpackhi_epi8(rows[2], rows[3]);
-  const __m256i a = _mm256_unpacklo_epi16(low01, low23), b = _mm256_unpackhi_epi16(low01, low23);
-  const __m256i c = _mm256_unpacklo_epi16(high01, high23);
-  const __m256i d = _mm256_unpackhi_epi16(high01, high23);
-  rows[0] = U8(_mm256_permute2x128_si256(a, b, 0x20));
-  rows[1] = U8(_mm256_permute2x128_si256(c, d, 0x20));
-  rows[2] = U8(_mm256_permute2x128_si256(a, b, 0x31));
-  rows[3] = U8(_mm256_permute2x128_si256(c, d, 0x31));
-}
-#endif
 
 void pack_down(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, std::int64_t depth,
                std::int64_t columns, int offset) {
@@ -51,14 +15,9 @@ void pack_down(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, st
     const U8 offsets(static_cast<std::uint8_t>(offset));
     for (; packed + 4 <= depth; packed += 4) {
       for (std::int64_t column = 0; column < kPanelColumns; column += kLanes<U8>) {
-        U8 four[4];
-        for (int j = 0; j < 4; ++j) {
-          const std::int8_t* from = rows + (packed + j) * ld + column;
-          four[j] = read<U8>(reinterpret_cast<const std::uint8_t*>(from)) + offsets;
-        }
-        interleave(four);
         std::uint8_t* to = panel + packed * kPanelColumns + 4 * column;
-        for (int v = 0; v < 4; ++v) write(to + v * kLanes<U8>, four[v]);
+        interleave_rows(rows + packed * ld + column, ld,
+                        [&](int v, const U8& four) { write(to + v * kLanes<U8>, four + offsets); });
       }
     }
   }

@@ -36,12 +36,6 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   }
 }
 
-void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    out[i] = static_cast<float>((codes[i] > threshold) - (codes[i] < -threshold));
-  }
-}
-
 void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = std::bit_cast<float>(std::uint32_t{in[i]} << 16);
 }
@@ -203,12 +197,6 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
 
 namespace {
 
-void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    trits[i] = static_cast<std::int8_t>(split_code(codes[i], threshold).trit);
-  }
-}
-
 FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                           int threshold, int hysteresis) {
   const FlipPolicy policy{.threshold = threshold,
@@ -267,6 +255,8 @@ const KernelTable kReferenceKernels = {
     .pack_across = reference::pack_across,
     .pack_trits_down = reference::pack_trits_down,
     .pack_trits_across = reference::pack_trits_across,
+    .pack_latents_down = reference::pack_latents_down,
+    .pack_latents_across = reference::pack_latents_across,
     .multiply_panel = reference::multiply_panel,
     .rescale_sums = reference::rescale_sums,
     .rescale_sums_by = reference::rescale_sums_by,

@@ -22,6 +22,11 @@ void pack_trits_down(std::uint8_t* panels, std::int64_t ld_panels, const std::ui
                      std::int64_t last);
 void pack_trits_across(std::uint8_t* panel, const std::uint8_t* packed, std::int64_t ld_packed);
 void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n);
+void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold, std::int64_t n);
+void pack_latents_down(std::uint8_t* panels, std::int64_t ld_panels, const std::int8_t* codes,
+                       std::int64_t ld, std::int64_t rows, std::int64_t columns, int threshold);
+void pack_latents_across(std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
+                         std::int64_t depth, int threshold);
 void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n);
 void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n);
 void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noise, std::int64_t n);

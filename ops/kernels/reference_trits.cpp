@@ -1,4 +1,4 @@
-// Packed trits: the specification of their kernels.
+// Trits, packed or with an accumulator in one byte: the specification of their kernels.
 #include <algorithm>
 
 #include "engine/format.h"
@@ -75,6 +75,41 @@ void pack_trits_across(std::uint8_t* panel, const std::uint8_t* packed, std::int
     decode_trits(trits, 0, packed + c * ld_packed, 0, 1, kBlock);
     for (std::int64_t i = 0; i < kBlock; ++i) {
       panel[(i / 4 * kPanelColumns + c) * 4 + i % 4] = static_cast<std::uint8_t>(trits[i] + 1);
+    }
+  }
+}
+
+void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    trits[i] = static_cast<std::int8_t>(split_code(codes[i], threshold).trit);
+  }
+}
+
+void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<float>((codes[i] > threshold) - (codes[i] < -threshold));
+  }
+}
+
+void pack_latents_down(std::uint8_t* panels, std::int64_t ld_panels, const std::int8_t* codes,
+                       std::int64_t ld, std::int64_t rows, std::int64_t columns, int threshold) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      std::uint8_t* group = panels + c / kPanelColumns * ld_panels + row / 4 * 4 * kPanelColumns;
+      std::int8_t trit;
+      latent_to_trits(&trit, codes + row * ld + c, threshold, 1);
+      group[4 * (c % kPanelColumns) + row % 4] = static_cast<std::uint8_t>(trit + 1);
+    }
+  }
+}
+
+void pack_latents_across(std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
+                         std::int64_t depth, int threshold) {
+  for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+    for (std::int64_t i = 0; i < depth; ++i) {
+      std::int8_t trit;
+      latent_to_trits(&trit, codes + c * ld + i, threshold, 1);
+      panel[(i / 4 * kPanelColumns + c) * 4 + i % 4] = static_cast<std::uint8_t>(trit + 1);
     }
   }
 }

@@ -57,5 +57,17 @@ inline void transpose(__m256i (&rows)[8]) {
 }
 #endif
 
+// body(i, words) for column i of a square of words whose rows are ld bytes apart.
+template <typename Body>
+[[gnu::always_inline]] inline void transpose_rows(const void* rows, std::int64_t ld,
+                                                  const Body& body) {
+  U8::register_type words[kWords];
+  for (int i = 0; i < kWords; ++i) {
+    words[i] = read<U8>(static_cast<const std::uint8_t*>(rows) + i * ld);
+  }
+  transpose(words);
+  for (int i = 0; i < kWords; ++i) body(i, U8(words[i]));
+}
+
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET
