@@ -31,6 +31,13 @@ inline const float* as_floats(const Direction& direction, std::int64_t n, float*
   return scratch;
 }
 
+// DirectionRows::squares of one row.
+inline double sum_of_squares(const Direction& direction, std::int64_t n) {
+  if (direction.floats != nullptr) return kernels().sum_of_squares(direction.floats, n);
+  return static_cast<double>(
+      kernels().sum_of_squared_sums(direction.sums, direction.correction, n));
+}
+
 // The update of formats without integer arithmetic: decode, subtract, encode.
 template <typename F>
 void descend_master(F& format, const Block& block, const float* direction, const Descent& descent) {

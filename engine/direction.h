@@ -57,8 +57,8 @@ struct DirectionRows {
   const Direction* directions;     // [count]
   const LevelRounding* roundings;  // [count]
   std::int64_t count, n;
-  // Out [count], unless null: the sums of squares of floats (KernelTable::sum_of_squares), without
-  // their factors; then no direction has sums.
+  // Out [count], unless null: the sums of squares of their numbers without the factors; of floats
+  // as KernelTable::sum_of_squares gives them, of sums less corrections as sum_of_squared_sums does.
   double* squares = nullptr;
 };
 

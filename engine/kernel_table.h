@@ -342,10 +342,10 @@ struct KernelTable {
   // Of dz, and of dz times z, of row_norm.
   RowNormSums (*row_norm_sums)(const float* dy, const float* x, const RowNorm& norm,
                                std::int64_t n);
-  // out[r] = the sum of (sums[r ld + i] - corrections[r])^2 over i < n, exactly, as long as they
-  // are below 2^63 together. The differences fit an int32.
-  void (*sum_of_squared_sums)(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
-                              const std::int32_t* corrections, std::int64_t rows, std::int64_t n);
+  // The sum of (sums[i] - correction)^2, exactly, as long as it is below 2^63. The differences fit
+  // an int32.
+  std::int64_t (*sum_of_squared_sums)(const std::int32_t* sums, std::int32_t correction,
+                                      std::int64_t n);
 };
 
 // The table in use, null before the first one.

@@ -179,9 +179,7 @@ FlipCounts Storage::descend_series(const BlockSeries& series, std::span<const Di
           FlipCounts counts;
           for (std::size_t i = 0; i < directions.size(); ++i) {
             const Block block = series[i];
-            if (squares != nullptr) {
-              squares[i] = kernels().sum_of_squares(directions[i].floats, block.n);
-            }
+            if (squares != nullptr) squares[i] = sum_of_squares(directions[i], block.n);
             counts += descend(block, directions[i], descent);
           }
           return counts;

@@ -115,9 +115,8 @@ class Storage {
         },
         format_);
   }
-  // descend() of blocks, each by its direction; kMostBlocksAtOnce at most. With `squares`, where
-  // all directions have floats: squares[i] = the sum of squares of those of block i, without their
-  // factor.
+  // descend() of blocks, each by its direction; kMostBlocksAtOnce at most. With `squares`: as
+  // DirectionRows has it, squares[i] of block i.
   FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
                             const Descent& descent, double* squares = nullptr);
   // encode() of n elements whose sum this is, for a format that keeps nothing else of them.

@@ -142,16 +142,12 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
     of_rows[static_cast<std::size_t>(r)] = {sums.data() + r * kBlock, rows.corrections[r],
                                             signs ? sign * factor : row_factor * factor, signs};
   }
-  if (!signs) {
-    std::array<std::int64_t, GradientSource::kRows> of_sums;
-    kernels().sum_of_squared_sums(of_sums.data(), sums.data(), kBlock, rows.corrections, count, n);
-    for (std::int64_t r = 0; r < count; ++r) {
-      const double row_factor = rows.factors[r];
-      squares[r] =
-          row_factor * row_factor * static_cast<double>(of_sums[static_cast<std::size_t>(r)]);
-    }
+  descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, result);
+  if (signs) return;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const double row_factor = rows.factors[r];
+    squares[r] = row_factor * row_factor * squares[r];
   }
-  descend_unwritten(state, update, series, of_rows, nullptr, result);
 }
 
 void Optimizer::descend_unwritten(State& state, const Update& update, const BlockSeries& series,

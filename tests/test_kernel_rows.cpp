@@ -2,10 +2,8 @@
 // the reference row by row.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "engine/shared_accumulator.h"
 #include "tests/kernel_inputs.h"
@@ -34,8 +32,7 @@ struct Rows {
   void set_roundings(int small, int large) {
     for (std::size_t r = 0; r < kRows; ++r) {
       roundings[r] = {r % 2 == 0 ? 85.0f : 3.0f, r % 3 == 1 ? large : small,
-                      r == 2 ? nullptr : noise.data(),
-                      static_cast<std::uint32_t>(9999 * r) << 16};
+                      r == 2 ? nullptr : noise.data(), static_cast<std::uint32_t>(9999 * r) << 16};
     }
   }
   DirectionRows all() { return {directions.data(), roundings.data(), kRows, n}; }
@@ -49,23 +46,49 @@ struct Rows {
   std::array<LevelRounding, kRows> roundings;
 };
 
-// Squares are added up where all rows are floats, whether these are read as such or by their signs.
+// What the squares are added up of: nothing, rows of every kind, floats, or floats that all fit an
+// int32 as levels; every third of the floats are read by their signs.
+enum class Measured { kNone, kAll, kFloats, kSmallFloats };
+constexpr Measured kEveryMeasured[] = {Measured::kNone, Measured::kAll, Measured::kFloats,
+                                       Measured::kSmallFloats};
+
 struct Squares {
-  Squares(Rows& rows, DirectionRows& all) {
-    for (std::size_t r = 0; r < kRows; ++r) {
-      rows.directions[r] = {rows.numbers.data(), 0.5f, r % 3 == 2};
+  Squares(Rows& rows, DirectionRows& all, Measured measured_) : measured(measured_) {
+    if (measured == Measured::kNone) return;
+    if (measured == Measured::kSmallFloats) {
+      for (std::int64_t i = 0; i < rows.n; ++i) {
+        float& x = rows.numbers[i];
+        if (!(std::abs(x) < 1e6f)) x = 0.37f * static_cast<float>(i % 11 - 5);
+      }
     }
-    expected = reference_kernels().sum_of_squares(rows.numbers.data(), rows.n);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      Direction& direction = rows.directions[r];
+      if (measured != Measured::kAll) direction = {rows.numbers.data(), 0.5f, r % 3 == 2};
+      expected[r] = sum_of_squares(direction, rows.n);
+    }
     all.squares = actual.data();
   }
+  static double sum_of_squares(const Direction& direction, std::int64_t n) {
+    if (direction.floats != nullptr) {
+      return reference_kernels().sum_of_squares(direction.floats, n);
+    }
+    double sum = 0.0;  // of whole numbers far below 2^53
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double number = direction.sums[i] - direction.correction;
+      sum += number * number;
+    }
+    return sum;
+  }
   bool are_right() const {
-    return std::all_of(actual.begin(), actual.end(), [&](double x) {
-      return std::isnan(expected) ? std::isnan(x) : x == expected;
-    });
+    for (std::size_t r = 0; r < kRows && measured != Measured::kNone; ++r) {
+      const bool both_nan = std::isnan(expected[r]) && std::isnan(actual[r]);
+      if (!both_nan && actual[r] != expected[r]) return false;
+    }
+    return true;
   }
 
-  std::array<double, kRows> actual{};
-  double expected;
+  Measured measured;
+  std::array<double, kRows> actual{}, expected{};
 };
 
 bool same_counts(const FlipCounts& a, const FlipCounts& b) {
@@ -113,13 +136,14 @@ TEST_CASE("kernel rows: descend_ternary counts and moves each row by itself") {
   for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     for (const FlipPolicy& policy : {bytes, wide, between, whole, reset}) {
       for (const int large : {85, 253}) {
-        Rows rows(n, offset);
-        rows.set_roundings(85, large);
-        DirectionRows all = rows.all();
-        compare_ternary(table, rows, all, offset, policy);
-        const Squares squares(rows, all);
-        compare_ternary(table, rows, all, offset, policy);
-        REQUIRE_MESSAGE(squares.are_right(), table.name, " n=", n);
+        for (const Measured measured : kEveryMeasured) {
+          Rows rows(n, offset);
+          rows.set_roundings(85, large);
+          DirectionRows all = rows.all();
+          const Squares squares(rows, all, measured);
+          compare_ternary(table, rows, all, offset, policy);
+          REQUIRE_MESSAGE(squares.are_right(), table.name, " n=", n);
+        }
       }
     }
   });
@@ -130,12 +154,11 @@ TEST_CASE("kernel rows: descend_shared counts and moves each row by itself") {
     for (const int sharing : {4, 8, 16}) {
       const std::int64_t groups = (n + sharing - 1) / sharing;
       const std::int64_t ld = n + kGap, ld_shared = groups + kGap;
-      Rows rows(n, offset);
-      rows.set_roundings(shared_threshold(sharing), 1);
-      DirectionRows all = rows.all();
-      for (const bool measured : {false, true}) {
-        std::optional<Squares> squares;
-        if (measured) squares.emplace(rows, all);
+      for (const Measured measured : kEveryMeasured) {
+        Rows rows(n, offset);
+        rows.set_roundings(shared_threshold(sharing), 1);
+        DirectionRows all = rows.all();
+        const Squares squares(rows, all, measured);
         Twins<std::int8_t> trits(kRows * ld, offset), shared(kRows * ld_shared, offset);
         fill_rows(trits, ld, n, 7, 3, -1);
         fill_rows(shared, ld_shared, groups, 37, 255, -127);
@@ -152,21 +175,20 @@ TEST_CASE("kernel rows: descend_shared counts and moves each row by itself") {
         }
         REQUIRE_MESSAGE(same_bits(trits.actual, trits.expected, kRows * ld), table.name, " n=", n);
         REQUIRE(same_bits(shared.actual, shared.expected, kRows * ld_shared));
-        if (squares) REQUIRE_MESSAGE(squares->are_right(), table.name, " n=", n);
+        REQUIRE_MESSAGE(squares.are_right(), table.name, " n=", n);
       }
     }
   });
 }
 
-TEST_CASE("kernel rows: descend_latent measures rows that it reads by their signs, too") {
+TEST_CASE("kernel rows: descend_latent moves each row by itself") {
   for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t ld = n + kGap;
-    Rows rows(n, offset);
-    rows.set_roundings(85, 127);
-    DirectionRows all = rows.all();
-    for (const bool measured : {false, true}) {
-      std::optional<Squares> squares;
-      if (measured) squares.emplace(rows, all);
+    for (const Measured measured : kEveryMeasured) {
+      Rows rows(n, offset);
+      rows.set_roundings(85, 127);
+      DirectionRows all = rows.all();
+      const Squares squares(rows, all, measured);
       Twins<std::int8_t> codes(kRows * ld, offset);
       fill_rows(codes, ld, n, 29, 255, -127);
       const FlipCounts counts = table.descend_latent(codes.actual.data(), ld, all, 42, 0);
@@ -177,7 +199,7 @@ TEST_CASE("kernel rows: descend_latent measures rows that it reads by their sign
       }
       REQUIRE_MESSAGE(same_counts(counts, expected), table.name, " n=", n);
       REQUIRE_MESSAGE(same_bits(codes.actual, codes.expected, kRows * ld), table.name, " n=", n);
-      if (squares) REQUIRE_MESSAGE(squares->are_right(), table.name, " n=", n);
+      REQUIRE_MESSAGE(squares.are_right(), table.name, " n=", n);
     }
   });
 }

@@ -97,6 +97,47 @@ TEST_CASE("trit panels: packed rows down fill the panels that are asked for and 
   }
 }
 
+TEST_CASE("trit panels: latents become the trits that they hold, across and down") {
+  constexpr std::int64_t kDepth = 128, kColumns = 192, kDown = 12;
+  for (const KernelTable* table : supported_kernels()) {
+    CAPTURE(table->name);
+    for (const int threshold : {0, 1, 42, 126}) {
+      CAPTURE(threshold);
+      const std::int64_t ld = kColumns + threshold % 5;
+      Guarded<std::int8_t> codes(kPanelColumns * ld, threshold % 3);
+      for (std::int64_t i = 0; i < kPanelColumns * ld; ++i) {
+        codes[i] = static_cast<std::int8_t>(i * 37 % 256);
+      }
+      const auto digit = [&](std::int64_t row, std::int64_t column) {
+        const int code = codes[row * ld + column];
+        return 1 + (code > threshold) - (code < -threshold);
+      };
+      Guarded<std::uint8_t> across(kDepth * kPanelColumns, 1);
+      table->pack_latents_across(across.data(), codes.data(), ld, kDepth, threshold);
+      std::int64_t wrong = 0;
+      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+        for (std::int64_t i = 0; i < kDepth; ++i) wrong += across[place(i, c)] != digit(c, i);
+      }
+      REQUIRE(wrong == 0);
+      REQUIRE((across[-1] == 0x5A && across[kDepth * kPanelColumns] == 0x5A));
+      constexpr std::int64_t panel_bytes = kDown * kPanelColumns, ld_panels = panel_bytes + 64;
+      constexpr std::int64_t size = kColumns / kPanelColumns * ld_panels;
+      Guarded<std::uint8_t> down(size, 1);
+      table->pack_latents_down(down.data(), ld_panels, codes.data(), ld, kDown, kColumns,
+                               threshold);
+      for (std::int64_t c = 0; c < kColumns; ++c) {
+        std::uint8_t* panel = down.data() + c / kPanelColumns * ld_panels;
+        for (std::int64_t r = 0; r < kDown; ++r) {
+          wrong += panel[place(r, c % kPanelColumns)] != digit(r, c);
+        }
+        wrong += panel[panel_bytes + c % 64] != 0x5A;
+      }
+      REQUIRE(wrong == 0);
+      REQUIRE((down[-1] == 0x5A && down[size] == 0x5A));
+    }
+  }
+}
+
 TEST_CASE("trit panels: of every format they are its trits, whatever the shape of the tile") {
   constexpr std::int64_t kRows = 70;
   for (const FormatKind kind : formats_for(kWeight)) {

@@ -219,7 +219,7 @@ void descend_by_words(FlipCounts* counts, const TernaryRows& rows, const FlipPol
   for (std::int64_t r = 0; r < rows.by.count; ++r) {
     const Direction& direction = rows.by.directions[r];
     if (rows.by.squares != nullptr) {
-      rows.by.squares[r] = sum_of_squares(direction.floats, rows.by.n);
+      rows.by.squares[r] = sum_of_squares(direction, rows.by.n);
     }
     const auto [trits, accumulators] = rows.planes_at(r, 0);
     counts[r] = descend_row_by_words(

@@ -1,4 +1,4 @@
-// Sums in double that have the same bits whatever the width of vectors (kSumLanes).
+// Sums in double that have the same bits whatever the width of vectors (kSumLanes), and exact ones.
 #pragma once
 
 #include "engine/kernel_table.h"
@@ -89,6 +89,32 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(
       x, n, [](LaneSums& sums, const float* at) { sums.add_squares(at); },
       [](double value) { return value * value; });
+}
+
+// The sum of squares of whole numbers, exactly while it is below 2^63.
+class WholeSquares {
+ public:
+  void add(const I32& numbers) {
+    even_ = even_ + square_even_lanes(numbers);
+    odd_ = odd_ + square_even_lanes(odd_to_even_lanes(numbers));
+  }
+  // With those of n more numbers.
+  std::int64_t total(const std::int32_t* sums, std::int32_t correction_, std::int64_t n) {
+    const I32 correction(correction_);
+    for (; n >= kLanes<I32>; n -= kLanes<I32>, sums += kLanes<I32>) {
+      add(read<I32>(sums) - correction);
+    }
+    if (n > 0) add(read_first(sums, n, correction) - correction);
+    return sum_lanes(U64(even_ + odd_));
+  }
+
+ private:
+  I64 even_ = I64(0), odd_ = I64(0);
+};
+
+std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
+                                 std::int64_t n) {
+  return WholeSquares().total(sums, correction, n);
 }
 
 double sum_of_squares_around(const float* x, double mean, std::int64_t n) {

@@ -48,12 +48,14 @@ struct SumDirection {
   F32 first_times(const F32& scale, std::int64_t i, std::int64_t count) const {
     return scale * first(i, count);
   }
-  F32 at(std::int64_t i) const { return less_correction(read<I32>(numbers + i)); }
+  F32 at(std::int64_t i) const { return xsimd::to_float(whole(i)); }
   F32 first(std::int64_t i, std::int64_t count) const {
-    const I32 none(correction);
-    return less_correction(count > 0 ? read_first(numbers + i, count, none) : none);
+    return xsimd::to_float(first_whole(i, count));
   }
-  F32 less_correction(const I32& sums) const { return xsimd::to_float(sums - I32(correction)); }
+  I32 whole(std::int64_t i) const { return read<I32>(numbers + i) - I32(correction); }
+  I32 first_whole(std::int64_t i, std::int64_t count) const {
+    return count > 0 ? read_first(numbers + i, count, I32(correction)) - I32(correction) : I32(0);
+  }
   [[gnu::always_inline]] void ask_for_more(std::int64_t /*i*/, std::int64_t /*n*/) const {}
 
   const std::int32_t* numbers;
@@ -78,6 +80,11 @@ struct SignDirection : Numbers {
   }
 };
 
+// Sums less their correction fit an int32; half of that leaves room for the noise.
+inline bool are_small(const Direction& of_sums, const LevelRounding& rounding) {
+  return __builtin_fabsf(rounding.scale * of_sums.factor) < 0.5f;
+}
+
 // body(the direction as one of these)
 template <typename Body>
 [[gnu::always_inline]] inline auto with_direction(const Direction& direction,
@@ -87,9 +94,8 @@ template <typename Body>
                            : body(FloatDirection<>(direction));
   }
   if (direction.signs) return body(SignDirection<SumDirection<false>>(direction));
-  // Sums less their correction fit an int32; half of that leaves room for the noise.
-  const bool small = __builtin_fabsf(rounding.scale * direction.factor) < 0.5f;
-  return small ? body(SumDirection<true>(direction)) : body(SumDirection<false>(direction));
+  return are_small(direction, rounding) ? body(SumDirection<true>(direction))
+                                        : body(SumDirection<false>(direction));
 }
 
 template <typename Source>
@@ -178,36 +184,90 @@ template <typename Source, typename BeforeEach>
   return i;
 }
 
-// The same with sum_of_squares() of the numbers. They are taken to be small until the sum has said
-// that they are not: then once more.
-inline void write_measured_levels(std::int8_t* out, const Direction& direction,
-                                  const LevelRounding& rounding, std::int64_t n, double* squares) {
-  static_assert(kLanes<I8> % LaneSums::kElements == 0);
-  const FloatDirection<true> source(direction);
-  LaneSums sums;
-  const std::int64_t done = write_byte_levels(out, source, rounding, n, [&](std::int64_t i) {
+// Sums of squares of a direction's n numbers (DirectionRows), 64 of them at a time.
+class FloatSquares {
+ public:
+  explicit FloatSquares(const Direction& direction) : numbers_(direction.floats) {}
+
+  void add(std::int64_t i) {
+    static_assert(kLanes<I8> % LaneSums::kElements == 0);
     for (std::int64_t part = 0; part < kLanes<I8>; part += LaneSums::kElements) {
-      sums.add_squares(source.numbers + i + part);
+      sums_.add_squares(numbers_ + i + part);
     }
-  });
-  *squares = sums.total_of_squares(source.numbers + done, n - done);
-  // No number is above the root of the sum: below 2^29, with room for the noise, and none is NaN.
-  const double scale = source.scale_from(rounding.scale * direction.factor);
-  if (scale * scale * *squares < 0x1p58) return;
-  write_byte_levels(out, FloatDirection<>(direction), rounding, n, [](std::int64_t) {});
+  }
+  double total(std::int64_t done, std::int64_t n) {
+    return sums_.total_of_squares(numbers_ + done, n - done);
+  }
+
+ private:
+  const float* numbers_;
+  LaneSums sums_;
+};
+class SumSquares {
+ public:
+  explicit SumSquares(const Direction& direction) : numbers_(direction) {}
+
+  void add(std::int64_t i) {
+    for (int part = 0; part < 4; ++part) squares_.add(numbers_.whole(i + part * kLanes<I32>));
+  }
+  double total(std::int64_t done, std::int64_t n) {
+    return static_cast<double>(
+        squares_.total(numbers_.numbers + done, numbers_.correction, n - done));
+  }
+
+ private:
+  SumDirection<false> numbers_;
+  WholeSquares squares_;
+};
+
+inline double sum_of_squares(const Direction& direction, std::int64_t n) {
+  if (direction.floats != nullptr) return sum_of_squares(direction.floats, n);
+  return static_cast<double>(sum_of_squared_sums(direction.sums, direction.correction, n));
 }
 
-// The same of columns [col, col + n) of row r.
+// write_byte_levels() that returns the sum of squares, too.
+template <typename Source, typename Squares>
+[[gnu::always_inline]] inline double write_measured_levels(std::int8_t* out, const Source& source,
+                                                           const LevelRounding& rounding,
+                                                           std::int64_t n, Squares squares) {
+  const std::int64_t done = write_byte_levels(
+      out, source, rounding,
+      n, [&](std::int64_t i) __attribute__((always_inline)) { squares.add(i); });
+  return squares.total(done, n);
+}
+// Floats are taken to be small until the sum has said that they are not: then once more.
+inline double write_float_levels(std::int8_t* out, const Direction& direction,
+                                 const LevelRounding& rounding, std::int64_t n) {
+  const FloatDirection<true> source(direction);
+  const double squares = write_measured_levels(out, source, rounding, n, FloatSquares(direction));
+  // No number is above the root of the sum: below 2^29, with room for the noise, and none is NaN.
+  const double scale = source.scale_from(rounding.scale * direction.factor);
+  if (!(scale * scale * squares < 0x1p58)) {
+    write_byte_levels(out, FloatDirection<>(direction), rounding, n, [](std::int64_t) {});
+  }
+  return squares;
+}
+inline double write_sum_levels(std::int8_t* out, const Direction& direction,
+                               const LevelRounding& rounding, std::int64_t n) {
+  if (are_small(direction, rounding)) {
+    return write_measured_levels(out, SumDirection<true>(direction), rounding, n,
+                                 SumSquares(direction));
+  }
+  write_byte_levels(out, SumDirection<false>(direction), rounding, n, [](std::int64_t) {});
+  return sum_of_squares(direction, n);
+}
+
+// Levels of columns [col, col + n) of row r, and the row's squares with the first ones.
 void write_row_levels(std::int8_t* out, const DirectionRows& rows, std::int64_t r, std::int64_t col,
                       std::int64_t n) {
   const Direction direction = rows.directions[r].from(col);
   const LevelRounding rounding = rows.roundings[r].from(col);
   if (rows.squares != nullptr && n == rows.n && !direction.signs) {
-    return write_measured_levels(out, direction, rounding, n, rows.squares + r);
+    rows.squares[r] = direction.floats != nullptr ? write_float_levels(out, direction, rounding, n)
+                                                  : write_sum_levels(out, direction, rounding, n);
+    return;
   }
-  if (rows.squares != nullptr && col == 0) {
-    rows.squares[r] = sum_of_squares(direction.floats, rows.n);
-  }
+  if (rows.squares != nullptr && col == 0) rows.squares[r] = sum_of_squares(direction, rows.n);
   // Inlined: to hand a direction over in memory takes as long as a vector.
   with_direction(
       direction, rounding, [&](const auto& source) __attribute__((always_inline)) {

@@ -128,10 +128,28 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
 }
 
+}  // namespace
+
+std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
+                                 std::int64_t n) {
+  std::int64_t total = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t number = sums[i] - correction;
+    total += number * number;
+  }
+  return total;
+}
+
+namespace {
+
 void measure(const DirectionRows& rows) {
   if (rows.squares == nullptr) return;
   for (std::int64_t r = 0; r < rows.count; ++r) {
-    rows.squares[r] = sum_of_squares(rows.directions[r].floats, rows.n);
+    const Direction& direction = rows.directions[r];
+    rows.squares[r] = direction.floats != nullptr
+                          ? sum_of_squares(direction.floats, rows.n)
+                          : static_cast<double>(
+                                sum_of_squared_sums(direction.sums, direction.correction, rows.n));
   }
 }
 
@@ -168,17 +186,6 @@ void descend_shared(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std
                       members);
       std::int8_t& byte = shared[r * ld_shared + first / sharing];
       byte = update_shared(byte, trits + r * ld + first, levels, members, sharing, turn, counts[r]);
-    }
-  }
-}
-
-void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
-                         const std::int32_t* corrections, std::int64_t rows, std::int64_t n) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    out[r] = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t number = sums[r * ld + i] - corrections[r];
-      out[r] += number * number;
     }
   }
 }

@@ -101,22 +101,5 @@ RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, 
           sum_dz_z.total(n - i, [&](std::int64_t lane) { return dz_at(lane) * z_at(lane); })};
 }
 
-void sum_of_squared_sums(std::int64_t* out, const std::int32_t* sums, std::int64_t ld,
-                         const std::int32_t* corrections, std::int64_t rows, std::int64_t n) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int32_t* row = sums + r * ld;
-    const I32 correction(corrections[r]);
-    I64 even(0), odd(0);
-    const auto add = [&](const I32& number) {
-      even = even + square_even_lanes(number);
-      odd = odd + square_even_lanes(odd_to_even_lanes(number));
-    };
-    std::int64_t i = 0;
-    for (; i + kLanes<I32> <= n; i += kLanes<I32>) add(read<I32>(row + i) - correction);
-    if (i < n) add(read_first(row + i, n - i, correction) - correction);
-    out[r] = xsimd::hadd(even + odd);
-  }
-}
-
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET
