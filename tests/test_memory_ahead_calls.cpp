@@ -74,6 +74,17 @@ class WatchedKernels {
       g_watch->look(codes, n);
       g_kernels->latent_to_trits(trits, codes, threshold, n);
     };
+    table_.pack_latents_across = [](std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
+                                    std::int64_t depth, int threshold) {
+      for (std::int64_t r = 0; r < kPanelColumns; ++r) g_watch->look(codes + r * ld, depth);
+      g_kernels->pack_latents_across(panel, codes, ld, depth, threshold);
+    };
+    table_.pack_latents_down = [](std::uint8_t* panels, std::int64_t ld_panels,
+                                  const std::int8_t* codes, std::int64_t ld, std::int64_t rows,
+                                  std::int64_t columns, int threshold) {
+      for (std::int64_t r = 0; r < rows; ++r) g_watch->look(codes + r * ld, columns);
+      g_kernels->pack_latents_down(panels, ld_panels, codes, ld, rows, columns, threshold);
+    };
     table_.descend_latent = [](std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                                int threshold, int hysteresis) {
       for (std::int64_t r = 0; r < rows.count; ++r) g_watch->look(codes + r * ld, rows.n);
