@@ -2,7 +2,7 @@
 // format that holds any.
 #include <doctest/doctest.h>
 
-#include <array>
+#include <algorithm>
 #include <vector>
 
 #include "engine/storage.h"
@@ -19,6 +19,10 @@ std::int64_t place(std::int64_t depth, std::int64_t column) {
 }
 
 constexpr std::int64_t kBlockBytes = kBlock / 5;
+
+struct Rows {
+  std::int64_t begin, end;
+};
 
 // Any bytes, those that no trits give among them.
 Guarded<std::uint8_t> packed_rows(std::int64_t rows, std::int64_t ld, std::int64_t offset) {
@@ -155,10 +159,10 @@ TEST_CASE("trit panels: of every format they are its trits, whatever the shape o
       const auto digit = [&](std::int64_t row, std::int64_t col) {
         return trits[static_cast<std::size_t>(row * cols + col)] + 1;
       };
-      for (const auto& [begin, end] : {std::array{0, 64}, {3, 67}, {64, 70}, {5, 9}}) {
+      for (const Rows& part : {Rows{0, 64}, {3, 67}, {64, 70}, {5, 9}}) {
+        const std::int64_t begin = part.begin, end = part.end, rows = end - begin;
         CAPTURE(begin);
         CAPTURE(end);
-        const std::int64_t rows = end - begin;
         for (std::int64_t col = 0; col < cols; col += kBlock) {
           CAPTURE(col);
           const Tile tile{begin, end, col};
