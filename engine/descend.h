@@ -55,7 +55,7 @@ inline LevelRounding update_rounding(const Block& block, std::int64_t cols, cons
   const auto scale = static_cast<float>(static_cast<double>(descent.lr) * levels_per_unit);
   if (rounding != Rounding::kStochastic) return {scale, limit, nullptr};
   return {scale, limit, descent.noise.data(),
-          std::uint32_t{update_noise_offset(descent.key, block_number(block, cols))} << 16};
+          as_offset(update_noise_offset(descent.key, block_number(block, cols)))};
 }
 // What it returned would point to a Descent that is gone.
 LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;

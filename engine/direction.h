@@ -35,11 +35,14 @@ constexpr std::uint32_t as_fraction(std::uint16_t noise) {
   return std::uint32_t{noise} << 16 | 0x8000u;
 }
 
+// What is added to all noise, in the same units.
+constexpr std::uint32_t as_offset(std::uint16_t noise) { return std::uint32_t{noise} << 16; }
+
 // How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
 // with u = ((noise[i] + offset) mod 2^32) / 2^32, or clip(rint(e)) (ties to even) when
 // noise == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction, or
-// its sign. NaN gives 0. 0 <= limit <= 255. Noise is given as_fraction(), and the offset is a
-// multiple of 2^16: a float holds u.
+// its sign. NaN gives 0. 0 <= limit <= 255. Noise is given as_fraction(), its offset
+// as_offset(): a float holds u.
 struct LevelRounding {
   float scale;
   int limit;
@@ -58,7 +61,8 @@ struct DirectionRows {
   const LevelRounding* roundings;  // [count]
   std::int64_t count, n;
   // Out [count], unless null: the sums of squares of their numbers without the factors; of floats
-  // as KernelTable::sum_of_squares gives them, of sums less corrections as sum_of_squared_sums does.
+  // as KernelTable::sum_of_squares gives them, of sums less corrections as sum_of_squared_sums
+  // does.
   double* squares = nullptr;
 };
 

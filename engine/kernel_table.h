@@ -1,7 +1,7 @@
 // The seam between the engine and the instruction sets: one table of plain functions on raw
 // pointers.
 //
-// The scalar reference (ops/kernels/reference.cpp) is the specification. Every other table is
+// The scalar reference (ops/kernels/reference*.cpp) is the specification. Every other table is
 // compiled from one source per idea with the flags of one instruction set and is chosen once at
 // start: the best one that this processor and its operating system support, lowered (never raised)
 // by the environment variable TRITGRAD_ISA = reference | avx2 | avx512 | avx512vnni | avx512vbmi |
@@ -75,8 +75,8 @@ struct KernelTable {
                       std::int64_t depth, std::int64_t columns, int offset);
   // The same of packed trits (decode_trits), offset 1, in whole blocks of kBlock (engine/format.h)
   // of rows that are ld_packed apart. pack_trits_down: of `rows` rows, a multiple of four, panels
-  // [first, last) of the block's columns, ld_panels apart. pack_trits_across: the block of each of
-  // 64 rows, all its depth.
+  // first to last - 1 of the block's columns, which go to `panels` on, ld_panels apart.
+  // pack_trits_across: the block of each of 64 rows, all its depth.
   void (*pack_trits_down)(std::uint8_t* panels, std::int64_t ld_panels, const std::uint8_t* packed,
                           std::int64_t ld_packed, std::int64_t rows, std::int64_t first,
                           std::int64_t last);

@@ -136,7 +136,7 @@ std::int64_t Storage::bytes() const {
 }
 
 void Storage::decode_trits(const Tile& tile, std::int8_t* out) const {
-  Block block{tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
+  Block block = first_block(tile);
   std::visit(
       [&](const auto& format) {
         if constexpr (requires { format.decode_trits(block, std::int64_t{}, out); }) {
@@ -153,7 +153,7 @@ void Storage::decode_trits(const Tile& tile, std::int8_t* out) const {
 }
 
 MemoryAhead Storage::memory_of(const Tile& tile, Reading reading) const {
-  const Block first{tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
+  const Block first = first_block(tile);
   const std::int64_t rows = std::min(tile.row_end, shape_.rows()) - tile.row_begin;
   if (rows <= 0 || first.n <= 0) return {};
   return std::visit(

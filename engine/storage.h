@@ -73,7 +73,8 @@ class Storage {
   void decode_trits(const Tile& tile, std::int8_t* out) const;
   // Trits plus 1 as panels of an integer product (engine/kernel_table.h). pack_across: the rows of
   // the tile, kPanelColumns at most, are the columns of one panel. pack_down: its rows are the
-  // depth of panels, ld_panels apart, of columns [first, last) of the tile.
+  // depth of panels, ld_panels apart, of columns [first, last) of the matrix, which lie in the
+  // tile's block; the columns of the last panel that are beyond them may be anything.
   void pack_across(const Tile& tile, std::uint8_t* panel) const;
   void pack_down(const Tile& tile, std::int64_t first, std::int64_t last, std::uint8_t* panels,
                  std::int64_t ld_panels) const;
@@ -143,6 +144,11 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
 
  private:
+  // The first block of a tile.
+  Block first_block(const Tile& tile) const {
+    return {tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
+  }
+
   using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
                                Split32, Companded8, Root8, LatentPacked<6>, LatentPacked<5>,
                                LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar,

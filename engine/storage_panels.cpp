@@ -15,7 +15,7 @@ using DecodedRows = std::array<std::int8_t, kPanelColumns * kBlock>;
 
 void Storage::pack_across(const Tile& tile, std::uint8_t* panel) const {
   const std::int64_t rows = tile.row_end - tile.row_begin;
-  const Block block{tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
+  const Block block = first_block(tile);
   std::visit(
       [&](const auto& format) {
         if constexpr (requires { format.pack_across(block, rows, panel); }) {
@@ -31,7 +31,7 @@ void Storage::pack_across(const Tile& tile, std::uint8_t* panel) const {
 void Storage::pack_down(const Tile& tile, std::int64_t first, std::int64_t last,
                         std::uint8_t* panels, std::int64_t ld_panels) const {
   const std::int64_t rows = tile.row_end - tile.row_begin;
-  const Block block{tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
+  const Block block = first_block(tile);
   std::visit(
       [&](const auto& format) {
         const std::int64_t begin = first - tile.col, end = last - tile.col;

@@ -297,13 +297,20 @@ TEST_CASE("formats: blocks that are updated at once become what they become one 
     const Descent descent{0.5f, {9, 9, 1}};
     FlipCounts counts, expected;
     for (const BlockSeries& blocks : series) {
-      std::array<double, kCount> squares;
-      counts += at_once.descend_series(blocks, mixed, descent);
+      std::array<double, kCount> squares, of_mixed;
+      counts += at_once.descend_series(blocks, mixed, descent, of_mixed.data());
       counts += at_once.descend_series(blocks, floats, descent, squares.data());
       for (std::size_t i = 0; i < kCount; ++i) {
         expected += one_by_one.descend(blocks[i], mixed[i], descent);
         expected += one_by_one.descend(blocks[i], floats[i], descent);
-        CHECK(squares[i] == kernels().sum_of_squares(floats[i].floats, blocks.first.n));
+        const std::int64_t n = blocks.first.n;
+        CHECK(squares[i] == kernels().sum_of_squares(floats[i].floats, n));
+        CHECK(of_mixed[i] == sum_of_squares(mixed[i], n));
+        if (mixed[i].floats == nullptr) {
+          const std::int64_t whole =
+              kernels().sum_of_squared_sums(mixed[i].sums, mixed[i].correction, n);
+          CHECK(of_mixed[i] == static_cast<double>(whole));
+        }
       }
     }
     CHECK(all_bytes(at_once) == all_bytes(one_by_one));

@@ -211,7 +211,7 @@ TEST_CASE("kernels: updates handle every length, start and noise, and stay insid
     reset.on_flip = OnFlip::kReset;
     const Arrays arrays{table, n, offset};
     for (const LevelRounding& rounding :
-         {LevelRounding{85.0f, 85, noise.data(), 40000u << 16},
+         {LevelRounding{85.0f, 85, noise.data(), as_offset(40000)},
           LevelRounding{85.0f, 85, nullptr}, LevelRounding{-0.3f, 127, noise.data()},
           LevelRounding{3.0f, 128, noise.data()}, LevelRounding{85.0f, 255, nullptr}}) {
       for (const Direction& direction :
@@ -244,7 +244,7 @@ TEST_CASE("kernels: updates read sums of a product like numbers, of any size and
         for (const LevelRounding& rounding :
              {LevelRounding{1.0f, 85, noise.data()}, LevelRounding{1.0f, 85, nullptr},
               LevelRounding{8.5f, 127, nullptr},
-              LevelRounding{8.5f, 253, noise.data(), 65535u << 16}}) {
+              LevelRounding{8.5f, 253, noise.data(), as_offset(65535)}}) {
           arrays.compare_levels(direction, rounding);
           for (const FlipPolicy& policy : {FlipPolicy{}, wide}) {
             arrays.compare_ternary(direction, rounding, policy);
@@ -268,7 +268,7 @@ TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding 
                                          {sums.data(), 1999, 0.01f},
                                          {sums.data(), 3, NAN},
                                          {numbers.data(), 0.5f, true}};
-    const LevelRounding roundings[kRows] = {{85.0f, 85, noise.data(), 40000u << 16},
+    const LevelRounding roundings[kRows] = {{85.0f, 85, noise.data(), as_offset(40000)},
                                             {1.0f, 85, noise.data()},
                                             {8.5f, 127, nullptr},
                                             {40.0f, 85, noise.data()}};
@@ -322,7 +322,7 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
       directions[at] = {sums.data() + r * n, static_cast<std::int32_t>(91 * r),
                         1e-5f * static_cast<float>((r % 4 + 1) * r)};
       roundings[at] = {r % 2 == 0 ? 0.9f : -17.0f, set.limit, noise.data(),
-                       static_cast<std::uint32_t>(r * 4099) << 16};
+                       as_offset(static_cast<std::uint16_t>(r * 4099))};
     }
     change(directions[5], roundings[5]);
     Twins<std::int8_t> codes(kRows * ld, offset);

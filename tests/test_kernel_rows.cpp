@@ -11,7 +11,7 @@
 namespace tritgrad::test::test_kernel_rows {
 namespace {
 
-constexpr std::int64_t kRows = 6, kGap = 5;
+constexpr std::int64_t kRows = 8, kGap = 5;
 
 // Of every kind, some with numbers that are none.
 struct Rows {
@@ -25,14 +25,17 @@ struct Rows {
                    {sums.data(), 3, NAN},
                    {numbers.data(), 0.5f, true},
                    {numbers.data(), INFINITY, true},
-                   {sums.data(), 7, 3e38f, true}} {
+                   {sums.data(), 7, 3e38f, true},
+                   {sums.data(), 1999, 1e7f},
+                   {sums.data(), -5, -0.02f}} {
     for (std::int64_t i = 0; i < n; ++i) sums[i] = static_cast<std::int32_t>(i * 7919 % 4001);
   }
   // Limits that fit a byte or, every other time, do not.
   void set_roundings(int small, int large) {
     for (std::size_t r = 0; r < kRows; ++r) {
       roundings[r] = {r % 2 == 0 ? 85.0f : 3.0f, r % 3 == 1 ? large : small,
-                      r == 2 ? nullptr : noise.data(), static_cast<std::uint32_t>(9999 * r) << 16};
+                      r == 2 ? nullptr : noise.data(),
+                      as_offset(static_cast<std::uint16_t>(9999 * r))};
     }
   }
   DirectionRows all() { return {directions.data(), roundings.data(), kRows, n}; }
@@ -63,7 +66,9 @@ struct Squares {
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       Direction& direction = rows.directions[r];
-      if (measured != Measured::kAll) direction = {rows.numbers.data(), 0.5f, r % 3 == 2};
+      if (measured != Measured::kAll) {
+        direction = {rows.numbers.data(), r == 6 ? NAN : 0.5f, r % 3 == 2};
+      }
       expected[r] = sum_of_squares(direction, rows.n);
     }
     all.squares = actual.data();

@@ -244,7 +244,7 @@ TEST_CASE("kernels: descend_shared handles every length, start, turn and noise")
           const float scale = static_cast<float>(2 * most + 1);
           const int now = static_cast<int>(turn++ % sharing);
           for (const LevelRounding& rounding :
-               {LevelRounding{scale, most, noise.data(), 30000u << 16},
+               {LevelRounding{scale, most, noise.data(), as_offset(30000)},
                 LevelRounding{0.1f * scale, most, nullptr}, LevelRounding{1.5f, 1, noise.data()}}) {
             compare_shared(*table, n, offset, sharing, now, numbers.data(), rounding);
             compare_shared(*table, n, offset, sharing, now, Direction(sums.data(), 77, 3e-6f),

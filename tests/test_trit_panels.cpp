@@ -18,6 +18,8 @@ std::int64_t place(std::int64_t depth, std::int64_t column) {
   return (depth / 4 * kPanelColumns + column) * 4 + depth % 4;
 }
 
+std::int64_t in_fours(std::int64_t depth) { return (depth + 3) / 4 * 4; }
+
 constexpr std::int64_t kBlockBytes = kBlock / 5;
 
 struct Rows {
@@ -142,56 +144,98 @@ TEST_CASE("trit panels: latents become the trits that they hold, across and down
   }
 }
 
+namespace {
+
+// The trits of a storage plus 1, and what panels of its tiles differ from them in.
+class Digits {
+ public:
+  explicit Digits(const Storage& storage) : storage_(storage), cols_(storage.shape().cols()) {
+    trits_.resize(static_cast<std::size_t>(storage.shape().size()));
+    for_each_block(storage.shape(), [&](const Block& block) {
+      storage.decode_trits(block, trits_.data() + block.row * cols_ + block.col);
+    });
+  }
+
+  // Of one panel, which is zeros where the tile ends.
+  std::int64_t wrong_across(const Tile& tile) const {
+    std::vector<std::uint8_t> panel(kBlock * kPanelColumns, kUntouched);
+    storage_.pack_across(tile, panel.data());
+    const std::int64_t n = std::min(kBlock, cols_ - tile.col);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+        const std::int64_t row = tile.row_begin + c;
+        const int expected = i >= in_fours(n)              ? kUntouched
+                             : i < n && row < tile.row_end ? at(row, tile.col + i)
+                                                           : 0;
+        wrong += panel[static_cast<std::size_t>(place(i, c))] != expected;
+      }
+    }
+    return wrong;
+  }
+  // Of panels, whose depth is filled up with zeros to a multiple of four.
+  std::int64_t wrong_down(const Tile& tile, std::int64_t first, std::int64_t last) const {
+    const std::int64_t rows = tile.row_end - tile.row_begin, depth = in_fours(rows);
+    const std::int64_t ld_panels = depth * kPanelColumns + 64;
+    const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
+    std::vector<std::uint8_t> panels(static_cast<std::size_t>(count * ld_panels), kUntouched);
+    storage_.pack_down(tile, first, last, panels.data(), ld_panels);
+    std::int64_t wrong = 0;
+    for (std::int64_t p = 0; p < count; ++p) {
+      const std::uint8_t* panel = panels.data() + p * ld_panels;
+      const std::int64_t columns = std::min(kPanelColumns, last - first - p * kPanelColumns);
+      for (std::int64_t c = 0; c < columns; ++c) {
+        for (std::int64_t r = 0; r < depth; ++r) {
+          const int expected = r < rows ? at(tile.row_begin + r, first + p * kPanelColumns + c) : 0;
+          wrong += panel[place(r, c)] != expected;
+        }
+      }
+      for (std::int64_t i = 0; i < 64; ++i) wrong += panel[depth * kPanelColumns + i] != kUntouched;
+    }
+    return wrong;
+  }
+
+ private:
+  static constexpr std::uint8_t kUntouched = 99;
+  int at(std::int64_t row, std::int64_t col) const {
+    return trits_[static_cast<std::size_t>(row * cols_ + col)] + 1;
+  }
+
+  const Storage& storage_;
+  std::int64_t cols_;
+  std::vector<std::int8_t> trits_;
+};
+
+}  // namespace
+
 TEST_CASE("trit panels: of every format they are its trits, whatever the shape of the tile") {
-  constexpr std::int64_t kRows = 70;
+  constexpr std::int64_t kRows = 140;
   for (const FormatKind kind : formats_for(kWeight)) {
     if (!spec_of(kind).wants_scale()) continue;
     CAPTURE(format_name(kind));
-    // Columns that end with a block, after a stripe of whole words (52 bytes), and after any.
+    // Columns that end with a block, with a panel, and anywhere.
     for (const std::int64_t cols : {std::int64_t{640}, std::int64_t{576}, std::int64_t{323}}) {
       CAPTURE(cols);
       Storage storage(spec_of(kind), {kRows, cols}, Category::kWeights);
       encode_all(storage, numbers(kRows * cols, 3));
-      std::vector<std::int8_t> trits(static_cast<std::size_t>(kRows * cols));
-      for_each_block(storage.shape(), [&](const Block& block) {
-        storage.decode_trits(block, trits.data() + block.row * cols + block.col);
-      });
-      const auto digit = [&](std::int64_t row, std::int64_t col) {
-        return trits[static_cast<std::size_t>(row * cols + col)] + 1;
-      };
-      for (const Rows& part : {Rows{0, 64}, {3, 67}, {64, 70}, {5, 9}}) {
-        const std::int64_t begin = part.begin, end = part.end, rows = end - begin;
-        CAPTURE(begin);
-        CAPTURE(end);
+      const Digits digits(storage);
+      for (const Rows& part : {Rows{0, 64}, {3, 67}, {64, 70}, {5, 9}, {0, 140}, {1, 72}}) {
+        CAPTURE(part.begin);
+        CAPTURE(part.end);
         for (std::int64_t col = 0; col < cols; col += kBlock) {
           CAPTURE(col);
-          const Tile tile{begin, end, col};
-          const std::int64_t n = std::min(kBlock, cols - col);
-          std::vector<std::uint8_t> across(kBlock * kPanelColumns, 99);
-          storage.pack_across(tile, across.data());
-          std::int64_t wrong = 0;
-          for (std::int64_t r = 0; r < rows; ++r) {
-            for (std::int64_t i = 0; i < n; ++i) {
-              wrong += across[static_cast<std::size_t>(place(i, r))] != digit(begin + r, col + i);
+          const Tile tile{part.begin, part.end, col};
+          const std::int64_t end = std::min(cols, col + kBlock);
+          if (part.end - part.begin <= kPanelColumns) CHECK(digits.wrong_across(tile) == 0);
+          // Panels of the block from one to another, from within one on, and to within one.
+          for (std::int64_t first = col; first < end; first += kPanelColumns / 2) {
+            CAPTURE(first);
+            for (std::int64_t last = first + kPanelColumns; last < end; last += kPanelColumns) {
+              CAPTURE(last);
+              CHECK(digits.wrong_down(tile, first, last) == 0);
             }
-          }
-          CHECK(wrong == 0);
-          // From the first panel of the block on, from a later one, and from within one.
-          for (const std::int64_t skipped : {0, 64, 32}) {
-            if (skipped >= n) continue;
-            const std::int64_t first = col + skipped, last = col + n - skipped / 64;
-            constexpr std::int64_t ld_panels = 64 * kPanelColumns;
-            std::vector<std::uint8_t> down(5 * ld_panels, 99);
-            storage.pack_down(tile, first, last, down.data(), ld_panels);
-            wrong = 0;
-            for (std::int64_t c = 0; c < last - first; ++c) {
-              const std::uint8_t* panel = down.data() + c / kPanelColumns * ld_panels;
-              for (std::int64_t r = 0; r < rows; ++r) {
-                wrong += panel[place(r, c % kPanelColumns)] != digit(begin + r, first + c);
-              }
-            }
-            CAPTURE(skipped);
-            CHECK(wrong == 0);
+            CHECK(digits.wrong_down(tile, first, end) == 0);
+            CHECK(digits.wrong_down(tile, first, first + 1) == 0);
           }
         }
       }

@@ -111,7 +111,7 @@ TEST_CASE("update noise: what a step's blocks have in common leaves out their of
       const RandomKey key{kSeed, kStream, step};
       const std::uint16_t offset = update_noise_offset(key, block);
       for (std::size_t place = 0; place < common.size(); ++place) {
-        const std::uint32_t sum = common[place] + (std::uint32_t{offset} << 16);
+        const std::uint32_t sum = common[place] + as_offset(offset);
         REQUIRE(sum == as_fraction(update_noise(key, block, place)));
       }
     }

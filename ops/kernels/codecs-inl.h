@@ -1,6 +1,7 @@
 // Number formats to and from bytes, and the random bits that round them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "engine/format.h"

@@ -1,6 +1,8 @@
 // Four rows of bytes as words of four, interleaved in registers.
 #pragma once
 
+#include <cstdint>
+
 #include "ops/kernels/simd-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

@@ -13,7 +13,8 @@ namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
 // The kinds of Direction, a vector of kLanes<F32> from element i on. Of those that are small, every
-// number times the factor and the scale is far within an int32, and none is NaN.
+// number times the factor and the scale is far within an int32, and none is NaN: otherwise they may
+// become any levels.
 template <bool kIsSmall = false>
 struct FloatDirection {
   static constexpr bool kSmall = kIsSmall;
@@ -184,7 +185,8 @@ template <typename Source, typename BeforeEach>
   return i;
 }
 
-// Sums of squares of a direction's n numbers (DirectionRows), 64 of them at a time.
+// Sums of squares of a direction's n numbers (DirectionRows): those from i on that a vector of
+// bytes has levels of, and in the end the rest.
 class FloatSquares {
  public:
   explicit FloatSquares(const Direction& direction) : numbers_(direction.floats) {}
@@ -208,7 +210,9 @@ class SumSquares {
   explicit SumSquares(const Direction& direction) : numbers_(direction) {}
 
   void add(std::int64_t i) {
-    for (int part = 0; part < 4; ++part) squares_.add(numbers_.whole(i + part * kLanes<I32>));
+    for (std::int64_t part = 0; part < kLanes<I8>; part += kLanes<I32>) {
+      squares_.add(numbers_.whole(i + part));
+    }
   }
   double total(std::int64_t done, std::int64_t n) {
     return static_cast<double>(

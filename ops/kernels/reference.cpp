@@ -1,5 +1,5 @@
 // The specification of every kernel in plain scalar code, compiled for the baseline instruction
-// set.
+// set; of trits in reference_trits.cpp.
 #include "ops/kernels/reference.h"
 
 #include <bit>
@@ -128,8 +128,6 @@ double sum_of_squares(const float* x, std::int64_t n) {
   return sum_in_lanes(n, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
 }
 
-}  // namespace
-
 std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correction,
                                  std::int64_t n) {
   std::int64_t total = 0;
@@ -139,8 +137,6 @@ std::int64_t sum_of_squared_sums(const std::int32_t* sums, std::int32_t correcti
   }
   return total;
 }
-
-namespace {
 
 void measure(const DirectionRows& rows) {
   if (rows.squares == nullptr) return;

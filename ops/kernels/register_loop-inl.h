@@ -9,9 +9,9 @@ namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
 // Sums that do not wait for each other: at least the longest latency (5 cycles) times the two units
-// that may work side by side. With two operands and a product in between they fit 16 registers.
-// Where one instruction does it all there is room for more, which make up for what the units lose
-// to the counting of rounds: 2 and 5 % of VNNI's ceiling on an Emerald Rapids.
+// that may work side by side. With two operands and a product in between 12 fit 16 registers. With
+// VNNI one instruction does it all, and twice as many fit, which make up for what the units lose to
+// the counting of rounds: on an Emerald Rapids 12 reach 704 of 767 GOP/s, 24 reach 758.
 #ifdef __AVX512VNNI__
 constexpr int kSums = 24;
 #else

@@ -118,7 +118,7 @@ inline I32 nearest_of_small(const F32& x) {
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm512_fmadd_ps(a, b, c);
 }
-// a + bits / 2^32, of which all but the first 23 must be 0.
+// a + bits / 2^32. Only the 23 highest bits may be set.
 inline F32 plus_fraction(const F32& a, const I32& bits) {
   return multiply_add(F32(_mm512_cvtepu32_ps(bits)), F32(0x1p-32f), a);
 }
@@ -189,17 +189,18 @@ inline __m512i magnitudes(__m512i x) { return _mm512_abs_epi8(x); }
 inline __m512i with_signs(__m512i x, __m512i y) {
   return _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(y), _mm512_setzero_si512(), x);
 }
-// Of less than a vector: the first `count` numbers at p, and `otherwise` in the other lanes.
+// Of less than a vector: the first `count` numbers at p, and `otherwise` in the other lanes. Of
+// bytes at least one and up to all.
 inline I32 read_first(const std::int32_t* p, std::int64_t count, const I32& otherwise) {
   return _mm512_mask_loadu_epi32(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
 }
 inline F32 read_first(const float* p, std::int64_t count, const F32& otherwise) {
   return _mm512_mask_loadu_ps(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
 }
-// Of bytes at least one.
 inline I8 read_first(const std::int8_t* p, std::int64_t count, const I8& otherwise) {
   return _mm512_mask_loadu_epi8(otherwise, ~std::uint64_t{0} >> (64 - count), p);
 }
+// The first `count` bytes, at least one.
 inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   _mm512_mask_storeu_epi8(p, ~std::uint64_t{0} >> (64 - count), x);
 }

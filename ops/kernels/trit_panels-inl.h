@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/format.h"
+#include "engine/kernel_table.h"
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/interleave-inl.h"
 #include "ops/kernels/transpose-inl.h"
@@ -47,7 +48,7 @@ void pack_trits_down(std::uint8_t* panels, std::int64_t ld_panels, const std::ui
   }
 }
 
-// Of latents.
+// Trit + 1 of each code of a latent.
 struct LatentDigits {
   explicit LatentDigits(int threshold)
       : up(static_cast<std::int8_t>(threshold)),

@@ -48,7 +48,7 @@ PeakLoop loop_of(Ceiling ceiling) {
 }
 
 double operations_per_second(const PeakLoop& loop) {
-  constexpr std::int64_t kRounds = 10000;
+  constexpr std::int64_t kRounds = 20000;
   const int threads = thread_count();
   std::vector<std::int64_t> done(static_cast<std::size_t>(threads));
   const double seconds = seconds_per_call([&] {
