@@ -120,6 +120,7 @@ KernelSpec linear_spec(std::int64_t batch, const std::string& name, const std::s
                        double amount, Ceiling ceiling) {
   const auto make = [batch]() -> std::function<void()> {
     const auto layer = std::make_shared<ForwardLayer>(batch);
+    layer->run();  // grows the tape's arenas; the next run is the first in their joined memory
     return [layer] { layer->run(); };
   };
   return {name, unit, amount, ceiling, make, true};
