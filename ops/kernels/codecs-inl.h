@@ -116,7 +116,11 @@ struct TritDigits {
   static constexpr int kScale[5] = {1, 1, 1, 1, 81};
 #endif
   void split_scaled(U8 (&digits)[5], const U8& bytes) const {
+#ifdef __AVX512VBMI__
+    const U8 limited = bytes;  // the rest of bytes above 242, 81 to 93, has the fields of 80
+#else
     const U8 limited = xsimd::min(bytes, U8(std::uint8_t{242}));
+#endif
     const U8 less = limited - U8(std::uint8_t{81});
     const U8 rest = xsimd::min(xsimd::min(limited, less), less - U8(std::uint8_t{81}));
     digits[4] = limited - rest;
@@ -140,11 +144,13 @@ struct TritDigits {
  private:
   const U8 three = U8(std::uint8_t{3});
 #ifdef __AVX512VBMI__
-  // The digits of 0..80 in two bits each, the lowest first.
+  // The digits of 0..80 in two bits each, the lowest first; of more, those of 80.
   static constexpr auto kFields = [] {
     std::array<std::uint8_t, 128> fields{};
-    for (std::size_t i = 0; i < 81; ++i) {
-      fields[i] = static_cast<std::uint8_t>(i % 3 | i / 3 % 3 << 2 | i / 9 % 3 << 4 | i / 27 << 6);
+    for (unsigned rest = 0; rest < fields.size(); ++rest) {
+      const unsigned i = rest < 80 ? rest : 80;
+      fields[rest] =
+          static_cast<std::uint8_t>(i % 3 | i / 3 % 3 << 2 | i / 9 % 3 << 4 | i / 27 << 6);
     }
     return fields;
   }();

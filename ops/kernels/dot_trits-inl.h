@@ -14,8 +14,8 @@ namespace {
 
 #ifdef __AVX512VNNI__
 
-// Rows of weights that go by together, for what is read of x.
-constexpr int kRowsTogether = 2;
+// Rows of weights that go by together, for what is read of x: as many as registers have room for.
+constexpr int kRowsTogether = 3;
 
 // sum / factor, where factor divides it: an odd one has an inverse modulo 2^32.
 template <int kFactor>
@@ -120,19 +120,28 @@ struct RowOfCodes {
   }
 };
 
-// sums of kRows rows of packed trits, row_bytes apart; behind the last one's own bytes lie
-// `readable` more. Memory further on is asked for: the processor by itself asks for too little of
-// what is read between so much arithmetic.
+// Rows of packed trits, one after the other.
+struct PackedRows {
+  const std::uint8_t* bytes;
+  std::int64_t row_bytes, rows;
+
+  const std::uint8_t* row(std::int64_t r) const { return bytes + r * row_bytes; }
+  // How much lies behind the first n bytes of row r.
+  std::int64_t behind(std::int64_t r, std::int64_t n) const { return (rows - r) * row_bytes - n; }
+};
+
+// sums[row + r apart] for r below kRows. Memory further on is asked for: the processor by itself
+// asks for too little of what is read between so much arithmetic.
 template <int kRows>
-void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint8_t* packed,
-              std::int64_t row_bytes, std::int64_t readable, const RowOfCodes& codes) {
+void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const PackedRows& packed,
+              std::int64_t row, std::int64_t apart, const RowOfCodes& codes) {
   constexpr std::int64_t lanes = kLanes<U8>;
-  constexpr std::int64_t kBytesAhead = 4096;
+  constexpr std::int64_t kBytesAhead = 2048;
   DigitProducts products[kRows];
   for (std::int64_t first = 0; first < codes.bytes; first += lanes) {
     const std::int8_t* x = codes.x + first / kTritStripe * kBlock + first % kTritStripe;
     unrolled<kRows>([&]<int r>() {
-      const std::uint8_t* bytes = packed + r * row_bytes + first;
+      const std::uint8_t* bytes = packed.row(row + r * apart) + first;
       _mm_prefetch(reinterpret_cast<const char*>(bytes + kBytesAhead), _MM_HINT_T0);
       products[r].add(trit_digits, bytes, x);
     });
@@ -140,9 +149,10 @@ void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint
   if (codes.rest_bytes > 0) {
     unrolled<kRows>([&]<int r>() {
       // Behind a row's own bytes those of the next ones do as well, times zero.
-      const std::uint8_t* last = packed + r * row_bytes + codes.bytes;
+      const std::int64_t here = row + r * apart;
+      const std::uint8_t* last = packed.row(here) + codes.bytes;
       std::uint8_t copy[kTritStripe] = {};
-      if ((kRows - 1 - r) * row_bytes + readable < kTritStripe - codes.rest_bytes) {
+      if (packed.behind(here, codes.bytes) < kTritStripe) {
         __builtin_memcpy(copy, last, static_cast<std::size_t>(codes.rest_bytes));
         last = copy;
       }
@@ -151,21 +161,22 @@ void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const std::uint
       }
     });
   }
-  unrolled<kRows>([&]<int r>() { sums[r] = products[r].total(); });
+  unrolled<kRows>([&]<int r>() { sums[row + r * apart] = products[r].total(); });
 }
 
+// Rows that go by together lie as far apart as they can, so that the processor sees as many streams
+// and follows each: of neighbours, whose ends it meets every few lines, it loses track.
 void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
                       std::int64_t rows, const std::int8_t* x, std::int64_t n) {
   const TritDigits trit_digits;
   const RowOfCodes codes(x, n);
-  std::int64_t row = 0;
-  for (; row + kRowsTogether <= rows; row += kRowsTogether) {
-    dot_rows<kRowsTogether>(sums + row, trit_digits, packed + row * row_bytes, row_bytes,
-                            (rows - row - kRowsTogether) * row_bytes, codes);
+  const PackedRows all{packed, row_bytes, rows};
+  const std::int64_t apart = rows / kRowsTogether;
+  for (std::int64_t row = 0; row < apart; ++row) {
+    dot_rows<kRowsTogether>(sums, trit_digits, all, row, apart, codes);
   }
-  for (; row < rows; ++row) {
-    dot_rows<1>(sums + row, trit_digits, packed + row * row_bytes, row_bytes,
-                (rows - row - 1) * row_bytes, codes);
+  for (std::int64_t row = apart * kRowsTogether; row < rows; ++row) {
+    dot_rows<1>(sums, trit_digits, all, row, 0, codes);
   }
 }
 
