@@ -61,12 +61,11 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   const AdamwLanes lanes(constants);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
-    read_ahead(grad + i, kLanes<F32>);
     // Where all is fp32, these are the tensors themselves.
-    read_soon(grad + i);
-    read_soon(m + i);
-    read_soon(v + i);
-    read_soon(master + i);
+    read_ahead(grad + i, kLanes<F32>);
+    read_ahead(m + i, kLanes<F32>);
+    read_ahead(v + i, kLanes<F32>);
+    read_ahead(master + i, kLanes<F32>);
     F32 mean = read<F32>(m + i), square = read<F32>(v + i), root;
     lanes.remember(read<F32>(grad + i), mean, square);
     const F32 d = lanes.direction(mean, square, read<F32>(master + i), root);

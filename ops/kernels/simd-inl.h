@@ -66,7 +66,8 @@ __m128i first_bytes(const std::uint8_t* p) {
 
 // Asks for the memory of n numbers that a pass over a tensor will read next, behind those that an
 // optimizer takes through decoding, arithmetic and encoding before it comes back for more: so long
-// a pause stops the processor's own prefetching. Into the second cache: what a Zen 4 waits for on
+// a pause stops the processor's own prefetching, which also starts anew at the end of each page, in
+// each of several arrays. Into the second cache: what a Zen 4 waits for on
 // its way to the first one is too little for memory, and on an Emerald Rapids it is the same.
 // Inlined at once, as engine/prefetch.h says.
 constexpr std::int64_t kAhead = 1280;
@@ -75,13 +76,6 @@ template <typename T>
   for (std::int64_t i = 0; i < n; i += 64 / static_cast<std::int64_t>(sizeof(T))) {
     _mm_prefetch(reinterpret_cast<const char*>(next + kAhead + i), _MM_HINT_T1);
   }
-}
-
-// Asks for the vectors that one loop over several long arrays will read some steps after these: at
-// the end of a page of memory the processor's own prefetching starts anew, in each of the arrays.
-constexpr std::int64_t kSoon = 384;
-[[gnu::always_inline]] inline void read_soon(const float* next) {
-  _mm_prefetch(reinterpret_cast<const char*>(next + kSoon), _MM_HINT_T0);
 }
 
 #ifdef __AVX512F__
