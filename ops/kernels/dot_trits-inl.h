@@ -120,14 +120,14 @@ struct RowOfCodes {
   }
 };
 
-// Rows of packed trits, one after the other.
+// Rows of packed trits, row_bytes apart.
 struct PackedRows {
   const std::uint8_t* bytes;
   std::int64_t row_bytes, rows;
 
   const std::uint8_t* row(std::int64_t r) const { return bytes + r * row_bytes; }
-  // How much lies behind the first n bytes of row r.
-  std::int64_t behind(std::int64_t r, std::int64_t n) const { return (rows - r) * row_bytes - n; }
+  // How much at least lies behind row r's own bytes, of which the last row may have no more.
+  std::int64_t behind(std::int64_t r) const { return (rows - 1 - r) * row_bytes; }
 };
 
 // sums[row + r apart] for r below kRows. Memory further on is asked for: the processor by itself
@@ -152,7 +152,7 @@ void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const PackedRow
       const std::int64_t here = row + r * apart;
       const std::uint8_t* last = packed.row(here) + codes.bytes;
       std::uint8_t copy[kTritStripe] = {};
-      if (packed.behind(here, codes.bytes) < kTritStripe) {
+      if (packed.behind(here) < kTritStripe - codes.rest_bytes) {
         __builtin_memcpy(copy, last, static_cast<std::size_t>(codes.rest_bytes));
         last = copy;
       }
