@@ -32,17 +32,21 @@ constexpr std::uint32_t random_stream(std::string_view name) {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 2> key) {
+// In variables of their own: where nothing is optimised, the elements of arrays are calls.
+constexpr PhiloxBlock philox4x32(const PhiloxBlock& counter,
+                                 const std::array<std::uint32_t, 2>& key) {
+  std::uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+  std::uint32_t k0 = key[0], k1 = key[1];
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = 0xD2511F53ull * counter[0];
-    const std::uint64_t p1 = 0xCD9E8D57ull * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
-        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
-    key[0] += 0x9E3779B9u;
-    key[1] += 0xBB67AE85u;
+    const std::uint64_t p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;
+    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+    c1 = static_cast<std::uint32_t>(p1);
+    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    c3 = static_cast<std::uint32_t>(p0);
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
   }
-  return counter;
+  return {c0, c1, c2, c3};
 }
 
 // The 128 random bits number `block` of a key.

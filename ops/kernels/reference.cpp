@@ -75,9 +75,10 @@ void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std
   for (std::int64_t r = 0; r < rows; ++r) {
     if (!add) std::fill_n(c + r * ldc, columns, 0);
     for (std::int64_t g = 0; g < groups; ++g) {
-      for (std::int64_t i = 0; i < 4 * columns; ++i) {
-        c[r * ldc + i / 4] +=
-            a[r * lda + 4 * g + i % 4] * std::int32_t{panel[g * 4 * kPanelColumns + i]};
+      const std::int8_t* x = a + r * lda + 4 * g;
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const std::uint8_t* w = panel + 4 * (g * kPanelColumns + i);
+        c[r * ldc + i] += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
       }
     }
   }
