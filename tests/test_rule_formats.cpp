@@ -3,6 +3,7 @@
 // The toy is a quadratic with a target on the ternary grid (for scales: above zero), so that all
 // formats can hold the minimum: loss = mean (w - target)^2, gradient w - target (of the value). How
 // near a pair has to come follows from the grid of its format: see target_of().
+#include <map>
 #include <optional>
 
 #include "tests/saved_single.h"
@@ -24,21 +25,27 @@ GroupSpec group_of(RuleKind rule) {
   return group;
 }
 
-// Trits, but for a format of numbers above zero 0.5, 1 and 1.5.
-std::vector<float> goals(FormatKind kind, const Shape& shape) {
-  std::vector<float> goal = numbers(shape.size(), 77);
+// Trits, but for a format of numbers above zero 0.5, 1 and 1.5. Each step asks for them, so they
+// are drawn once.
+const std::vector<float>& goals(FormatKind kind, const Shape& shape) {
+  static std::map<std::pair<bool, std::int64_t>, std::vector<float>> drawn;
+  const bool above_zero = kind == FormatKind::kScale16;
+  std::vector<float>& goal = drawn[{above_zero, shape.size()}];
+  if (!goal.empty()) return goal;
+  goal = numbers(shape.size(), 77);
   for (float& t : goal) t = std::rint(1.4f * t);
-  if (kind != FormatKind::kScale16) return goal;
-  for (float& t : goal) t = 1.0f + 0.5f * t;
+  if (above_zero) {
+    for (float& t : goal) t = 1.0f + 0.5f * t;
+  }
   return goal;
 }
 
 std::vector<float> gradient(Single& single) {
-  std::vector<float> grad;
   const Storage& storage = single.w().storage();
-  const std::vector<float> goal = goals(storage.spec().kind, storage.shape());
+  const std::vector<float>& goal = goals(storage.spec().kind, storage.shape());
   const std::vector<double> w = decoded(storage);
-  for (std::size_t i = 0; i < w.size(); ++i) grad.push_back(static_cast<float>(w[i]) - goal[i]);
+  std::vector<float> grad(w.size());
+  for (std::size_t i = 0; i < w.size(); ++i) grad[i] = static_cast<float>(w[i]) - goal[i];
   return grad;
 }
 
@@ -119,7 +126,7 @@ Distance target_of(RuleKind rule, FormatKind kind) {
   const double gridless = 2.0 * left_over(1.0);
   switch (kind) {
     case FormatKind::kTernaryMaster: {
-      const std::vector<float> goal = goals(kind, kShape);
+      const std::vector<float>& goal = goals(kind, kShape);
       const auto zeros = std::count(goal.begin(), goal.end(), 0.0f);
       const double size = static_cast<double>(kShape.size());
       const double gamma = left_over(1.0 - static_cast<double>(zeros) / size);
