@@ -5,10 +5,12 @@ if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-# Files take longer to read, with all that they include, than to compile: four as one take half the time. Their
-# names do not meet (HACKING.md). Presets may say how many, or OFF.
+# Files take longer to read, with all that they include, than to compile: but for kernels, four as one take half
+# the time. Their names do not meet (HACKING.md). Presets may say how many, or OFF.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD ON)
+endif()
+if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 4)
 endif()
 

@@ -57,7 +57,8 @@ struct KernelTable {
   // The sum of a[i] b[i].
   std::int32_t (*dot_int8)(const std::int8_t* a, const std::int8_t* b, std::int64_t n);
   // sums[r] = the sum of (t[i] + 1) x[i] with row r of packed trits t, n of them in blocks of
-  // kBlock (engine/format.h), row_bytes apart; x[i] in +-127, n at most kLongestSum.
+  // kBlock (engine/format.h), row_bytes apart; x[i] in +-127, n at most kLongestSum. Behind the own
+  // bytes of the last row nothing is read.
   void (*dot_packed_trits)(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
                            std::int64_t rows, const std::int8_t* x, std::int64_t n);
   bool (*any_negative)(const std::int8_t* x, std::int64_t n);

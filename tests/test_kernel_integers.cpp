@@ -200,7 +200,7 @@ TEST_CASE("kernel integers: any number of rows of packed trits, up to the last b
       const std::int64_t used = n / kBlock * (kBlock / 5) + (n % kBlock + 4) / 5;
       Guarded<std::int8_t> x = bytes(n, 1, 127);
       for (const std::int64_t row_bytes : {used, used + 64}) {
-        for (std::int64_t rows = 1; rows <= 6; ++rows) {
+        for (std::int64_t rows = 1; rows <= 8; ++rows) {
           std::vector<std::uint8_t> packed(static_cast<std::size_t>((rows - 1) * row_bytes + used));
           for (std::size_t i = 0; i < packed.size(); ++i) {
             packed[i] = static_cast<std::uint8_t>(draw(static_cast<std::int64_t>(i), 0, 255));

@@ -93,11 +93,11 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   __builtin_memcpy(out + i, rest, static_cast<std::size_t>(n - i) * sizeof(*rest));
 }
 
-// The five digits of bytes 0..242, lowest first. Below 243, the unsigned min(v, v - 81, v - 162) is
-// v mod 81, as too large a subtraction wraps around, and what was taken off is 81 times the fifth
-// digit; 81 is 1 modulo 4. The rest, below 81, has a table of its four digits where bytes can be
-// looked up among 128 (VBMI). Elsewhere 57 / 512 of it is the ninth rounded down: two numbers of
-// two digits, for tables of 16.
+// The five digits of bytes, lowest first; above 242, those of 242. Below 243, the unsigned min(v, v
+// - 81, v - 162) is v mod 81, as too large a subtraction wraps around, and what was taken off is 81
+// times the fifth digit; 81 is 1 modulo 4. The rest, below 81, has a table of its four digits where
+// bytes can be looked up among 128 (VBMI). Elsewhere 57 / 512 of it is the ninth rounded down: two
+// numbers of two digits, for tables of 16.
 struct TritDigits {
   void split(U8 (&digits)[5], const U8& bytes) const {
     split_scaled(digits, bytes);
@@ -117,13 +117,13 @@ struct TritDigits {
 #endif
   void split_scaled(U8 (&digits)[5], const U8& bytes) const {
 #ifdef __AVX512VBMI__
-    const U8 limited = bytes;  // the rest of bytes above 242, 81 to 93, has the fields of 80
+    const U8 v = bytes;  // the rest of those above 242, 81 to 93, has the fields of 80
 #else
-    const U8 limited = xsimd::min(bytes, U8(std::uint8_t{242}));
+    const U8 v = xsimd::min(bytes, U8(std::uint8_t{242}));
 #endif
-    const U8 less = limited - U8(std::uint8_t{81});
-    const U8 rest = xsimd::min(xsimd::min(limited, less), less - U8(std::uint8_t{81}));
-    digits[4] = limited - rest;
+    const U8 less = v - U8(std::uint8_t{81});
+    const U8 rest = xsimd::min(xsimd::min(v, less), less - U8(std::uint8_t{81}));
+    digits[4] = v - rest;
 #ifdef __AVX512VBMI__
     const U8 fields = _mm512_permutex2var_epi8(first_fields, rest, last_fields);
     for (int k = 0; k < 4; ++k) digits[k] = fields & U8(static_cast<std::uint8_t>(3 * kScale[k]));

@@ -130,8 +130,8 @@ struct PackedRows {
   std::int64_t behind(std::int64_t r) const { return (rows - 1 - r) * row_bytes; }
 };
 
-// sums[row + r apart] for r below kRows. Memory further on is asked for: the processor by itself
-// asks for too little of what is read between so much arithmetic.
+// The sums of rows row, row + apart and so on, kRows of them. Memory further on is asked for: the
+// processor by itself asks for too little of what is read between so much arithmetic.
 template <int kRows>
 void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const PackedRows& packed,
               std::int64_t row, std::int64_t apart, const RowOfCodes& codes) {

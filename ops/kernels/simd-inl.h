@@ -67,9 +67,8 @@ __m128i first_bytes(const std::uint8_t* p) {
 // Asks for the memory of n numbers that a pass over a tensor will read next, behind those that an
 // optimizer takes through decoding, arithmetic and encoding before it comes back for more: so long
 // a pause stops the processor's own prefetching, which also starts anew at the end of each page, in
-// each of several arrays. Into the second cache: what a Zen 4 waits for on
-// its way to the first one is too little for memory, and on an Emerald Rapids it is the same.
-// Inlined at once, as engine/prefetch.h says.
+// each of several arrays. Into the second cache: a Zen 4, it seems, can wait for too few lines on
+// their way to the first one (PERFORMANCE.md). Inlined at once, as engine/prefetch.h says.
 constexpr std::int64_t kAhead = 1280;
 template <typename T>
 [[gnu::always_inline]] inline void read_ahead(const T* next, std::int64_t n) {
