@@ -93,11 +93,11 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
   __builtin_memcpy(out + i, rest, static_cast<std::size_t>(n - i) * sizeof(*rest));
 }
 
-// The five digits of bytes, lowest first; above 242, those of 242. Below 243, the unsigned min(v, v
-// - 81, v - 162) is v mod 81, as too large a subtraction wraps around, and what was taken off is 81
-// times the fifth digit; 81 is 1 modulo 4. The rest, below 81, has a table of its four digits where
-// bytes can be looked up among 128 (VBMI). Elsewhere 57 / 512 of it is the ninth rounded down: two
-// numbers of two digits, for tables of 16.
+// The five digits of bytes, lowest first; of bytes above 242 those of 242. Below 243, the unsigned
+// min(v, v - 81, v - 162) is v mod 81, as too large a subtraction wraps around, and what was taken
+// off is 81 times the fifth digit; 81 is 1 modulo 4. The rest, below 81, has a table of its four
+// digits where bytes can be looked up among 128 (VBMI). Elsewhere 57 / 512 of it is the ninth
+// rounded down: two numbers of two digits, for tables of 16.
 struct TritDigits {
   void split(U8 (&digits)[5], const U8& bytes) const {
     split_scaled(digits, bytes);
