@@ -211,9 +211,14 @@ void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
        reason_without_effect(key, named.group));
 }
 
-// Weights of a group would be dense and trained by AdamW, the defaults, where [weight] says
-// something else.
-void check_groups_complete(const toml::table& table, const Recipe& recipe) {
+// Weights whose table leaves out format or rule would be dense and trained by AdamW, the defaults,
+// which nobody asked for.
+void check_weights_complete(const toml::table& table, const Recipe& recipe) {
+  const toml::table* weight = table["weight"].as_table();
+  for (const char* key : {"format", "rule"}) {
+    check(weight != nullptr && weight->contains(key), recipe.where, ": [weight] has no '", key,
+          "'; give it one, or begin the file with base = \"votes\" to change a built-in recipe");
+  }
   for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
     const Recipe::NamedGroup& named = recipe.named_groups[i];
     const toml::table& own = *table["group"].as_array()->get_as<toml::table>(i);
@@ -350,7 +355,7 @@ Recipe load_recipe(const std::string& name_or_file, const std::vector<std::strin
   merge_into(table, tables.overrides);
   Recipe recipe = recipe_from(table, tables.where);
   refuse_without_effect(tables.overrides, recipe);
-  check_groups_complete(table, recipe);
+  check_weights_complete(table, recipe);
   return recipe;
 }
 

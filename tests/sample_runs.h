@@ -54,6 +54,7 @@ inline ComparisonRecord record_of(std::vector<RunResult> runs) {
   record.dataset = "a dataset";
   record.model = "mlp:512,512";
   record.command = "tritgrad compare --data mnist";
+  record.baseline = "master";
   record.runs = std::move(runs);
   return record;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/check.h"
 #include "engine/open_dataset.h"
 #include "engine/parallel.h"
 #include "tests/support_files.h"
@@ -105,6 +106,23 @@ TEST_CASE("comparison: untuned, it is what train says of every recipe and seed")
     single.seed = run.seed;
     CHECK(train(iris, single).weights_sha256 == run.weights_sha256);
   }
+}
+
+TEST_CASE("comparison: the baseline is the one asked for, else master, else the first recipe") {
+  const Dataset iris = open_dataset("iris");
+  ComparisonOptions options = quick({"votes", "latent8"});
+  options.train.epochs = options.seeds = 1;
+  CHECK(compared(iris, options, RunCache("")).record.baseline == "votes");
+  options.baseline = "latent8";
+  CHECK(compared(iris, options, RunCache("")).record.baseline == "latent8");
+  options.recipes.push_back("master");
+  options.baseline.clear();
+  CHECK(compared(iris, options, RunCache("")).record.baseline == "master");
+  options.baseline = "trits";
+  CHECK_THROWS_WITH_AS(check_comparison(iris, options),
+                       "--baseline: 'trits' is none of the recipes that are compared (votes, "
+                       "latent8, master); name one of them, or add it to --recipes",
+                       Error);
 }
 
 TEST_CASE("comparison: a recipe that diverges ends nothing, and is named") {

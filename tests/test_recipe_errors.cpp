@@ -63,6 +63,18 @@ TEST_CASE("recipe errors: a group of weights has a format and a rule of its own"
             .empty());
 }
 
+TEST_CASE("recipe errors: a recipe without a base says what its weights are") {
+  RecipeFile file;
+  const auto missing = [](const std::string& key) {
+    return "recipe 'PATH': [weight] has no '" + key +
+           "'; give it one, or begin the file with base = \"votes\" to change a built-in recipe";
+  };
+  CHECK(file.refused("name = \"x\"\n") == missing("format"));
+  CHECK(file.refused("name = \"x\"\n[weight]\nrule = \"sgd\"\n") == missing("format"));
+  CHECK(file.refused("name = \"x\"\n[weight]\nformat = \"fp32\"\n") == missing("rule"));
+  CHECK(file.refused("name = \"x\"\n", {"weight.format=fp32", "weight.rule=sgd"}).empty());
+}
+
 TEST_CASE("recipe errors: keys without effect are refused from files as from overrides") {
   RecipeFile file;
   const std::string end = " has no effect with this format and rule; leave it out";
@@ -74,7 +86,8 @@ TEST_CASE("recipe errors: keys without effect are refused from files as from ove
       {"base = \"eco\"\n[weight]\nnesterov = true\n", "line 3: weight.nesterov"},
       {"base = \"eco\"\n[weight]\nbeta1 = 0.1\n", "line 3: weight.beta1"},
       {"base = \"latent8\"\n[weight]\nm = \"int8\"\n", "line 3: weight.m"},
-      {"name = \"x\"\n[weight]\nthreshold = 4\n", "line 3: weight.threshold"},
+      {"name = \"x\"\n[weight]\nformat = \"fp32\"\nrule = \"adamw\"\nthreshold = 4\n",
+       "line 5: weight.threshold"},
       {"base = \"votes\"\n[[group]]\nmatch = \"head.*\"\nformat = \"fp32\"\nrule = \"adamw\"\n"
        "window = 4\n",
        "line 6: [[group]] match = \"head.*\": window"}};

@@ -47,11 +47,12 @@ TEST_CASE("summary: a run that other programs slowed does not decide the time of
   CHECK(*compare(runs, "master").recipes[0].seconds_per_run == 12.0);
 }
 
-TEST_CASE("summary: without the baseline the findings say so") {
-  const std::vector<RunResult> runs = {make_run("latent8", 1, 0.985, kLatent)};
-  const std::vector<std::string> said = findings(record_of(runs), compare(runs, "master"));
-  REQUIRE(said.size() == 1);
-  CHECK(said[0] == "master is not among the recipes, so that there is nothing to compare with it.");
+TEST_CASE("summary: where the baseline was not run, the first recipe takes its place") {
+  const Comparison comparison = compare(two_recipes(), "none of these");
+  CHECK(comparison.baseline == "latent8");
+  CHECK(comparison.recipes[0].is_baseline);
+  CHECK(*comparison.recipes[1].delta_points == doctest::Approx(-0.15));
+  CHECK(*comparison.recipes[1].bytes_ratio == doctest::Approx(16 / 1.18));
 }
 
 TEST_CASE("summary: one seed, or one cross-validated seed, has no interval") {

@@ -17,11 +17,8 @@ constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 // A loss that falls further than this is drawn on a logarithmic axis.
 constexpr double kLogRatio = 20;
 
-// Style 0 has the colour of the text and belongs to the baseline.
-int style_of(const Comparison& comparison, std::size_t recipe) {
-  const bool has_baseline = comparison.recipes.front().is_baseline;
-  return static_cast<int>(recipe) + (has_baseline ? 0 : 1);
-}
+// The baseline stands first and so has style 0, the colour of the text.
+int style_of(std::size_t recipe) { return static_cast<int>(recipe); }
 
 // Mean over the seeds of a recipe at each epoch, with the range from the lowest to the highest
 // seed.
@@ -63,7 +60,7 @@ LineChart curves(const std::vector<RunResult>& runs, const Comparison& compariso
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
     LineSeries series = mean_curve(runs, comparison.recipes[i].recipe, value_of);
     if (series.x.empty()) continue;
-    series.style = style_of(comparison, i);
+    series.style = style_of(i);
     chart.series.push_back(std::move(series));
   }
   return chart;
@@ -104,7 +101,7 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
     const RecipeSummary& recipe = comparison.recipes[i];
     if (!recipe.accuracy) continue;
-    ScatterPoint point{recipe.recipe, style_of(comparison, i), recipe.bytes.total(),
+    ScatterPoint point{recipe.recipe, style_of(i), recipe.bytes.total(),
                        100.0 * recipe.accuracy->mean, std::nullopt};
     if (recipe.accuracy->spread) {
       point.y_spread = 100.0 * *recipe.accuracy->spread;

@@ -102,10 +102,6 @@ void add_tuning(Sentences& sentences, const ComparisonRecord& record) {
 
 std::vector<std::string> findings(const ComparisonRecord& record, const Comparison& comparison) {
   Sentences sentences(comparison);
-  if (!comparison.recipes.front().is_baseline) {
-    sentences.add(comparison.baseline +
-                  " is not among the recipes, so that there is nothing to compare with it.");
-  }
   add_differences(sentences, comparison);
   sentences.list(
       "Diverged, and missing from the means", [](const RecipeSummary& s) { return s.diverged > 0; },

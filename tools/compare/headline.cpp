@@ -40,7 +40,8 @@ std::string seeds_of(const RecipeSummary& summary) {
                                              summary.seeds - summary.diverged, all);
 }
 
-std::string without_baseline(const Comparison& comparison) {
+// Where nothing is smaller than the baseline.
+std::string most_accurate(const Comparison& comparison) {
   const RecipeSummary* best = nullptr;
   for (const RecipeSummary& summary : comparison.recipes) {
     if (summary.accuracy && (!best || summary.accuracy->mean > best->accuracy->mean)) {
@@ -103,7 +104,7 @@ Outstanding outstanding(const Comparison& comparison) {
 std::string headline(const Comparison& comparison) {
   if (comparison.recipes.empty()) return "No runs to compare.";
   const auto [smallest_within, best, smallest] = outstanding(comparison);
-  if (!best) return without_baseline(comparison);
+  if (!best) return most_accurate(comparison);
   const RecipeSummary& baseline = comparison.recipes.front();
   std::string text;
   bool best_is_told = true;

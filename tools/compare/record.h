@@ -14,7 +14,7 @@ struct ComparisonRecord {
   std::string dataset;  // one line: name, size, how it was split
   std::string model;
   std::string command;  // repeats the comparison when typed into a shell
-  std::string baseline = "master";
+  std::string baseline;         // name of the recipe that the others are compared with
   std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
   std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each
 

@@ -19,6 +19,9 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->delimiter(',')
       ->take_all()
       ->capture_default_str();
+  app.add_option(
+      "--baseline", options.baseline,
+      "name of the recipe that the others are compared with [master, or else the first]");
   app.add_option("--seeds", options.seeds, "seeds 1..N for every recipe")
       ->capture_default_str()
       ->check(within(1, 1000));

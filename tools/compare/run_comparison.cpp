@@ -86,6 +86,12 @@ TrainOptions trial_of(TrainOptions base, const ComparisonOptions& options) {
   return base;
 }
 
+std::string baseline_of(const ComparisonOptions& options, const std::vector<std::string>& names) {
+  if (!options.baseline.empty()) return options.baseline;
+  const bool has_master = std::count(names.begin(), names.end(), "master") > 0;
+  return has_master ? "master" : names.front();
+}
+
 int trial_count(const ComparisonOptions& options) { return options.tune > 1 ? options.tune : 0; }
 
 Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainOptions& base) {
@@ -144,6 +150,9 @@ void check_comparison(const Dataset& dataset, const ComparisonOptions& options) 
     plan_model(run.model, dataset, dataset.classes(), loaded);
     check_micro_batches(run, loaded);
   }
+  check(options.baseline.empty() || std::count(names.begin(), names.end(), options.baseline) > 0,
+        "--baseline: '", options.baseline, "' is none of the recipes that are compared (",
+        fmt::format("{}", fmt::join(names, ", ")), "); name one of them, or add it to --recipes");
 }
 
 ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions& options,
@@ -153,8 +162,10 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
   ComparisonRecord record;
   record.data = dataset.name;
   record.model = base.model;
+  std::vector<std::string> names;
   for (const std::string& recipe : options.recipes) {
     TrainOptions run = with_recipe(base, recipe);
+    names.push_back(load_recipe(recipe, base.overrides).name);
     if (options.tune > 1) {
       record.tunings.push_back(tune(runner, options, run));
       set_rate(run, record.tunings.back().choice());
@@ -165,6 +176,7 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
       record.runs.push_back(runner.finish(run, 0.0));
     }
   }
+  record.baseline = baseline_of(options, names);
   return record;
 }
 

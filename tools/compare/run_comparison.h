@@ -16,6 +16,7 @@ namespace tritgrad {
 struct ComparisonOptions {
   TrainOptions train;  // recipe, seed, and what concerns single runs (save, log) aside
   std::vector<std::string> recipes{"fp32", "master", "votes", "latent8"};
+  std::string baseline;  // a recipe's name; empty: master, or else the first recipe
   int seeds = 3;
   int tune = 1;         // learning rates tried for each recipe; 1: its own, untried
   int tune_epochs = 0;  // of these trials; 0: as many as of a run
@@ -39,7 +40,7 @@ int run_count(const ComparisonOptions& options);
 ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& options);
 
 // Throws Error for what would end the comparison after it began: recipes that cannot be read, two
-// of one name, models, augmentation, parts of a split or micro-batches that do not fit, tuning
+// of one name, a baseline that is none of them, models, augmentation, parts of a split or micro-batches that do not fit, tuning
 // together with folds.
 void check_comparison(const Dataset& dataset, const ComparisonOptions& options);
 

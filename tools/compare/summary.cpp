@@ -145,7 +145,7 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
 
   Comparison comparison;
   comparison.accuracy_name = any_test ? "test accuracy" : "validation accuracy";
-  comparison.baseline = baseline;
+  comparison.baseline = order.empty() ? baseline : order.front();
   const OptionalField field = any_test ? &RunResult::test_accuracy : &RunResult::val_accuracy;
   for (const std::string& recipe : order) {
     RunList mine;
@@ -154,7 +154,7 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
     }
     comparison.recipes.push_back(summarize(recipe, mine, field));
   }
-  if (!order.empty() && order.front() == baseline) {
+  if (!order.empty()) {
     comparison.recipes.front().is_baseline = true;
     const RecipeSummary reference = comparison.recipes.front();
     for (RecipeSummary& summary : comparison.recipes) compare_with_baseline(reference, summary);

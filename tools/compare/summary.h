@@ -55,6 +55,7 @@ struct Comparison {
   std::vector<RecipeSummary> recipes;  // baseline first, then in order of first appearance
 };
 
+// With `baseline`, or with the first recipe where that is none of them.
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
 
 // One to three sentences: the smallest recipe whose interval rules out a loss of half a point, what

@@ -11,7 +11,7 @@ std::string render_terminal_table(const ComparisonRecord& record) {
   constexpr const char* kBytes = "bytes per parameter";
   std::vector<Column> columns = {{"recipe"},
                                  {tested ? "test acc %" : "val acc %", Align::kRight},
-                                 {"Δ " + record.baseline, Align::kRight},
+                                 {"Δ " + comparison.baseline, Align::kRight},
                                  {"95 % interval", Align::kRight},
                                  {"weights", Align::kRight, kBytes},
                                  {"scales", Align::kRight, kBytes},
@@ -19,7 +19,7 @@ std::string render_terminal_table(const ComparisonRecord& record) {
                                  {"moments", Align::kRight, kBytes},
                                  {"gradients", Align::kRight, kBytes},
                                  {"total", Align::kRight, kBytes},
-                                 {"× " + record.baseline, Align::kRight},
+                                 {"× " + comparison.baseline, Align::kRight},
                                  {"zeros", Align::kRight},
                                  {"s/run", Align::kRight},
                                  {"peak memory", Align::kRight}};
