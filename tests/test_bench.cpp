@@ -33,7 +33,7 @@ void check_ceilings(const Json& ceilings) {
 
 void check_step(const Json& step, const Json& ceilings) {
   CAPTURE(step.dump());
-  CHECK(step.size() == 13);
+  CHECK(step.size() == 14);
   CHECK(step["unit"] == "ms");
   CHECK(step["model"] == "mlp:20-16-3");
   CHECK(step["batch"] == 8);
