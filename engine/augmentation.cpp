@@ -18,7 +18,7 @@ void read_part(const std::string& part, const std::string& text, Augmentation& a
     return;
   }
   check(part.starts_with(kShift), "augmentation '", text, "': '", part,
-        "' found, shift=PIXELS or flip expected");
+        "' found, shift=PIXELS, flip or none expected");
   check(augmentation.shift == 0, "augmentation '", text, "': shift is named twice");
   const char* end = part.data() + part.size();
   const auto [rest, error] = std::from_chars(part.data() + kShift.size(), end, augmentation.shift);
@@ -62,7 +62,7 @@ void shift_image(float* image, const ImageShape& shape, std::int64_t down, std::
 
 Augmentation parse_augmentation(const std::string& text) {
   Augmentation augmentation;
-  if (text.empty()) return augmentation;
+  if (text.empty() || text == "none") return augmentation;
   for (std::size_t begin = 0, comma = 0; comma < text.size(); begin = comma + 1) {
     comma = std::min(text.find(',', begin), text.size());
     read_part(text.substr(begin, comma - begin), text, augmentation);

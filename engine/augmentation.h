@@ -19,8 +19,8 @@ struct Augmentation {
   friend bool operator==(const Augmentation&, const Augmentation&) = default;
 };
 
-// "shift=N", "flip", or both with a comma between them; "" is none. Throws Error that names the
-// part that cannot be read.
+// "shift=N", "flip", or both with a comma between them; "" and "none" are none. Throws Error that
+// names the part that cannot be read.
 Augmentation parse_augmentation(const std::string& text);
 
 // What parse_augmentation() reads: the same text for the same augmentation.

@@ -34,4 +34,14 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string whole;
+  while (!text.empty()) {
+    const std::size_t size = first_character(text);
+    whole += size == 0 ? "\uFFFD" : text.substr(0, size);
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return whole;
+}
+
 }  // namespace tritgrad

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
 #include "engine/read_file.h"
+#include "engine/utf8.h"
 #include "models/idle_keys.h"
 #include "models/recipe_group.h"
 
@@ -127,7 +129,11 @@ RecipeTables read_recipe_tables(const std::string& name_or_file,
     tables.own = parse_toml(read_file(name_or_file), where, name_or_file);
     const std::string base = base_of(tables.own, where);
     tables.own.erase("base");
-    if (!base.empty()) tables.written = builtin_table(base);
+    if (!base.empty()) {
+      tables.written = builtin_table(base);
+      tables.written.insert_or_assign("name",
+                                      as_utf8(std::filesystem::path(name_or_file).stem().string()));
+    }
     merge_into(tables.written, tables.own);
   }
   for (const std::string& text : overrides) merge_into(tables.overrides, parse_override(text));

@@ -65,8 +65,9 @@ struct Recipe {
 bool matches(std::string_view pattern, std::string_view name);
 
 // `name_or_file`: a built-in name, or the path of a .toml file (which may begin with base =
-// "NAME"). `overrides`: "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1".
-// Throws Error that names the key, what was found and what is accepted.
+// "NAME", and is then called as the file is unless it has a name of its own). `overrides`:
+// "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1". Throws Error that names
+// the key, what was found and what is accepted.
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides = {});
 // Recipe::toml without the keys that nothing reads, such as those of a rule that an override has
 // replaced; a file may not have them.

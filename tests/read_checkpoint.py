@@ -17,6 +17,8 @@ import sys
 CODES = {"B": ("U8", 1), "b": ("I8", 1), "h": ("I16", 2), "f": ("F32", 4), "q": ("I64", 8), "d": ("F64", 8)}
 LATENT_BITS = {"latent8": 8, "latent6": 6, "latent5": 5, "latent4": 4}
 THRESHOLDS = {8: 42, 6: 10, 5: 5, 4: 2}
+FORMATS = ["fp32", "bf16", "split24", "split32", "ternary_master", "trits", "ternary", "shared4", "shared8",
+           "shared16"] + list(LATENT_BITS)
 BLOCK = 320
 
 
@@ -79,6 +81,9 @@ def nearest_trits(codes, bits):
 
 def matrix_of(tensors, name, format_name, rows, cols):
     """The matrix [rows][cols] that the layer multiplies with."""
+    if format_name not in FORMATS:
+        sys.exit("%s: format '%s' is not read here; known: %s" % (name, format_name, ", ".join(FORMATS)))
+
     def in_rows(plane):
         return [list(plane[r * cols:(r + 1) * cols]) for r in range(rows)]
 
@@ -224,7 +229,13 @@ def read_rows(path):
 
 
 def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     model, rows = Model(sys.argv[1]), read_rows(sys.argv[2])
+    features, classes = model.run["inputs"], set(model.run["class_names"])
+    if len(rows[0][0]) != features or not {label for _, label in rows} <= classes:
+        sys.exit("%s: rows have %d features and %d classes, but the model has %d features and the classes %s"
+                 % (sys.argv[2], len(rows[0][0]), len({label for _, label in rows}), features, sorted(classes)))
     print(sum(model.classify(x) == label for x, label in rows) / len(rows))
 
 

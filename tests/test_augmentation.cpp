@@ -53,8 +53,9 @@ TEST_CASE("augmentation: reads shift and flip, refuses the rest by name") {
   for (const char* text : {"", "flip", "shift=3", "shift=12,flip"}) {
     CHECK(to_text(parse_augmentation(text)) == text);
   }
+  CHECK(parse_augmentation("none") == Augmentation{});
   CHECK(to_text(parse_augmentation("flip,shift=12")) == "shift=12,flip");
-  CHECK(contains(refused("rotate"), "'rotate' found, shift=PIXELS or flip expected"));
+  CHECK(contains(refused("rotate"), "'rotate' found, shift=PIXELS, flip or none expected"));
   CHECK(contains(refused("shift=0"), "whole number of pixels in 1..32768"));
   CHECK(contains(refused("shift=2x"), "'shift=2x' found"));
   CHECK(contains(refused("shift=-1"), "'shift=-1' found"));

@@ -246,7 +246,7 @@ TEST_CASE("run cache: a folder that cannot be made costs a note, not the result"
 TEST_CASE("comparison: what would end it later is refused before it begins") {
   const Dataset iris = open_dataset("iris");
   const TempDir folder;
-  folder.write("a.toml", "base = \"votes\"\n");
+  folder.write("a.toml", "base = \"votes\"\nname = \"votes\"\n");
   const auto said = [&](const ComparisonOptions& options) {
     return refusal([&] { check_comparison(iris, options); });
   };

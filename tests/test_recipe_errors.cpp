@@ -75,6 +75,14 @@ TEST_CASE("recipe errors: a recipe without a base says what its weights are") {
   CHECK(file.refused("name = \"x\"\n", {"weight.format=fp32", "weight.rule=sgd"}).empty());
 }
 
+TEST_CASE("recipe errors: a file is called as it says, or else as the file is") {
+  const TempDir folder;
+  const std::string mine = folder.write("mine.toml", "base = \"votes\"\n[weight]\nlr = 0.5\n");
+  CHECK(load_recipe(mine).name == "mine");
+  CHECK(load_recipe(folder.write("a.toml", "base = \"votes\"\nname = \"b\"\n")).name == "b");
+  CHECK(load_recipe(folder.write("\xE4.toml", "base = \"votes\"\n")).name == "\uFFFD");
+}
+
 TEST_CASE("recipe errors: keys without effect are refused from files as from overrides") {
   RecipeFile file;
   const std::string end = " has no effect with this format and rule; leave it out";

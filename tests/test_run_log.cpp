@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -39,7 +40,7 @@ TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
   for (const bool first : {true, false}) {
     RunLog log(path, 1, {});
     if (!first) log.write({1, 0.5, 0.5, {}});
-    const auto written = std::filesystem::file_size(path);
+    const auto written = first ? 0 : std::filesystem::file_size(path);
     std::string message;
     {
       const FullDisk full(written);
@@ -48,6 +49,22 @@ TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
     CHECK(message == "log file '" + path + "' cannot be written; is the disk full?");
     CHECK(std::filesystem::exists(path) == !first);  // what was logged stays
   }
+}
+
+TEST_CASE("run log: an older one stays until an epoch is over, or the run without one") {
+  const TempDir folder;
+  const std::string path = folder.write("run.jsonl", "older\n");
+  { const RunLog failed(path, 1, {}); }
+  CHECK(read_text(path) == "older\n");
+  RunLog log(path, 1, {{1, 0.5, 0.5, {}}});
+  CHECK(read_text(path) == "older\n");
+  log.write({2, 0.25, 0.75, {}});
+  const std::string epochs = read_text(path);
+  CHECK(std::count(epochs.begin(), epochs.end(), '\n') == 2);  // with the one before this run
+  log.end();
+  CHECK(read_text(path) == epochs);
+  RunLog(path, 1, {}).end();
+  CHECK(read_text(path).empty());
 }
 
 }  // namespace tritgrad::test::test_run_log

@@ -103,6 +103,7 @@ TEST_CASE("summary: what diverged is counted, named, and in no mean") {
   }
   CHECK_FALSE(contains(html, "<td>0 B</td>"));
   CHECK(headline(compare({gone}, "master")) == "Every run diverged.");
+  CHECK(compare({gone}, "master").accuracy_name == "test accuracy");
   CHECK_FALSE(says_nan(render_terminal_table(record)));
 }
 
@@ -220,6 +221,15 @@ TEST_CASE("headline: speaks without a baseline, without accuracy and without run
   run.test_accuracy.reset();
   CHECK(headline(compare({run}, "master")) == "latent8 trains with 1.18 bytes per parameter.");
   CHECK(headline(compare({}, "master")) == "No runs to compare.");
+}
+
+TEST_CASE("headline: what the seeds do not tell from the baseline gains and loses nothing") {
+  const std::vector<RunResult> runs = {
+      make_run("master", 1, 0.95, kMaster), make_run("master", 2, 0.97, kMaster),
+      make_run("votes", 1, 0.95, {1.0, 0, 0, 0, 0}), make_run("votes", 2, 0.98, {1.0, 0, 0, 0, 0})};
+  CHECK(headline(compare(runs, "master"))
+            .starts_with("votes cannot be told from master in test accuracy (+0.50 points, 95 % "
+                         "interval −"));
 }
 
 TEST_CASE("findings: below, above, not told apart, without an interval") {

@@ -52,6 +52,14 @@ TEST_CASE("traffic: forecasts follow the formulas, up to what scales and whole b
   for (const TrafficWay& way : traffic_ways()) CHECK(sent(way, 1, 1) == 0.0);
 }
 
+TEST_CASE("traffic: the page has the job that was asked about, beside others") {
+  const std::string page = render_markdown(make_page({"command", kModel, 16, 32, {}}), "pictures");
+  for (const char* job : {"| 2 | 2 |", "| 8 | 8 |", "| 16 | 32 |"}) CHECK(contains(page, job));
+  // 128 parts are more than sums of votes hold.
+  CHECK_FALSE(contains(render_markdown(make_page({"command", kModel, 64, 128, {}}), "pictures"),
+                       "| votes | votes | 64 |"));
+}
+
 TEST_CASE("traffic: what a run sends is what was forecast, its warm-up included") {
   const Dataset iris = open_dataset("iris", {});
   run_ranks(2, [&](Communicator& ranks) {

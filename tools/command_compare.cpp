@@ -72,7 +72,8 @@ RunClock check_all(const std::vector<ComparisonRequest>& requests) {
   return clock;
 }
 
-void print_run(const FinishedRun& finished, const RunClock& clock) {
+// `data`: begins the line where there are several comparisons.
+void print_run(const FinishedRun& finished, const RunClock& clock, const std::string& data) {
   const RunResult& run = finished.run;
   const bool trial = finished.tuning_factor > 0.0;
   const std::optional<double>& accuracy = trial ? run.val_accuracy : run.test_accuracy;
@@ -82,7 +83,7 @@ void print_run(const FinishedRun& finished, const RunClock& clock) {
       accuracy
           ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test", 100.0 * *accuracy)
           : "diverged: " + run.diverged;
-  fmt::print(stderr, "{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", run.recipe, what, outcome,
+  fmt::print(stderr, "{}{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", data, run.recipe, what, outcome,
              run.seconds, run.cached ? ", cached" : "", clock.text());
 }
 
@@ -116,10 +117,11 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
     const ComparisonOptions& options = requests[i].options;
     name_place(requests[i], [&] {
       const Dataset dataset = open_data(requests[i].common);
+      const std::string data = requests.size() > 1 ? fmt::format("{:<14} ", dataset.name) : "";
       records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
         clock.finished(i, finished.run.epochs, finished.run.seconds);
         print_warnings(finished);
-        if (talk) print_run(finished, clock);
+        if (talk) print_run(finished, clock, data);
       }));
       records.back().dataset = dataset_line(dataset, options.train);
       records.back().command = with_fetches({&requests[i], 1}, requests[i].command);

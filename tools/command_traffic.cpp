@@ -129,7 +129,9 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
                                        {"methods", forecasts.json}};
   write_json(options.json, json.dump(2));
   if (options.report.empty()) return;
-  write_page(options.report, make_page({repeat_command(app), options.model, measured}));
+  write_page(options.report,
+             make_page({repeat_command(app), options.model, options.ranks, parts, measured}));
+  if (options.json != "-") fmt::print("report: {}\n", options.report);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tools/common_options.h"
 #include "tools/distinct_files.h"
 #include "tools/evaluate_checkpoint.h"
+#include "tools/held_file.h"
 #include "tools/interrupt.h"
 #include "tools/numbers.h"
 #include "tools/output_file.h"
@@ -128,9 +129,11 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   train.parallel = saved.parallel;
 }
 
-// A checkpoint holds names as JSON.
-void check_saved_names(const TrainOptions& options) {
+// A checkpoint holds names as JSON, and takes the place of checkpoints alone.
+void check_save(const TrainOptions& options) {
   if (options.save.empty()) return;
+  check(is_replaceable(options.save), "--save: '", options.save,
+        "' is there and is no checkpoint, or a damaged one; delete it, or name another file");
   const NamedFile names[] = {{"--data", options.data}, {"--recipe", options.recipe}};
   for (const NamedFile& name : names) {
     check(is_utf8(name.path), name.option, ": '", name.path,
@@ -155,7 +158,7 @@ void run_train(const CLI::App& command, CommonOptions& options,
   train_options.cache = options.cache;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
   check_outputs(options);
-  check_saved_names(train_options);
+  check_save(train_options);
   check(train_options.stop_after == 0 || !train_options.save.empty(),
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
@@ -165,12 +168,16 @@ void run_train(const CLI::App& command, CommonOptions& options,
   const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
   const Dataset dataset =
       saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
+  const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
+  const HeldFile save("--save", is_first ? train_options.save : "");
+  const HeldFile log("--log", is_first ? train_options.log : "");
   std::optional<InterruptWatch> watch;  // of all folds; ranks would wait for the one that stopped
   if (ranks == nullptr) watch.emplace();
   const RunResult result = train(dataset, train_options);
-  if (ranks != nullptr && ranks->rank() > 0) return;
+  if (!is_first) return;
   if (!train_options.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
+    if (!train_options.save.empty()) fmt::print("  saved          {}\n", train_options.save);
   }
   write_json(options.json, to_json(result));
 }
@@ -198,9 +205,9 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   }
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
-    fmt::print("{}: {} on {}, step {}: test accuracy {:.2f} % ({}{} rows)\n", path,
-               evaluation.recipe, saved.data, evaluation.steps, 100.0 * evaluation.accuracy,
-               evaluation.all_rows ? "all " : "", evaluation.rows);
+    fmt::print("{}: {} on {}, step {}: {} {:.2f} % ({} {} rows)\n", path, evaluation.recipe,
+               saved.data, evaluation.steps, evaluation.all_rows ? "accuracy" : "test accuracy",
+               100.0 * evaluation.accuracy, evaluation.all_rows ? "all" : "the", evaluation.rows);
   }
   write_json(options.json, to_json(evaluation));
 }

@@ -64,7 +64,7 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--val", train.validation, "share of the training rows held out to watch")
       ->check(within(0.0, 0.9));
   command.add_option("--augment", train.augment,
-                     "of training images: shift=PIXELS, flip, or shift=PIXELS,flip [none]");
+                     "of training images: none, shift=PIXELS, flip, or shift=PIXELS,flip [none]");
   command
       .add_option("--label-smoothing", train.label_smoothing,
                   "share of the target that is spread over all classes [0; 0.1 for images from "

@@ -8,7 +8,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<int> noted = 0;                            // the signal; 0: none
 static_assert(std::atomic<int>::is_always_lock_free);  // or no signal handler could set it

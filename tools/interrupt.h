@@ -1,4 +1,5 @@
-// Ctrl-C, or the SIGTERM of a scheduler, as a request to end in good order.
+// Ctrl-C, the SIGTERM of a scheduler or the SIGHUP of a closed terminal, as a request to end in
+// good order.
 #pragma once
 
 #include <string>

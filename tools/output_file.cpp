@@ -34,6 +34,9 @@ void check_writable(const char* option, const std::string& path, Writing writing
   } else {
     check(::access(folder.c_str(), W_OK) == 0, option, ": the folder '", folder.string(),
           "' cannot be written; choose another");
+    // Replacing takes no permission of the file's own, but whoever took that away wants to keep it.
+    check(!fs::exists(status) || ::access(path.c_str(), W_OK) == 0, option, ": '", path,
+          "' is write-protected; choose another file");
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/atomic_file.h"
 #include "engine/check.h"
+#include "engine/utf8.h"
 #include "tools/output_file.h"
 
 namespace tritgrad {
@@ -63,7 +64,7 @@ void make_picture_folder(const std::string& path) {
 
 void write_page(const std::string& path, const Page& page) {
   if (!is_markdown(path)) {
-    const std::string html = render_html(page);
+    const std::string html = as_utf8(render_html(page));
     replace_file(path, std::as_bytes(std::span(html)));
     return;
   }
@@ -79,7 +80,7 @@ void write_page(const std::string& path, const Page& page) {
     }
   }
   remove_other_pictures(folder, written);
-  const std::string markdown = render_markdown(page, folder.filename().string());
+  const std::string markdown = as_utf8(render_markdown(page, folder.filename().string()));
   replace_file(path, std::as_bytes(std::span(markdown)));
 }
 

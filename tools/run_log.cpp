@@ -7,17 +7,25 @@
 
 namespace tritgrad {
 
-RunLog::RunLog(const std::string& path, std::uint64_t seed, const std::vector<EpochPoint>& done)
-    : path_(path), seed_(seed) {
-  if (path_.empty()) return;
+void RunLog::begin() {
+  if (out_.is_open()) return;
   out_.open(path_, std::ios::trunc);
   check(out_.good(), "log file '", path_,
         "' cannot be written; check the folder and its permissions");
-  for (const EpochPoint& point : done) write(point);
+  for (const EpochPoint& point : done_) append(point);
 }
 
 void RunLog::write(const EpochPoint& point) {
   if (path_.empty()) return;
+  begin();
+  append(point);
+}
+
+void RunLog::end() {
+  if (!path_.empty()) begin();
+}
+
+void RunLog::append(const EpochPoint& point) {
   nlohmann::ordered_json line{{"seed", seed_},
                               {"epoch", point.epoch},
                               {"train_loss", point.train_loss},

@@ -1,6 +1,7 @@
 #include "tools/saved_run.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "engine/hash.h"
 
@@ -117,6 +118,17 @@ void SavedRun::check_same_data(const Dataset& dataset, const char* remedy) const
   check(field<std::string>("data_xxh3") == data_xxh3(dataset), "checkpoint '", path_,
         "': the rows of '", dataset.name, "' are not those that it was trained on, '", data,
         "', or have changed since it was written; ", remedy);
+}
+
+bool is_replaceable(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return true;
+  if (std::filesystem::file_size(path, error) == 0) return true;
+  try {
+    return open_checkpoint(path).metadata().contains("tritgrad.run");
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 Json to_json(const ParallelSpec& spec, int ranks) {

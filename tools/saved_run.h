@@ -81,6 +81,10 @@ class SavedRun {
   Json run_;
 };
 
+// Whether a new checkpoint may take the place of what `path` names: nothing, an empty file or
+// another checkpoint.
+bool is_replaceable(const std::string& path);
+
 // How the ranks of a run work together, and how many they are, for its checkpoint.
 Json to_json(const ParallelSpec& spec, int ranks);
 

@@ -41,6 +41,7 @@ double fp16_bytes(double parameters, int ranks);
 struct TrafficReport {
   std::string command;  // repeats the page when typed into a shell
   std::string model;    // a complete spec
+  int ranks, parts;     // that were asked about
   std::vector<RunResult> measured;
 };
 Page make_page(const TrafficReport& report);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "tools/numbers.h"
 #include "tools/svg.h"
@@ -48,24 +50,29 @@ void add_formulas(Page& page) {
                 "which sends and receives at once; computing and latency come on top."});
 }
 
-void add_comparison(Page& page, const std::string& model) {
+void add_comparison(Page& page, const TrafficReport& report) {
+  const std::string& model = report.model;
   const double parameters = parameters_of(model);
   PageTable table;
   table.heads = {"method",
                  "recipe",
                  "ranks",
+                 "micro-batches",
                  "bytes a step",
                  "B/param",
                  "times less than fp16",
                  "error feedback, B/param"};
+  // What was asked about, and some jobs beside it.
+  const std::set<std::pair<int, int>> jobs = {{2, 2}, {4, 4}, {8, 8}, {report.ranks, report.parts}};
   for (const TrafficWay& way : traffic_ways()) {
-    for (int ranks : {2, 4, 8}) {
-      const TrafficForecast forecast = forecast_traffic(way, model, ranks, ranks);
+    for (const auto& [ranks, parts] : jobs) {
+      if (!can_have(way, model, parts)) continue;
+      const TrafficForecast forecast = forecast_traffic(way, model, ranks, parts);
       const auto total = static_cast<double>(forecast.total());
       table.rows.push_back(
-          {way.name, way.recipe.name, std::to_string(ranks), human_bytes(total),
-           fmt::format("{:.3f}", total / parameters),
-           fmt::format("{:.1f}", fp16_bytes(parameters, ranks) / total),
+          {way.name, way.recipe.name, std::to_string(ranks), std::to_string(parts),
+           human_bytes(total), fmt::format("{:.3f}", total / parameters),
+           total > 0.0 ? fmt::format("{:.1f}", fp16_bytes(parameters, ranks) / total) : kMissing,
            fmt::format("{:.2f}", static_cast<double>(forecast.state) / parameters)});
     }
   }
@@ -169,7 +176,7 @@ Page make_page(const TrafficReport& report) {
   page.title = "What a step sends";
   page.blocks.push_back(Code{report.command});
   add_formulas(page);
-  add_comparison(page, report.model);
+  add_comparison(page, report);
   add_measurements(page, report.measured);
   add_large_jobs(page);
   return page;

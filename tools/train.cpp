@@ -195,6 +195,7 @@ RunResult TrainingRun::run() {
                 options_.epochs));
   }
   run_steps(log, progress);
+  log.end();
   if (parallel_ && parallel_->never_compressed()) {
     warn(concat("the second moment never settled, so all ", total_steps_,
                 " steps were warm-up and nothing was compressed; give the warm-up a share of the "

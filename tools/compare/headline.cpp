@@ -18,9 +18,15 @@ bool smaller_than_baseline(const RecipeSummary& summary) {
   return !summary.is_baseline && summary.bytes_ratio && *summary.bytes_ratio < kWorthMentioning;
 }
 
-// "loses 0.42 points of test accuracy against master (95 % interval −0.60 … −0.24)"
+// "loses 0.42 points of test accuracy against master (95 % interval −0.60 … −0.24)", or "cannot be
+// told from master in test accuracy (+0.29 points, 95 % interval −2.61 … +3.20)"
 std::string verdict(const RecipeSummary& summary, const Comparison& comparison) {
   const double delta = *summary.delta_points;
+  if (summary.delta_interval && summary.delta_interval->contains(0.0)) {
+    return fmt::format("cannot be told from {} in {} ({} points, 95 % interval {})",
+                       comparison.baseline, comparison.accuracy_name, describe(summary).delta,
+                       describe(*summary.delta_interval));
+  }
   const std::string size = fixed(std::abs(delta), 2);
   std::string text =
       size == "0.00"
@@ -28,8 +34,7 @@ std::string verdict(const RecipeSummary& summary, const Comparison& comparison) 
           : fmt::format("{} {} points of {} against {}", delta < 0 ? "loses" : "gains", size,
                         comparison.accuracy_name, comparison.baseline);
   if (!summary.delta_interval) return text;
-  return text + fmt::format(" (95 % interval {}{})", describe(*summary.delta_interval),
-                            summary.delta_interval->contains(0.0) ? ", which holds 0" : "");
+  return text + fmt::format(" (95 % interval {})", describe(*summary.delta_interval));
 }
 
 // "3 seeds", or "1 of 3 seeds, as the others diverged".

@@ -133,20 +133,22 @@ bool is_above(const RecipeSummary& summary) {
 
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline) {
   std::vector<std::string> order;
-  bool any_test = false;
+  bool any_test = false, any_validation = false;
   for (const RunResult& run : runs) {
     if (std::find(order.begin(), order.end(), run.recipe) == order.end()) {
       order.push_back(run.recipe);
     }
     any_test |= present(run.test_accuracy);
+    any_validation |= present(run.val_accuracy);
   }
   std::stable_partition(order.begin(), order.end(),
                         [&](const std::string& recipe) { return recipe == baseline; });
 
   Comparison comparison;
-  comparison.accuracy_name = any_test ? "test accuracy" : "validation accuracy";
+  const bool validated = any_validation && !any_test;
+  comparison.accuracy_name = validated ? "validation accuracy" : "test accuracy";
   comparison.baseline = order.empty() ? baseline : order.front();
-  const OptionalField field = any_test ? &RunResult::test_accuracy : &RunResult::val_accuracy;
+  const OptionalField field = validated ? &RunResult::val_accuracy : &RunResult::test_accuracy;
   for (const std::string& recipe : order) {
     RunList mine;
     for (const RunResult& run : runs) {
