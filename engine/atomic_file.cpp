@@ -34,7 +34,11 @@ std::optional<mode_t> mode_of(const std::filesystem::path& path) {
 std::filesystem::path regular_target(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) return path;
+  if (!std::filesystem::exists(status)) {
+    check(!std::filesystem::is_symlink(std::filesystem::symlink_status(path, error)), path.string(),
+          ": is a link to a file that does not exist; nothing was written, name that file");
+    return path;
+  }
   check(std::filesystem::is_regular_file(status), path.string(),
         ": is not a regular file; nothing was written, name a file");
   return std::filesystem::is_symlink(path) ? std::filesystem::canonical(path) : path;

@@ -27,8 +27,8 @@ template <typename... Parts>
   throw Error(concat(parts...));
 }
 
-// The message is only built when the condition is false, so a check costs a branch and no
-// allocation.
+// The message is only put together when the condition is false. Parts that must be computed first
+// are computed in any case: where that costs more than the check is worth, write `if` and fail().
 template <typename... Parts>
 void check(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]] {

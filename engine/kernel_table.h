@@ -198,9 +198,9 @@ struct KernelTable {
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
   void (*quantize_levels)(std::int16_t* levels, const Direction& direction,
                           const LevelRounding& rounding, std::int64_t n);
-  // Of rows, whose trits and accumulators are `ld` and `ld_a` apart, or share one row of each where
-  // that is 0. counts: of each row.
-  // engine/flips.h, accumulate(), of those levels, on separate trits and accumulators.
+  // engine/flips.h, accumulate(), of a direction's levels on separate trits and accumulators. Those
+  // of the rows are `ld` and `ld_a` apart, or share one row of each where that is 0. counts: of each
+  // row.
   void (*descend_ternary)(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
                           std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
                           const FlipPolicy& policy);
@@ -214,12 +214,11 @@ struct KernelTable {
   FlipCounts (*descend_latent)(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                                int threshold, int hysteresis);
 
-  // ---- update rules ----------------------------------------------------------------------------
+  // ---- update rules: no two arrays overlap -----------------------------------------------------
   // m, v <- their moving averages; direction = m^ / (sqrt(v^) + eps) + weight_decay * master.
   void (*adamw)(float* direction, float* m, float* v, const float* grad, const float* master,
                 const AdamwConstants& constants, std::int64_t n);
 
-  // No two arrays overlap.
   // out[i] += factor * x[i]
   void (*add_scaled)(float* out, const float* x, float factor, std::int64_t n);
   // m <- momentum m + fresh g; direction = m, or g + momentum m with nesterov.

@@ -60,8 +60,10 @@ Classes take_order(const Ids& ids, const std::vector<std::string>& order,
   Classes classes{std::vector<std::int32_t>(ids.size()), order};
   for (const auto& [text, id] : ids) {
     const auto found = std::find(order.begin(), order.end(), text);
-    check(found != order.end(), where, ": label \"", text, "\" is none of the ", order.size(),
-          " declared classes", did_you_mean(text, order));
+    if (found == order.end()) {
+      fail(where, ": label \"", text, "\" is none of the ", order.size(), " declared classes",
+           did_you_mean(text, order));
+    }
     classes.of_id[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(found - order.begin());
   }
   return classes;

@@ -1,7 +1,8 @@
-// Counts every live byte that the engine owns, by what the byte is for.
+// Counts the live bytes of tensors, state and the values of data, by what they are for.
 //
 // Buffers and arenas report here when they are made and destroyed; nothing else does, so the sums
-// are the truth about memory and not an estimate. Thread-safe.
+// are the truth about them and not an estimate. What is small beside them (labels, orders of rows,
+// names) lies in plain vectors and is not counted. Thread-safe.
 #pragma once
 
 #include <array>

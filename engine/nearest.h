@@ -16,7 +16,7 @@ int edit_distance(std::string_view a, std::string_view b);
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // "; did you mean 'iris'? Known: iris, wine" to put at the end of a message: the suggestion when
-// one is near, and all candidates when they are at most sixteen.
+// one is near, and all candidates when they are at most twenty.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace tritgrad

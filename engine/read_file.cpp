@@ -21,7 +21,13 @@ std::string read_file(const std::string& path) {
   check(file.is_open(), "cannot read ", path, ": ", std::strerror(errno));
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   check(!error, "cannot read ", path, ": ", error.message());
-  std::string bytes(size, '\0');
+  std::string bytes;
+  try {
+    bytes.resize(size);
+  } catch (const std::exception&) {
+    fail("cannot read ", path, ": there is no memory for its ", size, " bytes; is it the right ",
+         "file?");
+  }
   file.read(bytes.data(), static_cast<std::streamsize>(size));
   check(file.gcount() == static_cast<std::streamsize>(size), "cannot read ", path, ": only ",
         file.gcount(), " of ", size, " bytes could be read");

@@ -8,10 +8,10 @@
 // from the end of the header, and "__metadata__" to a map of strings.
 //
 // The format has no checksum, so our metadata carries them, as 16 hexadecimal digits of XXH3-64:
-//   "tritgrad.xxh3"          of the first 8+N bytes, with these 16 digits read as zeros; always
-//   first "tritgrad.integrity"     "xxh3": says a second time that hashes belong here
+//   "tritgrad.xxh3"          of the first 8+N bytes, with these 16 digits read as zeros
+//   "tritgrad.integrity"     "xxh3": says a second time that hashes belong here
 //   "tritgrad.xxh3:<name>"   of the bytes of that array
-// The first covers the header and with it the hashes of all arrays, so no bit of the file is free.
+// "tritgrad.xxh3" always comes first. It covers the header and with it the hashes of all arrays, so no bit of the file is free.
 //
 // Order: the format forbids holes, so arrays cannot be padded. They are written by descending
 // element size, equal sizes in the caller's order: every array then begins at a multiple of its

@@ -99,14 +99,19 @@ bool Tape::offer_gradient(Parameter& parameter, const GradientSource& source) {
   return true;
 }
 
-void Tape::give_up_gradient(Parameter& parameter) {
+// Whether its gradient lay in memory of a tape.
+bool Tape::take_gradient(Parameter& parameter) {
   parameter.gradient_source = nullptr;
   const bool own =
       parameter.gradient_is_kept() && parameter.kept_gradient()->fp32_data() != nullptr;
-  if (own || !parameter.grad) return;
+  if (own || !parameter.grad) return false;
   parameter.grad = {};
+  return true;
+}
+
+void Tape::give_up_gradient(Parameter& parameter) {
   // The memory is reused by the layers below as soon as no gradient is waiting.
-  if (--lent_gradients_ == 0) gradients_.reset();
+  if (take_gradient(parameter) && --lent_gradients_ == 0) gradients_.reset();
 }
 
 void Tape::begin_backward(const Var& loss, float weight) {
@@ -131,15 +136,18 @@ void Tape::backward(const Var& loss, float weight) {
       loss, [](Parameter&) {}, weight);
 }
 
-void Tape::reset() {
-  // A step that was abandoned (an error between forward and backward) leaves uses behind.
+void Tape::forget_parameters() {
   for (const Node& node : nodes_) {
     for (Parameter* parameter : node.parameters) {
       if (parameter == nullptr) continue;
       parameter->pending_uses = 0;
-      give_up_gradient(*parameter);
+      take_gradient(*parameter);
     }
   }
+}
+
+void Tape::reset() {
+  forget_parameters();
   nodes_.clear();
   recycled_.clear();
   lent_gradients_ = 0;

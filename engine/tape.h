@@ -52,7 +52,7 @@ class Tape {
         workspace_(Category::kWorkspace) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
-  ~Tape() { reset(); }  // parameters are left without gradients of an abandoned step
+  ~Tape() { forget_parameters(); }
 
   // A leaf without gradient; the memory is the caller's and must outlive backward().
   Var constant(const Tensor& value) const { return {value, {}}; }
@@ -158,7 +158,10 @@ class Tape {
               std::initializer_list<Parameter*> parameters, void* closure, void (*call)(void*));
   Tensor recycled_or_new(const Shape& shape);
   void begin_backward(const Var& loss, float weight);
+  static bool take_gradient(Parameter& parameter);
   void give_up_gradient(Parameter& parameter);
+  // Leaves nothing behind of a step that was abandoned (an error between forward and backward).
+  void forget_parameters();
   void recycle(Tensor& gradient);
 
   Arena arena_;

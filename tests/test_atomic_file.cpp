@@ -267,6 +267,11 @@ TEST_CASE("atomic file: a device is not replaced, a link stays a link") {
   std::filesystem::create_symlink(folder / "target", folder / "link");
   CHECK_FALSE(error_of(folder / "link", "new"));
   CHECK(std::filesystem::is_symlink(folder / "link"));
+  std::filesystem::create_symlink(folder / "nothing", folder / "dangling");
+  CHECK(error_of(folder / "dangling", "new")
+            ->ends_with("dangling: is a link to a file that does not exist; nothing was written, "
+                        "name that file"));
+  CHECK(std::filesystem::is_symlink(folder / "dangling"));
   CHECK(read_text(folder / "target") == "new");
 }
 

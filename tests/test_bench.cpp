@@ -43,9 +43,10 @@ void check_ceilings(const Json& ceilings) {
 
 void check_step(const Json& step, const Json& ceilings) {
   CAPTURE(step.dump());
-  CHECK(keys_of(step) == std::set<std::string>{"name", "recipe", "model", "batch", "unit", "value",
-                                               "forward_ms", "backward_ms", "update_ms",
-                                               "gop_per_s", "ceiling", "share", "peak_live_bytes"});
+  CHECK(keys_of(step) == std::set<std::string>{"name", "recipe", "compute", "model", "batch",
+                                               "unit", "value", "forward_ms", "backward_ms",
+                                               "update_ms", "gop_per_s", "ceiling", "share",
+                                               "peak_live_bytes"});
   CHECK(step["unit"] == "ms");
   CHECK(step["model"] == "mlp:20-16-3");
   CHECK(step["batch"] == 8);

@@ -42,7 +42,7 @@ struct Problem {
   Parameter& w;
   Optimizer optimizer;
 
-  explicit Problem(RuleSpec rule = {})
+  explicit Problem(RuleSpec rule = {}, Schedule::Kind schedule = Schedule::Kind::kCosine)
       : w(store.add({"w", Role::kWeight, Shape{kSide, kSide}, {}, {}}, 1)),
         optimizer(
             store,
@@ -50,7 +50,7 @@ struct Problem {
               GroupSpec group;
               group.rule = rule;
               group.lr = 0.02;
-              group.schedule.kind = Schedule::Kind::kCosine;
+              group.schedule.kind = schedule;
               return group;
             },
             kSteps, 1) {}
@@ -178,6 +178,28 @@ TEST_CASE("parallel quadratic: the second moment counts as stable when it is, al
     require(after.frozen_at() == 200, "a resumed run ends its warm-up elsewhere");
     require(std::memcmp(second.values(), whole.values(), kSize * sizeof(float)) == 0,
             "a resumed run computes something else");
+  });
+}
+
+TEST_CASE("parallel quadratic: steps that are left out do not count as updates") {
+  run_ranks(2, [](Communicator& ranks) {
+    constexpr std::int64_t kLeftOut = 7;
+    // No other rates for later steps.
+    constexpr auto kRate = Schedule::Kind::kConstant;
+    Problem whole(short_memory(), kRate), late(short_memory(), kRate);
+    DataParallel parallel(ranks, kAuto, whole.store, whole.optimizer, FormatKind::kFp32);
+    whole.run(ranks, parallel, stationary, 300);
+    DataParallel skipping(ranks, kAuto, late.store, late.optimizer, FormatKind::kFp32);
+    for (std::int64_t i = 0; i < kLeftOut; ++i) late.optimizer.skip_step();
+    late.run(
+        ranks, skipping,
+        [](int rank, std::int64_t step, std::int64_t i, float w) {
+          return stationary(rank, step - kLeftOut, i, w);
+        },
+        300 + kLeftOut);
+    require(skipping.frozen_at() == 200 + kLeftOut, "another end of the warm-up");
+    require(std::memcmp(late.values(), whole.values(), kSize * sizeof(float)) == 0,
+            "steps without updates change what updates do");
   });
 }
 

@@ -292,6 +292,42 @@ TEST_CASE("parallel sums: running statistics move as by one part after the other
   }
 }
 
+TEST_CASE("parallel sums: a part that shows no finite statistics moves none") {
+  constexpr std::int64_t kSize = 3;
+  constexpr float kBefore = 2.0f;
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const bool exact : {true, false}) {
+    CAPTURE(exact);
+    std::vector<std::vector<float>> results(2);
+    run_ranks(2, [&](Communicator& ranks) {
+      ParameterStore store;
+      Parameter& good = store.add({"good", Role::kStatistic, Shape{kSize}, {}, {}}, 1);
+      Parameter& bad = store.add({"bad", Role::kStatistic, Shape{kSize}, {}, {}}, 1);
+      for (Parameter* average : {&good, &bad}) {
+        std::fill_n(average->storage().fp32_data(), kSize, kBefore);
+      }
+      JointStatistics statistics(ranks, store, exact);
+      statistics.begin(Parts::of_rank(ranks.rank(), 2, 2));
+      statistics.begin_part(ranks.rank());
+      const std::vector<float> shown{4.0f, 4.0f, 4.0f}, broken{4.0f, kInf, 4.0f};
+      good.move_average(shown.data());
+      bad.move_average(ranks.rank() == 0 ? broken.data() : shown.data());
+      statistics.end_parts();
+      reduce_one(ranks, statistics.reduction());
+      statistics.deliver();
+      std::vector<float>& result = results[static_cast<std::size_t>(ranks.rank())];
+      result.assign(good.storage().fp32_data(), good.storage().fp32_data() + kSize);
+      result.insert(result.end(), bad.storage().fp32_data(), bad.storage().fp32_data() + kSize);
+    });
+    CHECK(results[0] == results[1]);
+    // Two moves of a tenth towards 4, and one.
+    for (std::size_t i = 0; i < 2 * kSize; ++i) {
+      const float expected = i < kSize ? 4.0f - 2.0f * 0.81f : 4.0f - 2.0f * 0.9f;
+      CHECK(std::abs(results[0][i] - expected) <= 4.0f * 4.0f * kEpsilon);
+    }
+  }
+}
+
 TEST_CASE("parallel sums: flags become bits, the lowest first, and come back") {
   for (const std::int64_t n : kLengths) {
     const auto size = static_cast<std::size_t>(n);

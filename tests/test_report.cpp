@@ -202,6 +202,16 @@ TEST_CASE("report: in Markdown a list takes in neither what follows it nor the n
   CHECK(lists == 4);  // of the page, of the comparison, its findings, definitions
 }
 
+TEST_CASE("report: Markdown escapes what would be markup, and nothing else") {
+  const auto paragraph_of = [](const std::string& text) {
+    return render_markdown({"t", {Paragraph{text, false}}}, "folder");
+  };
+  CHECK(paragraph_of("the run's \"own\" rate, 1 > 0") == "# t\n\nthe run's \"own\" rate, 1 > 0\n");
+  CHECK(paragraph_of("<b> & *a* _c_ | `d` [e] ~f~ \\ \x01\nend") ==
+        "# t\n\n&lt;b> &amp; \\*a\\* \\_c\\_ \\| \\`d\\` \\[e\\] \\~f\\~ \\\\ \uFFFD end\n");
+  CHECK(paragraph_of("> no quotation > here") == "# t\n\n&gt; no quotation > here\n");
+}
+
 TEST_CASE("report: NAME.html or NAME.md, and the folder of pictures before any run") {
   const TempDir folder;
   const auto said = [&](const char* name) {

@@ -25,6 +25,11 @@ TEST_CASE("reproduce: verdicts need all seeds and a tenth of difference") {
   CHECK(compare_samples({"a", {1.05, 1.05, 1.05}}, reference) == Verdict::kUnclear);
   CHECK(compare_samples({"a", {kNan, kNan, kNan}}, reference) == Verdict::kHigher);
   CHECK(compare_samples(reference, {"a", {kNan, kNan, kNan}}) == Verdict::kLower);
+  // Two of three diverged; the third was better.
+  CHECK(compare_samples({"a", {kNan, kNan, 0.5}}, reference) == Verdict::kUnclear);
+  CHECK(compare_samples(reference, {"a", {kNan, kNan, 0.5}}) == Verdict::kUnclear);
+  CHECK(compare_samples({"a", {kNan, kNan, 1.5}}, reference) == Verdict::kHigher);
+  CHECK(compare_samples({"a", {kNan, kNan, kNan}}, {"b", {kNan, kNan, kNan}}) == Verdict::kUnclear);
 }
 
 TEST_CASE("reproduce: sentences follow their numbers") {

@@ -49,7 +49,7 @@ TEST_CASE("warnings: --quiet leaves them, and --json holds them") {
 TEST_CASE("warnings: compare repeats those of cached runs, and marks the recipes") {
   const TempDir folder;
   const std::string command =
-      "compare " + kSmall + "--recipes naive,latent8,eco --lr 1e-4 --seeds 2 --cache " +
+      "compare " + kSmall + "--recipes latent8,naive,eco --lr 1e-4 --seeds 2 --cache " +
       (folder / "cache").string() + " --report " + (folder / "r.md").string();
   for (const char* quiet : {"", "", " --quiet"}) {  // the second finds all in the cache
     const Result result = run(command + quiet);

@@ -25,9 +25,10 @@ void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
   std::vector<std::int32_t> number;
   for (const std::string& name : dataset.class_names) {
     const auto found = numbers.find(name);
-    check(found != numbers.end(), "checkpoint '", path, "': its model has no class \"", name,
-          "\", which '", dataset.name, "' has", did_you_mean(name, classes),
-          "; check the label column");
+    if (found == numbers.end()) {
+      fail("checkpoint '", path, "': its model has no class \"", name, "\", which '", dataset.name,
+           "' has", did_you_mean(name, classes), "; check the label column");
+    }
     number.push_back(found->second);
   }
   for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];

@@ -8,16 +8,20 @@
 namespace tritgrad {
 namespace {
 
-// Characters that would begin markup inside a line; markup of HTML included.
+// Characters that would begin markup inside a line; markup of HTML included. Quotes stay as they
+// are, and so does '>' where it does not begin a quotation.
 std::string escape_markdown(const std::string& text) {
   std::string escaped;
-  for (const char c : escape_markup(text)) {
+  for (const char c : text) {
     if (c == '\n') {
       escaped += ' ';
-      continue;
+    } else if (c == '"' || c == '\'' || (c == '>' && !escaped.empty())) {
+      escaped += c;
+    } else if (std::string_view("\\`*_|[]~").find(c) != std::string_view::npos) {
+      escaped += {'\\', c};
+    } else {
+      escaped += escape_markup({&c, 1});
     }
-    if (std::string_view("\\`*_|[]~").find(c) != std::string_view::npos) escaped += '\\';
-    escaped += c;
   }
   return escaped;
 }

@@ -1,5 +1,6 @@
 #include "tools/training_state.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -24,6 +25,47 @@ EpochPoint point_from(const Json& json) {
   EpochPoint point{json.at(0).get<double>(), number_from(json.at(1)), number_from(json.at(2)), {}};
   if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
   return point;
+}
+
+// How far a run was.
+struct Position {
+  std::int64_t step, skipped_updates;
+  Loader::Cursor cursor;
+  EpochSums sums;
+  std::int64_t total_flips;
+  std::vector<EpochPoint> curve;
+};
+
+// Throws Error where its parts contradict each other.
+Position position_of(const SavedRun& saved, std::int64_t steps_per_epoch) {
+  const auto sums = saved.field<std::vector<double>>("sums");
+  const auto cursor = saved.field<std::vector<std::int64_t>>("cursor");
+  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", saved.path(),
+        "': metadata field 'sums' or 'cursor' has the wrong length");
+  const bool counts = std::all_of(sums.begin() + 1, sums.end(),
+                                  [](double count) { return count >= 0.0 && count <= 0x1p53; });
+  check(counts, "checkpoint '", saved.path(), "': metadata field 'sums' has a count below 0");
+  Position position;
+  position.step = saved.field<std::int64_t>("step");
+  // Absent from checkpoints that are older than the count.
+  position.skipped_updates =
+      saved.has("skipped_updates") ? saved.field<std::int64_t>("skipped_updates") : 0;
+  position.cursor = {cursor[0], cursor[1]};
+  check(position.step >= 0 && position.cursor.epoch == position.step / steps_per_epoch &&
+            position.cursor.position == position.step % steps_per_epoch,
+        "checkpoint '", saved.path(), "': step ", position.step, " is not batch ", cursor[1],
+        " of epoch ", cursor[0], ", where its data stand, as an epoch has ", steps_per_epoch,
+        "; the file is damaged");
+  position.sums = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+                   static_cast<std::int64_t>(sums[3])};
+  position.total_flips = static_cast<std::int64_t>(sums[4]);
+  const auto curve = saved.field<Json>("curve");
+  try {
+    for (const Json& point : curve) position.curve.push_back(point_from(point));
+  } catch (const Json::exception&) {
+    fail("checkpoint '", saved.path(), "': metadata field 'curve' has an epoch without numbers");
+  }
+  return position;
 }
 
 bool same_method(const ParallelSpec& a, const ParallelSpec& b) {
@@ -129,7 +171,8 @@ Metadata TrainingState::metadata() {
   run["feature_names"] = dataset_->feature_names;
   run["label"] = options_.label;
   run["header"] = options_.header;
-  run["data_xxh3"] = data_xxh3(*dataset_);
+  if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
+  run["data_xxh3"] = data_xxh3_;
   run["step"] = optimizer_->steps_done();
   run["cursor"] = {loader_->cursor().epoch, loader_->cursor().position};
   run["sums"] = {sums_.loss, sums_.correct, sums_.rows, sums_.flips, total_flips_};
@@ -173,32 +216,24 @@ void TrainingState::load(const SavedRun& saved) {
         "': it was written with another model, recipe, batch, seed, validation share, "
         "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with "
         "the same");
-  const auto sums = saved.field<std::vector<double>>("sums");
-  const auto cursor = saved.field<std::vector<std::int64_t>>("cursor");
-  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", saved.path(),
-        "': metadata field 'sums' or 'cursor' has the wrong length");
-  std::vector<EpochPoint> curve;
-  for (const Json& point : saved.field<Json>("curve")) curve.push_back(point_from(point));
+  const std::int64_t steps_per_epoch = loader_->batches_per_epoch();
+  Position position = position_of(saved, steps_per_epoch);
+  check(position.step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
+        ": the checkpoint '", saved.path(), "' has ", position.step, " steps already, ",
+        steps_per_epoch, " an epoch; give ",
+        (position.step + steps_per_epoch - 1) / steps_per_epoch, " or more");
 
   const int saved_ranks = parallel_ == nullptr ? 1 : saved.ranks();
   if (parallel_ != nullptr) parallel_->allocate_state(saved_ranks);
   const std::vector<NamedPlane> loaded = planes();
   saved.load(loaded);
   if (parallel_ != nullptr) check_same_checkpoint(parallel_->ranks(), saved, loaded);
-  const auto step = saved.field<std::int64_t>("step");
-  const std::int64_t steps_per_epoch = loader_->batches_per_epoch();
-  check(step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
-        ": the checkpoint '", saved.path(), "' has ", step, " steps already, ", steps_per_epoch,
-        " an epoch; give ", (step + steps_per_epoch - 1) / steps_per_epoch, " or more");
-  // Absent from checkpoints that are older than the count.
-  const bool counts = saved.has("skipped_updates");
-  optimizer_->resume_at(step, counts ? saved.field<std::int64_t>("skipped_updates") : 0);
+  optimizer_->resume_at(position.step, position.skipped_updates);
   if (parallel_ != nullptr) parallel_->restore(saved_ranks);
-  loader_->seek({cursor[0], cursor[1]});
-  sums_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
-           static_cast<std::int64_t>(sums[3])};
-  total_flips_ = static_cast<std::int64_t>(sums[4]);
-  curve_ = std::move(curve);
+  loader_->seek(position.cursor);
+  sums_ = position.sums;
+  total_flips_ = position.total_flips;
+  curve_ = std::move(position.curve);
 }
 
 void TrainingState::describe(RunResult& result) {

@@ -57,6 +57,7 @@ class TrainingState {
   Optimizer* optimizer_;
   Loader* loader_;
   const Dataset* dataset_;
+  std::string data_xxh3_;  // empty before the first save: all rows are read for it
   TrainOptions options_;
   Recipe recipe_;
   DataParallel* parallel_;

@@ -1,5 +1,6 @@
 // factored: row means and column means, element (i, j) = row_i col_j / mean; 4 (rows + cols + 1)
-// bytes in all.
+// bytes. The sums of the pass under way are workspace: 8 rows + 256 cols bytes more, for as long as
+// the moment lives.
 //
 // For second moments (Shazeer, Stern: Adafactor, 2018): the matrix of rank one whose row and column
 // means are those of what is written. Means are linear, so a moving average that is decoded,

@@ -1,4 +1,5 @@
-// scalar: one number for a whole tensor, the mean of what is written; 4 bytes in all.
+// scalar: one number for a whole tensor, the mean of what is written; 4 bytes, and 1 KiB of
+// workspace for the sums of the pass under way.
 //
 // For moments: a second moment of this format is the tensor's mean square. Reading any element
 // gives the mean of the last complete pass; writing adds to the mean of the pass under way, which

@@ -1,9 +1,9 @@
 // scale16: a positive scale whose value is exact in fp16 and whose master is fp32; 4 bytes.
 //
-// Exported ternary formats store fp16 scales. The forward pass reads the rounded scale already in
-// training, so the exported model computes what the trained one did, to the bit. Masters are kept
-// in [2^-14, 65504], the normal range of fp16: a scale never reaches zero, where its sign and its
-// meaning for the trits beside it would be lost.
+// Other programs' ternary formats store fp16 scales. The forward pass reads the rounded scale
+// already in training, so a model in such a format computes what the trained one did. Masters are
+// kept in [2^-14, 65504], the normal range of fp16: a scale never reaches zero, where its sign and
+// its meaning for the trits beside it would be lost.
 #pragma once
 
 #include <algorithm>

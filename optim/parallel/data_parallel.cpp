@@ -159,8 +159,12 @@ void DataParallel::end_step() {
                               *spec_.warmup * static_cast<double>(optimizer_->total_steps())
                         : variance_is_stable();
   if (!over) return;
-  freeze(done);
+  freeze(done, updates_done());
   for (MomentumLane* lane : momentum_lanes_) lane->begin_momentum();
+}
+
+std::int64_t DataParallel::updates_done() const {
+  return optimizer_->steps_done() + 1 - optimizer_->skipped_updates();
 }
 
 bool DataParallel::variance_is_stable() {
@@ -169,7 +173,7 @@ bool DataParallel::variance_is_stable() {
     beta2 = std::max(beta2, optimizer_->group(lane->parameter()).rule.beta2);
   }
   const std::int64_t span = std::lround(1.0 / (1.0 - beta2));
-  const std::int64_t done = optimizer_->steps_done() + 1;
+  const std::int64_t done = updates_done();
   if (done % span != 0) return false;
   double total = 0.0;
   for (const MomentumLane* lane : momentum_lanes_) {
@@ -191,8 +195,9 @@ bool DataParallel::never_compressed() const {
          optimizer_->steps_done() == optimizer_->total_steps();
 }
 
-void DataParallel::freeze(std::int64_t updates) {
-  frozen_at_ = updates;
+void DataParallel::freeze(std::int64_t steps, std::int64_t updates) {
+  frozen_at_ = steps;
+  frozen_updates_ = updates;
   for (MomentumLane* lane : momentum_lanes_) lane->freeze();
   optimizer_->freeze_variance(updates);
 }
@@ -219,7 +224,10 @@ void DataParallel::gather_state() {
   const int count = ranks_->size();
   const bool first = ranks_->rank() == 0;
   if (first) allocate_state(count);
-  if (first) *saved_warmup_.as<Warmup>() = {static_cast<double>(frozen_at_), variance_before_};
+  if (first) {
+    *saved_warmup_.as<Warmup>() = {static_cast<double>(frozen_at_),
+                                   static_cast<double>(frozen_updates_), variance_before_};
+  }
   auto saved = saved_.begin();
   for (const auto& lane : lanes_) {
     CompressedMean* mean = lane->compressed();
@@ -289,12 +297,15 @@ void DataParallel::restore(int ranks) {
   }
   const Warmup warmup = *saved_warmup_.as<Warmup>();
   forget_state();
-  check(
-      warmup.frozen_at >= 0.0 && warmup.frozen_at <= static_cast<double>(optimizer_->steps_done()),
-      "data parallel: a warm-up of ", warmup.frozen_at, " updates in ", optimizer_->steps_done(),
-      " steps; the state is damaged");
+  const auto steps_done = static_cast<double>(optimizer_->steps_done());
+  check(warmup.steps >= 0.0 && warmup.steps <= steps_done && warmup.updates >= 0.0 &&
+            warmup.updates <= warmup.steps && (warmup.updates > 0.0) == (warmup.steps > 0.0),
+        "data parallel: a warm-up of ", warmup.updates, " updates in ", warmup.steps, " of ",
+        steps_done, " steps; the state is damaged");
   variance_before_ = warmup.variance_before;
-  if (warmup.frozen_at > 0.0) freeze(static_cast<std::int64_t>(warmup.frozen_at));
+  if (warmup.steps > 0.0) {
+    freeze(static_cast<std::int64_t>(warmup.steps), static_cast<std::int64_t>(warmup.updates));
+  }
 }
 
 }  // namespace tritgrad

@@ -95,7 +95,7 @@ class DataParallel {
     std::map<Kind, std::int64_t> counts;
   };
   const Sent& sent() const { return sent_; }
-  // The last update of the warm-up; 0 while it lasts, and for other methods.
+  // The last step of the warm-up; 0 while it lasts, and for other methods.
   std::int64_t frozen_at() const { return frozen_at_; }
   // Steps of the warm-up so far; 0 for other methods.
   std::int64_t warmup_steps() const;
@@ -121,12 +121,14 @@ class DataParallel {
     Buffer server;  // [n]
   };
   struct Warmup {
-    double frozen_at, variance_before;
+    double steps, updates, variance_before;
   };
 
   std::unique_ptr<Lane> make_lane(Parameter& parameter, FormatKind gradients);
   BatchSums add_up(const BatchSums& own);
-  void freeze(std::int64_t updates);
+  // Updates of all parameters, this step's included: a step that is left out has none for any.
+  std::int64_t updates_done() const;
+  void freeze(std::int64_t steps, std::int64_t updates);
   bool variance_is_stable();
 
   Communicator* ranks_;
@@ -141,8 +143,9 @@ class DataParallel {
   std::vector<std::span<std::byte>> sum_places_;
   int parts_ = 1;
   Sent sent_;
-  std::int64_t frozen_at_ = 0;
-  double variance_before_ = 0.0;  // see variance_is_stable(); 0: never looked at
+  std::int64_t frozen_at_ = 0;       // steps; 0: not yet
+  std::int64_t frozen_updates_ = 0;  // what Rule::freeze_variance() was told
+  double variance_before_ = 0.0;     // see variance_is_stable(); 0: never looked at
   std::deque<SavedErrors> saved_;
   Buffer saved_warmup_;
 };

@@ -4,7 +4,8 @@
 //
 //   average = (1 - a)^P average + sum_p a (1 - a)^(P-1-p) x_p
 //
-// which is what P moves one after the other come to.
+// which is what P moves one after the other come to. A part that shows what is not finite moves
+// nothing, as in Parameter::move_average(): the average of before the step stands in for it.
 #pragma once
 
 #include <vector>
@@ -35,6 +36,8 @@ class JointStatistics {
     Parameter* parameter;
     std::int64_t offset;  // among the numbers of a part
   };
+
+  void stand_in_for_non_finite(const Statistic& statistic);
 
   std::vector<Statistic> statistics_;
   std::int64_t n_ = 0;  // numbers of a part

@@ -10,7 +10,7 @@
 //     m^ = z1 (1 - beta1) / (1 - beta1^w), v^ likewise with beta2
 //
 // kCorrected: w = min(t, window), the mass that the window really has. kPublished: w = t, which
-// makes v^ up to (1 - beta2^window) / 1 = 1 % of what it should be, so the rate grows by 3 to 6
+// makes v^ as little as 1 - beta2^window = 1 % of what it should be, so the rate grows by 3 to 6
 // during the first thousands of steps. kStudy: the code of a reproduction study, with its two
 // mistakes: ages are scrambled, (t - age) mod window, so that a gradient keeps the weight of its
 // place in the ring for as long as it is remembered, and the newest one counts most only once in

@@ -131,6 +131,7 @@ OrderedJson steps_json(const BenchResults& results) {
     const double speed = gop_per_second(each);
     list.push_back({{"name", each.spec.name()},
                     {"recipe", each.spec.recipe},
+                    {"compute", compute_name(each.compute)},
                     {"model", each.spec.model},
                     {"batch", each.spec.batch},
                     {"unit", "ms"},

@@ -108,7 +108,8 @@ StepResult StepCase::result() const {
   std::vector<StepTimes> steps = steps_;
   std::sort(steps.begin(), steps.end(),
             [](const StepTimes& a, const StepTimes& b) { return a.whole < b.whole; });
-  return {spec_, steps.at((steps.size() - 1) / 2), operations_, ceiling_, peak_live_bytes_};
+  return {spec_,       recipe_.compute, steps.at((steps.size() - 1) / 2),
+          operations_, ceiling_,        peak_live_bytes_};
 }
 
 }  // namespace tritgrad

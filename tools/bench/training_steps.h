@@ -24,6 +24,7 @@ struct StepTimes {
 
 struct StepResult {
   StepSpec spec;
+  Compute compute;    // of products with bare trits
   StepTimes times;    // of the step whose whole is the median
   double operations;  // of a step: two for each product of a matrix product
   Ceiling ceiling;

@@ -40,8 +40,8 @@ int run_count(const ComparisonOptions& options);
 ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& options);
 
 // Throws Error for what would end the comparison after it began: recipes that cannot be read, two
-// of one name, a baseline that is none of them, models, augmentation, parts of a split or micro-batches that do not fit, tuning
-// together with folds.
+// of one name, a baseline that is none of them, models, augmentation, parts of a split or
+// micro-batches that do not fit, tuning together with folds.
 void check_comparison(const Dataset& dataset, const ComparisonOptions& options);
 
 // With options.tune > 1, every recipe is trained with seed 1 on its training rows without a

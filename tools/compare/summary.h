@@ -20,8 +20,8 @@ struct Estimate {
   bool over_folds = false;
 };
 
-// Means over the seeds that have the value; non-finite values count as absent, and so does all but
-// the time of runs that diverged.
+// Means over the seeds that have the value; non-finite values count as absent, and so does
+// everything of runs that diverged.
 struct RecipeSummary {
   std::string recipe;
   bool is_baseline = false;

@@ -18,6 +18,7 @@ bool is_same(double a, double b) { return std::abs(a - b) <= kSameWithin * std::
 int count_higher(const Sample& a, const Sample& b) {
   int higher = 0;
   for (std::size_t i = 0; i < std::min(a.values.size(), b.values.size()); ++i) {
+    if (!std::isfinite(b.values[i])) continue;
     higher += !std::isfinite(a.values[i]) || a.values[i] > b.values[i] ? 1 : 0;
   }
   return higher;
@@ -154,14 +155,12 @@ std::string sample_text(const std::vector<double>& values) {
 
 Verdict compare_samples(const Sample& a, const Sample& b) {
   const double ours = median(a.values), theirs = median(b.values);
-  if (!std::isfinite(ours) || !std::isfinite(theirs)) {
-    if (std::isfinite(ours)) return Verdict::kLower;
-    return std::isfinite(theirs) ? Verdict::kHigher : Verdict::kUnclear;
+  if (std::isfinite(ours) && std::isfinite(theirs) && is_same(ours, theirs)) {
+    return Verdict::kUnclear;
   }
-  if (is_same(ours, theirs)) return Verdict::kUnclear;
-  const int higher = count_higher(a, b);
-  if (higher == static_cast<int>(a.values.size())) return Verdict::kHigher;
-  return higher == 0 ? Verdict::kLower : Verdict::kUnclear;
+  const auto seeds = static_cast<int>(a.values.size());
+  if (count_higher(a, b) == seeds) return Verdict::kHigher;
+  return count_higher(b, a) == seeds ? Verdict::kLower : Verdict::kUnclear;
 }
 
 std::string comparison(const Sample& a, const Sample& b, const std::string& if_lower,

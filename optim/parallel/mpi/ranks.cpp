@@ -86,6 +86,8 @@ class MpiRanks final : public Communicator {
       const Deadline deadline = give_up_unless("begin");
       int provided = 0;
       MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+      check(provided >= MPI_THREAD_FUNNELED, library_name(),
+            " allows a process no threads; use an MPI that was built with them");
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -109,9 +111,22 @@ class MpiRanks final : public Communicator {
  protected:
   void transfer(std::span<const std::span<const std::byte>> to_rank,
                 std::span<const std::span<std::byte>> from_rank) override {
-    constexpr int kTag = 1;
     receiving_.assign(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
     sending_ = receiving_;
+    try {
+      begin_transfer(to_rank, from_rank);
+      wait();
+    } catch (...) {  // MPI must not write to what is freed now
+      cancel(receiving_);
+      cancel(sending_);
+      throw;
+    }
+  }
+
+ private:
+  void begin_transfer(std::span<const std::span<const std::byte>> to_rank,
+                      std::span<const std::span<std::byte>> from_rank) {
+    constexpr int kTag = 1;
     for (int other = 0; other < size_; ++other) {
       if (other == rank_) continue;
       const auto r = static_cast<std::size_t>(other);
@@ -120,10 +135,16 @@ class MpiRanks final : public Communicator {
       check_code(MPI_Isend(to_rank[r].data(), count_of(to_rank[r].size()), MPI_BYTE, other, kTag,
                            MPI_COMM_WORLD, &sending_[r]));
     }
-    wait();
   }
 
- private:
+  static void cancel(std::vector<MPI_Request>& requests) {
+    for (MPI_Request& request : requests) {
+      if (request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+
   // Not MPI_Waitall, which waits for ever, and burns a core that another rank may need.
   void wait() {
     constexpr int kPatience = 200;
