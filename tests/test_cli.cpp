@@ -1,14 +1,18 @@
 // The program as a user meets it: what it prints, what it refuses, with which exit code.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <set>
 #include <string>
 
+#include "tests/json_keys.h"
 #include "tests/program.h"
+#include "tests/support_files.h"
+#include "tools/saved_run.h"
 
 namespace tritgrad::test::test_cli {
 namespace {
@@ -16,33 +20,29 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// A folder of its own for each test case.
-class Folder {
- public:
-  Folder() {
-    static int count = 0;
-    path_ = fs::temp_directory_path() /
-            ("tritgrad-cli-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 const std::string kQuick = "train --data iris --model mlp:8 --epochs 2 ";
+
+// Kills the program when `file` has been seen to be replaced so often. False if it ended before.
+bool killed_after(int saves, const std::string& file, const std::string& arguments) {
+  const std::string command =
+      "exec '" TRITGRAD_BINARY "' " + arguments + " >/dev/null 2>&1 </dev/null";
+  const ::pid_t program = ::fork();
+  REQUIRE(program >= 0);
+  if (program == 0) {
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  // The new file was there beside the old one, so it is another inode.
+  struct stat last = {}, now = {};
+  int status = 0;
+  while (saves > 0 && ::waitpid(program, &status, WNOHANG) == 0) {
+    if (::stat(file.c_str(), &now) == 0 && now.st_ino != last.st_ino) --saves, last = now;
+  }
+  if (saves > 0) return false;
+  ::kill(program, SIGKILL);
+  ::waitpid(program, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
 
 }  // namespace
 
@@ -51,22 +51,45 @@ TEST_CASE("cli: train --json prints one object with every key") {
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());  // no progress in a pipe
   const Json json = Json::parse(result.out);
-  for (const char* key :
-       {"data", "model", "recipe", "seed", "epochs", "steps", "seconds", "time", "parameters",
-        "train_loss", "val_accuracy", "test_accuracy", "zero_fraction", "flips_per_step",
-        "bytes_per_parameter", "peak_live_bytes", "weights_sha256", "optimizer_sha256"}) {
-    CAPTURE(key);
-    CHECK(json.contains(key));
-  }
+  CHECK(keys_of(json) == std::set<std::string>{"data",
+                                               "model",
+                                               "recipe",
+                                               "compute",
+                                               "lr",
+                                               "seed",
+                                               "epochs",
+                                               "batch",
+                                               "steps",
+                                               "seconds",
+                                               "time",
+                                               "parameters",
+                                               "bytes_per_parameter",
+                                               "train_loss",
+                                               "val_accuracy",
+                                               "test_accuracy",
+                                               "zero_fraction",
+                                               "flips_per_step",
+                                               "movable_fraction",
+                                               "skipped_updates",
+                                               "warnings",
+                                               "peak_live_bytes",
+                                               "weights_sha256",
+                                               "optimizer_sha256",
+                                               "curve"});
+  CHECK(keys_of(json["time"]) ==
+        std::set<std::string>{"preparing", "batches", "steps", "evaluation"});
+  CHECK(keys_of(json["curve"][1]) ==
+        std::set<std::string>{"epoch", "train_loss", "train_accuracy", "val_accuracy"});
   double parts = 0.0;
-  for (const char* key : {"preparing", "batches", "steps", "evaluation"}) {
-    CHECK(json["time"][key] > 0.0);
-    parts += json["time"][key].get<double>();
+  for (const Json& part : json["time"]) {
+    CHECK(part > 0.0);
+    parts += part.get<double>();
   }
   CHECK(parts <= json["seconds"]);
-  for (const char* key : {"weights", "scales", "residual", "moments", "gradients", "total"}) {
-    CHECK(json["bytes_per_parameter"][key].is_number());
-  }
+  const Json& bytes = json["bytes_per_parameter"];
+  CHECK(keys_of(bytes) ==
+        std::set<std::string>{"weights", "scales", "residual", "moments", "gradients", "total"});
+  for (const Json& each : bytes) CHECK(each.is_number());
   CHECK(json["weights_sha256"].get<std::string>().size() == 64);
   CHECK(json["val_accuracy"].is_number());
   CHECK(json["steps"] == 2 * 3);  // 150 - 30 test - 24 validation = 96 rows in batches of 32
@@ -84,14 +107,14 @@ TEST_CASE("cli: the same command twice, and with other threads, prints the same 
 }
 
 TEST_CASE("cli: save, eval, inspect, resume") {
-  const Folder folder;
+  const TempDir folder;
   const std::string file = folder / "m.safetensors";
   const Result stopped =
-      run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json"));
+      run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json").string());
   REQUIRE(stopped.exit_code == 0);
   CHECK(contains(stopped.err, "note: stopped after step 4 of "));
   CHECK(contains(stopped.err, "; saved; to go on: tritgrad train --resume " + file));
-  const Json trained = Json::parse(read(folder / "r.json"));
+  const Json trained = Json::parse(read_text(folder / "r.json"));
   const Result eval = run("eval " + file + " --json -");
   REQUIRE(eval.exit_code == 0);
   CHECK(Json::parse(eval.out)["test_accuracy"] == trained["test_accuracy"]);
@@ -121,7 +144,7 @@ TEST_CASE("cli: save, eval, inspect, resume") {
 }
 
 TEST_CASE("cli: a resumed run takes label smoothing from its checkpoint") {
-  const Folder folder;
+  const TempDir folder;
   const std::string file = folder / "m.safetensors", smoothed = kQuick + "--label-smoothing .3 ";
   REQUIRE(run(smoothed + "--stop-after 4 --quiet --save " + file).exit_code == 0);
   check_refused(
@@ -134,16 +157,17 @@ TEST_CASE("cli: a resumed run takes label smoothing from its checkpoint") {
 }
 
 TEST_CASE("cli: eval names the recipe as train does") {
-  const Folder folder;
+  const TempDir folder;
   folder.write("mixture.toml", "base = \"votes\"\nname = \"mine\"\n");
   const std::string file = folder / "m.safetensors";
-  const Result trained = run(kQuick + "--recipe " + (folder / "mixture.toml") + " --save " + file);
+  const Result trained =
+      run(kQuick + "--recipe " + (folder / "mixture.toml").string() + " --save " + file);
   CHECK(trained.out.starts_with("mine on iris"));
   CHECK(contains(run("eval " + file).out, ": mine on iris"));
 }
 
 TEST_CASE("cli: a data-parallel run goes on without its recipe's file, in the way it began") {
-  const Folder folder;
+  const TempDir folder;
   const std::string file = folder / "m.safetensors", recipe = folder / "mine.toml";
   folder.write("mine.toml", "base = \"fp32\"\nname = \"mine\"\n");
   REQUIRE(
@@ -168,15 +192,15 @@ TEST_CASE("cli: inspect at a size nobody can allocate") {
 }
 
 TEST_CASE("cli: compare prints a table and writes one self-contained page") {
-  const Folder folder;
+  const TempDir folder;
   const Result result =
       run("compare --data iris --model mlp:8 --epochs 2 --seeds 2 --recipes "
           "'master, latent8' --cache " +
-          (folder / "cache") + " --report " + (folder / "r.html"));
+          (folder / "cache").string() + " --report " + (folder / "r.html").string());
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("latent8") != std::string::npos);
-  CHECK(result.out.find(folder / "r.html") != std::string::npos);
-  const std::string page = read(folder / "r.html");
+  CHECK(result.out.find((folder / "r.html").string()) != std::string::npos);
+  const std::string page = read_text(folder / "r.html");
   CHECK(page.find("<svg") != std::string::npos);
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("src=\"http") == std::string::npos);
@@ -203,11 +227,11 @@ TEST_CASE("cli: recipes, data and help") {
 }
 
 TEST_CASE("cli: a configuration file stands for options; the command line wins") {
-  const Folder folder;
+  const TempDir folder;
   folder.write("run.toml",
                "data = \"iris\"\nmodel = \"mlp:8\"\nepochs = 2\nrecipe = \"votes\"\n"
                "[set.weight]\nlr = 0.125\n");
-  const std::string config = "train --config " + (folder / "run.toml") + " --json - ";
+  const std::string config = "train --config " + (folder / "run.toml").string() + " --json - ";
   const Json from_file = Json::parse(run(config).out);
   CHECK(from_file["epochs"] == 2);
   const Json expected =
@@ -217,15 +241,16 @@ TEST_CASE("cli: a configuration file stands for options; the command line wins")
   CHECK(by_option["weights_sha256"] == expected["weights_sha256"]);
   CHECK(Json::parse(run(config + "--epochs 1").out)["epochs"] == 1);
   folder.write("bad.toml", "epoch = 2\n");
-  check_refused("train --config " + (folder / "bad.toml"), "did you mean");
+  check_refused("train --config " + (folder / "bad.toml").string(), "did you mean");
   folder.write("bad.toml", "epochs = = 2\n");
-  check_refused("train --config " + (folder / "bad.toml"), "line 1");
+  check_refused("train --config " + (folder / "bad.toml").string(), "line 1");
   folder.write("bad.toml", "val = 0.95\n");
-  check_refused("train --config " + (folder / "bad.toml"), "'0.95' found, a number from 0 to 0.9");
-  check_refused("train --config " + (folder / "absent.toml"), "absent.toml");
+  check_refused("train --config " + (folder / "bad.toml").string(),
+                "'0.95' found, a number from 0 to 0.9");
+  check_refused("train --config " + (folder / "absent.toml").string(), "absent.toml");
   folder.write("bad.toml", "config = \"run.toml\"\n");
-  check_refused("train --config " + (folder / "bad.toml"), "line 1: unknown key 'config'");
-  check_refused(config + "--config=" + (folder / "run.toml"), "--config: given twice");
+  check_refused("train --config " + (folder / "bad.toml").string(), "line 1: unknown key 'config'");
+  check_refused(config + "--config=" + (folder / "run.toml").string(), "--config: given twice");
 }
 
 TEST_CASE("cli: mistyped names are refused with the nearest one") {
@@ -255,13 +280,13 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
 }
 
 TEST_CASE("cli: bad data files are refused with file, place, what was found and what is wanted") {
-  const Folder folder;
+  const TempDir folder;
   const auto csv = [&](const std::string& text, const std::string& part,
                        const std::string& more = "") {
     folder.write("t.csv", text);
-    check_refused("train --data " + (folder / "t.csv") + " --model mlp:4 " + more, part);
+    check_refused("train --data " + (folder / "t.csv").string() + " --model mlp:4 " + more, part);
   };
-  check_refused("train --data " + (folder / "absent.csv"), "absent.csv");
+  check_refused("train --data " + (folder / "absent.csv").string(), "absent.csv");
   csv("", "empty");
   csv("a,b,y\n", "t.csv");
   csv("a,b,y\n1,2,0\n1,2\n3,4,1\n", "line 3");
@@ -273,14 +298,14 @@ TEST_CASE("cli: bad data files are refused with file, place, what was found and 
 }
 
 TEST_CASE("cli: a checkpoint remembers its label column; other data are refused") {
-  const Folder folder;
+  const TempDir folder;
   std::string rows;
   for (int i = 0; i < 20; ++i) {
     rows += std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i / 10) + "\n";
   }
   folder.write("t.csv", "y,a,b\n" + rows);
   const std::string file = folder / "m.safetensors";
-  const std::string data = "--data " + (folder / "t.csv");
+  const std::string data = "--data " + (folder / "t.csv").string();
   const Result trained =
       run("train " + data + " --label y --model mlp:4 --epochs 3 --json - --save " + file);
   REQUIRE(trained.exit_code == 0);
@@ -290,7 +315,7 @@ TEST_CASE("cli: a checkpoint remembers its label column; other data are refused"
   check_refused("train --resume " + file + " --label b", "contradicts");
   check_refused("eval " + file + " --data wine", "features");
   check_refused("train --data iris --epochs 1 --json /nonexistent/x", "no folder '/nonexistent'");
-  check_refused("train --data iris --epochs 1 --save " + (folder / ""), "folder");
+  check_refused("train --data iris --epochs 1 --save " + (folder / "").string(), "folder");
   check_refused("compare --data iris --epochs 1 --report /nonexistent/r.html", "--report");
   folder.write("t.csv", "y,a,b\n" + rows + "1,3,1\n");
   check_refused("train --epochs 5 --resume " + file, "have changed");
@@ -312,54 +337,53 @@ TEST_CASE("cli: a machine without HOME trains on data that are not fetched") {
 }
 
 TEST_CASE("cli: a full disk behind standard output is an error") {
-  const Folder folder;
+  const TempDir folder;
   const std::string said = folder / "said";
   const std::string command = "'" TRITGRAD_BINARY "' recipes >/dev/full 2>'" + said + "'";
   CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
-  CHECK(read(said) == "tritgrad: standard output cannot be written; is the disk full?\n");
+  CHECK(read_text(said) == "tritgrad: standard output cannot be written; is the disk full?\n");
 }
 
 TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {
-  const Folder folder;
-  const std::string file = folder / "k.safetensors";
-  const std::string job = "train --data iris --model mlp:16 --epochs 40 --json - ";
-  const Json whole = Json::parse(run(job).out);
-  int killed = 0;
-  for (const char* seconds : {"0.05", "0.08", "0.13", "0.2", "0.3"}) {
-    fs::remove(file);
-    const std::string command = std::string("timeout --foreground -s KILL ") + seconds + " '" +
-                                TRITGRAD_BINARY + "' " + job + " --save-every 1 --save " + file +
-                                " >/dev/null 2>&1";
-    killed += WEXITSTATUS(std::system(command.c_str())) == 137;
-    if (!fs::exists(file)) continue;  // killed before the first save was acknowledged
-    const Result resumed = run("train --json - --resume " + file);
+  const std::string job = "train --data iris --model mlp:16 --epochs 1000000 --json - ";
+  for (int saves = 1; saves <= 5; ++saves) {
+    CAPTURE(saves);
+    const TempDir folder;
+    const std::string file = folder / "k.safetensors";
+    REQUIRE(killed_after(saves, file, job + "--save-every 1 --save " + file));
+    const auto step = SavedRun(file).field<std::int64_t>("step");
+    CHECK(step >= saves);
+    const std::string end = " --stop-after " + std::to_string(step + 5);
+    const Result resumed = run("train --json - --resume " + file + end);
     CAPTURE(resumed.err);
     REQUIRE(resumed.exit_code == 0);
-    CHECK(Json::parse(resumed.out)["weights_sha256"] == whole["weights_sha256"]);
+    const Result whole = run(job + "--save " + (folder / "whole").string() + end);
+    REQUIRE(whole.exit_code == 0);
+    CHECK(Json::parse(resumed.out)["weights_sha256"] == Json::parse(whole.out)["weights_sha256"]);
   }
-  CHECK(killed > 0);
 }
 
 TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is written") {
-  const Folder folder;
+  const TempDir folder;
   const std::string file = folder / "m.safetensors";
   REQUIRE(run(kQuick + "--quiet --save " + file).exit_code == 0);
-  const std::string good = read(file);
+  const std::string good = read_text(file);
   const std::string out = folder / "out.json";
   std::string bad = good;
   bad[bad.size() - 5] = static_cast<char>(bad[bad.size() - 5] ^ 4);
   folder.write("bad.safetensors", bad);
-  check_refused("eval " + (folder / "bad.safetensors") + " --json " + out, "bad.safetensors");
-  folder.write("bad.safetensors", good.substr(0, good.size() / 2));
-  check_refused("train --resume " + (folder / "bad.safetensors") + " --json " + out,
+  check_refused("eval " + (folder / "bad.safetensors").string() + " --json " + out,
                 "bad.safetensors");
-  check_refused("inspect " + (folder / "absent.safetensors") + " --json " + out,
+  folder.write("bad.safetensors", good.substr(0, good.size() / 2));
+  check_refused("train --resume " + (folder / "bad.safetensors").string() + " --json " + out,
+                "bad.safetensors");
+  check_refused("inspect " + (folder / "absent.safetensors").string() + " --json " + out,
                 "absent.safetensors");
   CHECK_FALSE(fs::exists(out));
   // A failed run must not touch the checkpoint that it was to replace.
   check_refused("train --data wine --resume " + file + " --save " + file,
                 "which has other features");
-  CHECK(read(file) == good);
+  CHECK(read_text(file) == good);
 }
 
 }  // namespace tritgrad::test::test_cli

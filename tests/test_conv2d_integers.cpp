@@ -57,9 +57,9 @@ TEST_CASE("conv2d: any numbers in integers, within half a unit of the image") {
     Layer layer(c, FormatKind::kTernary, false);
     const Products integer = layer.run(Compute::kInt8);
     std::vector<double> w = layer.multipliers();
-    const Direct<double> exact(c, layer.x(), w, {});
+    const std::vector<double> x = layer.x();
+    const Direct<double> exact(c, x, w, {});
     for (std::int64_t row = 0; row < c.rows(); ++row) {
-      const std::vector<double> x = layer.x();
       const auto first = x.begin() + row / c.pixels() * c.image.size();
       double largest = 0.0;
       for (auto i = first; i != first + c.image.size(); ++i) {

@@ -98,6 +98,10 @@ TEST_CASE("conv net: data that do not fit are refused with one sentence") {
                  "x 8 x 1"));
 }
 
+// Of 120 rows half are right by chance, give or take a standard deviation of .5 / sqrt(120) = .046:
+// four of those above it.
+constexpr double kGuessing = 0.5 + 4.0 * 0.046;
+
 TEST_CASE("conv net: it learns what an untrained one does not know, whatever the recipe") {
   const Dataset data = bars({9, 9, 1}, 600);
   const Split split = fixed_split(data);
@@ -108,13 +112,14 @@ TEST_CASE("conv net: it learns what an untrained one does not know, whatever the
     if (recipe == "microadam") options.epochs = 12;  // it moves one weight in a hundred a step
     const auto untrained = make_model(options.model, data, 2, load_recipe(recipe), options.seed);
     Tape tape;
-    CHECK(evaluate(*untrained, tape, data, split.test, standardizer).value() < 0.75);
+    CHECK(evaluate(*untrained, tape, data, split.test, standardizer).value() < kGuessing);
     const RunResult result = train(data, options);
-    CHECK(result.test_accuracy.value() >= 0.95);  // 114 of 120 rows
+    // 114 of 120 rows. (Measured: microadam 115, all others 117 or more.)
+    CHECK(result.test_accuracy.value() >= 0.95);
   }
   TrainOptions linear = options_for("fp32");
   linear.model = "mlp:";
-  CHECK(train(data, linear).test_accuracy.value() < 0.75);
+  CHECK(train(data, linear).test_accuracy.value() < kGuessing);
 }
 
 TEST_CASE("conv net: the same bits for any number of threads, for kept and released gradients") {

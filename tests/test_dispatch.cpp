@@ -88,6 +88,8 @@ TEST_CASE("dispatch: use_kernels selects any supported table and refuses others"
 }
 
 #if defined(__linux__) && defined(__x86_64__)
+constexpr const char* kNoTiles = "skipped: avx512amx, no tiles here";
+
 bool has_tiles() {
   for (const KernelTable* table : supported_kernels()) {
     if (std::string(table->name) == "avx512amx") return true;
@@ -106,12 +108,15 @@ TEST_CASE("dispatch: tiles are used where processor and system have them, and ar
   const bool allowed = isa == nullptr || *isa == '\0' || std::string(isa) == "avx512amx";
   const bool portable = supported_kernels().size() == 1;  // TRITGRAD_PORTABLE
   CHECK(has_tiles() == (there && allowed && !portable));
-  if (!has_tiles()) MESSAGE("skipped: avx512amx, no tiles here");
+  if (!has_tiles()) MESSAGE(kNoTiles);
 }
 
 // As oneDNN does after a product of its own.
 TEST_CASE("dispatch: a product does not rely on the tiles that the last one left") {
-  if (!has_tiles()) return;
+  if (!has_tiles()) {
+    MESSAGE(kNoTiles);
+    return;
+  }
   const KernelTable& table = *supported_kernels().back();
   const std::vector<std::int8_t> a(16 * 64, 3);
   const std::vector<std::uint8_t> panel(64 * kPanelColumns, 2);

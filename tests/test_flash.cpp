@@ -53,18 +53,43 @@ Likeness likeness(const std::vector<double>& a, const std::vector<double>& b) {
   return {ab / std::sqrt(aa * bb), error / bb};
 }
 
-// How far the masters moved in ten steps. They begin on [-scale, scale).
+// How far the masters moved in ten steps. They begin on [-scale, scale). `largest`: what each of
+// them was at most.
 std::vector<double> displacement(FormatKind weights, const GroupSpec& group, int pattern,
-                                 float scale = 1.0f) {
+                                 float scale = 1.0f, std::vector<double>* largest = nullptr) {
   Single single(kShape, format(weights, Rounding::kNearest), group);
   std::vector<float> start = numbers(kShape.size(), 30);
   for (float& w : start) w *= scale;
   encode_all(single.w().storage(), start);
   const std::vector<double> before = decoded(single.w().storage(), true);
-  for (std::uint32_t t = 0; t < 10; ++t) single.step(gradient(pattern, t));
-  std::vector<double> moved = decoded(single.w().storage(), true);
-  for (std::size_t i = 0; i < moved.size(); ++i) moved[i] -= before[i];
-  return moved;
+  std::vector<double> now = before, sizes(before.size());
+  const auto look = [&] {
+    for (std::size_t i = 0; i < now.size(); ++i) sizes[i] = std::max(sizes[i], std::abs(now[i]));
+  };
+  look();
+  for (std::uint32_t t = 0; t < 10; ++t) {
+    single.step(gradient(pattern, t));
+    now = decoded(single.w().storage(), true);
+    look();
+  }
+  if (largest != nullptr) *largest = sizes;
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] -= before[i];
+  return now;
+}
+
+// With the same moments, all that split weights lose is what ten encodings do, half a step of the
+// correction each, which is 2^-9 / 127 of the weight at most, and fp32 2^-24 of it.
+void check_split(const GroupSpec& group, int pattern, float scale = 1.0f) {
+  std::vector<double> sizes, split_sizes;
+  const std::vector<double> fp32 = displacement(FormatKind::kFp32, group, pattern, scale, &sizes);
+  const std::vector<double> split =
+      displacement(FormatKind::kSplit24, group, pattern, scale, &split_sizes);
+  double worst = 0.0;
+  for (std::size_t i = 0; i < fp32.size(); ++i) {
+    const double size = std::max(sizes[i], split_sizes[i]);
+    worst = std::max(worst, std::abs(split[i] - fp32[i]) / (size * (0x1p-9 / 127.0 + 0x1p-24)));
+  }
+  CHECK(worst <= 10.0);
 }
 
 bool all_zero(std::span<const std::byte> bytes) {
@@ -85,13 +110,16 @@ TEST_CASE("flash: 8-bit moments move weights as fp32 moments do") {
       // FlashOptim's own thresholds.
       CHECK(same.cosine > 0.99);
       CHECK(same.nmse < 0.01);
+      check_split(flash_group(rule, true), pattern);
       // Updates of 1e-9 are below what the correction of a weight of size 1 can hold: next test.
       if (rule == RuleKind::kSgd && pattern == 3) continue;
       const Likeness split =
           likeness(displacement(FormatKind::kSplit24, flash_group(rule, true), pattern), exact);
-      // A weight of size 1 is kept to 2^-9 / 127 a step; ten steps of 1e-3 move it by 1e-2.
-      CHECK(split.cosine > 0.975);
-      CHECK(split.nmse < 0.05);
+      // A weight of size 1 is kept to 2^-9 / 127 a step; ten steps of 1e-3 move it by 1e-2: what is
+      // lost is 1.5 % of that at most, (2e-4 of the squares), if all errors have the same sign.
+      // With that of the moments it comes to a fifth of it (measured: 4.1e-5).
+      CHECK(split.cosine > 1.0 - 1e-4);  // an error across is half as much
+      CHECK(split.nmse < 2e-4);
     }
   }
 }
@@ -120,8 +148,9 @@ TEST_CASE("flash: tiny gradients of sgd move split weights as far as these can t
   // Corrections are relative: weights as small as their gradients move as all others do.
   const Likeness scaled = likeness(displacement(FormatKind::kSplit24, group, 3, 1e-6f),
                                    displacement(FormatKind::kFp32, exact_group, 3, 1e-6f));
-  CHECK(scaled.cosine > 0.975);
-  CHECK(scaled.nmse < 0.05);
+  CHECK(scaled.cosine > 1.0 - 1e-4);
+  check_split(group, 3, 1e-6f);
+  CHECK(scaled.nmse < 2e-4);
 }
 
 TEST_CASE("flash: another rule is visibly another") {
@@ -249,45 +278,17 @@ TEST_CASE("flash: the loss of flash-adamw is that of adamw, step by step") {
   const std::vector<double> flash = losses(load_recipe("flash-adamw"));
   const std::vector<double> exact = losses(load_recipe("fp32", {"weight.lr=2e-3"}));
   CHECK(exact.back() < exact.front() / 4.0);
-  // The published bounds: correlation, and the normalised squared error of bf16 (measured: 1.1e-6).
+  // The published bounds are 0.9999 for the correlation and, in bf16, 1e-4 for the normalised
+  // squared error. (Measured: 1 - 1.1e-6 and 1.2e-6; eight times as much for other roundings of
+  // floats.)
   std::vector<double> a = flash, b = exact;
   for (std::vector<double>* curve : {&a, &b}) {
     double mean = 0.0;
     for (double x : *curve) mean += x / static_cast<double>(curve->size());
     for (double& x : *curve) x -= mean;
   }
-  CHECK(likeness(a, b).cosine >= 0.9999);
-  CHECK(likeness(flash, exact).nmse <= 1e-4);
-}
-
-TEST_CASE("flash: the last, short group of a row is as good as the others") {
-  for (FormatKind kind : {FormatKind::kCompanded8, FormatKind::kRoot8}) {
-    for (std::int64_t n : {33, 65, 100, 999, 1000, 1025, 2000, 4097}) {
-      CAPTURE(std::string(format_name(kind)));
-      CAPTURE(n);
-      std::vector<float> row = numbers(n, 60);
-      if (kind == FormatKind::kRoot8) {
-        for (float& x : row) x *= x;
-      }
-      Storage storage(format(kind, Rounding::kNearest), {n}, Category::kMoments);
-      encode_all(storage, row);
-      const std::vector<double> out = decoded(storage);
-      const std::size_t tail = (row.size() - 1) / 32 * 32;
-      double inside = 0.0, at_end = 0.0, largest = 0.0;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        const double x = static_cast<double>(row[i]);
-        double& error = i < tail ? inside : at_end;
-        error = std::max(error, std::abs(out[i] - x));
-        if (i >= tail) largest = std::max(largest, std::abs(x));
-      }
-      CHECK(at_end <= 2.0 * inside);
-      const auto* scales = reinterpret_cast<const std::uint16_t*>(storage.planes()[1].bytes.data());
-      const double scale = static_cast<double>(
-          std::bit_cast<float>(static_cast<std::uint32_t>(scales[tail / 32]) << 15));
-      // Nine significant bits: at most 2^-9, 0.2 %. (Published, with fp16 scales: 0.3 %.)
-      CHECK(std::abs(scale - largest) <= largest * 0x1p-9);
-    }
-  }
+  CHECK(likeness(a, b).cosine >= 1.0 - 1e-5);
+  CHECK(likeness(flash, exact).nmse <= 1e-5);
 }
 
 TEST_CASE("flash: least squares fall in each of ten steps") {
@@ -338,8 +339,13 @@ TEST_CASE("flash: corrections keep what bf16 loses, the wider one more") {
   CAPTURE(none);
   CAPTURE(split24);
   CAPTURE(split32);
-  CHECK(split24 < none / 100.0);
-  CHECK(split32 < split24 / 100.0);
+  // bf16 stays behind by all 100 steps, 0.5 * 2^-7 / 40 each in the mean: 9.8e-3. Corrections err
+  // by half a 127th of half a unit at most, 2^-9 / 127, evenly spread below that, and
+  // independently: in 100 steps sqrt(100 / 3) times as much, 8.9e-5. The squares are 1 to 12000;
+  // half of that. A 32767th instead of a 127th is what fp32 itself can tell there, so at least as
+  // much again.
+  CHECK(split24 < none / 6000.0);
+  CHECK(split32 < split24 / (32767.0 / 127.0) / (32767.0 / 127.0));
 }
 
 TEST_CASE("flash: the higher the rate, the farther weights move") {

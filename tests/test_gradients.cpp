@@ -178,9 +178,12 @@ TEST_CASE("gradients: micro-batches train like the whole batch, and need kept gr
   options.micro_batches = 5;
   const RunResult parts = run(options);
   CHECK(parts.steps == whole.steps);
-  CHECK(parts.train_loss == doctest::Approx(whole.train_loss).epsilon(1e-4));
+  // Sums of floats in another order. (Measured: 3e-8; a run grows apart as it likes, so 300 times
+  // as much may come of other roundings.)
+  CHECK(parts.train_loss == doctest::Approx(whole.train_loss).epsilon(1e-5));
   options.overrides = {"gradient_format=bf16"};
-  CHECK(run(options).train_loss == doctest::Approx(whole.train_loss).epsilon(0.05));
+  // Gradients off by 2^-9 of themselves, now up, now down. (Measured: 1.4e-5, 70 times less.)
+  CHECK(run(options).train_loss == doctest::Approx(whole.train_loss).epsilon(1e-3));
 
   options.micro_batches = 16;
   CHECK(contains(refusal([&] { run(options); }),

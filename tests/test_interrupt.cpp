@@ -64,17 +64,19 @@ auto disposition() {
   return now.sa_handler;
 }
 
-// What runs the program and interrupts it so many seconds after it began to catch the signal, which
-// would otherwise just end it: how long it takes to get there depends on the machine. SigCgt has a
-// bit for each signal that is caught, of which SIGINT is number 2. Ends it if it never catches any.
-std::string interrupted_after(int seconds) {
-  return concat(
-      " sh -c '(for try in $(seq 6000); do "
-      "if grep -q \"^SigCgt:.*[2367abef]$\" /proc/$$/status; then sleep ",
-      seconds,
-      "; kill -INT $$; exit; fi; "
-      "kill -0 $$ || exit; sleep 0.01; done; kill -KILL $$) 2>/dev/null & exec \"$@\"' sh");
+// What runs the program and interrupts it as soon as it catches the signal, which would otherwise
+// just end it, and `ready`, a command of the shell, succeeds: how long either takes depends on the
+// machine. SigCgt has a bit for each signal that is caught, of which SIGINT is number 2. Ends it if
+// that never comes.
+std::string interrupted_when(const std::string& ready = "true") {
+  return " sh -c '(for try in $(seq 6000); do "
+         "if grep -q \"^SigCgt:.*[2367abef]$\" /proc/$$/status && " +
+         ready +
+         "; then kill -INT $$; exit; fi; "
+         "kill -0 $$ || exit; sleep 0.01; done; kill -KILL $$) 2>/dev/null & exec \"$@\"' sh";
 }
+
+const std::string kRunIsKept = "ls runs/*.json >/dev/null";  // in a cache that is the folder
 
 }  // namespace
 
@@ -213,17 +215,21 @@ TEST_CASE("interrupt: a comparison begins no further run") {
   std::signal(SIGINT, previous);
 }
 
+// In the first run, and without --log, as with --folds there is no file to wait for: a run of one
+// step is over before it could look.
 TEST_CASE("interrupt: a command of many runs of one step ends between them") {
   const Result train =
       run("train --data digits --model mlp:1024,1024 --folds 170 --epochs 1 --batch 2000 --quiet",
-          interrupted_after(1));
+          interrupted_when());
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "interrupted before the first step of a run"));
 }
 
 TEST_CASE("interrupt: the program says so and exits with 130") {
-  const std::string endless = "train --data iris --model mlp:8 --epochs 1000000 --quiet";
-  const Result train = run(endless, interrupted_after(2));
+  const TempDir folder;
+  const Result train =
+      run("train --data iris --model mlp:8 --epochs 1000000 --quiet --log run.jsonl",
+          from_folder(folder.path()) + interrupted_when("test -s run.jsonl"));
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "interrupted after step "));
   CHECK(contains(train.err, "nothing was saved, as --save was not given"));
@@ -233,18 +239,19 @@ TEST_CASE("interrupt: the command that goes on knows where the data lie") {
   const TempDir folder;
   const Result train =
       run("train --data iris --model mlp:8 --epochs 1000000 --quiet --cache 'my data' --save m",
-          from_folder(folder.path()) + interrupted_after(1));
+          from_folder(folder.path()) + interrupted_when("test -e m"));
   CHECK(train.exit_code == 130);
   CHECK(contains(train.err, "to go on: tritgrad train --resume m --cache 'my data'\n"));
 }
 
 TEST_CASE("interrupt: compare says that finished runs are kept, and how to go on") {
-  const TempDir folder;
-  const std::string endless =
-      "compare --data iris --model mlp:8 --epochs 1000000 --recipes votes --cache " +
-      folder.path().string();
   for (const bool fresh : {false, true}) {
-    const Result compare = run(endless + (fresh ? " --fresh" : ""), interrupted_after(1));
+    const TempDir folder;
+    const Result compare =
+        run(concat("compare --data iris --model mlp:8 --epochs 20 --seeds 1000 --recipes votes "
+                   "--cache .",
+                   fresh ? " --fresh" : ""),
+            from_folder(folder.path()) + interrupted_when(kRunIsKept));
     CHECK(compare.exit_code == 130);
     CHECK(contains(compare.err, "interrupted; finished runs are kept"));
     CHECK(contains(compare.err, "without --fresh") == fresh);
@@ -259,7 +266,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
   write_text(folder / "old.md", "an older report");
   const auto compare = [&](const std::string& report) {
     const std::string arguments = concat("compare --plan p.toml --cache . --report ", report);
-    return run(arguments, from_folder(folder.path()) + interrupted_after(3));
+    return run(arguments, from_folder(folder.path()) + interrupted_when(kRunIsKept));
   };
   CHECK(compare("new.md").exit_code == 130);
   CHECK(contains(read_text(folder / "new.md"), "Comparison of recipes"));
@@ -272,14 +279,15 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
 
 TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {
   const TempDir folder;
-  const std::string under = from_folder(folder.path()) + interrupted_after(1);
+  const std::string under = from_folder(folder.path()) + interrupted_when();
   const Result bench = run("bench --rounds 1000 --only ceilings", under);
   CHECK(bench.exit_code == 130);
   CHECK(bench.out.empty());
   CHECK(contains(bench.err, "tritgrad: interrupted; nothing was measured to the end"));
   for (const std::string out : {"new", "mine"}) {
     if (out == "mine") std::filesystem::create_directory(folder.path() / out);
-    const Result study = run("reproduce microadam --epochs 100000 --out " + out, under);
+    const Result study = run("reproduce microadam --epochs 100000 --out " + out,
+                             from_folder(folder.path()) + interrupted_when("test -d " + out));
     CHECK(study.exit_code == 130);
     CHECK(contains(study.err, "tritgrad: interrupted; nothing came of the study\n"));
     // A folder that the user made stays.

@@ -1,5 +1,6 @@
-// Rule arithmetic: every vector kernel against the scalar reference, bit for bit, and the reference
-// against what the contract says. What the rules mean is checked in tests/test_optim.cpp.
+// Rule arithmetic: every vector kernel against the scalar reference, bit for bit, and what the
+// contract says of finding and counting. The reference's formulas are checked in
+// tests/test_kernel_contracts.cpp, what the rules mean in tests/test_optim.cpp.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,23 +1,12 @@
 // Model specs, recipes, and the forecast of bytes.
-#include <filesystem>
-#include <fstream>
-
 #include "models/footprint.h"
 #include "models/mlp.h"
 #include "ops/loss.h"
 #include "tests/support.h"
+#include "tests/support_files.h"
 
 namespace tritgrad::test::test_models {
 namespace {
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // What a recipe does with the parameter of that name.
 GroupSpec update_of(const Recipe& recipe, const char* name, Role role = Role::kWeight) {
@@ -42,21 +31,19 @@ TEST_CASE("models: a spec is read, and refused with the part that is wrong") {
   CHECK(full.outputs == 10);
   CHECK(parse_mlp("mlp:").hidden.empty());
 
-  CHECK(message_of([] { parse_mlp("cnn:64"); }) ==
+  CHECK(refusal([] { parse_mlp("cnn:64"); }) ==
         "model 'cnn:64' is no perceptron; expected mlp:WIDTH,WIDTH,... such as mlp:512,512");
-  CHECK(message_of([] { parse_mlp("mlp:64,x"); }) ==
+  CHECK(refusal([] { parse_mlp("mlp:64,x"); }) ==
         "model 'mlp:64,x': width 'x' is not a whole number in 1..16777216");
-  CHECK(message_of([] { parse_mlp("mlp:64:nrom=batch"); }).find("did you mean") !=
-        std::string::npos);
-  CHECK(message_of([] { parse_mlp("mlp:64:norm=bath"); }).find("did you mean") !=
-        std::string::npos);
+  CHECK(refusal([] { parse_mlp("mlp:64:nrom=batch"); }).find("did you mean") != std::string::npos);
+  CHECK(refusal([] { parse_mlp("mlp:64:norm=bath"); }).find("did you mean") != std::string::npos);
   for (const char* bad :
        {"mlp:0", "mlp:-1", "mlp:64,", "mlp:99999999999999999999", "mlp:8:dropout=1",
         "mlp:8:norm=rms:norm=rms", "mlp:8:dropout=", "", "mlp"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_mlp(bad), Error);
   }
-  CHECK(message_of([&] { fit_mlp(full, 30, 2); }) ==
+  CHECK(refusal([&] { fit_mlp(full, 30, 2); }) ==
         "model: it has 784 inputs but the data has 30 features; leave the width out or correct it");
   CHECK_THROWS_AS(fit_mlp(spec, 0, 0), Error);
 }
@@ -84,15 +71,15 @@ TEST_CASE("models: recipes are overridden by key=value and by files") {
   CHECK(recipe.group(Role::kScale).update.lr == 0.5);
   CHECK(recipe.group(Role::kBias).update.lr == load_recipe("votes").group(Role::kBias).update.lr);
 
-  const auto path = std::filesystem::temp_directory_path() / "tritgrad-test-recipe.toml";
-  std::ofstream(path) << "base = \"latent8\"\nname = \"mine\"\n[weight]\nlr = 0.25\n";
-  const Recipe mine = load_recipe(path.string());
+  const TempDir folder;
+  const std::string path =
+      folder.write("mine.toml", "base = \"latent8\"\nname = \"mine\"\n[weight]\nlr = 0.25\n");
+  const Recipe mine = load_recipe(path);
   CHECK(mine.name == "mine");
   CHECK(mine.group(Role::kWeight).update.lr == 0.25);
   CHECK(mine.group(Role::kWeight).format.kind == FormatKind::kLatent8);
-  std::ofstream(path) << "name = \"mine\"\n[weight\n";
-  CHECK(message_of([&] { load_recipe(path.string()); }).find("line 2") != std::string::npos);
-  std::filesystem::remove(path);
+  folder.write("mine.toml", "name = \"mine\"\n[weight\n");
+  CHECK(contains(refusal([&] { load_recipe(path); }), "line 2"));
 }
 
 TEST_CASE("models: head_lr is the rate of the head's matrix alone, as a share of lr") {
@@ -117,7 +104,7 @@ TEST_CASE("models: the head of votes moves at a tenth of the rate, a trit is 253
 
 TEST_CASE("models: recipe errors name the key, what was found and what is accepted") {
   const auto message = [](const std::string& override_text) {
-    return message_of([&] { load_recipe("votes", {override_text}); });
+    return refusal([&] { load_recipe("votes", {override_text}); });
   };
   CHECK(message("weight.lrr=1").find("did you mean 'lr'") != std::string::npos);
   CHECK(message("weight.lr=fast").find("'lr' has the wrong type; expected a number") !=
@@ -131,13 +118,13 @@ TEST_CASE("models: recipe errors name the key, what was found and what is accept
   CHECK(message("weight.lr=-1").find("lr = -1") != std::string::npos);
   CHECK(message("clip_grad_norm=1").find("set gradients = \"kept\"") != std::string::npos);
   CHECK(message("weight.momentum=0.9").find("weight.momentum has no effect") != std::string::npos);
-  CHECK(message_of([] { load_recipe("latent8", {"weight.threshold=31"}); }).find("no effect") !=
+  CHECK(refusal([] { load_recipe("latent8", {"weight.threshold=31"}); }).find("no effect") !=
         std::string::npos);
-  CHECK(message_of([] { load_recipe("fp32", {"weight.group=32"}); }).find("no effect") !=
+  CHECK(refusal([] { load_recipe("fp32", {"weight.group=32"}); }).find("no effect") !=
         std::string::npos);
   CHECK(message("weight").find("not of the form key=value") != std::string::npos);
-  CHECK(message_of([] { load_recipe("vote"); }).find("did you mean 'votes'") != std::string::npos);
-  CHECK(message_of([] {
+  CHECK(refusal([] { load_recipe("vote"); }).find("did you mean 'votes'") != std::string::npos);
+  CHECK(refusal([] {
           load_recipe("/nowhere/x.toml");
         }).find("cannot read /nowhere/x.toml: there is no such file") != std::string::npos);
 }

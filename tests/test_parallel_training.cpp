@@ -47,15 +47,6 @@ void lengthen(TrainOptions& options) {
   options.parallel.warmup = 0.5;  // 180 steps
 }
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("parallel training: votes give the same bits on 1, 2 and 4 ranks") {
@@ -69,11 +60,15 @@ TEST_CASE("parallel training: votes give the same bits on 1, 2 and 4 ranks") {
       for (const RunResult& result : train_on(count, options)) {
         CHECK(result.weights_sha256 == one.weights_sha256);
         CHECK(result.test_accuracy == one.test_accuracy);
-        CHECK(result.train_loss == doctest::Approx(one.train_loss).epsilon(1e-12));
-        // Trits of a rank whose votes abstain take 1/5 of a byte, not 1/8; sums 1/5 to 1/2.
+        // Sums of doubles above zero in another order: 45 batches of 4 parts, of which each adds a
+        // rounding of 2^-53, in either sum.
+        CHECK(std::abs(result.train_loss - one.train_loss) <=
+              2.0 * 180.0 * 0x1p-53 * one.train_loss);
+        // Trits of a rank whose votes abstain take 1/5 of a byte, not 1/8; sums 1/5 to 1/2. Few do.
+        // (Measured: 1.036, so that three times as many may.)
         const auto sent = static_cast<double>(result.traffic->last_step_bytes);
         const auto forecast = static_cast<double>(result.traffic->last_step_forecast);
-        CHECK(sent <= 1.6 * forecast);
+        CHECK(sent <= 1.1 * forecast);
         CHECK(sent >= forecast);
       }
     }
@@ -207,8 +202,8 @@ TEST_CASE("parallel training: APMSqueeze keeps ECO's errors out of what it compr
   options.micro_batches = 2;
   const double adam = train_on(2, options).front().train_loss;
   options.parallel.method = ParallelMethod::kApmsqueeze;
-  // Signs cost 1.34 times the loss here, as frozen moments do elsewhere (below); with the errors
-  // among what is compressed it was 7.5 times.
+  // Signs cost 1.3 times the loss here, as frozen moments do elsewhere (below); with the errors
+  // among what is compressed it was 7.5 times. Half as much again for other roundings of floats.
   CHECK(train_on(2, options).front().train_loss <= 2.0 * adam);
 }
 
@@ -240,13 +235,13 @@ TEST_CASE("parallel training: a resumed run equals an uninterrupted one") {
       CHECK((others.front().weights_sha256 == whole) == (std::string(one.recipe) == "votes"));
     }
     options.parallel.method = ParallelMethod::kAllreduce;
-    CHECK(contains(message_of([&] { train_on(2, options); }), "parallel; resume with the same"));
+    CHECK(contains(refusal([&] { train_on(2, options); }), "parallel; resume with the same"));
   }
 }
 
 TEST_CASE("parallel training: ranks that differ refuse to start, and say in what") {
-  const auto refusal = [](const std::function<void(TrainOptions&)>& change) {
-    return message_of([&] {
+  const auto refused = [](const std::function<void(TrainOptions&)>& change) {
+    return refusal([&] {
       run_ranks(2, [&](Communicator& ranks) {
         TrainOptions own = job("votes", ParallelMethod::kVotes);
         own.ranks = &ranks;
@@ -255,18 +250,18 @@ TEST_CASE("parallel training: ranks that differ refuse to start, and say in what
       });
     });
   };
-  CHECK(contains(refusal([](TrainOptions& o) { o.seed = 2; }), "rank 1 has another seed"));
-  CHECK(contains(refusal([](TrainOptions& o) { o.overrides = {"weight.lr=0.01"}; }),
+  CHECK(contains(refused([](TrainOptions& o) { o.seed = 2; }), "rank 1 has another seed"));
+  CHECK(contains(refused([](TrainOptions& o) { o.overrides = {"weight.lr=0.01"}; }),
                  "rank 1 has another recipe"));
-  CHECK(contains(refusal([](TrainOptions& o) { o.model = "mlp:8"; }), "another model"));
-  CHECK(contains(refusal([](TrainOptions& o) { o.epochs = 7; }), "another length"));
-  CHECK(contains(refusal([](TrainOptions& o) { o.label_smoothing = 0.1; }),
+  CHECK(contains(refused([](TrainOptions& o) { o.model = "mlp:8"; }), "another model"));
+  CHECK(contains(refused([](TrainOptions& o) { o.epochs = 7; }), "another length"));
+  CHECK(contains(refused([](TrainOptions& o) { o.label_smoothing = 0.1; }),
                  "rank 1 has another label smoothing"));
-  CHECK(contains(refusal([](TrainOptions& o) { o.pixels = PixelScale::kSquareRoot; }),
+  CHECK(contains(refused([](TrainOptions& o) { o.pixels = PixelScale::kSquareRoot; }),
                  "rank 1 has another scale of pixels"));
-  CHECK(contains(refusal([](TrainOptions& o) { o.parallel.majority = true; }), "--dp"));
+  CHECK(contains(refused([](TrainOptions& o) { o.parallel.majority = true; }), "--dp"));
   const Dataset wdbc = open_dataset("wdbc", {});
-  const std::string data = message_of([&] {
+  const std::string data = refusal([&] {
     run_ranks(2, [&](Communicator& ranks) {
       TrainOptions own = job("votes", ParallelMethod::kVotes);
       own.ranks = &ranks;
@@ -277,16 +272,16 @@ TEST_CASE("parallel training: ranks that differ refuse to start, and say in what
 }
 
 TEST_CASE("parallel training: what a method cannot do is refused with a reason") {
-  const auto refusal = [](const char* recipe, ParallelMethod method,
+  const auto refused = [](const char* recipe, ParallelMethod method,
                           std::vector<std::string> overrides) {
     TrainOptions options = job(recipe, method);
     options.overrides = std::move(overrides);
-    return message_of([&] { train_on(2, options); });
+    return refusal([&] { train_on(2, options); });
   };
-  CHECK(contains(refusal("votes", ParallelMethod::kApmsqueeze, {}), "rule 'sign'"));
-  CHECK(contains(refusal("fp32", ParallelMethod::kApmsqueeze, {"clip_grad_norm=1"}),
+  CHECK(contains(refused("votes", ParallelMethod::kApmsqueeze, {}), "rule 'sign'"));
+  CHECK(contains(refused("fp32", ParallelMethod::kApmsqueeze, {"clip_grad_norm=1"}),
                  "only --dp allreduce"));
-  CHECK(contains(refusal("fp32", ParallelMethod::kApmsqueeze, {"weight.clip_value=1"}),
+  CHECK(contains(refused("fp32", ParallelMethod::kApmsqueeze, {"weight.clip_value=1"}),
                  "clip_value"));
 }
 

@@ -2,8 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "engine/check.h"
 #include "tests/markup_balance.h"
@@ -121,22 +119,15 @@ TEST_CASE("report: forty recipes still have a place each") {
 }
 
 TEST_CASE("report: written to a file, or refused with its name") {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / "tritgrad_test_report.html";
+  const TempDir folder;
+  const std::string path = folder / "report.html";
   const Report report = report_of(two_recipes());
-  write_page(path.string(), make_page(report));
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  CHECK(text == render_html(make_page(report)));
-  file.close();
-  std::filesystem::remove(path);
-  try {
-    write_page("/nonexistent-folder/report.html", make_page(report));
-    FAIL("a report was written into a folder that does not exist");
-  } catch (const Error& error) {
-    CHECK(contains(error.what(), "/nonexistent-folder/report.html"));
-    CHECK(contains(error.what(), "No such file"));
-  }
+  write_page(path, make_page(report));
+  CHECK(read_text(path) == render_html(make_page(report)));
+  const std::string message =
+      refusal([&] { write_page("/nonexistent-folder/report.html", make_page(report)); });
+  CHECK(contains(message, "/nonexistent-folder/report.html"));
+  CHECK(contains(message, "No such file"));
 }
 
 // Two rates on trial, of which the second was chosen.

@@ -3,6 +3,8 @@
 // The toy is a quadratic with a target on the ternary grid (for scales: above zero), so that all
 // formats can hold the minimum: loss = mean (w - target)^2, gradient w - target (of the value). How
 // near a pair has to come follows from the grid of its format: see target_of().
+#include <array>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -117,8 +119,8 @@ double level(FormatKind kind) {
 // soon as m has noticed. A sixteenth. Without an accumulator, a momentum or MicroAdam's window
 // flips by chance what was right already, and rates at the end are too low to repair all of it. An
 // eighth. Likewise where an accumulator is shared, as a momentum goes on after a flip, and uses up
-// what others wait for: of 16 weights one may have been passed over all the time, at a distance of
-// 2.
+// what others wait for: of 16 weights one may have been passed over all the time, and be at -1
+// with a goal of 1. Nothing is farther away, so of shared16 no worst distance is asked.
 //
 // ternary_master: all trits right; their common gamma moves by the mean of all updates, of which
 // zeros get none.
@@ -144,7 +146,7 @@ Distance target_of(RuleKind rule, FormatKind kind) {
     case FormatKind::kShared8:
       return {1.0, std::sqrt(1.0 / 8.0), 1.0 / 8.0};
     case FormatKind::kShared16:
-      return {2.0, std::sqrt(1.0 / 8.0), 1.0 / 8.0};
+      return {std::numeric_limits<double>::infinity(), std::sqrt(1.0 / 8.0), 1.0 / 8.0};
     case FormatKind::kSplit24:
     case FormatKind::kSplit32:
     case FormatKind::kScale16:
@@ -294,34 +296,41 @@ TEST_CASE(
   }
 }
 
+// Every rule in every form on every format. The format of the momentum and the rounding take turns,
+// such that every two of the five meet: all 750 together took the longest of all tests.
 TEST_CASE("rules x formats: eco on every format without a residual") {
-  for (FormatKind kind : {FormatKind::kBf16, FormatKind::kFp8, FormatKind::kInt8, FormatKind::kInt4,
-                          FormatKind::kTrits}) {
-    for (RuleKind rule : {RuleKind::kSgd, RuleKind::kSgdw, RuleKind::kAdam, RuleKind::kAdamw,
-                          RuleKind::kNormalized}) {
-      for (EcoForm form : {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled}) {
-        for (FormatKind m : formats_for(kM)) {
-          for (Rounding rounding : {Rounding::kNearest, Rounding::kStochastic}) {
-            CAPTURE(std::string(rule_name(rule)));
-            CAPTURE(std::string(format_name(kind)));
-            CAPTURE(std::string(format_name(m)));
-            CAPTURE(static_cast<int>(form));
-            CAPTURE(static_cast<int>(rounding));
-            GroupSpec group = group_of(rule);
-            group.rule.momentum = group.rule.beta1 = 0.3;
-            group.rule.dampening = 0.3;
-            group.schedule.final = 0.1;
-            group.eco = form;
-            group.m = format(m);
-            if (rule == RuleKind::kNormalized) group.v = format(FormatKind::kScalar);
-            Distance target = target_of(rule, kind);
-            // Adam's v forgets, so the error in m, which is in units of its root, grows; a trit
-            // that was right goes wrong for as long as its new gradient needs to bring it back.
-            if (kind == FormatKind::kTrits) target.wrong = 1.0 / 6.0;
-            if (kind == FormatKind::kTrits) target.typical = std::sqrt(1.0 / 6.0);
-            train_and_resume(format(kind, rounding), group, target);
-          }
-        }
+  constexpr std::array kFormats = {FormatKind::kBf16, FormatKind::kFp8, FormatKind::kInt8,
+                                   FormatKind::kInt4, FormatKind::kTrits};
+  constexpr std::array kRules = {RuleKind::kSgd, RuleKind::kSgdw, RuleKind::kAdam, RuleKind::kAdamw,
+                                 RuleKind::kNormalized};
+  constexpr std::array kForms = {EcoForm::kPublished, EcoForm::kLrAware, EcoForm::kRescaled};
+  const std::vector<FormatKind> momenta = formats_for(kM);
+  CHECK(momenta.size() == 5);  // with which they do meet
+  for (std::size_t k = 0; k < kFormats.size(); ++k) {
+    for (std::size_t r = 0; r < kRules.size(); ++r) {
+      for (std::size_t f = 0; f < kForms.size(); ++f) {
+        const FormatKind kind = kFormats[k], m = momenta[(k + 2 * r + f) % momenta.size()];
+        const RuleKind rule = kRules[r];
+        const bool nearest = (k + r / 2 + f) % 2 == 0;
+        CAPTURE(std::string(rule_name(rule)));
+        CAPTURE(std::string(format_name(kind)));
+        CAPTURE(std::string(format_name(m)));
+        CAPTURE(f);
+        CAPTURE(nearest);
+        GroupSpec group = group_of(rule);
+        group.rule.momentum = group.rule.beta1 = 0.3;
+        group.rule.dampening = 0.3;
+        group.schedule.final = 0.1;
+        group.eco = kForms[f];
+        group.m = format(m);
+        if (rule == RuleKind::kNormalized) group.v = format(FormatKind::kScalar);
+        Distance target = target_of(rule, kind);
+        // Adam's v forgets, so the error in m, which is in units of its root, grows; a trit that
+        // was right goes wrong for as long as its new gradient needs to bring it back.
+        if (kind == FormatKind::kTrits) target.wrong = 1.0 / 6.0;
+        if (kind == FormatKind::kTrits) target.typical = std::sqrt(1.0 / 6.0);
+        const Rounding rounding = nearest ? Rounding::kNearest : Rounding::kStochastic;
+        train_and_resume(format(kind, rounding), group, target);
       }
     }
   }

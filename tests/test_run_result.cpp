@@ -5,47 +5,42 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/json_keys.h"
 #include "tests/sample_runs.h"
 #include "tests/support_files.h"
 
 namespace tritgrad::test::test_run_result {
 namespace {
 
-std::set<std::string> keys(const nlohmann::json& object) {
-  std::set<std::string> names;
-  for (const auto& item : object.items()) names.insert(item.key());
-  return names;
-}
-
 TEST_CASE("run result: JSON has exactly the promised keys and values") {
   const nlohmann::json json =
       nlohmann::json::parse(to_json(make_run("latent8", 7, 0.985, kLatent)));
-  CHECK(keys(json) == std::set<std::string>{"data",
-                                            "model",
-                                            "recipe",
-                                            "compute",
-                                            "lr",
-                                            "seed",
-                                            "epochs",
-                                            "batch",
-                                            "steps",
-                                            "seconds",
-                                            "time",
-                                            "parameters",
-                                            "train_loss",
-                                            "val_accuracy",
-                                            "test_accuracy",
-                                            "zero_fraction",
-                                            "flips_per_step",
-                                            "bytes_per_parameter",
-                                            "peak_live_bytes",
-                                            "movable_fraction",
-                                            "skipped_updates",
-                                            "warnings",
-                                            "weights_sha256",
-                                            "optimizer_sha256",
-                                            "curve"});
-  CHECK(keys(json["bytes_per_parameter"]) ==
+  CHECK(keys_of(json) == std::set<std::string>{"data",
+                                               "model",
+                                               "recipe",
+                                               "compute",
+                                               "lr",
+                                               "seed",
+                                               "epochs",
+                                               "batch",
+                                               "steps",
+                                               "seconds",
+                                               "time",
+                                               "parameters",
+                                               "train_loss",
+                                               "val_accuracy",
+                                               "test_accuracy",
+                                               "zero_fraction",
+                                               "flips_per_step",
+                                               "bytes_per_parameter",
+                                               "peak_live_bytes",
+                                               "movable_fraction",
+                                               "skipped_updates",
+                                               "warnings",
+                                               "weights_sha256",
+                                               "optimizer_sha256",
+                                               "curve"});
+  CHECK(keys_of(json["bytes_per_parameter"]) ==
         std::set<std::string>{"weights", "scales", "residual", "moments", "gradients", "total"});
   CHECK(json["seed"] == 7);
   CHECK(json["test_accuracy"] == 0.985);

@@ -1,7 +1,7 @@
 // Whole runs: learning, determinism, resuming, memory.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 
 #include "engine/checkpoint.h"
 #include "engine/loader.h"
@@ -29,10 +29,6 @@ TrainOptions quick(const std::string& recipe) {
   return options;
 }
 
-std::string temp_path(const std::string& name) {
-  return (std::filesystem::temp_directory_path() / ("tritgrad-test-" + name)).string();
-}
-
 }  // namespace
 
 TEST_CASE("training: every recipe learns iris") {
@@ -43,7 +39,9 @@ TEST_CASE("training: every recipe learns iris") {
     options.model = "mlp:64,64";
     options.epochs = 60;
     const RunResult result = train(iris, options);
-    CHECK(result.test_accuracy.value() >= 0.86);  // 26 of the 30 rows of the fixed test split
+    // 28 of the 30 rows of the fixed test split; guessing gives 10. (Measured: 29 or 30, and losses
+    // up to 0.233, with trits. What is above that is for other roundings of floats.)
+    CHECK(result.test_accuracy.value() >= 0.93);
     CHECK(result.train_loss < 0.3);
     CHECK(result.curve.size() == 60);
     CHECK(result.steps == 60 * 8);
@@ -84,8 +82,8 @@ TEST_CASE("training: formats, rules and policies of a recipe can be exchanged on
     options.epochs = 40;
     options.overrides = overrides;
     const RunResult result = train(iris, options);
-    CHECK(result.test_accuracy.value() >= 0.86);  // 26 of 30; guessing gives 10
-    CHECK(result.train_loss < 0.4);
+    CHECK(result.test_accuracy.value() >= 0.93);  // as above
+    CHECK(result.train_loss < 0.3);
   }
 }
 
@@ -112,7 +110,8 @@ TEST_CASE("training: the same run twice, and with 1, 2, 3 and 7 threads, ends wi
 
 TEST_CASE("training: save, load, continue equals continue, for every recipe and in mid-epoch") {
   const Dataset iris = open_dataset("iris", {});
-  const std::string path = temp_path("resume.safetensors");
+  const TempDir folder;
+  const std::string path = folder / "resume.safetensors";
   const auto compare = [&](TrainOptions options, std::int64_t stop) {
     CAPTURE(options.recipe);
     CAPTURE(options.model);
@@ -145,7 +144,6 @@ TEST_CASE("training: save, load, continue equals continue, for every recipe and 
     options.model = "mlp:150,140";
     compare(options, 11);
   }
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is noticed") {
@@ -236,23 +234,32 @@ TEST_CASE("training: a resumed run notices other data and keeps its recipe") {
 TEST_CASE(
     "training: a checkpoint of another model, recipe or data set is refused, and left alone") {
   const Dataset iris = open_dataset("iris", {});
-  const std::string path = temp_path("other.safetensors");
+  const TempDir folder;
   TrainOptions options = quick("votes");
   options.epochs = 1;
-  options.save = path;
+  options.save = folder / "other.safetensors";
   train(iris, options);
-  const auto written = std::filesystem::last_write_time(path);
+  const std::string path = options.save, written = read_text(path);
   options.save.clear();
   options.resume = path;
+  const auto refused = [&](const TrainOptions& other, const Dataset& dataset) {
+    const std::string message = refusal([&] { train(dataset, other); });
+    const std::string begin = "checkpoint '" + path + "': it was ";
+    CHECK(message.starts_with(begin));
+    return message.substr(std::min(begin.size(), message.size()));
+  };
+  const std::string another =
+      "written with another model, recipe, batch, seed, validation share, augmentation, label "
+      "smoothing, scale of pixels or way to work in parallel; resume with the same";
   TrainOptions other = options;
   other.model = "mlp:8";
-  CHECK_THROWS_AS(train(iris, other), Error);
+  CHECK(refused(other, iris) == another);
   other = options;
   other.recipe = "latent8";
-  CHECK_THROWS_AS(train(iris, other), Error);
-  CHECK_THROWS_AS(train(open_dataset("wine", {}), options), Error);
-  CHECK(std::filesystem::last_write_time(path) == written);
-  std::filesystem::remove(path);
+  CHECK(refused(other, iris) == another);
+  CHECK(refused(options, open_dataset("wine", {})) ==
+        "trained on 'iris', which has other features or classes than 'wine'");
+  CHECK(read_text(path) == written);
 }
 
 TEST_CASE("training: a huge learning rate is an error or saturates; no weight becomes NaN") {
