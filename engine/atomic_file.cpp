@@ -99,7 +99,8 @@ void AtomicFile::close_all() noexcept {
 }
 
 void AtomicFile::fail_with_errno(const char* action) const {
-  fail(path_.string(), ": ", action, ": ", std::strerror(errno));
+  fail(path_.string(), ": ", action, ": ", std::strerror(errno),
+       "; what was there before is as it was");
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
