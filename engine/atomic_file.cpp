@@ -129,7 +129,9 @@ void AtomicFile::commit() {
   if (calls_.rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot be replaced");
   owns_temporary_ = false;
   if (calls_.fsync(folder_) != 0) {
-    fail_with_errno("is replaced, but may not survive a power cut, its folder was not synced");
+    fail(path_.string(),
+         ": is replaced, but may not survive a power cut, its folder was not synced: ",
+         std::strerror(errno));
   }
   close_all();
 }

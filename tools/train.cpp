@@ -29,15 +29,6 @@ Recipe checked_recipe(const Dataset& dataset, const TrainOptions& options, const
   return recipe;
 }
 
-// What body() returns; the time it takes is added to `seconds`.
-template <typename Body>
-auto timed(double& seconds, const Body& body) {
-  const Clock::time_point start = Clock::now();
-  auto result = body();
-  seconds += seconds_since(start);
-  return result;
-}
-
 void add_step(EpochSums& sums, const BatchSums& step, std::int64_t rows, std::int64_t flips) {
   sums.flips += flips;
   if (!step.finite) return;
@@ -87,7 +78,7 @@ class TrainingRun {
   void run_steps(RunLog& log, ProgressLine& progress);
   void end_epoch(RunLog& log, ProgressLine& progress);
   std::optional<double> accuracy_on(const std::vector<std::int32_t>& rows) {
-    return timed(time_.evaluation, [&] {
+    return timed(&time_.evaluation, [&] {
       return evaluate(*model_, tape_, dataset_, rows, standardizer_, options_.ranks);
     });
   }
@@ -155,9 +146,9 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
     state_.save(options_.save);
   }
   while (!stop && optimizer_.steps_done() < total_steps_) {
-    const Batch batch = timed(time_.batches, [&] { return loader_.next(); });
+    const Batch batch = timed(&time_.batches, [&] { return loader_.next(); });
     EpochSums& sums = state_.sums();
-    const BatchSums step = timed(time_.steps, [&] { return train_step(job, batch); });
+    const BatchSums step = timed(&time_.steps, [&] { return train_step(job, batch); });
     add_step(sums, step, batch.whole, optimizer_.take_flips().flips);
     examples += batch.whole;
 

@@ -7,6 +7,7 @@
 #include "engine/check.h"
 #include "engine/diverged.h"
 #include "ops/loss.h"
+#include "tools/clock.h"
 #include "tools/evaluate.h"
 
 namespace tritgrad {
@@ -33,6 +34,45 @@ std::int64_t part_begin(int part, const Parts& parts, std::int64_t rows) {
   return part * rows / parts.all;
 }
 
+// What body() returns; its time is added to that of a phase.
+template <typename Body>
+auto timed_phase(const Job& job, double StepTimes::*phase, const Body& body) {
+  return timed(job.times == nullptr ? nullptr : &(job.times->*phase), body);
+}
+
+struct PartResult {
+  Var logits, loss;
+};
+
+PartResult forward_part(const Job& job, const Tensor& x, std::span<const std::int32_t> labels,
+                        const RandomKey& key) {
+  const Var logits = job.model.forward(job.tape, x, {.training = true, .key = key});
+  return {logits, softmax_cross_entropy(job.tape, logits, labels,
+                                        job.options.label_smoothing.value_or(0.0))};
+}
+
+// Backward of a part's loss, which counts `share`; parameters move where they need not wait.
+void backward_part(const Job& job, const Var& loss, int part, double share) {
+  const bool released = job.recipe.gradients == GradientPolicy::kReleased;
+  double updates = 0.0;
+  timed_phase(job, &StepTimes::backward, [&] {
+    job.tape.backward(
+        loss,
+        [&](Parameter& parameter) {
+          if (job.parallel != nullptr) {
+            job.parallel->collect(parameter, part);
+          } else if (released) {
+            timed(job.times == nullptr ? nullptr : &updates,
+                  [&] { job.optimizer.step(parameter); });
+          }
+        },
+        static_cast<float>(share));
+  });
+  if (job.times == nullptr) return;
+  job.times->backward -= updates;
+  job.times->update += updates;
+}
+
 // Forward and backward of one part, whose gradients add up to that of the whole batch. Every
 // parameter moves as soon as its gradient is complete, or, with kept gradients, all together when
 // the last part has added to them.
@@ -43,28 +83,17 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
       batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
   const RandomKey key{job.options.seed, static_cast<std::uint32_t>(part),
                       static_cast<std::uint32_t>(job.step())};
-  const Var logits = job.model.forward(job.tape, {batch.x.row(begin), {n, batch.x.cols()}},
-                                       {.training = true, .key = key});
-  const Var loss =
-      softmax_cross_entropy(job.tape, logits, labels, job.options.label_smoothing.value_or(0.0));
-  const double loss_value = static_cast<double>(loss.value.data[0]);
+  const Tensor x{batch.x.row(begin), {n, batch.x.cols()}};
+  const PartResult done =
+      timed_phase(job, &StepTimes::forward, [&] { return forward_part(job, x, labels, key); });
+  const double loss_value = static_cast<double>(done.loss.value.data[0]);
   sums.finite = std::isfinite(loss_value);
   if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());
   if (sums.finite) {
     const double share = static_cast<double>(n) / static_cast<double>(batch.whole);
     sums.loss += loss_value * share;
-    sums.correct += count_correct(logits.value, labels);
-    const bool released = job.recipe.gradients == GradientPolicy::kReleased;
-    job.tape.backward(
-        loss,
-        [&](Parameter& parameter) {
-          if (job.parallel != nullptr) {
-            job.parallel->collect(parameter, part);
-          } else if (released) {
-            job.optimizer.step(parameter);
-          }
-        },
-        static_cast<float>(share));
+    sums.correct += count_correct(done.logits.value, labels);
+    backward_part(job, done.loss, part, share);
   }
   job.tape.reset();
 }
@@ -96,12 +125,14 @@ BatchSums train_step(const Job& job, const Batch& batch) {
     job.optimizer.skip_step();
     return sums;
   }
-  if (job.parallel != nullptr || job.recipe.gradients == GradientPolicy::kKept) {
-    if (job.recipe.clip_grad_norm > 0.0) job.optimizer.clip_grad_norm(job.recipe.clip_grad_norm);
-    job.optimizer.step();
-  }
-  if (job.parallel != nullptr) job.parallel->end_step();
-  job.optimizer.advance();
+  timed_phase(job, &StepTimes::update, [&] {
+    if (job.parallel != nullptr || job.recipe.gradients == GradientPolicy::kKept) {
+      if (job.recipe.clip_grad_norm > 0.0) job.optimizer.clip_grad_norm(job.recipe.clip_grad_norm);
+      job.optimizer.step();
+    }
+    if (job.parallel != nullptr) job.parallel->end_step();
+    job.optimizer.advance();
+  });
   return sums;
 }
 

@@ -14,6 +14,12 @@
 
 namespace tritgrad {
 
+// Seconds of phases. Where a gradient is computed as the update reads it (int8), that is part of
+// `update`.
+struct StepTimes {
+  double forward = 0.0, backward = 0.0, update = 0.0;
+};
+
 // What a step works with.
 struct Job {
   const TrainOptions& options;
@@ -21,7 +27,8 @@ struct Job {
   Model& model;
   Optimizer& optimizer;
   Tape& tape;
-  DataParallel* parallel;  // null: this process alone
+  DataParallel* parallel;      // null: this process alone
+  StepTimes* times = nullptr;  // added to where somebody wants them
 
   std::int64_t step() const { return optimizer.steps_done() + 1; }
 };

@@ -72,11 +72,11 @@ std::string render_steps(const BenchResults& results) {
     section = title;
     const auto milliseconds = [](double seconds) { return significant(1e3 * seconds, 3); };
     const double speed = gop_per_second(each);
-    table.add_row({each.spec.recipe, milliseconds(each.times.whole),
-                   milliseconds(each.times.forward), milliseconds(each.times.backward),
-                   milliseconds(each.times.update), significant(speed, 3),
-                   share_text(results.share(each.ceiling, speed)), ceiling_name(each.ceiling),
-                   human_bytes(static_cast<double>(each.peak_live_bytes))});
+    table.add_row(
+        {each.spec.recipe, milliseconds(each.times.whole), milliseconds(each.times.phases.forward),
+         milliseconds(each.times.phases.backward), milliseconds(each.times.phases.update),
+         significant(speed, 3), share_text(results.share(each.ceiling, speed)),
+         ceiling_name(each.ceiling), human_bytes(static_cast<double>(each.peak_live_bytes))});
   }
   return table.render() +
          "update: of recipes that compute a gradient as it is read (int8), with that product.\n";
@@ -136,9 +136,9 @@ OrderedJson steps_json(const BenchResults& results) {
                     {"batch", each.spec.batch},
                     {"unit", "ms"},
                     {"value", 1e3 * each.times.whole},
-                    {"forward_ms", 1e3 * each.times.forward},
-                    {"backward_ms", 1e3 * each.times.backward},
-                    {"update_ms", 1e3 * each.times.update},
+                    {"forward_ms", 1e3 * each.times.phases.forward},
+                    {"backward_ms", 1e3 * each.times.phases.backward},
+                    {"update_ms", 1e3 * each.times.phases.update},
                     {"gop_per_s", speed},
                     {"ceiling", ceiling_name(each.ceiling)},
                     {"share", or_null(results.share(each.ceiling, speed))},

@@ -1,12 +1,11 @@
 #include "tools/bench/training_steps.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/check.h"
+#include "engine/diverged.h"
 #include "models/mlp.h"
-#include "ops/loss.h"
-#include "tools/bench/timing.h"
+#include "tools/clock.h"
 
 namespace tritgrad {
 namespace {
@@ -31,40 +30,6 @@ struct SyntheticBatch {
   Tensor x;
   std::vector<std::int32_t> labels;
 };
-
-// One step as tools/training_step.cpp makes it.
-StepTimes timed_step(Model& model, Optimizer& optimizer, Tape& tape, const Recipe& recipe,
-                     const SyntheticBatch& batch) {
-  StepTimes times;
-  const auto timed_update = [&](const auto& update) {
-    const Clock::time_point start = Clock::now();
-    update();
-    times.update += seconds_since(start);
-  };
-  const bool released = recipe.gradients == GradientPolicy::kReleased;
-  const RandomKey key{1, 0, static_cast<std::uint32_t>(optimizer.steps_done() + 1)};
-  const Clock::time_point start = Clock::now();
-  const Var logits = model.forward(tape, batch.x, {.training = true, .key = key});
-  const Var loss = softmax_cross_entropy(tape, logits, batch.labels);
-  times.forward = seconds_since(start);
-  tape.backward(loss, [&](Parameter& parameter) {
-    if (released) timed_update([&] { optimizer.step(parameter); });
-  });
-  times.backward = seconds_since(start) - times.forward - times.update;
-  const double value = static_cast<double>(loss.value.data[0]);
-  tape.reset();
-  timed_update([&] {
-    if (!released) {
-      if (recipe.clip_grad_norm > 0.0) optimizer.clip_grad_norm(recipe.clip_grad_norm);
-      optimizer.step();
-    }
-    optimizer.advance();
-  });
-  times.whole = seconds_since(start);
-  check(std::isfinite(value), "bench: recipe '", recipe.name,
-        "' makes a loss that is not finite on random numbers; lower its learning rate");
-  return times;
-}
 
 }  // namespace
 
@@ -97,17 +62,28 @@ void StepCase::measure() {
   const auto model = make_model(spec_.model, 0, 0, recipe_, 1);
   Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
   Tape tape;
+  TrainOptions options;
+  options.batch = spec_.batch;
+  const Batch whole{batch.x, batch.labels, 0, spec_.batch};
   for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
-    const StepTimes times = timed_step(*model, optimizer, tape, recipe_, batch);
-    if (step >= kWarmSteps) steps_.push_back(times);
+    MeasuredStep measured;
+    const Job job{options, recipe_, *model, optimizer, tape, nullptr, &measured.phases};
+    bool finite = false;
+    try {
+      finite = timed(&measured.whole, [&] { return train_step(job, whole); }).finite;
+    } catch (const Diverged&) {
+    }
+    check(finite, "bench: recipe '", recipe_.name,
+          "' makes a loss that is not finite on random numbers; lower its learning rate");
+    if (step >= kWarmSteps) steps_.push_back(measured);
   }
   peak_live_bytes_ = std::max(peak_live_bytes_, ledger::peak_total() - before);
 }
 
 StepResult StepCase::result() const {
-  std::vector<StepTimes> steps = steps_;
+  std::vector<MeasuredStep> steps = steps_;
   std::sort(steps.begin(), steps.end(),
-            [](const StepTimes& a, const StepTimes& b) { return a.whole < b.whole; });
+            [](const MeasuredStep& a, const MeasuredStep& b) { return a.whole < b.whole; });
   return {spec_,       recipe_.compute, steps.at((steps.size() - 1) / 2),
           operations_, ceiling_,        peak_live_bytes_};
 }

@@ -6,6 +6,7 @@
 
 #include "models/model.h"
 #include "tools/bench/ceilings.h"
+#include "tools/training_step.h"
 
 namespace tritgrad {
 
@@ -17,16 +18,17 @@ struct StepSpec {
   std::string name() const;
 };
 
-// Seconds. Where a gradient is computed as the update reads it (int8), that is part of `update`.
-struct StepTimes {
-  double whole = 0.0, forward = 0.0, backward = 0.0, update = 0.0;
+// Seconds. What is in no phase (sums, the tape's reset) is in the whole.
+struct MeasuredStep {
+  double whole = 0.0;
+  StepTimes phases;
 };
 
 struct StepResult {
   StepSpec spec;
-  Compute compute;    // of products with bare trits
-  StepTimes times;    // of the step whose whole is the median
-  double operations;  // of a step: two for each product of a matrix product
+  Compute compute;     // of products with bare trits
+  MeasuredStep times;  // of the step whose whole is the median
+  double operations;   // of a step: two for each product of a matrix product
   Ceiling ceiling;
   std::int64_t peak_live_bytes;  // all that the engine held at one time, the batch not counted
 };
@@ -49,7 +51,7 @@ class StepCase {
   double operations_ = 0.0;
   Ceiling ceiling_ = Ceiling::kFp32;
   std::int64_t peak_live_bytes_ = 0;
-  std::vector<StepTimes> steps_;
+  std::vector<MeasuredStep> steps_;
 };
 
 }  // namespace tritgrad
