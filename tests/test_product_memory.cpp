@@ -69,6 +69,7 @@ TEST_CASE("product memory: dense_product takes less than 4 MiB of heap and gives
     const struct mallinfo2 heap = mallinfo2();
     return heap.uordblks + heap.hblkhd;
   };
+  bool packs = false;
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1024, 1024, 600}, {1500, 10, 700}}) {
     for_each_mode(m, n, k, [&](const GemmShape& shape) {
       Product product(shape, 0);
@@ -78,11 +79,14 @@ TEST_CASE("product memory: dense_product takes less than 4 MiB of heap and gives
       product.run(dense_product);
       // All that it has asked for, so more than it ever had.
       CHECK(g_heap_bytes - bytes < 4 << 20);
-      CHECK(in_use() == before);
-      const bool packs = g_heap_bytes > bytes;
-      CHECK(packs == (dense_product_library() == std::string_view("oneDNN")));
+      // Small pieces stay with the allocator, which keeps them for the thread and counts them as
+      // used.
+      CHECK(in_use() < before + 16 * 1024);
+      packs |= g_heap_bytes > bytes;
     });
   }
+  // oneDNN does for some products, whichever they are on this processor; gemm never.
+  CHECK(packs == (dense_product_library() == std::string_view("oneDNN")));
 }
 
 }  // namespace
