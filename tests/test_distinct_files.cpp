@@ -107,6 +107,8 @@ TEST_CASE("distinct files: what becomes an output may be no input, and no other 
   check_refused("train --data iris" + kShort + "--save n --log n.tmp",
                 "--log: 'n.tmp' is also written by --save", here);
   check_refused("train --data iris" + kShort + "--save n.tmp --json n", "which becomes 'n'", here);
+  check_refused("train --data iris" + kShort + "--save n --log n.lock",
+                "--log: 'n.lock' is also written by --save", here);
 }
 
 TEST_CASE("distinct files: a configuration file is read") {

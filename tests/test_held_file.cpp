@@ -22,6 +22,9 @@ TEST_CASE("held file: a second holder is refused, by whatever name, until the fi
     CHECK(refusal([&] { const HeldFile other("--save", folder / "other.st"); }).empty());
   }
   CHECK_FALSE(std::filesystem::exists(path + ".lock"));
+  folder.write("run.st.lock", "mine");
+  CHECK(contains(refusal([&] { const HeldFile held("--save", path); }), ".lock' is not empty"));
+  CHECK(read_text(path + ".lock") == "mine");
   folder.write("run.st.lock", "");  // left by a process that was killed
   CHECK(refusal([&] { const HeldFile again("--save", path); }).empty());
   CHECK(refusal([] { const HeldFile a("--log", ""), b("--log", "/dev/null"); }).empty());

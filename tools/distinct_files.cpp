@@ -33,11 +33,14 @@ std::vector<Written> written_files(const NamedFile& output) {
   const bool can_be_lost = !fs::exists(status) || fs::is_regular_file(status);
   if (output.path.empty() || output.path == "-" || !can_be_lost) return {};
   std::vector<Written> files{{place_of(output.path), concat("'", output.path, "'")}};
-  if (output.in_place) return files;
-  fs::path temporary = files[0].place;
-  temporary += ".tmp";
-  files.push_back(
-      {temporary, concat("'", output.path, ".tmp', which becomes '", output.path, "',")});
+  const auto add = [&](const char* ending, const char* purpose) {
+    fs::path beside = files[0].place;
+    beside += ending;
+    files.push_back(
+        {beside, concat("'", output.path, ending, "', which ", purpose, " '", output.path, "',")});
+  };
+  add(".lock", "may be held for");
+  if (!output.in_place) add(".tmp", "becomes");
   return files;
 }
 

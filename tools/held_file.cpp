@@ -22,6 +22,12 @@ bool is_named(int file, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+// No leftover of a run is.
+bool holds_something(int file) {
+  struct stat opened {};
+  return ::fstat(file, &opened) == 0 && opened.st_size > 0;
+}
+
 }  // namespace
 
 HeldFile::HeldFile(const char* option, const std::string& path) {
@@ -35,6 +41,11 @@ HeldFile::HeldFile(const char* option, const std::string& path) {
     file_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     check(file_ >= 0, option, ": '", lock_, "' cannot be made: ", std::strerror(errno),
           "; it keeps other runs from writing to '", path, "'");
+    if (holds_something(file_)) {
+      ::close(file_);
+      fail(option, ": '", lock_, "' is not empty, but would be deleted in the end, as it is to ",
+           "keep other runs from writing to '", path, "'; name another file");
+    }
     const bool is_free = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
     if (is_free && is_named(file_, lock_)) return;
     ::close(file_);
