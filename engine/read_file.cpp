@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -25,8 +26,8 @@ std::string read_file(const std::string& path) {
   try {
     bytes.resize(size);
   } catch (const std::exception&) {
-    fail("cannot read ", path, ": there is no memory for its ", size, " bytes; is it the right ",
-         "file?");
+    fail("cannot read ", path, ": there is no memory for its ", size,
+         " bytes; check that it is the file that was meant");
   }
   file.read(bytes.data(), static_cast<std::streamsize>(size));
   check(file.gcount() == static_cast<std::streamsize>(size), "cannot read ", path, ": only ",

@@ -11,7 +11,8 @@
 //   "tritgrad.xxh3"          of the first 8+N bytes, with these 16 digits read as zeros
 //   "tritgrad.integrity"     "xxh3": says a second time that hashes belong here
 //   "tritgrad.xxh3:<name>"   of the bytes of that array
-// "tritgrad.xxh3" always comes first. It covers the header and with it the hashes of all arrays, so no bit of the file is free.
+// "tritgrad.xxh3" always comes first. It covers the header and with it the hashes of all arrays, so
+// no bit of the file is free.
 //
 // Order: the format forbids holes, so arrays cannot be padded. They are written by descending
 // element size, equal sizes in the caller's order: every array then begins at a multiple of its
