@@ -199,8 +199,8 @@ struct KernelTable {
   void (*quantize_levels)(std::int16_t* levels, const Direction& direction,
                           const LevelRounding& rounding, std::int64_t n);
   // engine/flips.h, accumulate(), of a direction's levels on separate trits and accumulators. Those
-  // of the rows are `ld` and `ld_a` apart, or share one row of each where that is 0. counts: of each
-  // row.
+  // of the rows are `ld` and `ld_a` apart, or share one row of each where that is 0. counts: of
+  // each row.
   void (*descend_ternary)(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
                           std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
                           const FlipPolicy& policy);

@@ -88,7 +88,7 @@ TEST_CASE("dispatch: use_kernels selects any supported table and refuses others"
 }
 
 #if defined(__linux__) && defined(__x86_64__)
-constexpr const char* kNoTiles = "skipped: avx512amx, no tiles here";
+constexpr char kNoTiles[] = "skipped: avx512amx, no tiles here";
 
 bool has_tiles() {
   for (const KernelTable* table : supported_kernels()) {

@@ -37,6 +37,7 @@
 #include "ops/kernels/trit_panels-inl.h"
 #ifdef TRITGRAD_TILES
 #include "ops/kernels/tile_product-inl.h"
+#include "ops/kernels/tiles-inl.h"
 #else
 #include "ops/kernels/panel_product-inl.h"
 #endif
@@ -45,6 +46,10 @@
 #define TRITGRAD_NAME(target) TRITGRAD_QUOTE(target)
 
 namespace tritgrad::TRITGRAD_TARGET {
+
+#ifdef TRITGRAD_TILES
+constexpr auto multiply_panel = multiply_in_tiles<Tiles>;
+#endif
 
 const KernelTable kKernels = {
     .name = TRITGRAD_NAME(TRITGRAD_TARGET),

@@ -11,12 +11,12 @@ std::int64_t multiply_tiles(std::int64_t rounds) {
   constexpr std::int64_t kTileSums = 4;
   TileShapes shapes;
   for (int tile = 0; tile < 8; ++tile) shapes.set(tile, kRowsOfTile, kBytesOfRow);
-  shapes.load();
+  Tiles::configure(shapes);
   for (std::int64_t round = 0; round < rounds; ++round) {
-    add_tile_product<0, 4, 6>();
-    add_tile_product<1, 4, 7>();
-    add_tile_product<2, 5, 6>();
-    add_tile_product<3, 5, 7>();
+    Tiles::add_product<0, 4, 6>();
+    Tiles::add_product<1, 4, 7>();
+    Tiles::add_product<2, 5, 6>();
+    Tiles::add_product<3, 5, 7>();
   }
   return rounds * kTileSums * 2 * kRowsOfTile * kBytesOfRow * (kBytesOfRow / 4);
 }

@@ -7,6 +7,8 @@
 //
 // Tiles are not released after a product: the next one would have to load their shapes again, which
 // takes as long as a small product.
+//
+// `Tiles` are the registers of tiles-inl.h, or what tests have in their place.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,7 @@
 
 #include "engine/kernel_table.h"
 #include "ops/kernels/ask_ahead-inl.h"
-#include "ops/kernels/tiles-inl.h"
+#include "ops/kernels/tile_shapes-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -26,6 +28,7 @@ constexpr std::int64_t kTilesAcross = kPanelColumns / kTileColumns;
 
 // Tiles 0 to 3 hold sums, 4 and 5 the operands, 6 and 7 those of the last `groups_left` groups,
 // which may be none.
+template <typename Tiles>
 inline void configure(std::int64_t rows, std::int64_t groups_left) {
   TileShapes shapes;
   for (int tile = 0; tile < kTilesAcross; ++tile) shapes.set(tile, rows, kBytesOfRow);
@@ -35,59 +38,62 @@ inline void configure(std::int64_t rows, std::int64_t groups_left) {
     shapes.set(6, rows, 4 * groups_left);
     shapes.set(7, groups_left, kBytesOfRow);
   }
-  shapes.load();
+  Tiles::configure(shapes);
 }
 
 // One tile of rows by as many tiles of columns as there are numbers of tiles.
-template <int... kTile>
+template <typename Tiles, int... kTile>
 inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c, std::int64_t ldc,
                           const std::int8_t* a, std::int64_t lda, const std::uint8_t* panel,
                           std::int64_t groups, bool add) {
   const std::int64_t stride = ldc * static_cast<std::int64_t>(sizeof(std::int32_t));
   if (add) {
-    (load_tile<kTile>(c + kTile * kTileColumns, stride), ...);
+    (Tiles::template load<kTile>(c + kTile * kTileColumns, stride), ...);
   } else {
-    (clear_tile<kTile>(), ...);
+    (Tiles::template clear<kTile>(), ...);
   }
   const auto add_groups = [&]<int kA, int kB>(std::int64_t g) {
     const std::uint8_t* b = panel + g * kPanelGroupBytes;
-    load_tile<kA>(a + 4 * g, lda);
-    ((load_tile<kB>(b + kTile * kBytesOfRow, kPanelGroupBytes), add_tile_product<kTile, kA, kB>()),
+    Tiles::template load<kA>(a + 4 * g, lda);
+    ((Tiles::template load<kB>(b + kTile * kBytesOfRow, kPanelGroupBytes),
+      Tiles::template add_product<kTile, kA, kB>()),
      ...);
   };
   std::int64_t g = 0;
   for (; g + kTileGroups <= groups; g += kTileGroups) add_groups.template operator()<4, 5>(g);
   if (g < groups) add_groups.template operator()<6, 7>(g);
-  (store_tile<kTile>(c + kTile * kTileColumns, stride), ...);
+  (Tiles::template store<kTile>(c + kTile * kTileColumns, stride), ...);
 }
 
-template <int kTiles>
+template <typename Tiles, int kTiles>
 void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                       std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add,
                       AskAhead& ahead) {
   const std::int64_t groups_left = groups % kTileGroups;
   const std::int64_t rows_left = rows % kRowsOfTile;
-  if (rows >= kRowsOfTile) configure(kRowsOfTile, groups_left);
+  if (rows >= kRowsOfTile) configure<Tiles>(kRowsOfTile, groups_left);
   for (std::int64_t r = 0; r < rows; r += kRowsOfTile) {
     ahead.ask();
-    if (rows - r < kRowsOfTile) configure(rows_left, groups_left);
-    multiply_rows(std::make_integer_sequence<int, kTiles>{}, c + r * ldc, ldc, a + r * lda, lda,
-                  panel, groups, add);
+    if (rows - r < kRowsOfTile) configure<Tiles>(rows_left, groups_left);
+    multiply_rows<Tiles>(std::make_integer_sequence<int, kTiles>{}, c + r * ldc, ldc, a + r * lda,
+                         lda, panel, groups, add);
   }
 }
 
-void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                    std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange, bool add, const MemoryAhead& memory) {
+// KernelTable::multiply_panel.
+template <typename Tiles>
+void multiply_in_tiles(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                       std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
+                       std::int64_t groups, PanelRange, bool add, const MemoryAhead& memory) {
   AskAhead ahead(memory, rows / kRowsOfTile);
   if (columns > 3 * kTileColumns) {
-    multiply_columns<4>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 4>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > 2 * kTileColumns) {
-    multiply_columns<3>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 3>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > kTileColumns) {
-    multiply_columns<2>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 2>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > 0) {
-    multiply_columns<1>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 1>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   }
 }
 
