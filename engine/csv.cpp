@@ -135,7 +135,7 @@ class TableReader {
     dataset.allocate(rows_, static_cast<std::int64_t>(names_.size()), Element::kFloat32);
     dataset.feature_names = std::move(names_);
     std::copy(values_.begin(), values_.end(), dataset.values.as<float>());
-    labels_.finish(dataset, options.class_names);
+    labels_.finish(dataset, options.class_names, options.to_score);
     if (options.header == CsvOptions::Header::kAuto && !layout_.has_header) {
       check_first_label(dataset);
     }

@@ -25,6 +25,8 @@ struct CsvOptions {
   std::string label;
   // The classes in order; empty: found in the data (engine/label_encoder.h).
   std::vector<std::string> class_names;
+  // For a model that knows its classes: rows of one class are enough, and so are few rows.
+  bool to_score = false;
 };
 
 // `where` names the source in messages and the data set.

@@ -81,19 +81,21 @@ void LabelEncoder::add(std::string_view label) {
   labels_.push_back(found->second);
 }
 
-void LabelEncoder::finish(Dataset& dataset, const std::vector<std::string>& order) const {
+void LabelEncoder::finish(Dataset& dataset, const std::vector<std::string>& order,
+                          bool to_score) const {
   Classes classes = !order.empty()      ? take_order(ids_, order, where_)
                     : all_numbers(ids_) ? sort_by_value(ids_)
                                         : sort_by_text(ids_);
-  check(classes.names.size() > 1, where_, ": all ", labels_.size(), " rows have the label \"",
-        classes.names.empty() ? "" : classes.names[0],
+  check(to_score || classes.names.size() > 1, where_, ": all ", labels_.size(),
+        " rows have the label \"", classes.names.empty() ? "" : classes.names[0],
         "\", at least two classes are needed; check the label column");
   // Many rows of few classes is what a label column looks like; a measured quantity has as many
   // values as rows.
   constexpr std::size_t kSuspicious = 20;
-  check(classes.names.size() <= kSuspicious || 2 * classes.names.size() <= labels_.size(), where_,
-        ": the label column has ", classes.names.size(), " distinct values in ", labels_.size(),
-        " rows; choose a column that holds classes");
+  check(
+      to_score || classes.names.size() <= kSuspicious || 2 * classes.names.size() <= labels_.size(),
+      where_, ": the label column has ", classes.names.size(), " distinct values in ",
+      labels_.size(), " rows; choose a column that holds classes");
   dataset.labels.resize(labels_.size());
   std::transform(labels_.begin(), labels_.end(), dataset.labels.begin(),
                  [&](std::int32_t id) { return classes.of_id[static_cast<std::size_t>(id)]; });

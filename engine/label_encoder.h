@@ -26,8 +26,9 @@ class LabelEncoder {
   void add(std::string_view label);
 
   // Sets labels and class_names. A non-empty `order` gives the classes and their numbers
-  // explicitly, and any other label is refused. Throws when fewer than two classes occur.
-  void finish(Dataset& dataset, const std::vector<std::string>& order) const;
+  // explicitly, and any other label is refused. Throws when fewer than two classes occur, or so
+  // many that they look like measured values, unless the rows are there `to_score` a model.
+  void finish(Dataset& dataset, const std::vector<std::string>& order, bool to_score = false) const;
 
  private:
   std::string where_;

@@ -181,6 +181,10 @@ TEST_CASE("cli files: eval scores all rows of other data, the test rows of its o
   CHECK(all["rows"] == 41);
   CHECK(all["tested"] == "all rows");
   CHECK(run("eval " + file + " --data " + other).out.find("% (all 41 rows)") != std::string::npos);
+  // Of one class, a row alone: enough to score, if not to train.
+  const std::string row = folder.write("one.csv", "a,b,y\n1,3,1\n");
+  CHECK(Json::parse(run("eval " + file + " --json - --data " + row).out)["rows"] == 1);
+  check_refused("train --data " + row + kSmall, "at least two classes are needed");
 }
 
 TEST_CASE("cli files: eval knows classes by their names, of which other data may lack some") {

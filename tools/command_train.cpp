@@ -198,7 +198,7 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   std::vector<NamedFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_distinct_files(inputs, {{"--json", options.json}});
-  Dataset dataset = data_given ? open_data(options) : open_saved_data(path, options);
+  Dataset dataset = data_given ? open_data(options, true) : open_saved_data(path, options);
   if (!data_given) {
     run.check_same_data(
         dataset, "its test rows may be others now; name them by --data to score them as new");

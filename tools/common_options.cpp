@@ -152,7 +152,7 @@ bool is_csv(const std::string& data) {
   return data_source(data, "").kind == DataSource::Kind::kCsv;
 }
 
-Dataset open_data(const CommonOptions& options) {
+Dataset open_data(const CommonOptions& options, bool to_score) {
   using Header = CsvOptions::Header;
   const TrainOptions& train = options.train;
   DataOptions data;
@@ -162,6 +162,7 @@ Dataset open_data(const CommonOptions& options) {
         train.header, "', expected auto, yes or no");
   if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
   data.csv.label = train.label;
+  data.csv.to_score = to_score;
   Dataset dataset = open_dataset(train.data, data);
   const bool csv = is_csv(train.data);
   check(csv || (train.label.empty() && train.header == "auto"), "--label and --header are for CSV ",

@@ -32,7 +32,8 @@ void add_training_options(CLI::App& command, CommonOptions& options);
 
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);
-Dataset open_data(const CommonOptions& options);
+// to_score: for a model that knows its classes, of which a table may have one alone.
+Dataset open_data(const CommonOptions& options, bool to_score = false);
 // The command that fetches --data; empty for what is built in, and for files.
 std::string fetch_command(const CommonOptions& options);
 // Whether --data names a table that --label and --header are for.
