@@ -8,6 +8,7 @@
 #include "tests/byte_digits.h"
 #include "tests/idx_folder.h"
 #include "tests/program.h"
+#include "tests/rewritten_checkpoint.h"
 #include "tests/support_files.h"
 #include "tools/evaluate_checkpoint.h"
 #include "tools/train.h"
@@ -77,13 +78,8 @@ TEST_CASE("pixels: checkpoints of before them are linear") {
   const TempDir folder;
   const std::string path = (folder / "new.safetensors").string();
   const std::string whole = save_part(data, quick(PixelScale::kLinear), path);
-  const SafetensorsFile file = SafetensorsFile::open(path);
-  Metadata metadata = file.metadata();
-  nlohmann::json run = nlohmann::json::parse(metadata.at("tritgrad.run"));
-  REQUIRE(run.erase("pixels") == 1);
-  metadata["tritgrad.run"] = run.dump();
   const std::string old = (folder / "old.safetensors").string();
-  write_safetensors(old, file.tensors(), metadata);
+  rewrite_checkpoint(path, old, [](nlohmann::json& run) { REQUIRE(run.erase("pixels") == 1); });
   TrainOptions saved = SavedRun(old).options();
   CHECK(saved.pixels == PixelScale::kLinear);
   saved.resume = old;
