@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/check.h"
+#include "engine/lock_file.h"
 
 namespace tritgrad {
 namespace {
@@ -74,12 +75,9 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
 // other writer may have renamed or removed the file we opened; then the name no longer leads to it.
 void AtomicFile::lock_temporary() {
   const bool busy = ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  struct stat opened {};
-  struct stat named {};
-  const bool same = ::fstat(file_, &opened) == 0 && ::lstat(temporary_.c_str(), &named) == 0 &&
-                    opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-  check(!busy && same, path_.string(), ": another writer is replacing this file (it holds ",
-        temporary_.string(), "); let it finish first");
+  check(!busy && leads_to(temporary_, file_), path_.string(),
+        ": another writer is replacing this file (it holds ", temporary_.string(),
+        "); let it finish first");
   owns_temporary_ = true;
   if (::ftruncate(file_, 0) != 0) fail_with_errno("cannot be written");
   // open() gave its mode, less the umask, to a new file alone, not to such leftovers.

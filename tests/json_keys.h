@@ -13,4 +13,31 @@ inline std::set<std::string> keys_of(const nlohmann::json& object) {
   return names;
 }
 
+// Of every run, whatever else some have.
+inline const std::set<std::string> kRunKeys{"data",
+                                            "model",
+                                            "recipe",
+                                            "compute",
+                                            "lr",
+                                            "seed",
+                                            "epochs",
+                                            "batch",
+                                            "steps",
+                                            "seconds",
+                                            "time",
+                                            "parameters",
+                                            "bytes_per_parameter",
+                                            "train_loss",
+                                            "val_accuracy",
+                                            "test_accuracy",
+                                            "zero_fraction",
+                                            "flips_per_step",
+                                            "movable_fraction",
+                                            "skipped_updates",
+                                            "warnings",
+                                            "peak_live_bytes",
+                                            "weights_sha256",
+                                            "optimizer_sha256",
+                                            "curve"};
+
 }  // namespace tritgrad::test

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/kernel_inputs.h"
 
 namespace tritgrad::test {
@@ -91,6 +94,20 @@ inline void compare_products(const KernelTable& table) {
         compare_product(table, c, rows, columns, 65, rows % 4, false);
       }
     }
+  }
+}
+
+// The same product twice, with release() after each.
+template <typename Release>
+void check_products_between(const KernelTable& table, const Release& release) {
+  const std::vector<std::int8_t> a(16 * 64, 3);
+  const std::vector<std::uint8_t> panel(64 * kPanelColumns, 2);
+  for (int time = 0; time < 2; ++time) {
+    std::vector<std::int32_t> sums(16 * kPanelColumns, -1);
+    table.multiply_panel(sums.data(), kPanelColumns, a.data(), 64, 16, kPanelColumns, panel.data(),
+                         16, PanelRange::kBytes, false, {});
+    CHECK(std::count(sums.begin(), sums.end(), 3 * 2 * 64) == std::ssize(sums));
+    release();
   }
 }
 

@@ -51,31 +51,7 @@ TEST_CASE("cli: train --json prints one object with every key") {
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());  // no progress in a pipe
   const Json json = Json::parse(result.out);
-  CHECK(keys_of(json) == std::set<std::string>{"data",
-                                               "model",
-                                               "recipe",
-                                               "compute",
-                                               "lr",
-                                               "seed",
-                                               "epochs",
-                                               "batch",
-                                               "steps",
-                                               "seconds",
-                                               "time",
-                                               "parameters",
-                                               "bytes_per_parameter",
-                                               "train_loss",
-                                               "val_accuracy",
-                                               "test_accuracy",
-                                               "zero_fraction",
-                                               "flips_per_step",
-                                               "movable_fraction",
-                                               "skipped_updates",
-                                               "warnings",
-                                               "peak_live_bytes",
-                                               "weights_sha256",
-                                               "optimizer_sha256",
-                                               "curve"});
+  CHECK(keys_of(json) == kRunKeys);
   CHECK(keys_of(json["time"]) ==
         std::set<std::string>{"preparing", "batches", "steps", "evaluation"});
   CHECK(keys_of(json["curve"][1]) ==

@@ -16,6 +16,7 @@
 
 #include "engine/check.h"
 #include "ops/kernels/dispatch.h"
+#include "tests/panel_products.h"
 
 namespace tritgrad::test::test_dispatch {
 namespace {
@@ -117,16 +118,9 @@ TEST_CASE("dispatch: a product does not rely on the tiles that the last one left
     MESSAGE(kNoTiles);
     return;
   }
-  const KernelTable& table = *supported_kernels().back();
-  const std::vector<std::int8_t> a(16 * 64, 3);
-  const std::vector<std::uint8_t> panel(64 * kPanelColumns, 2);
-  for (int time = 0; time < 2; ++time) {
-    std::vector<std::int32_t> sums(16 * kPanelColumns, -1);
-    table.multiply_panel(sums.data(), kPanelColumns, a.data(), 64, 16, kPanelColumns, panel.data(),
-                         16, PanelRange::kBytes, false, {});
-    CHECK(std::count(sums.begin(), sums.end(), 3 * 2 * 64) == std::ssize(sums));
+  check_products_between(*supported_kernels().back(), [] {
     asm volatile(".byte 0xC4, 0xE2, 0x78, 0x49, 0xC0");  // tilerelease
-  }
+  });
 }
 #endif
 

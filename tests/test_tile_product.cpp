@@ -45,16 +45,7 @@ TEST_CASE("tile product: reads and writes nothing past its operands") {
 }
 
 TEST_CASE("tile product: relies on no shapes that the last one left") {
-  const KernelTable table = with_tiles();
-  const std::vector<std::int8_t> a(16 * 64, 3);
-  const std::vector<std::uint8_t> panel(64 * kPanelColumns, 2);
-  for (int time = 0; time < 2; ++time) {
-    std::vector<std::int32_t> sums(16 * kPanelColumns, -1);
-    table.multiply_panel(sums.data(), kPanelColumns, a.data(), 64, 16, kPanelColumns, panel.data(),
-                         16, PanelRange::kBytes, false, {});
-    CHECK(std::count(sums.begin(), sums.end(), 3 * 2 * 64) == std::ssize(sums));
-    EmulatedTiles::release();
-  }
+  check_products_between(with_tiles(), EmulatedTiles::release);
 }
 
 }  // namespace tritgrad::test::test_tile_product

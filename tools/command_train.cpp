@@ -132,7 +132,8 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
 // A checkpoint holds names as JSON, and takes the place of checkpoints alone.
 void check_save(const TrainOptions& options) {
   if (options.save.empty()) return;
-  check(is_replaceable(options.save), "--save: '", options.save,
+  // What is resumed has been read as a checkpoint already.
+  check(options.save == options.resume || is_replaceable(options.save), "--save: '", options.save,
         "' is there and is no checkpoint, or a damaged one; delete it, or name another file");
   const NamedFile names[] = {{"--data", options.data}, {"--recipe", options.recipe}};
   for (const NamedFile& name : names) {
@@ -205,9 +206,11 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   }
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
-    fmt::print("{}: {} on {}, step {}: {} {:.2f} % ({} {} rows)\n", path, evaluation.recipe,
-               saved.data, evaluation.steps, evaluation.all_rows ? "accuracy" : "test accuracy",
-               100.0 * evaluation.accuracy, evaluation.all_rows ? "all" : "the", evaluation.rows);
+    const bool all = evaluation.all_rows;
+    fmt::print("{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
+               saved.data, evaluation.steps, all ? "accuracy" : "test accuracy",
+               100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
+               all ? "rows" : "test rows");
   }
   write_json(options.json, to_json(evaluation));
 }

@@ -15,8 +15,7 @@ struct NamedFile {
 // Throws Error that names both options when an output is a file that is read, lies in a folder that
 // is read, or is another output, however it is written or linked. What an output is written to
 // before it is whole, OUTPUT.tmp, and what other runs are kept away by, OUTPUT.lock, count as well.
-// Inputs that do not exist, and devices, are let
-// through.
+// Inputs that do not exist, and devices, are let through.
 void check_distinct_files(const std::vector<NamedFile>& inputs,
                           const std::vector<NamedFile>& outputs);
 

@@ -1,8 +1,5 @@
 #include "tools/fetch.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -16,6 +13,7 @@
 #include "engine/atomic_file.h"
 #include "engine/check.h"
 #include "engine/hash.h"
+#include "engine/lock_file.h"
 #include "tools/interrupt.h"
 
 namespace tritgrad {
@@ -24,25 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
-
-// One fetch of a set at a time; released by the system even when the process is killed.
-class FetchLock {
- public:
-  explicit FetchLock(const fs::path& path)
-      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    check(file_ >= 0, path.string(), ": cannot be opened: ", std::strerror(errno));
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(file_);
-      fail(path.string(), ": another process is fetching this data set; wait for it to finish");
-    }
-  }
-  ~FetchLock() { ::close(file_); }
-  FetchLock(const FetchLock&) = delete;
-  FetchLock& operator=(const FetchLock&) = delete;
-
- private:
-  int file_;
-};
 
 // An empty folder that does not outlive the fetch; what a killed fetch left in it is removed first.
 class WorkFolder {
@@ -227,7 +206,10 @@ fs::path fetch(const FetchSource& source, const fs::path& cache_dir,
     }
     const InterruptWatch watch;  // from where there is something to tidy up
     fs::create_directories(cache_dir);
-    const FetchLock lock(cache_dir / (source.name + ".lock"));
+    const fs::path held = cache_dir / (source.name + ".lock");
+    const LockFile lock(held, concat(held.string(),
+                                     ": another process is fetching this data set; "
+                                     "wait for it to finish"));
     const WorkFolder work(cache_dir / (source.name + ".partial"));
     const fs::path packed =
         convert(source, provide(source, work.path(), set, progress), work.path(), progress);

@@ -86,10 +86,11 @@ TrainOptions trial_of(TrainOptions base, const ComparisonOptions& options) {
   return base;
 }
 
-std::string baseline_of(const ComparisonOptions& options, const std::vector<std::string>& names) {
+std::string baseline_of(const ComparisonOptions& options, const std::vector<RunResult>& runs) {
   if (!options.baseline.empty()) return options.baseline;
-  const bool has_master = std::count(names.begin(), names.end(), "master") > 0;
-  return has_master ? "master" : names.front();
+  const bool has_master = std::any_of(runs.begin(), runs.end(),
+                                      [](const RunResult& run) { return run.recipe == "master"; });
+  return has_master ? "master" : runs.front().recipe;
 }
 
 int trial_count(const ComparisonOptions& options) { return options.tune > 1 ? options.tune : 0; }
@@ -162,10 +163,8 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
   ComparisonRecord record;
   record.data = dataset.name;
   record.model = base.model;
-  std::vector<std::string> names;
   for (const std::string& recipe : options.recipes) {
     TrainOptions run = with_recipe(base, recipe);
-    names.push_back(load_recipe(recipe, base.overrides).name);
     if (options.tune > 1) {
       record.tunings.push_back(tune(runner, options, run));
       set_rate(run, record.tunings.back().choice());
@@ -176,7 +175,7 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
       record.runs.push_back(runner.finish(run, 0.0));
     }
   }
-  record.baseline = baseline_of(options, names);
+  record.baseline = baseline_of(options, record.runs);
   return record;
 }
 
