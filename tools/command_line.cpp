@@ -37,14 +37,20 @@ void check_ranks(std::vector<std::string>& arguments, const CLI::App& app) {
         command == arguments.end() ? "" : *command, "' without mpirun");
 }
 
+// What the file of --config says; `where`: "configuration file 'PATH'".
+struct ConfigFile {
+  std::string where;
+  toml::table table;
+};
+
 // Puts the options in the file of --config in front of the command's own.
-std::vector<std::string> expand_config(std::vector<std::string> arguments, const CLI::App& app) {
+ConfigFile expand_config(std::vector<std::string>& arguments, const CLI::App& app) {
   const auto command = find_command(arguments, app);
-  if (command == arguments.end()) return arguments;
+  if (command == arguments.end()) return {};
   const auto config = std::find_if(command, arguments.end(), [](const std::string& a) {
     return a == "--config" || a.starts_with("--config=");
   });
-  if (config == arguments.end()) return arguments;
+  if (config == arguments.end()) return {};
   check(std::none_of(
             config + 1, arguments.end(),
             [](const std::string& a) { return a == "--config" || a.starts_with("--config="); }),
@@ -52,12 +58,11 @@ std::vector<std::string> expand_config(std::vector<std::string> arguments, const
   const bool inline_value = config->size() > 8;
   check(inline_value || config + 1 != arguments.end(), "--config: a file name is missing");
   const std::string path = inline_value ? config->substr(9) : *(config + 1);
+  ConfigFile file{"configuration file '" + path + "'", read_toml("configuration file", path)};
   const std::vector<std::string> inserted =
-      option_arguments(read_toml("configuration file", path), "configuration file '" + path + "'",
-                       *app.get_subcommand(*command));
-  const auto position = command - arguments.begin();
-  arguments.insert(arguments.begin() + position + 1, inserted.begin(), inserted.end());
-  return arguments;
+      option_arguments(file.table, file.where, *app.get_subcommand(*command));
+  arguments.insert(command + 1, inserted.begin(), inserted.end());
+  return file;
 }
 
 // An empty value is mostly that of a shell variable which is not set. An empty label takes back
@@ -115,7 +120,7 @@ std::vector<const CLI::App*> given_commands(const CLI::App& app) {
 int run_command_line(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   check_ranks(arguments, app);
-  arguments = expand_config(std::move(arguments), app);
+  const ConfigFile config = expand_config(arguments, app);
   refuse_empty_values(app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -130,7 +135,7 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
     for (const CLI::App* command : given_commands(app)) help += command->get_name() + " ";
     fail(error.what(), "; see '", help, "--help'");
   } catch (const CLI::ParseError& error) {
-    fail(error.what());
+    fail(place_of_mistake(config.table, config.where, error.what()), error.what());
   }
   return 0;
 }

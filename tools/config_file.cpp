@@ -95,4 +95,20 @@ std::vector<std::string> option_arguments(const toml::table& table, const std::s
   return arguments;
 }
 
+std::string place_of_mistake(const toml::table& table, const std::string& where,
+                             const std::string& error) {
+  const std::size_t quote = error.find('\'');
+  const std::size_t end = error.find('\'', quote + 1);
+  if (quote == std::string::npos || end == std::string::npos) return "";
+  const std::string found = error.substr(quote + 1, end - quote - 1);
+  std::vector<Entry> entries;
+  flatten(table, "", entries);
+  for (const auto& [key, value, line] : entries) {
+    if (error.starts_with("--" + key + ":") && value.find(found) != std::string::npos) {
+      return concat(where, ", line ", line, ": ");
+    }
+  }
+  return "";
+}
+
 }  // namespace tritgrad

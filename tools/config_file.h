@@ -21,6 +21,11 @@ toml::table read_toml(const char* what, const std::string& path);
 std::vector<std::string> option_arguments(const toml::table& table, const std::string& where,
                                           const CLI::App& command);
 
+// Where an error of the parser, "--epochs: 'x' found, ...", is about a value of the table: `where`
+// and its line, ending in ": ". Empty where it is about another one.
+std::string place_of_mistake(const toml::table& table, const std::string& where,
+                             const std::string& error);
+
 // "--name" of every option of the command.
 std::vector<std::string> option_names(const CLI::App& command);
 
