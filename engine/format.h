@@ -11,7 +11,7 @@
 //
 // A format is a matrix of rows x cols elements. All verbs work on a Block: at most kBlock
 // neighbouring elements of one row, beginning at a multiple of kBlock, so that a block is always
-// whole bytes and may be processed by any thread (engine/long_blocks.h: some formats take longer
+// whole bytes and may be processed by any thread (engine/format_traits.h: some formats take longer
 // ones, and of a single column some that go down the rows).
 #pragma once
 
@@ -21,14 +21,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/buffer.h"
 #include "engine/column_blocks.h"
 #include "engine/dtype.h"
 #include "engine/flips.h"
+#include "engine/format_traits.h"
 #include "engine/random.h"
 #include "engine/shape.h"
 #include "engine/update_noise.h"
@@ -44,7 +43,7 @@ inline constexpr std::int64_t kSlots = 64;
 struct Block {
   std::int64_t row = 0;
   std::int64_t col = 0;  // a multiple of kBlock
-  std::int64_t n = 0;    // at most kBlock (engine/long_blocks.h: more); shorter only at a row's end
+  std::int64_t n = 0;  // at most kBlock (engine/format_traits.h: more); shorter only at a row's end
   std::int64_t slot = 0;  // the part of the pass: formats that keep sums have one for each, so that
                           // threads neither share them nor change their order
 };
@@ -70,36 +69,6 @@ inline constexpr std::int64_t kMostBlocksAtOnce = 16;
 // Which of the two readings of a format.
 enum class Reading { kValue, kMaster };
 
-enum class FormatKind {
-  kFp32,           // 4 B: value = master = fp32
-  kBf16,           // 2 B: value = master = bf16, updates rounded to nearest or stochastically
-  kTernary,        // 1.2 B: packed trits, int8 accumulators beside them
-  kLatent8,        // 1 B: trit and accumulator in one byte
-  kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
-  kScale16,        // 4 B: fp32 master, value = nearest positive fp16
-  kTrits,          // 0.2 B: packed trits alone, value = master = trit
-  kSplit24,        // 3 B: value = bf16, master = bf16 + int8 correction
-  kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
-  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a scale
-  kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
-  kLatent6,        // 0.75 B: trit and accumulator in 6 bits
-  kLatent5,        // 0.625 B: the same in 5 bits
-  kLatent4,        // 0.5 B: the same in 4 bits
-  kInt8,           // 1.06 B: int8 codes, a bf16 scale for every 32
-  kInt4,           // 0.56 B: the same with 4 bits
-  kFp8,            // 1.006 B: e4m3, a bf16 scale for every block
-  kScalar,         // 0 B: moments only, one mean for the tensor
-  kFactored,       // 0 B: moments only, row means and column means
-  kShared4,        // 0.45 B: packed trits, one accumulator of a byte for every 4
-  kShared8,        // 0.325 B: the same for every 8
-  kShared16,       // 0.2625 B: the same for every 16
-};
-inline constexpr int kFormatCount = 22;
-
-std::string_view format_name(FormatKind kind);
-// Throws Error for an unknown name, with the nearest known one.
-FormatKind parse_format(std::string_view name);
-
 enum class Rounding { kNearest, kStochastic };
 
 // The share of a level below which an update of a fixed-point format moves nothing: half of it, or
@@ -116,39 +85,15 @@ struct FormatSpec {
   FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
 
-  // The value is a bare trit and wants a trained scale parameter beside it.
-  bool wants_scale() const {
-    switch (kind) {
-      case FormatKind::kTernary:
-      case FormatKind::kLatent8:
-      case FormatKind::kTrits:
-      case FormatKind::kLatent6:
-      case FormatKind::kLatent5:
-      case FormatKind::kLatent4:
-      case FormatKind::kShared4:
-      case FormatKind::kShared8:
-      case FormatKind::kShared16:
-        return true;
-      default:
-        return false;
-    }
+  const FormatTraits& traits() const { return format_traits(kind); }
+  bool takes_long_blocks() const {
+    const LongBlocks blocks = traits().long_blocks;
+    return blocks == LongBlocks::kAlways ||
+           (blocks == LongBlocks::kToNearest && rounding == Rounding::kNearest);
   }
-  // What an update could not express is kept in a master that is more than the value, or, in fp32,
-  // is not asked for.
-  bool has_residual() const {
-    switch (kind) {
-      case FormatKind::kBf16:
-      case FormatKind::kTrits:
-      case FormatKind::kInt8:
-      case FormatKind::kInt4:
-      case FormatKind::kFp8:
-        return false;
-      default:
-        return true;
-    }
+  bool joins_rows(std::int64_t cols) const {
+    return cols == 1 && traits().joins_rows && takes_long_blocks();
   }
-  // The value is -s, 0 or s.
-  bool is_ternary() const { return wants_scale() || kind == FormatKind::kTernaryMaster; }
 };
 
 // One stretch of bytes that a format keeps. `inference` planes alone determine the value.
@@ -189,6 +134,7 @@ concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,
              const Block& block, float* out, const float* in, const Descent& descent,
              const RandomKey& key) {
+  { F::kTraits } -> std::convertible_to<FormatTraits>;
   { F::plane_specs(spec, shape, Category::kWeights) } -> std::same_as<std::vector<PlaneSpec>>;
   F(spec, shape, Category::kWeights);
   { readable.planes() } -> std::same_as<std::vector<Plane>>;

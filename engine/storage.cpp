@@ -1,121 +1,55 @@
 #include "engine/storage.h"
 
 #include "engine/kernel_table.h"
-#include "engine/long_blocks.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"
 
 namespace tritgrad {
 namespace {
 
-struct FormatRow {
-  FormatKind kind;
-  const char* name;
-};
-constexpr FormatRow kFormats[] = {
-    {FormatKind::kFp32, "fp32"},
-    {FormatKind::kBf16, "bf16"},
-    {FormatKind::kTernary, "ternary"},
-    {FormatKind::kLatent8, "latent8"},
-    {FormatKind::kTernaryMaster, "ternary_master"},
-    {FormatKind::kScale16, "scale16"},
-    {FormatKind::kTrits, "trits"},
-    {FormatKind::kSplit24, "split24"},
-    {FormatKind::kSplit32, "split32"},
-    {FormatKind::kCompanded8, "companded8"},
-    {FormatKind::kRoot8, "root8"},
-    {FormatKind::kLatent6, "latent6"},
-    {FormatKind::kLatent5, "latent5"},
-    {FormatKind::kLatent4, "latent4"},
-    {FormatKind::kInt8, "int8"},
-    {FormatKind::kInt4, "int4"},
-    {FormatKind::kFp8, "fp8"},
-    {FormatKind::kScalar, "scalar"},
-    {FormatKind::kFactored, "factored"},
-    {FormatKind::kShared4, "shared4"},
-    {FormatKind::kShared8, "shared8"},
-    {FormatKind::kShared16, "shared16"},
-};
-static_assert(std::size(kFormats) == kFormatCount);
+template <typename... F>
+constexpr std::array<FormatTraits, sizeof...(F)> traits_of(std::type_identity<std::variant<F...>>) {
+  static_assert((Format<F> && ...));
+  return {F::kTraits...};
+}
+
+constexpr std::array kTraits = traits_of(std::type_identity<AnyFormat>());
 static_assert(
     [] {
-      for (std::size_t i = 0; i < std::size(kFormats); ++i) {
-        if (kFormats[i].kind != static_cast<FormatKind>(i)) return false;
+      for (std::size_t i = 0; i < kTraits.size(); ++i) {
+        if (kTraits[i].kind != static_cast<FormatKind>(i)) return false;
       }
       return true;
     }(),
-    "rows are in the order of FormatKind");
+    "AnyFormat is in the order of FormatKind");
 
-// Calls visitor with a tag value of the format's type: the one place where a kind becomes a type.
-template <typename Visitor>
-auto with_format(FormatKind kind, Visitor&& visitor) {
-  switch (kind) {
-    case FormatKind::kFp32:
-      return visitor(std::type_identity<Fp32>{});
-    case FormatKind::kBf16:
-      return visitor(std::type_identity<Bf16>{});
-    case FormatKind::kTernary:
-      return visitor(std::type_identity<Ternary>{});
-    case FormatKind::kLatent8:
-      return visitor(std::type_identity<Latent8>{});
-    case FormatKind::kTernaryMaster:
-      return visitor(std::type_identity<TernaryMaster>{});
-    case FormatKind::kScale16:
-      return visitor(std::type_identity<Scale16>{});
-    case FormatKind::kScalar:
-      return visitor(std::type_identity<Scalar>{});
-    case FormatKind::kFactored:
-      return visitor(std::type_identity<Factored>{});
-    case FormatKind::kTrits:
-      return visitor(std::type_identity<Trits>{});
-    case FormatKind::kSplit24:
-      return visitor(std::type_identity<Split24>{});
-    case FormatKind::kSplit32:
-      return visitor(std::type_identity<Split32>{});
-    case FormatKind::kCompanded8:
-      return visitor(std::type_identity<Companded8>{});
-    case FormatKind::kRoot8:
-      return visitor(std::type_identity<Root8>{});
-    case FormatKind::kLatent6:
-      return visitor(std::type_identity<LatentPacked<6>>{});
-    case FormatKind::kLatent5:
-      return visitor(std::type_identity<LatentPacked<5>>{});
-    case FormatKind::kLatent4:
-      return visitor(std::type_identity<LatentPacked<4>>{});
-    case FormatKind::kShared4:
-      return visitor(std::type_identity<Shared<4>>{});
-    case FormatKind::kShared8:
-      return visitor(std::type_identity<Shared<8>>{});
-    case FormatKind::kShared16:
-      return visitor(std::type_identity<Shared<16>>{});
-    case FormatKind::kInt8:
-      return visitor(std::type_identity<IntegerGroup<8>>{});
-    case FormatKind::kInt4:
-      return visitor(std::type_identity<IntegerGroup<4>>{});
-    case FormatKind::kFp8:
-      return visitor(std::type_identity<Fp8>{});
-  }
+// visitor() with a tag of the format's type: the one place where a kind becomes a type.
+template <std::size_t kIndex = 0, typename Visitor>
+auto with_format(FormatKind kind, const Visitor& visitor) {
+  using F = std::variant_alternative_t<kIndex, AnyFormat>;
+  if (kind == F::kTraits.kind) return visitor(std::type_identity<F>{});
+  if constexpr (kIndex + 1 < kFormatCount) return with_format<kIndex + 1>(kind, visitor);
   fail("Storage: unknown format number ", static_cast<int>(kind));
 }
 
 }  // namespace
 
-std::string_view format_name(FormatKind kind) {
-  return kFormats[static_cast<std::size_t>(kind)].name;
+const FormatTraits& format_traits(FormatKind kind) {
+  return kTraits[static_cast<std::size_t>(kind)];
 }
 
 FormatKind parse_format(std::string_view name) {
   std::vector<std::string> names;
-  for (const FormatRow& row : kFormats) {
-    if (name == row.name) return row.kind;
-    names.emplace_back(row.name);
+  for (const FormatTraits& traits : kTraits) {
+    if (name == traits.name) return traits.kind;
+    names.emplace_back(traits.name);
   }
   fail("unknown format '", name, "'", did_you_mean(name, names));
 }
 
 Storage::Storage(const FormatSpec& spec, const Shape& shape, Category value_category)
     : spec_(spec), shape_(shape), format_(with_format(spec.kind, [&](auto tag) {
-        return Variant(typename decltype(tag)::type(spec, shape, value_category));
+        return AnyFormat(typename decltype(tag)::type(spec, shape, value_category));
       })) {}
 
 std::vector<PlaneSpec> Storage::plane_specs(const FormatSpec& spec, const Shape& shape,
@@ -224,7 +158,7 @@ void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* o
   const std::int64_t cols = shape_.cols();
   std::visit(
       [&](const auto& format) {
-        if (joins_rows(spec_, cols)) {
+        if (spec_.joins_rows(cols)) {
           return format.decode_value({row_begin, 0, row_end - row_begin}, out);
         }
         for_each_block(row_begin, row_end, cols, [&](const Block& block) {
@@ -234,13 +168,8 @@ void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* o
       format_);
 }
 
-bool rounds_updates(FormatKind kind) {
-  using enum FormatKind;
-  return kind != kFp32 && kind != kSplit32 && kind != kScale16 && kind != kTernaryMaster;
-}
-
 std::int64_t count_zeros(const Storage& storage) {
-  if (!storage.spec().is_ternary()) return 0;
+  if (!storage.spec().traits().is_ternary) return 0;
   const Shape& shape = storage.shape();
   const double zeros = parallel_sum(shape.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t count = 0;

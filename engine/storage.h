@@ -1,7 +1,7 @@
 // The parameter-storage layer: one closed variant over all formats.
 //
-// A new format is one header in engine/formats/, one row in storage.cpp's table and one alternative
-// here; HACKING.md names the few places that the compiler does not ask for.
+// A new format is one header in engine/formats/, its enumerator and one alternative here;
+// HACKING.md names the few places that the compiler does not ask for.
 #pragma once
 
 #include <variant>
@@ -26,6 +26,13 @@
 #include "engine/memory_ahead.h"
 
 namespace tritgrad {
+
+// In the order of FormatKind.
+using AnyFormat = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
+                               Split32, Companded8, Root8, LatentPacked<6>, LatentPacked<5>,
+                               LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar,
+                               Factored, Shared<4>, Shared<8>, Shared<16>>;
+static_assert(std::variant_size_v<AnyFormat> == kFormatCount);
 
 // One block of each of rows [row_begin, row_end), all of them from column `col` (a multiple of
 // kBlock) on.
@@ -57,7 +64,7 @@ class Storage {
   }
   // Whether values are bare trits, whose scale is a parameter of its own; then
   // decode_trits() gives the values as -1, 0, 1.
-  bool holds_trits() const { return spec_.wants_scale(); }
+  bool holds_trits() const { return spec_.traits().holds_trits; }
   void decode_trits(const Block& block, std::int8_t* out) const {
     std::visit(
         [&](const auto& format) {
@@ -149,20 +156,10 @@ class Storage {
     return {tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
   }
 
-  using Variant = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
-                               Split32, Companded8, Root8, LatentPacked<6>, LatentPacked<5>,
-                               LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar,
-                               Factored, Shared<4>, Shared<8>, Shared<16>>;
-  static_assert(std::variant_size_v<Variant> == kFormatCount);
-
   FormatSpec spec_;
   Shape shape_;
-  Variant format_;
+  AnyFormat format_;
 };
-
-// Whether updates are rounded as FormatSpec::rounding says; else the master is as fine as fp32, and
-// rounds to nearest.
-bool rounds_updates(FormatKind kind);
 
 // Number of zero values; 0 for formats that are not ternary.
 std::int64_t count_zeros(const Storage& storage);

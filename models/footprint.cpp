@@ -46,9 +46,9 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
     // count.
     const auto made = [&](const ParameterSpec& spec) {
       // In integers, the gradient of a ternary matrix is computed where the update reads it.
-      const bool read_in_tiles = model.compute == Compute::kInt8 && spec.format.wants_scale() &&
-                                 model.gradients == GradientPolicy::kReleased &&
-                                 !spec.gradient_in_parts;
+      const bool read_in_tiles =
+          model.compute == Compute::kInt8 && spec.format.traits().holds_trits &&
+          model.gradients == GradientPolicy::kReleased && !spec.gradient_in_parts;
       return read_in_tiles ? 0 : gradient_bytes(spec, FormatKind::kFp32);
     };
     const std::int64_t own = made(tensor.spec);

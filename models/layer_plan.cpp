@@ -46,9 +46,9 @@ void plan_matrix(const std::string& prefix, std::int64_t inputs, std::int64_t ou
                   Role::kWeight,
                   {outputs, inputs},
                   format,
-                  format.wants_scale() ? trits : dense});
+                  format.traits().holds_trits ? trits : dense});
   plan.back().gradient_in_parts = gradient == GradientComes::kParts;
-  if (!format.wants_scale()) return;
+  if (!format.traits().holds_trits) return;
   const std::int64_t groups = format.group == 0 ? 1 : (inputs + format.group - 1) / format.group;
   plan.push_back({prefix + ".scale",
                   Role::kScale,

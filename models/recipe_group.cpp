@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/formats/latent8.h"
-#include "engine/formats/latent_packed.h"
-
 namespace tritgrad {
 namespace {
 
@@ -135,22 +132,6 @@ void check_formats(const TableReader& table, Role role, const Recipe::Group& gro
                "cannot hold a mean of squares, whose small values must not become 0");
 }
 
-// Half the levels of a trit: a push of more would go past the next flip.
-int highest_hysteresis(const FormatSpec& format) {
-  switch (format.kind) {
-    case FormatKind::kLatent8:
-      return Latent8::kThreshold;
-    case FormatKind::kLatent6:
-      return LatentPacked<6>::kThreshold;
-    case FormatKind::kLatent5:
-      return LatentPacked<5>::kThreshold;
-    case FormatKind::kLatent4:
-      return LatentPacked<4>::kThreshold;
-    default:
-      return format.flips.threshold;
-  }
-}
-
 void check_schedule(const TableReader& table, const Schedule& schedule) {
   const std::pair<const char*, double> shares[] = {
       {"warmup", schedule.warmup}, {"decay", schedule.decay}, {"final", schedule.final}};
@@ -176,7 +157,8 @@ void check_group(const TableReader& table, Role role, const Recipe::Group& group
   check_schedule(table, update.schedule);
   check_formats(table, role, group);
   const FlipPolicy& flips = group.format.flips;
-  const int highest = highest_hysteresis(group.format);
+  const int of_format = group.format.traits().highest_hysteresis;
+  const int highest = of_format > 0 ? of_format : flips.threshold;
   check(flips.hysteresis >= 0 && flips.hysteresis <= highest, table.at("hysteresis"),
         ": hysteresis = ", flips.hysteresis, " is outside 0..", highest, " of format '",
         format_name(group.format.kind), "'");
@@ -190,17 +172,8 @@ void check_group(const TableReader& table, Role role, const Recipe::Group& group
 
 // A push after a flip, where what is left of the step is kept.
 bool has_hysteresis(const FormatSpec& format) {
-  switch (format.kind) {
-    case FormatKind::kTernary:
-      return format.flips.on_flip == OnFlip::kCarry;
-    case FormatKind::kLatent8:
-    case FormatKind::kLatent6:
-    case FormatKind::kLatent5:
-    case FormatKind::kLatent4:
-      return true;
-    default:
-      return false;
-  }
+  return format.kind == FormatKind::kTernary ? format.flips.on_flip == OnFlip::kCarry
+                                             : format.traits().highest_hysteresis > 0;
 }
 
 bool rule_reads(const std::string& key, const RuleSpec& rule) {
@@ -241,10 +214,10 @@ bool has_effect(const std::string& key, const Recipe::Group& group) {
         "feedback_bits", "bucket", "feedback_rounding", "window_form"}) {
     if (key == name) return rule_reads(key, update.rule);
   }
-  if (key == "rounding") return rounds_updates(format.kind);
+  if (key == "rounding") return format.traits().rounds_updates;
   if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
   if (key == "hysteresis") return has_hysteresis(format);
-  if (key == "group") return format.wants_scale();
+  if (key == "group") return format.traits().holds_trits;
   if (key == "m") return has_moment(false, update.rule);
   if (key == "v") return has_moment(true, update.rule);
   if (key == "moment_rounding") {

@@ -19,9 +19,9 @@ bool Recipe::head_follows_weight() const {
 }
 
 bool Recipe::has_trits() const {
-  return group(Role::kWeight).format.wants_scale() ||
+  return group(Role::kWeight).format.traits().holds_trits ||
          std::any_of(named_groups.begin(), named_groups.end(), [](const NamedGroup& named) {
-           return named.role == Role::kWeight && named.group.format.wants_scale();
+           return named.role == Role::kWeight && named.group.format.traits().holds_trits;
          });
 }
 

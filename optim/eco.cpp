@@ -30,7 +30,7 @@ void check_eco(const RuleSpec& spec, const FormatSpec& format) {
   check(rule->momentum() > 0.0, "eco: rule '", name,
         "' has momentum 0 here, and the error is carried in the momentum; set momentum (sgd, "
         "normalized) or beta1 (adam) above 0");
-  check(!format.has_residual(), "eco: format '", format_name(format.kind),
+  check(!format.traits().has_residual, "eco: format '", format_name(format.kind),
         "' keeps its own residual, nothing is left to carry; use trits, int4, int8, fp8 or bf16");
 }
 

@@ -97,7 +97,7 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
     state.form = state.rule->form();
     // Formats that do not hold bare trits want numbers: signs written for a run at once cost less
     // than for each of its blocks.
-    const bool reads_signs = parameter.spec().format.wants_scale();
+    const bool reads_signs = parameter.spec().format.traits().holds_trits;
     if (!in_numbers || (state.form == Rule::DirectionForm::kSigns && !reads_signs)) {
       state.form = Rule::DirectionForm::kWritten;
     }

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/kernel_table.h"
-#include "engine/long_blocks.h"
 #include "optim/optimizer.h"
 #include "optim/rules/microadam.h"
 
@@ -30,10 +29,10 @@ void for_each_block_of(const Run& run, std::int64_t longest, Body&& body) {
 // The same with blocks as long as the storage takes them.
 template <typename Run, typename Body>
 void for_each_block_of(const Run& run, const Storage& storage, Body&& body) {
-  if (joins_rows(storage.spec(), storage.shape().cols())) {
+  if (storage.spec().joins_rows(storage.shape().cols())) {
     return body(Block{run.row_begin, 0, run.size(), run.slot}, std::int64_t{0});
   }
-  for_each_block_of(run, takes_long_blocks(storage.spec()) ? kMaxRun : kBlock, body);
+  for_each_block_of(run, storage.spec().takes_long_blocks() ? kMaxRun : kBlock, body);
 }
 
 template <typename Run>
@@ -180,7 +179,7 @@ bool Optimizer::decodes_master(const State& state) {
          (reading == Rule::WeightReading::kMaster || state.group.eco != EcoForm::kOff ||
           // All rows by encoding, instead of descend() for each of their blocks of one element.
           (reading == Rule::WeightReading::kNone &&
-           joins_rows(storage.spec(), storage.shape().cols())));
+           storage.spec().joins_rows(storage.shape().cols())));
 }
 
 // The elements of a row that are left over at its end are no obstacle.
@@ -245,7 +244,7 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
                                 block.direction + offset, block.gain + offset,
                                 block.moments[0] + offset);
     });
-  } else if (decodes_master(state) && descends_by_encoding(storage.spec().kind)) {
+  } else if (decodes_master(state) && storage.spec().traits().descends_by_encoding) {
     kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
     for_each_block_of(run, storage, [&](const Block& b, std::int64_t offset) {
       storage.encode(b, scratch.weight.data() + offset, update.descent.key);
@@ -262,7 +261,7 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
 FlipCounts Optimizer::descend_with_eco(Storage& storage, const Update& update, const Block& block,
                                        float* weight, const float* direction, const float* gain,
                                        float* momentum) {
-  const bool ternary = storage.spec().is_ternary();
+  const bool ternary = storage.spec().traits().is_ternary;
   std::array<float, kBlock> wanted, after;
   std::copy_n(weight, block.n, wanted.data());
   kernels().descend(wanted.data(), direction, update.descent.lr, block.n);

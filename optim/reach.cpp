@@ -29,7 +29,7 @@ ReachWatch::Seen& ReachWatch::Seen::operator+=(const Seen& other) {
 
 bool ReachWatch::keeps_bits(const ParameterSpec& spec, EcoForm eco) {
   const bool by_chance =
-      rounds_updates(spec.format.kind) && spec.format.rounding == Rounding::kStochastic;
+      spec.format.traits().rounds_updates && spec.format.rounding == Rounding::kStochastic;
   return spec.role == Role::kWeight && !by_chance && eco == EcoForm::kOff;
 }
 

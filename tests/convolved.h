@@ -117,7 +117,7 @@ class Layer {
   }
 
   Parameter& weight() { return weight_; }
-  Parameter* scale() { return weight_.spec().format.wants_scale() ? &scale_ : nullptr; }
+  Parameter* scale() { return weight_.spec().format.traits().holds_trits ? &scale_ : nullptr; }
   std::vector<double> x() const { return {x_.begin(), x_.end()}; }
   std::vector<double> dy() const { return {dy_.begin(), dy_.end()}; }
   // What multiplies: values times scales.

@@ -136,7 +136,7 @@ TEST_CASE("models: the forecast equals live bytes, for every recipe, group and n
       for (const char* group : {"row", "32"}) {
         CAPTURE(name);
         CAPTURE(model);
-        const bool grouped = load_recipe(name).group(Role::kWeight).format.wants_scale();
+        const bool grouped = load_recipe(name).group(Role::kWeight).format.traits().holds_trits;
         if (!grouped && group != std::string("row")) continue;
         const Recipe recipe =
             grouped ? load_recipe(name, {std::string("weight.group=") + group}) : load_recipe(name);

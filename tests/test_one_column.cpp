@@ -1,7 +1,6 @@
 // Matrices of one column, such as the scales of rows: blocks go down the rows of some formats.
 #include <cmath>
 
-#include "engine/long_blocks.h"
 #include "tests/single.h"
 #include "tests/support_formats.h"
 
@@ -13,11 +12,11 @@ TEST_CASE("formats: blocks of one column may go down the rows where that is said
     CAPTURE(std::string(format_name(kind)));
     FormatSpec spec = spec_of(kind);
     spec.rounding = Rounding::kNearest;
-    CHECK_FALSE(joins_rows(spec, 2));
+    CHECK_FALSE(spec.joins_rows(2));
     const bool joins = kind == FormatKind::kScale16 || kind == FormatKind::kBf16;
-    REQUIRE(joins_rows(spec, 1) == joins);
+    REQUIRE(spec.joins_rows(1) == joins);
     if (!joins) continue;
-    CHECK(descends_by_encoding(kind));
+    CHECK(spec.traits().descends_by_encoding);
     std::vector<float> written = numbers(n, 21);
     for (float& number : written) number = std::abs(number) + 0.01f;
     Storage joined(spec, {n, 1}, Category::kWeights), row_by_row(spec, {n, 1}, Category::kWeights);

@@ -122,7 +122,7 @@ void test_linear_ops() {
         make_parameter("s", Role::kScale, {kOutputs, groups}, format(FormatKind::kScale16), 0.9f);
     encode_all(scale.storage(), std::vector<float>{0.1f, 0.7f, 0.4f, 1.3f, 0.2f, 0.9f, 0.33f, 0.8f,
                                                    0.5f, 0.15f, 0.6f, 1.1f, 0.3f, 0.45f, 0.77f});
-    Parameter* s = spec.wants_scale() ? &scale : nullptr;
+    Parameter* s = spec.traits().holds_trits ? &scale : nullptr;
     OpCase c{"linear",
              {&weight},
              [&](Tape& t, const Var& x) { return linear(t, x, weight, s); },

@@ -147,7 +147,7 @@ TEST_CASE("run key: the fingerprint sees what every recipe's rule and format do"
       seen("eco", weight.update.eco == EcoForm::kRescaled ? "published" : "rescaled");
     }
     if (weight.format.kind == FormatKind::kTernary) seen("threshold", 30);
-    if (weight.format.wants_scale()) {
+    if (weight.format.traits().holds_trits) {
       seen("rounding", weight.format.rounding == Rounding::kNearest ? "stochastic" : "nearest");
     }
   }

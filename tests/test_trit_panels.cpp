@@ -211,7 +211,7 @@ class Digits {
 TEST_CASE("trit panels: of every format they are its trits, whatever the shape of the tile") {
   constexpr std::int64_t kRows = 140;
   for (const FormatKind kind : formats_for(kWeight)) {
-    if (!spec_of(kind).wants_scale()) continue;
+    if (!spec_of(kind).traits().holds_trits) continue;
     CAPTURE(format_name(kind));
     // Columns that end with a block, with a panel, and anywhere.
     for (const std::int64_t cols : {std::int64_t{640}, std::int64_t{576}, std::int64_t{323}}) {

@@ -12,14 +12,14 @@ namespace {
 
 // Where chance rounds, or ECO carries what rounding loses, nothing but fp32 is in the way.
 std::string remedy(const FormatSpec& format, EcoForm eco) {
-  if (!rounds_updates(format.kind) || format.rounding == Rounding::kStochastic ||
+  if (!format.traits().rounds_updates || format.rounding == Rounding::kStochastic ||
       eco != EcoForm::kOff) {
     return "raise the learning rate";
   }
   return std::string("raise the learning rate") +
-         (format.has_residual() ? " or set weight.rounding=stochastic"
-                                : ", set weight.rounding=stochastic, or use a format with a "
-                                  "residual");
+         (format.traits().has_residual ? " or set weight.rounding=stochastic"
+                                       : ", set weight.rounding=stochastic, or use a format with a "
+                                         "residual");
 }
 
 std::string warning_of_rounding(const Reach& reach, EcoForm eco) {

@@ -257,7 +257,7 @@ void TrainingState::describe(RunResult& result) {
   std::int64_t zeros = 0;
   std::int64_t trits = 0;
   for (const Parameter& parameter : model_->parameters()) {
-    if (!parameter.spec().format.is_ternary()) continue;
+    if (!parameter.spec().format.traits().is_ternary) continue;
     zeros += count_zeros(parameter.storage());
     trits += parameter.shape().size();
   }

@@ -15,6 +15,13 @@ namespace tritgrad {
 
 class Bf16 {
  public:
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kBf16,
+                                        .name = "bf16",
+                                        .has_residual = false,
+                                        .long_blocks = LongBlocks::kToNearest,
+                                        .joins_rows = true,
+                                        .descends_by_encoding = true};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"value", Dtype::kBf16, shape.size(), value_category, true}};

@@ -36,6 +36,12 @@ class Companded {
   static constexpr std::int64_t kGroupsPerBlock = kBlock / kCompandedGroup;
 
  public:
+  static constexpr FormatTraits kTraits{
+      .kind = kSigned ? FormatKind::kCompanded8 : FormatKind::kRoot8,
+      .name = kSigned ? "companded8" : "root8",
+      .long_blocks = LongBlocks::kToNearest,
+      .descends_by_encoding = true};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"code", kSigned ? Dtype::kI8 : Dtype::kU8, shape.size(), value_category, true},

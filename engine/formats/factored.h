@@ -18,6 +18,8 @@ namespace tritgrad {
 
 class Factored {
  public:
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kFactored, .name = "factored"};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"row_mean", Dtype::kF32, shape.rows(), value_category, true},

@@ -10,6 +10,9 @@ namespace tritgrad {
 
 class Fp32 {
  public:
+  static constexpr FormatTraits kTraits{
+      .kind = FormatKind::kFp32, .name = "fp32", .rounds_updates = false};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"value", Dtype::kF32, shape.size(), value_category, true}};

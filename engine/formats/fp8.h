@@ -22,6 +22,9 @@ namespace tritgrad {
 
 class Fp8 {
  public:
+  static constexpr FormatTraits kTraits{
+      .kind = FormatKind::kFp8, .name = "fp8", .has_residual = false};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"value", Dtype::kU8, shape.size(), value_category, true},

@@ -34,6 +34,9 @@ class IntegerGroup {
   static constexpr int kMaxCode = (1 << (kBits - 1)) - 1;
   static constexpr std::int64_t kGroup = 32;
   static_assert(kBlock % kGroup == 0);
+  static constexpr FormatTraits kTraits{.kind = kBits == 8 ? FormatKind::kInt8 : FormatKind::kInt4,
+                                        .name = kBits == 8 ? "int8" : "int4",
+                                        .has_residual = false};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

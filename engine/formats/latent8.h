@@ -18,6 +18,10 @@ class Latent8 {
   static constexpr int kLevels = 2 * kThreshold + 1;
   static constexpr int kMaxCode = 127;
   static_assert(kLevels + kThreshold == kMaxCode);
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kLatent8,
+                                        .name = "latent8",
+                                        .holds_trits = true,
+                                        .highest_hysteresis = kThreshold};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

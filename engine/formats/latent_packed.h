@@ -36,6 +36,14 @@ class LatentPacked {
   // Where the arithmetic of engine/flips.h ends, and counts rail flips.
   static constexpr int kRail = kLevels + kThreshold;
   static_assert(kLevels < kMaxCode && kMaxCode <= kRail);
+  static constexpr FormatTraits kTraits{.kind = kBits == 6   ? FormatKind::kLatent6
+                                                : kBits == 5 ? FormatKind::kLatent5
+                                                             : FormatKind::kLatent4,
+                                        .name = kBits == 6   ? "latent6"
+                                                : kBits == 5 ? "latent5"
+                                                             : "latent4",
+                                        .holds_trits = true,
+                                        .highest_hysteresis = kThreshold};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

@@ -15,6 +15,8 @@ namespace tritgrad {
 
 class Scalar {
  public:
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kScalar, .name = "scalar"};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape&,
                                             Category value_category) {
     return {{"mean", Dtype::kF32, 1, value_category, true}};

@@ -19,6 +19,12 @@ class Scale16 {
  public:
   static constexpr float kMin = 0x1p-14f;
   static constexpr float kMax = 65504.0f;
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kScale16,
+                                        .name = "scale16",
+                                        .rounds_updates = false,
+                                        .long_blocks = LongBlocks::kAlways,
+                                        .joins_rows = true,
+                                        .descends_by_encoding = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

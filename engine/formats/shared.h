@@ -31,6 +31,13 @@ class Shared : public PackedTrits {
   static_assert(kBlock % kSharing == 0);
   static constexpr int kThreshold = shared_threshold(kSharing);
   static constexpr int kLevels = 2 * kThreshold + 1;
+  static constexpr FormatTraits kTraits{.kind = kSharing == 4   ? FormatKind::kShared4
+                                                : kSharing == 8 ? FormatKind::kShared8
+                                                                : FormatKind::kShared16,
+                                        .name = kSharing == 4   ? "shared4"
+                                                : kSharing == 8 ? "shared8"
+                                                                : "shared16",
+                                        .holds_trits = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

@@ -38,6 +38,13 @@ class SplitNumber {
   static constexpr bool kIsWide = sizeof(Correction) == 2;
 
  public:
+  static constexpr FormatTraits kTraits{
+      .kind = kIsWide ? FormatKind::kSplit32 : FormatKind::kSplit24,
+      .name = kIsWide ? "split32" : "split24",
+      .rounds_updates = !kIsWide,
+      .long_blocks = kIsWide ? LongBlocks::kAlways : LongBlocks::kToNearest,
+      .descends_by_encoding = true};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"value", Dtype::kBf16, shape.size(), value_category, true},

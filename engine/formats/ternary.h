@@ -18,6 +18,9 @@ namespace tritgrad {
 
 class Ternary : public PackedTrits {
  public:
+  static constexpr FormatTraits kTraits{
+      .kind = FormatKind::kTernary, .name = "ternary", .holds_trits = true};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {trit_plane(shape, value_category),

@@ -19,6 +19,11 @@ namespace tritgrad {
 
 class TernaryMaster {
  public:
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kTernaryMaster,
+                                        .name = "ternary_master",
+                                        .is_ternary = true,
+                                        .rounds_updates = false};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {{"master", Dtype::kF32, shape.size(), value_category, true},

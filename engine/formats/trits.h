@@ -17,6 +17,9 @@ namespace tritgrad {
 
 class Trits : public PackedTrits {
  public:
+  static constexpr FormatTraits kTraits{
+      .kind = FormatKind::kTrits, .name = "trits", .holds_trits = true, .has_residual = false};
+
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
     return {trit_plane(shape, value_category)};

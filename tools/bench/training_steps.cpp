@@ -48,7 +48,7 @@ StepCase::StepCase(const StepSpec& spec) : spec_(spec), recipe_(load_recipe(spec
     const double products = first ? 2.0 : 3.0;
     operations_ += 2.0 * products * static_cast<double>(spec.batch) *
                    static_cast<double>(parameter.shape.size());
-    if (first && recipe_.compute == Compute::kInt8 && parameter.format.wants_scale()) {
+    if (first && recipe_.compute == Compute::kInt8 && parameter.format.traits().holds_trits) {
       ceiling_ = Ceiling::kInt8Trits;
     }
     first = false;

@@ -31,7 +31,7 @@ constexpr double kFingerprintRate = 0.5;
 Recipe in_haste(Recipe recipe, double steps) {
   const auto hurry = [&](Recipe::Group& group) {
     GroupSpec& update = group.update;
-    const double rate = group.format.wants_scale() ? kFingerprintRate : update.lr;
+    const double rate = group.format.traits().holds_trits ? kFingerprintRate : update.lr;
     update.schedule = {.warmup = 1.0};
     update.lr = rate * steps / static_cast<double>(kFingerprintSteps);
   };
