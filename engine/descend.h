@@ -47,6 +47,19 @@ void descend_master(F& format, const Block& block, const float* direction, const
   format.encode(block, master.data(), descent.key);
 }
 
+// The same, with the rounding errors handed on.
+template <typename F>
+void descend_carrying(F& format, const Block& block, const float* direction, const Descent& descent,
+                      const ErrorCarrier& carrier) {
+  std::array<float, kBlock> wanted, stored;
+  format.decode_master(block, wanted.data());
+  kernels().descend(wanted.data(), direction, descent.lr, block.n);
+  format.encode(block, wanted.data(), descent.key);
+  format.decode_master(block, stored.data());
+  kernels().carry_error(carrier.momentum, wanted.data(), stored.data(), carrier.gain, carrier.alpha,
+                        carrier.rescale, block.n);
+}
+
 // How the update of a block of a fixed-point format is rounded to whole levels, by noise spread
 // over the steps (engine/update_noise.h), which it points to in `descent`, or to nearest; `cols` is
 // the matrix's, which tells a block's noise.

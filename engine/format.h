@@ -125,10 +125,22 @@ struct Descent {
   alignas(kAlignment) std::array<std::uint32_t, UpdateNoiseTable::kPlaces> noise;
 };
 
+// Where the rounding errors of an update go, for formats that keep none (optim/eco.h):
+//
+//     momentum <- rescale (momentum + alpha (wanted - stored) / gain)
+//
+// of each element; no array overlaps another one.
+struct ErrorCarrier {
+  float* momentum;
+  const float* gain;  // null: 1
+  float alpha;
+  float rescale;
+};
+
 // What every format provides. `value_category` is where the ledger books the inference planes. Some
 // read a Direction (engine/direction.h) as it lies, some update several blocks in one call
-// (descend_series) or decode the trits of several rows so, and some have refresh(), after each
-// update.
+// (descend_series), hand on their errors in a way of their own (descend_carrying) or decode the
+// trits of several rows so, and some have refresh(), after each update.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,

@@ -21,6 +21,11 @@ struct LionConstants {
   float one_minus_beta1, one_minus_beta2;
 };
 
+// ECO on trits; alpha, rescale: those of an ErrorCarrier.
+struct CarryConstants {
+  float lr, alpha, rescale;
+};
+
 struct SgdConstants {
   float momentum, fresh;  // fresh: 1 - dampening
   bool nesterov;

@@ -239,9 +239,15 @@ struct KernelTable {
   // gain = d direction / d m of adamw, with v after the update.
   void (*adam_gain)(float* gain, const float* v, float inverse_bias1, float inverse_bias2,
                     float eps, std::int64_t n);
-  // momentum <- rescale (momentum + alpha (wanted - stored) / gain)
+  // momentum <- rescale (momentum + alpha (wanted - stored) / gain); gain null: 1.
   void (*carry_error)(float* momentum, const float* wanted, const float* stored, const float* gain,
                       float alpha, float rescale, std::int64_t n);
+  // descend and carry_error on trits. wanted = trit - lr direction within +-1.5, 0 for NaN; stored,
+  // the new trit: that nearest to it (a half: 0), or floor(wanted + (noise + 0.5) / 65536) within
+  // +-1. Returns how many trits have changed.
+  std::int64_t (*carry_trits)(std::int8_t* trits, float* momentum, const float* direction,
+                              const float* gain, const CarryConstants& constants,
+                              const std::uint16_t* noise, std::int64_t n);
 
   // MicroAdam. x[i] within +-limit; NaN becomes 0.
   void (*limit)(float* x, float limit, std::int64_t n);

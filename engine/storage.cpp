@@ -69,6 +69,26 @@ std::int64_t Storage::bytes() const {
   return total;
 }
 
+void Storage::decode_value(const Block& block, float* out) const {
+  std::visit([&](const auto& format) { format.decode_value(block, out); }, format_);
+}
+
+void Storage::decode_master(const Block& block, float* out) const {
+  std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
+}
+
+void Storage::decode_trits(const Block& block, std::int8_t* out) const {
+  std::visit(
+      [&](const auto& format) {
+        if constexpr (requires { format.decode_trits(block, out); }) {
+          format.decode_trits(block, out);
+        } else {
+          fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
+        }
+      },
+      format_);
+}
+
 void Storage::decode_trits(const Tile& tile, std::int8_t* out) const {
   Block block = first_block(tile);
   std::visit(
@@ -101,6 +121,50 @@ MemoryAhead Storage::memory_of(const Tile& tile, Reading reading) const {
       format_);
 }
 
+void Storage::dead_zone(const Block& block, float* out) const {
+  std::visit(
+      [&](const auto& format) {
+        if constexpr (requires { format.dead_zone(block, out); }) {
+          format.dead_zone(block, out);
+        } else {
+          std::fill_n(out, block.n, 0.0f);
+        }
+      },
+      format_);
+}
+
+void Storage::encode(const Block& block, const float* master, const RandomKey& key) {
+  std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
+}
+
+FlipCounts Storage::descend(const Block& block, const Direction& direction,
+                            const Descent& descent) {
+  return std::visit(
+      [&](auto& format) {
+        if constexpr (requires { format.descend(block, direction, descent); }) {
+          return format.descend(block, direction, descent);
+        } else {
+          std::array<float, kBlock> numbers;
+          return format.descend(block, as_floats(direction, block.n, numbers.data()), descent);
+        }
+      },
+      format_);
+}
+
+FlipCounts Storage::descend_carrying(const Block& block, const float* direction,
+                                     const Descent& descent, const ErrorCarrier& carrier) {
+  return std::visit(
+      [&](auto& format) {
+        if constexpr (requires { format.descend_carrying(block, direction, descent, carrier); }) {
+          return format.descend_carrying(block, direction, descent, carrier);
+        } else {
+          tritgrad::descend_carrying(format, block, direction, descent, carrier);
+          return FlipCounts{};
+        }
+      },
+      format_);
+}
+
 FlipCounts Storage::descend_series(const BlockSeries& series, std::span<const Direction> directions,
                                    const Descent& descent, double* squares) {
   check(std::ssize(directions) <= kMostBlocksAtOnce, "Storage::descend_series: ", directions.size(),
@@ -117,6 +181,18 @@ FlipCounts Storage::descend_series(const BlockSeries& series, std::span<const Di
             counts += descend(block, directions[i], descent);
           }
           return counts;
+        }
+      },
+      format_);
+}
+
+void Storage::add_sum(std::int64_t slot, double sum, std::int64_t n) {
+  std::visit(
+      [&](auto& format) {
+        if constexpr (requires { format.add_sum(slot, sum, n); }) {
+          format.add_sum(slot, sum, n);
+        } else {
+          fail("Storage::add_sum: format ", format_name(spec_.kind), " keeps more than a sum");
         }
       },
       format_);

@@ -40,6 +40,8 @@ struct Tile {
   std::int64_t row_begin, row_end, col;
 };
 
+// Nothing that visits the formats is inline: it would be compiled wherever it is called, with the
+// flags of that file, and the linker takes any of the copies.
 class Storage {
  public:
   // Allocates zeros (scale16: ones). `value_category` is where the ledger books what inference
@@ -56,26 +58,12 @@ class Storage {
   // Bytes of all planes, counted from the memory that is really held.
   std::int64_t bytes() const;
 
-  void decode_value(const Block& block, float* out) const {
-    std::visit([&](const auto& format) { format.decode_value(block, out); }, format_);
-  }
-  void decode_master(const Block& block, float* out) const {
-    std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
-  }
+  void decode_value(const Block& block, float* out) const;
+  void decode_master(const Block& block, float* out) const;
   // Whether values are bare trits, whose scale is a parameter of its own; then
   // decode_trits() gives the values as -1, 0, 1.
   bool holds_trits() const { return spec_.traits().holds_trits; }
-  void decode_trits(const Block& block, std::int8_t* out) const {
-    std::visit(
-        [&](const auto& format) {
-          if constexpr (requires { format.decode_trits(block, out); }) {
-            format.decode_trits(block, out);
-          } else {
-            fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
-          }
-        },
-        format_);
-  }
+  void decode_trits(const Block& block, std::int8_t* out) const;
   // The same for a tile, its rows kBlock apart.
   void decode_trits(const Tile& tile, std::int8_t* out) const;
   // Trits plus 1 as panels of an integer product (engine/kernel_table.h). pack_across: the rows of
@@ -97,48 +85,19 @@ class Storage {
   // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
   // shorter of the two steps); where chance rounds, what its noise or fp32 arithmetic is too coarse
   // for; 0 for formats of moments. Ends of the range do not count.
-  void dead_zone(const Block& block, float* out) const {
-    std::visit(
-        [&](const auto& format) {
-          if constexpr (requires { format.dead_zone(block, out); }) {
-            format.dead_zone(block, out);
-          } else {
-            std::fill_n(out, block.n, 0.0f);
-          }
-        },
-        format_);
-  }
-  void encode(const Block& block, const float* master, const RandomKey& key) {
-    std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
-  }
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return std::visit(
-        [&](auto& format) {
-          if constexpr (requires { format.descend(block, direction, descent); }) {
-            return format.descend(block, direction, descent);
-          } else {
-            std::array<float, kBlock> numbers;
-            return format.descend(block, as_floats(direction, block.n, numbers.data()), descent);
-          }
-        },
-        format_);
-  }
+  void dead_zone(const Block& block, float* out) const;
+  void encode(const Block& block, const float* master, const RandomKey& key);
+  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent);
+  // descend() by plain numbers to the master nearest to what is wanted (or by chance, as encode()
+  // rounds), with the difference handed to the carrier. For formats without a residual.
+  FlipCounts descend_carrying(const Block& block, const float* direction, const Descent& descent,
+                              const ErrorCarrier& carrier);
   // descend() of blocks, each by its direction; kMostBlocksAtOnce at most. With `squares`: as
   // DirectionRows has it, squares[i] of block i.
   FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
                             const Descent& descent, double* squares = nullptr);
   // encode() of n elements whose sum this is, for a format that keeps nothing else of them.
-  void add_sum(std::int64_t slot, double sum, std::int64_t n) {
-    std::visit(
-        [&](auto& format) {
-          if constexpr (requires { format.add_sum(slot, sum, n); }) {
-            format.add_sum(slot, sum, n);
-          } else {
-            fail("Storage::add_sum: format ", format_name(spec_.kind), " keeps more than a sum");
-          }
-        },
-        format_);
-  }
+  void add_sum(std::int64_t slot, double sum, std::int64_t n);
 
   // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
   // them.

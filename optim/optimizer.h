@@ -185,9 +185,6 @@ class Optimizer {
   static bool decodes_master(const State& state);
   static FlipCounts descend_run(State& state, const Update& update, const Run& run,
                                 const RuleBlock& block, RunScratch& scratch);
-  static FlipCounts descend_with_eco(Storage& storage, const Update& update, const Block& block,
-                                     float* weight, const float* direction, const float* gain,
-                                     float* momentum);
 
   std::deque<State> states_;
   ParameterStore* store_;

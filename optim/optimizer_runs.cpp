@@ -146,13 +146,14 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
                               RunScratch& scratch) {
   Storage& storage = state.parameter->storage();
   const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
+  const bool asks_for_gain = state.group.eco != EcoForm::kOff && !state.rule->gain_is_one();
   RuleBlock block{first,
                   run.size(),
                   grad,
                   scratch.weight.data(),
                   {},
                   scratch.direction.data(),
-                  state.group.eco == EcoForm::kOff ? nullptr : scratch.gain.data()};
+                  asks_for_gain ? scratch.gain.data() : nullptr};
   if (const float* values = storage.fp32_data()) {
     block.weight = values + first;
   } else if (decodes_master(state)) {
@@ -176,7 +177,7 @@ bool Optimizer::decodes_master(const State& state) {
   const Storage& storage = state.parameter->storage();
   const Rule::WeightReading reading = state.rule->weight_reading();
   return storage.fp32_data() == nullptr &&
-         (reading == Rule::WeightReading::kMaster || state.group.eco != EcoForm::kOff ||
+         (reading == Rule::WeightReading::kMaster ||
           // All rows by encoding, instead of descend() for each of their blocks of one element.
           (reading == Rule::WeightReading::kNone &&
            storage.spec().joins_rows(storage.shape().cols())));
@@ -233,17 +234,17 @@ void Optimizer::step_run(State& state, const Update& update, const Run& run, con
 FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run& run,
                                   const RuleBlock& block, RunScratch& scratch) {
   Storage& storage = state.parameter->storage();
-  const bool eco = state.group.eco != EcoForm::kOff;
   FlipCounts flips;
-  if (float* values = storage.fp32_data(); values != nullptr && !eco) {
+  if (state.group.eco != EcoForm::kOff) {
+    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
+      const float* gain = block.gain == nullptr ? nullptr : block.gain + offset;
+      flips += storage.descend_carrying(
+          b, block.direction + offset, update.descent,
+          {block.moments[0] + offset, gain, update.eco.alpha, update.eco.rescale});
+    });
+  } else if (float* values = storage.fp32_data()) {
     // One call for the run: a call for each block costs a tenth of what memory allows.
     kernels().descend(values + block.first, block.direction, update.descent.lr, block.n);
-  } else if (eco) {
-    for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      flips += descend_with_eco(storage, update, b, scratch.weight.data() + offset,
-                                block.direction + offset, block.gain + offset,
-                                block.moments[0] + offset);
-    });
   } else if (decodes_master(state) && storage.spec().traits().descends_by_encoding) {
     kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
     for_each_block_of(run, storage, [&](const Block& b, std::int64_t offset) {
@@ -255,31 +256,6 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
     });
   }
   return flips;
-}
-
-// `weight` is the master before the step; it becomes the one after it.
-FlipCounts Optimizer::descend_with_eco(Storage& storage, const Update& update, const Block& block,
-                                       float* weight, const float* direction, const float* gain,
-                                       float* momentum) {
-  const bool ternary = storage.spec().traits().is_ternary;
-  std::array<float, kBlock> wanted, after;
-  std::copy_n(weight, block.n, wanted.data());
-  kernels().descend(wanted.data(), direction, update.descent.lr, block.n);
-  if (ternary) {
-    for (float& w : std::span(wanted).first(static_cast<std::size_t>(block.n))) {
-      w = std::clamp(w, -1.5f, 1.5f);
-    }
-  }
-  storage.encode(block, wanted.data(), update.descent.key);
-  storage.decode_master(block, after.data());
-  kernels().carry_error(momentum, wanted.data(), after.data(), gain, update.eco.alpha,
-                        update.eco.rescale, block.n);
-  FlipCounts counts;
-  if (!ternary) return counts;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
-    counts.flips += weight[i] != after[i];
-  }
-  return counts;
 }
 
 }  // namespace tritgrad

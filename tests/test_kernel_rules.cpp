@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "tests/kernel_inputs.h"
 
@@ -63,6 +64,32 @@ TEST_CASE("kernel rules: directions, gains and carried errors equal the referenc
       t.divide_by_roots(out, squares, 0.3f, 1e-8f, n);
     });
   });
+}
+
+TEST_CASE("kernel rules: normalized of equal mean squares is that of each alone") {
+  for (const float v : {0.0f, -0.0f, 1e-12f, 0.3f, std::numeric_limits<float>::infinity(),
+                        std::numeric_limits<float>::quiet_NaN(), -1.0f}) {
+    CAPTURE(v);
+    for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+      Guarded<float> grad = floats(n, offset, 35);
+      Twins<float> direction(n, offset);
+      Twins<float> squares(n, offset, [&](std::int64_t) { return v; });
+      // What differs takes the way of moments that are not one number.
+      Guarded<float> others(n + 1, offset), its_direction(n + 1, offset), its_grad(n + 1, offset);
+      for (std::int64_t i = 0; i < n; ++i) others[i] = v, its_grad[i] = grad[i];
+      others[n] = 2.0f, its_grad[n] = 1.0f;
+      table.normalized(direction.actual.data(), squares.actual.data(), grad.data(), 0.999f, 0.001f,
+                       1.5f, n);
+      table.normalized(its_direction.data(), others.data(), its_grad.data(), 0.999f, 0.001f, 1.5f,
+                       n + 1);
+      for (std::int64_t i = 0; i < n; ++i) {
+        direction.expected[i] = its_direction[i];
+        squares.expected[i] = others[i];
+      }
+      REQUIRE(same_bits(direction.expected, direction.actual, n, true));
+      REQUIRE(same_bits(squares.expected, squares.actual, n, true));
+    });
+  }
 }
 
 TEST_CASE("kernel rules: what MicroAdam counts, finds and codes equals the reference") {

@@ -62,8 +62,8 @@ class IntegerGroup {
   }
 
   void decode_value(const Block& block, float* out) const {
-    const Codes codes = read(block);
-    kernels().decode_groups(out, codes.data(), scales(block), kMaxCode, block.n);
+    Codes unpacked;
+    kernels().decode_groups(out, codes(block, unpacked), scales(block), kMaxCode, block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
@@ -75,18 +75,23 @@ class IntegerGroup {
       return half_gaps_of_floats(out, block.n);
     }
     std::fill_n(out, block.n, 0.0f);
-    const Codes codes = read(block);
+    Codes unpacked;
+    const std::int8_t* all = codes(block, unpacked);
     for (std::int64_t i = 0; i < block.n; i += kGroup) {
       const std::int64_t end = std::min(i + kGroup, block.n);
-      dead_zone_of_group(&codes[0] + i, scales(block)[i / kGroup], out + i, end - i);
+      dead_zone_of_group(all + i, scales(block)[i / kGroup], out + i, end - i);
     }
   }
 
   // Rounds as the spec says.
   void encode(const Block& block, const float* master, const RandomKey& key) {
-    Codes codes;
-    quantize(block, codes.data(), scales(block), master, key);
-    write(block, codes);
+    if constexpr (kBits == 8) {
+      quantize(block, bytes(block), scales(block), master, key);
+    } else {
+      Codes codes;
+      quantize(block, codes.data(), scales(block), master, key);
+      write(block, codes);
+    }
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
@@ -98,14 +103,17 @@ class IntegerGroup {
     Codes quantized;
     std::array<std::uint16_t, kBlock / kGroup> new_scales;
     quantize(block, quantized.data(), new_scales.data(), after.data(), descent.key);
-    Codes codes = read(block);
+    Codes unpacked;
+    const std::int8_t* old = codes(block, unpacked);
     for (std::int64_t i = 0; i < block.n; i += kGroup) {
       const std::int64_t end = std::min(i + kGroup, block.n);
-      if (std::equal(&before[0] + i, &before[0] + end, &after[0] + i)) continue;
-      std::copy(&quantized[0] + i, &quantized[0] + end, &codes[0] + i);
-      scales(block)[i / kGroup] = new_scales[static_cast<std::size_t>(i / kGroup)];
+      if (std::equal(&before[0] + i, &before[0] + end, &after[0] + i)) {
+        std::copy(old + i, old + end, &quantized[0] + i);
+      } else {
+        scales(block)[i / kGroup] = new_scales[static_cast<std::size_t>(i / kGroup)];
+      }
     }
-    write(block, codes);
+    write(block, quantized);
     return {};
   }
 
@@ -138,21 +146,21 @@ class IntegerGroup {
     kernels().encode_groups(codes, scales, x, kMaxCode, stochastic ? noise.data() : nullptr,
                             block.n);
   }
-  Codes read(const Block& block) const {
-    Codes codes;
-    if constexpr (kBits == 8) {
-      std::copy_n(codes_.as<std::int8_t>() + block.row * cols_ + block.col, block.n, codes.data());
-    } else {
-      kernels().unpack_codes(codes.data(), packed(block), kBits, kMaxCode, block.n);
-    }
-    return codes;
+  // The codes of a block, unpacked where they are not bytes.
+  const std::int8_t* codes(const Block& block, Codes& unpacked) const {
+    if constexpr (kBits == 8) return bytes(block);
+    kernels().unpack_codes(unpacked.data(), packed(block), kBits, kMaxCode, block.n);
+    return unpacked.data();
   }
   void write(const Block& block, const Codes& codes) {
     if constexpr (kBits == 8) {
-      std::copy_n(codes.data(), block.n, codes_.as<std::int8_t>() + block.row * cols_ + block.col);
+      std::copy_n(codes.data(), block.n, bytes(block));
     } else {
       kernels().pack_codes(packed(block), codes.data(), kBits, kMaxCode, block.n);
     }
+  }
+  std::int8_t* bytes(const Block& block) const {
+    return codes_.as<std::int8_t>() + block.row * cols_ + block.col;
   }
   std::uint8_t* packed(const Block& block) const {
     return codes_.as<std::uint8_t>() + packed_offset(kBits, cols_, block);

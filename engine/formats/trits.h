@@ -48,6 +48,24 @@ class Trits : public PackedTrits {
     encode_rounded(block, master, noise.data());
   }
 
+  // What is wanted is clamped to half a step beyond the grid: an update that leaves it is no error
+  // to carry.
+  FlipCounts descend_carrying(const Block& block, const float* direction, const Descent& descent,
+                              const ErrorCarrier& carrier) {
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols()));
+    }
+    std::array<std::int8_t, kBlock> trits;
+    decode_trits(block, trits.data());
+    FlipCounts counts;
+    counts.flips = kernels().carry_trits(trits.data(), carrier.momentum, direction, carrier.gain,
+                                         {descent.lr, carrier.alpha, carrier.rescale},
+                                         stochastic ? noise.data() : nullptr, block.n);
+    if (counts.flips > 0) encode_trits(block, trits.data());
+    return counts;
+  }
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
     return descend_series({block}, {&direction, 1}, descent, nullptr);
   }

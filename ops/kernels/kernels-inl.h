@@ -10,6 +10,7 @@
 
 #include "ops/kernels/activation_loops-inl.h"
 #include "ops/kernels/batch_norm_loops-inl.h"
+#include "ops/kernels/carry-inl.h"
 #include "ops/kernels/codecs-inl.h"
 #include "ops/kernels/column_sums-inl.h"
 #include "ops/kernels/companded-inl.h"
@@ -107,6 +108,7 @@ const KernelTable kKernels = {
     .divide_by_roots = divide_by_roots,
     .adam_gain = adam_gain,
     .carry_error = carry_error,
+    .carry_trits = carry_trits,
     .limit = limit,
     .count_at_least = count_at_least,
     .find_at_least = find_at_least,

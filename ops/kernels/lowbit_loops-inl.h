@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "ops/kernels/scalar-inl.h"
 
@@ -84,7 +85,7 @@ constexpr std::int32_t kLargestBits = 0x7F7FFFFF;
 
 // The largest magnitude, infinity counting as the largest float and NaN as 0. Magnitudes are
 // ordered like their bits, and a maximum of integers may be taken in any order.
-float largest_magnitude(const float* __restrict x, std::int64_t n) {
+[[gnu::always_inline]] inline float largest_magnitude(const float* __restrict x, std::int64_t n) {
   std::int32_t largest = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int32_t bits = std::bit_cast<std::int32_t>(x[i]) & kMagnitudeBits;
@@ -107,19 +108,25 @@ std::uint16_t shared_scale(float largest, float top, bool stochastic) {
   return static_cast<std::uint16_t>(rounded < highest ? rounded : highest);
 }
 
-// NaN becomes 0.
-float clip(float x, float limit) {
-  const float number = x == x ? x : 0.0f;
-  const float below = number < limit ? number : limit;
-  return below > -limit ? below : -limit;
-}
-
 // ---- integers in groups ------------------------------------------------------------------------
 
 constexpr std::int64_t kCodesPerScale = 32;
 
-void encode_group(std::int8_t* __restrict codes, const float* __restrict x, float scale, float top,
-                  const std::uint16_t* __restrict noise, std::int64_t n) {
+// body(first element, elements) for each group. The number is a constant but for the last group:
+// loops of an unknown number of turns would seldom get to their vectors.
+template <typename Body>
+[[gnu::always_inline]] inline void for_each_group(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + kCodesPerScale <= n; i += kCodesPerScale) {
+    body(i, std::integral_constant<std::int64_t, kCodesPerScale>());
+  }
+  if (i < n) body(i, n - i);
+}
+
+[[gnu::always_inline]] inline void encode_group(std::int8_t* __restrict codes,
+                                                const float* __restrict x, float scale, float top,
+                                                const std::uint16_t* __restrict noise,
+                                                std::int64_t n) {
   if (scale == 0.0f) {
     for (std::int64_t i = 0; i < n; ++i) codes[i] = 0;
   } else if (noise == nullptr) {
@@ -128,11 +135,8 @@ void encode_group(std::int8_t* __restrict codes, const float* __restrict x, floa
     }
   } else {
     for (std::int64_t i = 0; i < n; ++i) {
-      const float u = (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f;
-      const float level = clip(x[i] / scale, top) + u;
-      const auto towards_zero = static_cast<std::int32_t>(level);
-      const std::int32_t floor = towards_zero - (level < static_cast<float>(towards_zero) ? 1 : 0);
-      codes[i] = static_cast<std::int8_t>(floor);
+      const float level = clip(x[i] / scale, top) + uniform_of(noise[i]);
+      codes[i] = static_cast<std::int8_t>(floor_to_int(level));
     }
   }
 }
@@ -140,26 +144,26 @@ void encode_group(std::int8_t* __restrict codes, const float* __restrict x, floa
 void encode_groups(std::int8_t* codes, std::uint16_t* scales, const float* x, int max_code,
                    const std::uint16_t* noise, std::int64_t n) {
   const auto top = static_cast<float>(max_code);
-  for (std::int64_t i = 0; i < n; i += kCodesPerScale) {
-    const std::int64_t count = n - i < kCodesPerScale ? n - i : kCodesPerScale;
-    const std::uint16_t scale =
-        shared_scale(largest_magnitude(x + i, count), top, noise != nullptr);
-    scales[i / kCodesPerScale] = scale;
-    encode_group(codes + i, x + i, float_of_bf16(scale), top,
-                 noise == nullptr ? nullptr : noise + i, count);
-  }
+  for_each_group(
+      n, [=](std::int64_t i, auto count) __attribute__((always_inline)) {
+        const std::uint16_t scale =
+            shared_scale(largest_magnitude(x + i, count), top, noise != nullptr);
+        scales[i / kCodesPerScale] = scale;
+        encode_group(codes + i, x + i, float_of_bf16(scale), top,
+                     noise == nullptr ? nullptr : noise + i, count);
+      });
 }
 
 void decode_groups(float* __restrict out, const std::int8_t* __restrict codes,
                    const std::uint16_t* __restrict scales, int max_code, std::int64_t n) {
-  for (std::int64_t begin = 0; begin < n; begin += kCodesPerScale) {
-    const std::int64_t end = n - begin < kCodesPerScale ? n : begin + kCodesPerScale;
-    const float scale = float_of_bf16(scales[begin / kCodesPerScale]);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int32_t below = codes[i] < max_code ? codes[i] : max_code;
-      out[i] = static_cast<float>(below > -max_code ? below : -max_code) * scale;
-    }
-  }
+  for_each_group(
+      n, [=](std::int64_t begin, auto count) __attribute__((always_inline)) {
+        const float scale = float_of_bf16(scales[begin / kCodesPerScale]);
+        for (std::int64_t i = begin; i < begin + count; ++i) {
+          const std::int32_t below = codes[i] < max_code ? codes[i] : max_code;
+          out[i] = static_cast<float>(below > -max_code ? below : -max_code) * scale;
+        }
+      });
 }
 
 // ---- fp8 (e4m3fn) ------------------------------------------------------------------------------

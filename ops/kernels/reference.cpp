@@ -300,6 +300,7 @@ const KernelTable kReferenceKernels = {
     .divide_by_roots = reference::divide_by_roots,
     .adam_gain = reference::adam_gain,
     .carry_error = reference::carry_error,
+    .carry_trits = reference::carry_trits,
     .limit = reference::limit,
     .count_at_least = reference::count_at_least,
     .find_at_least = reference::find_at_least,

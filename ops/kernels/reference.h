@@ -39,6 +39,9 @@ void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
                      const FlipPolicy& policy);
 void descend_shared(FlipCounts* counts, std::int8_t* trits, std::int64_t ld, std::int8_t* shared,
                     std::int64_t ld_shared, const DirectionRows& rows, int sharing, int turn);
+std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direction,
+                         const float* gain, const CarryConstants& constants,
+                         const std::uint16_t* noise, std::int64_t n);
 
 void adamw(float* direction, float* m, float* v, const float* grad, const float* master,
            const AdamwConstants& constants, std::int64_t n);

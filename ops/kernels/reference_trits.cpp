@@ -1,5 +1,6 @@
-// Trits, packed or with an accumulator in one byte: the specification of their kernels.
+// Trits, packed, bare or with an accumulator in one byte: the specification of their kernels.
 #include <algorithm>
+#include <cmath>
 
 #include "engine/format.h"
 #include "ops/kernels/reference.h"
@@ -112,6 +113,26 @@ void pack_latents_across(std::uint8_t* panel, const std::int8_t* codes, std::int
       panel[(i / 4 * kPanelColumns + c) * 4 + i % 4] = static_cast<std::uint8_t>(trit + 1);
     }
   }
+}
+
+std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direction,
+                         const float* gain, const CarryConstants& constants,
+                         const std::uint16_t* noise, std::int64_t n) {
+  std::int64_t changed = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float exact = static_cast<float>(trits[i]) - constants.lr * direction[i];
+    const float wanted = std::isnan(exact) ? 0.0f : std::clamp(exact, -1.5f, 1.5f);
+    float level = std::nearbyint(wanted);
+    if (noise != nullptr) {
+      level = std::floor(wanted + (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f);
+    }
+    const float stored = std::clamp(level, -1.0f, 1.0f);
+    const float error = constants.alpha * (wanted - stored);
+    momentum[i] = constants.rescale * (momentum[i] + (gain == nullptr ? error : error / gain[i]));
+    changed += stored != static_cast<float>(trits[i]);
+    trits[i] = static_cast<std::int8_t>(stored);
+  }
+  return changed;
 }
 
 }  // namespace tritgrad::reference

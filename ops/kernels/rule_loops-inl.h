@@ -52,8 +52,29 @@ void lion(float* __restrict direction, float* __restrict m, const float* __restr
   }
 }
 
+bool all_equal(const float* x, std::int64_t n) {
+  std::uint32_t differences = 0;
+  for (std::int64_t i = 1; i < n; ++i) {
+    differences |= std::bit_cast<std::uint32_t>(x[i]) ^ std::bit_cast<std::uint32_t>(x[0]);
+  }
+  return differences == 0;
+}
+
 void normalized(float* __restrict direction, float* __restrict v, const float* __restrict grad,
                 float beta, float one_minus_beta, float inverse_bias, std::int64_t n) {
+  // A moment of one number: one root for all.
+  if (n > 0 && all_equal(v, n)) {
+    const float decayed = beta * v[0];
+    const float root = __builtin_sqrtf(v[0] * inverse_bias);
+    const float inverse = 1.0f / root;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float g = grad[i];
+      v[i] = decayed + (one_minus_beta * g) * g;
+      const float normalized = g * inverse;
+      direction[i] = root > 0.0f ? normalized : 0.0f;
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     const float g = grad[i];
     const float root = __builtin_sqrtf(v[i] * inverse_bias);
@@ -82,8 +103,8 @@ void carry_error(float* __restrict momentum, const float* __restrict wanted,
                  const float* __restrict stored, const float* __restrict gain, float alpha,
                  float rescale, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    const float error = wanted[i] - stored[i];
-    momentum[i] = rescale * (momentum[i] + alpha * error / gain[i]);
+    const float error = alpha * (wanted[i] - stored[i]);
+    momentum[i] = rescale * (momentum[i] + (gain == nullptr ? error : error / gain[i]));
   }
 }
 

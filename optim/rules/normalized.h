@@ -16,7 +16,6 @@
 // (latent8, or ternary with carry) this trains without any per-element moment.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -34,6 +33,7 @@ class Normalized : public Rule {
     return {{"v", true}};
   }
   double momentum() const override { return momentum_; }
+  bool gain_is_one() const override { return true; }
 
   void begin(const RuleStep& step) override {
     inverse_bias_ = step.t > 1 ? static_cast<float>(1.0 / bias_correction(beta_, step.t - 1)) : 0;
@@ -56,7 +56,6 @@ class Normalized : public Rule {
     normalize(b, b.moments[1], normalized.data());
     kernels().sgd(b.direction, b.moments[0], normalized.data(), static_cast<float>(momentum_),
                   static_cast<float>(1.0 - momentum_), false, b.n);
-    if (b.gain != nullptr) std::fill_n(b.gain, b.n, 1.0f);
   }
 
  private:

@@ -35,6 +35,7 @@ class Sgd : public Rule {
     return weight_decay_ > 0.0f ? WeightReading::kMaster : WeightReading::kNone;
   }
   double momentum() const override { return exact_momentum_; }
+  bool gain_is_one() const override { return !nesterov_; }
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
@@ -52,7 +53,7 @@ class Sgd : public Rule {
     if (!coupled_ && weight_decay_ > 0.0f) {
       kernels().add_scaled(b.direction, b.weight, weight_decay_, b.n);
     }
-    if (b.gain != nullptr) std::fill_n(b.gain, b.n, nesterov_ ? momentum_ : 1.0f);
+    if (b.gain != nullptr) std::fill_n(b.gain, b.n, momentum_);
   }
 
   bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
