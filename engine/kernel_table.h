@@ -193,9 +193,16 @@ struct KernelTable {
                      const std::uint16_t* noise, std::int64_t n);
   void (*decode_fp8)(float* out, const std::uint8_t* codes, std::uint16_t scale, std::int64_t n);
 
+  // ternary_master: gamma, 0 or -gamma, what is nearest to each master (0 for half of gamma); NaN
+  // where that is not finite. gamma >= 2^-125, so that half of it is exact.
+  void (*decode_ternary_master)(float* out, const float* master, float gamma, std::int64_t n);
+
   // ---- formats: updates ------------------------------------------------------------------------
   // w[i] -= lr * direction[i]
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
+  // descend() of masters; returns how many values of decode_ternary_master() change.
+  std::int64_t (*descend_ternary_master)(float* master, const float* direction, float lr,
+                                         float gamma, std::int64_t n);
   void (*quantize_levels)(std::int16_t* levels, const Direction& direction,
                           const LevelRounding& rounding, std::int64_t n);
   // engine/flips.h, accumulate(), of a direction's levels on separate trits and accumulators. Those
@@ -342,6 +349,7 @@ struct KernelTable {
   float (*max_abs)(const float* x, std::int64_t n);
   // Sums in double; see kSumLanes.
   double (*sum)(const float* x, std::int64_t n);
+  double (*sum_of_magnitudes)(const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
   // Of (x[i] - mean)^2, in double.
   double (*sum_of_squares_around)(const float* x, double mean, std::int64_t n);

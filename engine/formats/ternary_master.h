@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "engine/float_gap.h"
@@ -44,14 +43,7 @@ class TernaryMaster {
   }
 
   void decode_value(const Block& block, float* out) const {
-    const float* master = at(block);
-    const float gamma = *gamma_.as<float>();
-    for (std::int64_t i = 0; i < block.n; ++i) {
-      // clip(rint(x), -1, 1) without a call: ties go to even, so |x| = 1/2 gives 0.
-      const float x = master[i] / gamma;
-      // 0 * x is 0 for every finite x, and NaN for what has gone wrong.
-      out[i] = gamma * static_cast<float>((x > 0.5f) - (x < -0.5f)) + 0.0f * x;
-    }
+    kernels().decode_ternary_master(out, at(block), gamma(), block.n);
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
   // Of the master: the scale, which every update moves, is renewed by refresh() alone.
@@ -63,15 +55,9 @@ class TernaryMaster {
     std::copy_n(master, block.n, at(block));
   }
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<float, kBlock> before;
-    decode_value(block, before.data());
-    kernels().descend(at(block), direction, descent.lr, block.n);
-    std::array<float, kBlock> after;
-    decode_value(block, after.data());
     FlipCounts counts;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
-      counts.flips += before[i] != after[i];
-    }
+    counts.flips =
+        kernels().descend_ternary_master(at(block), direction, descent.lr, gamma(), block.n);
     return counts;
   }
 
@@ -79,15 +65,14 @@ class TernaryMaster {
   void refresh() {
     const float* master = master_.as<float>();
     const double sum = parallel_sum(size_, 16384, [&](std::int64_t begin, std::int64_t end) {
-      double partial = 0.0;
-      for (std::int64_t i = begin; i < end; ++i) partial += std::abs(master[i]);
-      return partial;
+      return kernels().sum_of_magnitudes(master + begin, end - begin);
     });
     const double count = static_cast<double>(std::max<std::int64_t>(size_, 1));
     *gamma_.as<float>() = std::max(static_cast<float>(sum / count), 1e-5f);
   }
 
  private:
+  float gamma() const { return *gamma_.as<float>(); }
   float* at(const Block& block) const {
     return master_.as<float>() + block.row * cols_ + block.col;
   }

@@ -35,6 +35,7 @@
 #include "ops/kernels/rules-inl.h"
 #include "ops/kernels/shared-inl.h"
 #include "ops/kernels/split-inl.h"
+#include "ops/kernels/ternary_master_loops-inl.h"
 #include "ops/kernels/trit_panels-inl.h"
 #ifdef TRITGRAD_TILES
 #include "ops/kernels/tile_product-inl.h"
@@ -94,7 +95,9 @@ const KernelTable kKernels = {
     .decode_groups = decode_groups,
     .encode_fp8 = encode_fp8,
     .decode_fp8 = decode_fp8,
+    .decode_ternary_master = decode_ternary_master,
     .descend = descend,
+    .descend_ternary_master = descend_ternary_master,
     .quantize_levels = quantize_levels,
     .descend_ternary = descend_ternary,
     .descend_shared = descend_shared,
@@ -142,6 +145,7 @@ const KernelTable kKernels = {
     .all_finite_bf16 = all_finite_bf16,
     .max_abs = max_abs,
     .sum = sum,
+    .sum_of_magnitudes = sum_of_magnitudes,
     .sum_of_squares = sum_of_squares,
     .sum_of_squares_around = sum_of_squares_around,
     .row_norm_sums = row_norm_sums,

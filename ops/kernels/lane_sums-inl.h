@@ -81,8 +81,15 @@ double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
   return sum_in_lanes(x, n, add, term);
 }
 
+inline F64 magnitude_of(const F64& x) { return xsimd::abs(x); }
+inline double magnitude_of(double x) { return __builtin_fabs(x); }
+
 double sum(const float* x, std::int64_t n) {
   return sum_in_lanes(x, n, [](const auto& value) { return value; });
+}
+
+double sum_of_magnitudes(const float* x, std::int64_t n) {
+  return sum_in_lanes(x, n, [](const auto& value) { return magnitude_of(value); });
 }
 
 double sum_of_squares(const float* x, std::int64_t n) {

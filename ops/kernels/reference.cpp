@@ -21,6 +21,7 @@
 #include "ops/kernels/row_norm_loops-inl.h"
 #include "ops/kernels/rule_loops-inl.h"
 #include "ops/kernels/split_loops-inl.h"
+#include "ops/kernels/ternary_master_loops-inl.h"
 
 namespace tritgrad {
 namespace reference {
@@ -123,6 +124,10 @@ double sum_in_lanes(std::int64_t n, const Term& term) {
 
 double sum(const float* x, std::int64_t n) {
   return sum_in_lanes(n, [x](std::int64_t i) { return x[i]; });
+}
+
+double sum_of_magnitudes(const float* x, std::int64_t n) {
+  return sum_in_lanes(n, [x](std::int64_t i) { return std::abs(x[i]); });
 }
 
 double sum_of_squares(const float* x, std::int64_t n) {
@@ -286,7 +291,9 @@ const KernelTable kReferenceKernels = {
     .decode_groups = reference::decode_groups,
     .encode_fp8 = reference::encode_fp8,
     .decode_fp8 = reference::decode_fp8,
+    .decode_ternary_master = reference::decode_ternary_master,
     .descend = reference::descend,
+    .descend_ternary_master = reference::descend_ternary_master,
     .quantize_levels = reference::quantize_levels,
     .descend_ternary = reference::descend_ternary,
     .descend_shared = reference::descend_shared,
@@ -334,6 +341,7 @@ const KernelTable kReferenceKernels = {
     .all_finite_bf16 = reference::all_finite_bf16,
     .max_abs = reference::max_abs,
     .sum = reference::sum,
+    .sum_of_magnitudes = reference::sum_of_magnitudes,
     .sum_of_squares = reference::sum_of_squares,
     .sum_of_squares_around = reference::sum_of_squares_around,
     .row_norm_sums = reference::row_norm_sums,
