@@ -56,27 +56,29 @@ void write_code(std::uint8_t* codes, std::int64_t element, int bits, std::uint32
 // common case, are whole bytes.
 constexpr std::int64_t kCodesAtOnce = 64;
 
-void pack(std::uint8_t* codes, std::int64_t first, const std::uint8_t* levels, std::int64_t n,
-          int bits) {
+void pack(std::uint8_t* __restrict codes, std::int64_t first, const std::uint8_t* __restrict levels,
+          std::int64_t n, int bits) {
   std::int64_t i = 0;
   if (bits == 4 && first % 2 == 0) {
-    std::uint8_t* bytes = codes + first / 2;
-    for (; i + 2 <= n; i += 2) {
-      bytes[i / 2] = static_cast<std::uint8_t>(levels[i] | levels[i + 1] << 4);
+    std::uint8_t* __restrict bytes = codes + first / 2;
+    for (std::int64_t j = 0; j < n / 2; ++j) {
+      bytes[j] = static_cast<std::uint8_t>(levels[2 * j] | levels[2 * j + 1] << 4);
     }
+    i = n / 2 * 2;
   }
   for (; i < n; ++i) write_code(codes, first + i, bits, levels[i]);
 }
 
-void unpack(std::uint8_t* levels, const std::uint8_t* codes, std::int64_t first, std::int64_t n,
-            int bits) {
+void unpack(std::uint8_t* __restrict levels, const std::uint8_t* __restrict codes,
+            std::int64_t first, std::int64_t n, int bits) {
   std::int64_t i = 0;
   if (bits == 4 && first % 2 == 0) {
-    const std::uint8_t* bytes = codes + first / 2;
-    for (; i + 2 <= n; i += 2) {
-      levels[i] = bytes[i / 2] & 15;
-      levels[i + 1] = bytes[i / 2] >> 4;
+    const std::uint8_t* __restrict bytes = codes + first / 2;
+    for (std::int64_t j = 0; j < n / 2; ++j) {
+      levels[2 * j] = bytes[j] & 15;
+      levels[2 * j + 1] = bytes[j] >> 4;
     }
+    i = n / 2 * 2;
   }
   for (; i < n; ++i) levels[i] = static_cast<std::uint8_t>(read_code(codes, first + i, bits));
 }

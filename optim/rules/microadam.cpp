@@ -19,19 +19,35 @@ constexpr std::uint32_t kFeedbackStream = random_stream("microadam feedback");
 
 std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
 
+// `least` with those of the bits from `highest` to `lowest` that the k-th largest of n magnitudes
+// has, which has the bits of `least` above them.
+std::uint32_t with_bits_of_kth(const float* a, std::int64_t n, std::int64_t k, std::uint32_t least,
+                               std::uint32_t highest, std::uint32_t lowest) {
+  for (std::uint32_t bit = highest; bit >= lowest; bit >>= 1) {
+    if (kernels().count_at_least(a, least | bit, n) >= k) least |= bit;
+  }
+  return least;
+}
+
 // The k largest |a| of n <= kElements finite numbers, ties to the lower index, in rising order of
 // the index.
 void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* out) {
-  // The bits of the k-th magnitude, from the highest bit on.
-  std::uint32_t least = 0;
-  for (std::uint32_t bit = 1u << 30; bit != 0; bit >>= 1) {
-    if (kernels().count_at_least(a, least | bit, n) >= k) least |= bit;
-  }
-  std::int64_t ties = k - kernels().count_at_least(a, least + 1, n);
+  // Few are so large as to share the first bits, those of the exponent and five more, or to have
+  // higher ones: among them it goes on.
+  constexpr std::uint32_t kHighest = 1u << 30, kLowestOfMany = 1u << 18;
+  const std::uint32_t first_bits = with_bits_of_kth(a, n, k, 0, kHighest, kLowestOfMany);
   std::array<std::uint16_t, Microadam::kElements> found;
-  const std::int64_t count = kernels().find_at_least(found.data(), a, least, n);
-  for (const std::uint16_t i : std::span(found).first(static_cast<std::size_t>(count))) {
-    if (magnitude_bits(a[i]) > least || ties-- > 0) *out++ = i;
+  const std::int64_t count = kernels().find_at_least(found.data(), a, first_bits, n);
+  const std::span indices = std::span(found).first(static_cast<std::size_t>(count));
+  std::array<float, Microadam::kElements> large;
+  std::transform(indices.begin(), indices.end(), large.begin(),
+                 [a](std::uint16_t i) { return a[i]; });
+  const std::uint32_t least =
+      with_bits_of_kth(large.data(), count, k, first_bits, kLowestOfMany >> 1, 1);
+  std::int64_t ties = k - kernels().count_at_least(large.data(), least + 1, count);
+  for (const std::uint16_t i : indices) {
+    const std::uint32_t bits = magnitude_bits(a[i]);
+    if (bits > least || (bits == least && ties-- > 0)) *out++ = i;
   }
 }
 
