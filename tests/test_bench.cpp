@@ -73,7 +73,7 @@ void check_step(const Json& step, const Json& ceilings) {
 }  // namespace
 
 TEST_CASE("bench: --json of training steps has every key, and phases that make up the whole") {
-  const Result result = run(kSteps + "--recipe latent8 --recipe fp32 --json -");
+  const Result result = run(kSteps + "--recipe latent8,fp32 --json -");
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());  // no progress in a pipe

@@ -52,9 +52,13 @@ void add_bench_command(CLI::App& app) {
       ->add_option("--model", bench.models,
                    "of the steps: all widths, such as mlp:784-512-512-10; may be repeated")
       ->capture_default_str();
-  command->add_option("--recipe", bench.recipes, "of the steps: name or FILE.toml; may be repeated")
+  command
+      ->add_option("--recipe", bench.recipes,
+                   "of the steps: names or FILE.toml, separated by commas")
+      ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--batch", bench.batches, "of the steps: rows; may be repeated")
+  command->add_option("--batch", bench.batches, "of the steps: rows, separated by commas")
+      ->delimiter(',')
       ->capture_default_str()
       ->check(within(1, 1000000));
   command
@@ -70,7 +74,7 @@ void add_bench_command(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  tritgrad bench --only ceilings,kernels\n"
-      "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe latent8 --batch 256\n"
+      "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe eco,dqt --batch 256\n"
       "  tritgrad bench --json bench.json --quiet\n"
       "All of it takes some minutes. A share is of a ceiling measured in the same rounds.");
   command->callback([options] { run(*options); });
