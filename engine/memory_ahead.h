@@ -23,14 +23,24 @@ struct MemoryRuns {
   }
 };
 
-// What a tile of a parameter lies in: a plane, or two. Nothing unless told.
+// What a tile of a parameter and of its moments lies in. Nothing unless told.
 struct MemoryAhead {
-  static constexpr int kPlanes = 2;
+  static constexpr int kPlanes = 3;
 
   MemoryRuns planes[kPlanes] = {};
 
   // Takes n rows off the top.
-  MemoryAhead take(std::int64_t n) { return {{planes[0].take(n), planes[1].take(n)}}; }
+  MemoryAhead take(std::int64_t n) {
+    return {{planes[0].take(n), planes[1].take(n), planes[2].take(n)}};
+  }
+  // Adds another tile's, as long as there is room for its planes.
+  void add(const MemoryAhead& other) {
+    int free = 0;
+    for (const MemoryRuns& runs : other.planes) {
+      while (free < kPlanes && planes[free].count > 0) ++free;
+      if (free < kPlanes && runs.count > 0) planes[free] = runs;
+    }
+  }
 };
 
 }  // namespace tritgrad

@@ -54,8 +54,10 @@ struct Optimizer::RunScratch {
 // The product that makes a gradient takes long enough for what it is added to to arrive. Of runs of
 // several blocks, the first one's.
 MemoryAhead Optimizer::memory_of(const State& state, const Run& run) {
-  return state.parameter->storage().memory_of({run.row_begin, run.row_end, run.col_begin},
-                                              Reading::kMaster);
+  const Tile tile{run.row_begin, run.row_end, run.col_begin};
+  MemoryAhead memory = state.parameter->storage().memory_of(tile, Reading::kMaster);
+  for (const Storage& moment : state.moments) memory.add(moment.memory_of(tile, Reading::kMaster));
+  return memory;
 }
 
 const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {

@@ -82,12 +82,46 @@ TEST_CASE("memory ahead: of a tile, all that an update of it changes and nothing
   }
 }
 
+TEST_CASE("memory ahead: of moments in fp32 and int8, the elements of the tile") {
+  constexpr std::int64_t kRows = 9, kCols = 700;
+  for (const FormatKind kind : {FormatKind::kFp32, FormatKind::kInt8}) {
+    const Storage storage(spec_of(kind), {kRows, kCols}, Category::kMoments);
+    const auto size = static_cast<std::int64_t>(kind == FormatKind::kFp32 ? sizeof(float) : 1);
+    for (std::int64_t col = 0; col < kCols; col += kBlock) {
+      CAPTURE(col);
+      const std::int64_t n = std::min(kBlock, kCols - col);
+      const Bytes bytes = bytes_of(storage, storage.memory_of({3, 7, col}, Reading::kMaster));
+      CHECK(bytes.outside == 0);
+      for (std::size_t i = 0; i < bytes.asked.size(); ++i) {
+        const auto element = static_cast<std::int64_t>(i) / size;
+        const std::int64_t row = element / kCols, at = element % kCols;
+        // Scales of int8 lie behind its codes.
+        REQUIRE(bytes.asked[i] == (row >= 3 && row < 7 && at >= col && at < col + n));
+      }
+    }
+  }
+}
+
+TEST_CASE("memory ahead: a moment's planes follow the weight's, as long as there is room") {
+  const std::vector<char> memory(100);
+  const auto runs = [&](std::int64_t count) { return MemoryRuns{memory.data(), count, 5, 11}; };
+  MemoryAhead ahead{{runs(1)}};
+  ahead.add({});
+  ahead.add({{runs(2), runs(0), runs(3)}});
+  ahead.add({{runs(4)}});
+  for (int plane = 0; plane < MemoryAhead::kPlanes; ++plane) {
+    CHECK(ahead.planes[plane].count == plane + 1);
+  }
+}
+
 TEST_CASE("memory ahead: trits are in the first plane, and there is nothing beyond a matrix") {
   for (const FormatKind kind : formats_for(kWeight)) {
     CAPTURE(std::string(format_name(kind)));
     const Storage storage(spec_of(kind), {5, 330}, Category::kWeights);
     const MemoryAhead value = storage.memory_of({1, 4, 320}, Reading::kValue);
-    if (!storage.holds_trits()) {
+    const bool asks =
+        storage.holds_trits() || kind == FormatKind::kFp32 || kind == FormatKind::kInt8;
+    if (!asks) {
       CHECK(value.planes[0].count == 0);
       continue;
     }
@@ -109,10 +143,10 @@ TEST_CASE("memory ahead: what is taken off is all of it, once") {
       CAPTURE(count);
       CAPTURE(n);
       const MemoryRuns runs{memory.data(), count, 5, 11};
-      MemoryAhead left{{runs, runs}};
+      MemoryAhead left{{runs, runs, runs}};
       std::int64_t seen = 0;
-      while (left.planes[1].count > 0) {
-        const MemoryRuns taken = left.take(n).planes[1];
+      while (left.planes[2].count > 0) {
+        const MemoryRuns taken = left.take(n).planes[2];
         CHECK(taken.first == memory.data() + seen * runs.stride);
         CHECK(taken.count == std::min(n, count - seen));
         CHECK(taken.bytes == runs.bytes);

@@ -29,6 +29,7 @@ class Watch {
   }
   void ask(const MemoryAhead& ahead) {
     for (const MemoryRuns& runs : ahead.planes) {
+      if (runs.count == 0 || offset(runs.first) >= codes_.size()) continue;  // a moment's
       for (std::int64_t r = 0; r < runs.count; ++r) {
         const std::size_t first = offset(runs.first) + static_cast<std::size_t>(r * runs.stride);
         std::fill_n(asked_.begin() + static_cast<std::ptrdiff_t>(first), runs.bytes, true);

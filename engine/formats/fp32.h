@@ -5,6 +5,7 @@
 #include "engine/float_gap.h"
 #include "engine/format.h"
 #include "engine/kernel_table.h"
+#include "engine/memory_ahead.h"
 
 namespace tritgrad {
 
@@ -24,6 +25,11 @@ class Fp32 {
         value_(static_cast<std::size_t>(spec_.bytes()), value_category) {}
 
   std::vector<Plane> planes() const { return {{spec_, value_.bytes()}}; }
+
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
+    return {{{at(first), rows, first.n * kBytes, cols_ * kBytes}}};
+  }
 
   // All values as one array: readers need no decoding.
   float* data() const { return value_.as<float>(); }

@@ -24,6 +24,7 @@
 #include "engine/format.h"
 #include "engine/formats/packed_codes.h"
 #include "engine/kernel_table.h"
+#include "engine/memory_ahead.h"
 
 namespace tritgrad {
 
@@ -59,6 +60,12 @@ class IntegerGroup {
 
   std::vector<Plane> planes() const {
     return {{specs_[0], codes_.bytes()}, {specs_[1], scales_.bytes()}};
+  }
+
+  // Of the scales, and of packed codes, nothing: they are few.
+  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+    if (kBits != 8) return {};
+    return {{{bytes(first), rows, first.n, cols_}}};
   }
 
   void decode_value(const Block& block, float* out) const {

@@ -18,6 +18,7 @@
 #include "ops/kernels/flash-inl.h"
 #include "ops/kernels/flips-inl.h"
 #include "ops/kernels/gemm-inl.h"
+#include "ops/kernels/groups-inl.h"
 #include "ops/kernels/integer_loops-inl.h"
 #include "ops/kernels/latents-inl.h"
 #include "ops/kernels/layer_loops-inl.h"
@@ -91,7 +92,7 @@ const KernelTable kKernels = {
     .decode_root = wide::decode_root,
     .pack_codes = wide::pack_codes,
     .unpack_codes = wide::unpack_codes,
-    .encode_groups = encode_groups,
+    .encode_groups = wide::encode_groups,
     .decode_groups = decode_groups,
     .encode_fp8 = encode_fp8,
     .decode_fp8 = decode_fp8,
