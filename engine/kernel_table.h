@@ -194,13 +194,14 @@ struct KernelTable {
   void (*decode_fp8)(float* out, const std::uint8_t* codes, std::uint16_t scale, std::int64_t n);
 
   // ternary_master: gamma, 0 or -gamma, what is nearest to each master (0 for half of gamma); NaN
-  // where that is not finite. gamma >= 2^-125, so that half of it is exact.
+  // where that or gamma is not finite. gamma >= 2^-125, so that half of it is exact.
   void (*decode_ternary_master)(float* out, const float* master, float gamma, std::int64_t n);
 
   // ---- formats: updates ------------------------------------------------------------------------
   // w[i] -= lr * direction[i]
   void (*descend)(float* w, const float* direction, float lr, std::int64_t n);
-  // descend() of masters; returns how many values of decode_ternary_master() change.
+  // descend() of masters; returns how many values of decode_ternary_master() change, of
+  // those that are numbers.
   std::int64_t (*descend_ternary_master)(float* master, const float* direction, float lr,
                                          float gamma, std::int64_t n);
   void (*quantize_levels)(std::int16_t* levels, const Direction& direction,

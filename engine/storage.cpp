@@ -1,5 +1,6 @@
 #include "engine/storage.h"
 
+#include "engine/descend.h"
 #include "engine/kernel_table.h"
 #include "engine/nearest.h"
 #include "engine/parallel.h"

@@ -181,7 +181,7 @@ bool Optimizer::decodes_master(const State& state) {
   return storage.fp32_data() == nullptr &&
          (reading == Rule::WeightReading::kMaster ||
           // All rows by encoding, instead of descend() for each of their blocks of one element.
-          (reading == Rule::WeightReading::kNone &&
+          (reading == Rule::WeightReading::kNone && state.group.eco == EcoForm::kOff &&
            storage.spec().joins_rows(storage.shape().cols())));
 }
 

@@ -33,7 +33,7 @@ struct RuleBlock {
   const float* weight;          // the reading that weight_reading() asked for, else unspecified
   float* moments[kMaxMoments];  // in and out
   float* direction;             // out
-  float* gain;                  // out: d direction / d moments[0], > 0; null: not asked for
+  float* gain;                  // out: d direction / d moments[0], > 0; or null: nobody asks
 };
 
 struct MomentSpec {
@@ -80,7 +80,7 @@ class Rule {
   // Decay of moments[0], 0 < momentum() < 1, if direction = gain * moments[0] + (no function of it)
   // and moments[0] is a moving average to which an error can be added; 0 if not. ECO needs it.
   virtual double momentum() const { return 0.0; }
-  // Whether the gain is always 1, so that nobody has to ask.
+  // Whether the gain is always 1. It is then not to be asked for.
   virtual bool gain_is_one() const { return false; }
   // The gain at update t + 1 over the gain at update t as far as t alone decides.
   virtual double gain_ratio(std::int64_t /*t*/) const { return 1.0; }

@@ -43,7 +43,8 @@ TEST_CASE("carried errors: trits move as in the reference") {
 TEST_CASE("carried errors: the reference is the formula, in double") {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const int trit : {-1, 0, 1}) {
-    // Up to ties, to both clamps and beyond: 0.75 times these is exact.
+    // Up to ties, to both clamps and beyond. 0.75 times 2/3 rounds to 1/2; other products are
+    // exact.
     for (const float direction : {0.0f, 0.5f, -0.5f, 2.0f / 3, 1.0f, -1.0f, 1.5f, 2.0f, -2.0f, 1e9f,
                                   -1e9f, 0.25f, -0.125f, kNan}) {
       for (const int noise : {-1, 0, 0x4000, 0x8000, 0xFFFF}) {

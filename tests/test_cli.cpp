@@ -224,7 +224,9 @@ TEST_CASE("cli: a configuration file stands for options; the command line wins")
   check_refused("train --config " + (folder / "bad.toml").string(),
                 "bad.toml', line 2: --val: '0.95' found, a number from 0 to 0.9");
   // A mistake on the command line is not the file's.
-  check_refused(config + "--epochs 0", "tritgrad: --epochs: '0' found");
+  folder.write("long.toml", "epochs = 20\n");
+  check_refused("train --config " + (folder / "long.toml").string() + " --epochs 0",
+                "tritgrad: --epochs: '0' found");
   check_refused("train --config " + (folder / "absent.toml").string(), "absent.toml");
   folder.write("bad.toml", "config = \"run.toml\"\n");
   check_refused("train --config " + (folder / "bad.toml").string(), "line 1: unknown key 'config'");

@@ -69,7 +69,7 @@ TEST_CASE("format traits: long blocks are as their blocks one by one") {
 
 TEST_CASE("format traits: who descends by encoding may be given the new master") {
   int formats = 0;
-  for (FormatKind kind : formats_for(kWeight | kScale | kM)) {
+  for (FormatKind kind : formats_for(kWeight | kScale | kM | kV)) {
     if (!format_traits(kind).descends_by_encoding) continue;
     CAPTURE(std::string(format_name(kind)));
     ++formats;
@@ -87,7 +87,7 @@ TEST_CASE("format traits: who descends by encoding may be given the new master")
       CHECK(all_bytes(descended) == all_bytes(encoded));
     }
   }
-  CHECK(formats == 5);
+  CHECK(formats == 6);
 }
 
 TEST_CASE("format traits: ternary values are trits, or trits times one number") {

@@ -58,6 +58,9 @@ TEST_CASE("kernel rules: directions, gains and carried errors equal the referenc
     check([&](const KernelTable& t, float* m, float* stored) {
       t.carry_error(m, g, stored, x, -3.0f, 1.25f, n);
     });
+    check([&](const KernelTable& t, float* m, float* stored) {
+      t.carry_error(m, g, stored, nullptr, -3.0f, 1.25f, n);
+    });
     check([&](const KernelTable& t, float* out, float*) { t.limit(out, 0.5f, n); });
     check([&](const KernelTable& t, float* out, float* squares) {
       for (std::int64_t i = 0; i < n; ++i) squares[i] = g[i] * g[i];

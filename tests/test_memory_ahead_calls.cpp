@@ -18,18 +18,22 @@ namespace tritgrad::test::test_memory_ahead_calls {
 namespace {
 
 // The codes of one latent8 matrix: which bytes were asked for, and how many were read that had not
-// been.
+// been; and how many bytes of others were asked for.
 class Watch {
  public:
   explicit Watch(Storage& storage) : codes_(storage.planes()[0].bytes) { begin(); }
 
   void begin() {
     asked_.assign(codes_.size(), false);
-    read = unasked = 0;
+    read = unasked = others = 0;
   }
   void ask(const MemoryAhead& ahead) {
     for (const MemoryRuns& runs : ahead.planes) {
-      if (runs.count == 0 || offset(runs.first) >= codes_.size()) continue;  // a moment's
+      if (runs.count == 0) continue;
+      if (offset(runs.first) >= codes_.size()) {
+        others += runs.count * runs.bytes;
+        continue;
+      }
       for (std::int64_t r = 0; r < runs.count; ++r) {
         const std::size_t first = offset(runs.first) + static_cast<std::size_t>(r * runs.stride);
         std::fill_n(asked_.begin() + static_cast<std::ptrdiff_t>(first), runs.bytes, true);
@@ -43,7 +47,7 @@ class Watch {
     }
   }
 
-  std::int64_t read = 0, unasked = 0;
+  std::int64_t read = 0, unasked = 0, others = 0;
 
  private:
   std::size_t offset(const void* p) const {
@@ -140,6 +144,7 @@ TEST_CASE("memory ahead: products ask for all weights but the first tile before 
     const Var y = linear(tape, x, weight, &scale, Compute::kInt8);
     CHECK(watch.read == passes * kAll);
     CHECK(watch.unasked == kPanelColumns * kBlock);
+    CHECK(watch.others == 0);
 
     watch.begin();
     bool updated = false;
@@ -147,10 +152,12 @@ TEST_CASE("memory ahead: products ask for all weights but the first tile before 
       if (&p != &weight) return;
       CHECK(watch.read == passes * kAll);
       CHECK(watch.unasked == 256 * kBlock);
+      CHECK(watch.others == 0);
       watch.begin();
       optimizer.step(weight);
       CHECK(watch.read == kAll);
       CHECK(watch.unasked == 0);
+      CHECK(watch.others == kAll * static_cast<std::int64_t>(sizeof(float)));  // v
       updated = true;
     });
     CHECK(updated);

@@ -316,6 +316,25 @@ TEST_CASE("microadam: equal magnitudes go to the lower index, in every run") {
   }
 }
 
+TEST_CASE("microadam: the largest are told apart by their last bits") {
+  Single single({1, 1000}, {}, micro_group(0, WindowForm::kCorrected));  // 100 are kept
+  std::vector<float> grad;
+  for (int i = 0; i < 1000; ++i) {
+    // Fifty of the largest; of five hundred others that are equal, the first fifty.
+    grad.push_back(i % 20 == 0 ? 1.0f + 0x1p-22f : i % 2 == 1 ? 1.0f + 0x1p-23f : 1.0f);
+  }
+  std::vector<std::uint16_t> expected;
+  for (int i = 0, others = 0; i < 1000; ++i) {
+    if (i % 20 == 0 || (i % 2 == 1 && others++ < 50)) {
+      expected.push_back(static_cast<std::uint16_t>(i));
+    }
+  }
+  single.step(grad);
+  const auto index = single.plane<std::uint16_t>("w/microadam/index");
+  REQUIRE(expected.size() == 100);
+  CHECK(std::vector<std::uint16_t>(index.begin(), index.begin() + 100) == expected);
+}
+
 TEST_CASE("microadam: bytes of state") {
   GroupSpec group;
   group.rule.kind = RuleKind::kMicroadam;

@@ -55,6 +55,8 @@ TEST_CASE("ternary_master: values, what is not finite among them, and sums of ma
   }
   for (const float master : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
     CHECK(std::isnan(decoded(master, 0.4f)));
+    // As the mean of magnitudes then is.
+    CHECK(std::isnan(decoded(0.1f, std::abs(master))));
   }
   const std::vector<float> numbers = {0.5f, -0.25f, -0.0f, 3.0f};
   CHECK(reference_kernels().sum_of_magnitudes(numbers.data(), 4) == 3.75);

@@ -104,7 +104,9 @@ std::string place_of_mistake(const toml::table& table, const std::string& where,
   std::vector<Entry> entries;
   flatten(table, "", entries);
   for (const auto& [key, value, line] : entries) {
-    if (error.starts_with("--" + key + ":") && value.find(found) != std::string::npos) {
+    // Of a list, one of its parts.
+    const bool has = ("," + value + ",").find("," + found + ",") != std::string::npos;
+    if (error.starts_with("--" + key + ":") && has) {
       return concat(where, ", line ", line, ": ");
     }
   }

@@ -70,7 +70,7 @@ class IntegerGroup {
 
   void decode_value(const Block& block, float* out) const {
     Codes unpacked;
-    kernels().decode_groups(out, codes(block, unpacked), scales(block), kMaxCode, block.n);
+    kernels().decode_groups(out, unpacked_codes(block, unpacked), scales(block), kMaxCode, block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
@@ -83,7 +83,7 @@ class IntegerGroup {
     }
     std::fill_n(out, block.n, 0.0f);
     Codes unpacked;
-    const std::int8_t* all = codes(block, unpacked);
+    const std::int8_t* all = unpacked_codes(block, unpacked);
     for (std::int64_t i = 0; i < block.n; i += kGroup) {
       const std::int64_t end = std::min(i + kGroup, block.n);
       dead_zone_of_group(all + i, scales(block)[i / kGroup], out + i, end - i);
@@ -111,7 +111,7 @@ class IntegerGroup {
     std::array<std::uint16_t, kBlock / kGroup> new_scales;
     quantize(block, quantized.data(), new_scales.data(), after.data(), descent.key);
     Codes unpacked;
-    const std::int8_t* old = codes(block, unpacked);
+    const std::int8_t* old = unpacked_codes(block, unpacked);
     for (std::int64_t i = 0; i < block.n; i += kGroup) {
       const std::int64_t end = std::min(i + kGroup, block.n);
       if (std::equal(&before[0] + i, &before[0] + end, &after[0] + i)) {
@@ -154,7 +154,7 @@ class IntegerGroup {
                             block.n);
   }
   // The codes of a block, unpacked where they are not bytes.
-  const std::int8_t* codes(const Block& block, Codes& unpacked) const {
+  const std::int8_t* unpacked_codes(const Block& block, Codes& unpacked) const {
     if constexpr (kBits == 8) return bytes(block);
     kernels().unpack_codes(unpacked.data(), packed(block), kBits, kMaxCode, block.n);
     return unpacked.data();

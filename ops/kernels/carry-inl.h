@@ -19,12 +19,8 @@ std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direc
     const I32 trit = read_i32(trits + i);
     const F32 exact = xsimd::to_float(trit) - lr * read<F32>(direction + i);
     const F32 wanted = clamp(xsimd::select(exact == exact, exact, F32(0.0f)), -most, most);
-    I32 level = nearest_of_small(wanted);
-    if (noise != nullptr) {
-      const F32 uniform = (xsimd::to_float(read_i32(noise + i)) + F32(0.5f)) * F32(0x1p-16f);
-      level = floor_of_small(wanted + uniform);
-    }
-    const I32 stored = clamp(level, I32(-1), I32(1));
+    const I32 stored =
+        clamp(round_small(wanted, noise == nullptr ? nullptr : noise + i), I32(-1), I32(1));
     changed += one_if(stored != trit);
     F32 error = alpha * (wanted - xsimd::to_float(stored));
     if (gain != nullptr) error = error / read<F32>(gain + i);

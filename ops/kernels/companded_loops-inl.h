@@ -212,7 +212,7 @@ template <typename Curve>
   int wide[kCompandedGroup];
   float thresholds[kCompandedGroup];
   for (std::int64_t i = 0; i < n; ++i) {
-    thresholds[i] = (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f;
+    thresholds[i] = uniform_of(noise[i]);
   }
   for (std::int64_t i = 0; i < n; ++i) {
     wide[i] = encode_stochastic<Curve>(in[i], group, thresholds[i]);

@@ -41,13 +41,7 @@ void encode_whole_group(std::int8_t* codes, const float* x, float scale, float t
   for (std::int64_t part = 0; part < kVectors; ++part) {
     const F32 exact = read<F32>(x + part * kStep) / F32(scale);
     const F32 level = clamp(xsimd::select(exact == exact, exact, F32(0.0f)), F32(-top), F32(top));
-    if (noise == nullptr) {
-      levels[part] = nearest_of_small(level);
-    } else {
-      const F32 uniform =
-          (xsimd::to_float(read_i32(noise + part * kStep)) + F32(0.5f)) * F32(0x1p-16f);
-      levels[part] = floor_of_small(level + uniform);
-    }
+    levels[part] = round_small(level, noise == nullptr ? nullptr : noise + part * kStep);
   }
   write_group(codes, levels);
 }

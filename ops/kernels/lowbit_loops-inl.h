@@ -1,9 +1,10 @@
 // Codecs of formats with 4 to 8 bits, written once as scalar loops.
 //
 // reference.cpp compiles them as the specification, every target file for its instruction set: the
-// compiler makes the vectors. Bits are equal everywhere because nothing here depends on the order
-// of operations: + - * /, comparisons, integers, and no call into a library. The contracts are
-// those of engine/kernel_table.h.
+// compiler makes the vectors. (Whole groups of integers are encoded by groups-inl.h there.) Bits
+// are equal everywhere because nothing here depends on the order of operations: + - * /,
+// comparisons, integers, and no call into a library. The contracts are those of
+// engine/kernel_table.h.
 #pragma once
 
 #include <bit>

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "engine/kernel_table.h"
+#include "ops/kernels/scalar-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -76,7 +77,7 @@ void quantize_feedback(std::uint8_t* __restrict levels, const float* __restrict 
     for (std::int64_t i = 0; i < n; ++i) quantize(i, 0.5f);
   } else {
     for (std::int64_t i = 0; i < n; ++i) {
-      quantize(i, (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f);
+      quantize(i, uniform_of(noise[i]));
     }
   }
 }

@@ -375,5 +375,12 @@ inline __m256i shift_right_u16(__m256i a) {
 
 #endif
 
+// The nearest whole numbers to small ones, or those to which the noise rounds: floor(x +
+// uniform_of(noise)).
+inline I32 round_small(const F32& x, const std::uint16_t* noise) {
+  if (noise == nullptr) return nearest_of_small(x);
+  return floor_of_small(x + (xsimd::to_float(read_i32(noise)) + F32(0.5f)) * F32(0x1p-16f));
+}
+
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET

@@ -12,11 +12,11 @@ namespace {
 
 void decode_ternary_master(float* __restrict out, const float* __restrict master, float gamma,
                            std::int64_t n) {
-  const float half = 0.5f * gamma;
+  // 0 times every finite number, and NaN for what has gone wrong.
+  const float half = 0.5f * gamma, zero = 0.0f * gamma;
   for (std::int64_t i = 0; i < n; ++i) {
     const float m = master[i];
-    // 0 * m is 0 for every finite m, and NaN for what has gone wrong.
-    out[i] = (m > half ? gamma : m < -half ? -gamma : 0.0f) + 0.0f * m;
+    out[i] = (m > half ? gamma : m < -half ? -gamma : zero) + 0.0f * m;
   }
 }
 
