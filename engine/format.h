@@ -86,6 +86,7 @@ struct FormatSpec {
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
 
   const FormatTraits& traits() const { return format_traits(kind); }
+  // FormatTraits::long_blocks and joins_rows, with this rounding, of matrices of so many columns.
   bool takes_long_blocks() const {
     const LongBlocks blocks = traits().long_blocks;
     return blocks == LongBlocks::kAlways ||

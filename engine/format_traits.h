@@ -47,8 +47,8 @@ struct FormatTraits {
   bool holds_trits = false;
   // The value is -s, 0 or s.
   bool is_ternary = holds_trits;
-  // What an update could not express is kept in a master that is more than the value, or, in fp32,
-  // is not asked for.
+  // Of formats for weights and scales: what an update could not express is kept in a master that is
+  // more than the value, or, in fp32, is not asked for.
   bool has_residual = true;
   // Updates are rounded as FormatSpec::rounding says; else the master is as fine as fp32, and
   // rounds to nearest.

@@ -86,7 +86,7 @@ constexpr std::int32_t kLargestBits = 0x7F7FFFFF;
 
 // The largest magnitude, infinity counting as the largest float and NaN as 0. Magnitudes are
 // ordered like their bits, and a maximum of integers may be taken in any order.
-[[gnu::always_inline]] inline float largest_magnitude(const float* __restrict x, std::int64_t n) {
+float largest_magnitude(const float* __restrict x, std::int64_t n) {
   std::int32_t largest = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int32_t bits = std::bit_cast<std::int32_t>(x[i]) & kMagnitudeBits;
@@ -124,10 +124,8 @@ template <typename Body>
   if (i < n) body(i, n - i);
 }
 
-[[gnu::always_inline]] inline void encode_group(std::int8_t* __restrict codes,
-                                                const float* __restrict x, float scale, float top,
-                                                const std::uint16_t* __restrict noise,
-                                                std::int64_t n) {
+void encode_group(std::int8_t* __restrict codes, const float* __restrict x, float scale, float top,
+                  const std::uint16_t* __restrict noise, std::int64_t n) {
   if (scale == 0.0f) {
     for (std::int64_t i = 0; i < n; ++i) codes[i] = 0;
   } else if (noise == nullptr) {
@@ -145,14 +143,13 @@ template <typename Body>
 void encode_groups(std::int8_t* codes, std::uint16_t* scales, const float* x, int max_code,
                    const std::uint16_t* noise, std::int64_t n) {
   const auto top = static_cast<float>(max_code);
-  for_each_group(
-      n, [=](std::int64_t i, auto count) __attribute__((always_inline)) {
-        const std::uint16_t scale =
-            shared_scale(largest_magnitude(x + i, count), top, noise != nullptr);
-        scales[i / kCodesPerScale] = scale;
-        encode_group(codes + i, x + i, float_of_bf16(scale), top,
-                     noise == nullptr ? nullptr : noise + i, count);
-      });
+  for_each_group(n, [=](std::int64_t i, std::int64_t count) {
+    const std::uint16_t scale =
+        shared_scale(largest_magnitude(x + i, count), top, noise != nullptr);
+    scales[i / kCodesPerScale] = scale;
+    encode_group(codes + i, x + i, float_of_bf16(scale), top,
+                 noise == nullptr ? nullptr : noise + i, count);
+  });
 }
 
 void decode_groups(float* __restrict out, const std::int8_t* __restrict codes,
