@@ -1,4 +1,4 @@
-# Everything from the system's packages (tools/setup.sh names them); nothing is downloaded.
+# Everything from the system's packages (tools/scripts/setup.sh names them); nothing is downloaded.
 include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
 

@@ -9,7 +9,7 @@ install(
   PATTERN "*.h"
   PATTERN "*-inl.h" EXCLUDE
   PATTERN "ops/kernels" EXCLUDE
-  PATTERN "engine/data" EXCLUDE)
+  PATTERN "embedded.h" EXCLUDE)
 install(TARGETS tritgrad EXPORT tritgradTargets DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS tritgrad_cli DESTINATION "${CMAKE_INSTALL_BINDIR}")
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/memory_ahead.h"
+#include "engine/memory/memory_ahead.h"
 
 namespace tritgrad {
 

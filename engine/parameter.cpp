@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
 #include "engine/nearest.h"
-#include "engine/parallel.h"
 
 namespace tritgrad {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/formats/storage.h"
 #include "engine/gradient_source.h"
-#include "engine/storage.h"
 #include "engine/tensor.h"
 
 namespace tritgrad {

@@ -6,7 +6,7 @@
 // differ.
 //
 // The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as
-// 1, 2, 3; SC 2011); its published known answers are checked in tests/test_random.cpp.
+// 1, 2, 3; SC 2011); its published known answers are checked in tests/engine/test_random.cpp.
 #pragma once
 
 #include <array>

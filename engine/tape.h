@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/arena.h"
+#include "engine/memory/arena.h"
 #include "engine/parameter.h"
 #include "engine/tensor.h"
 

@@ -1,6 +1,6 @@
 // A view of fp32 values in row-major order. It owns nothing: the memory belongs to an arena, a
 // buffer or the caller. Activations and gradients are tensors; parameters have formats
-// (engine/storage.h).
+// (engine/formats/storage.h).
 #pragma once
 
 #include <algorithm>

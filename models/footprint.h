@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
+#include "models/networks/model.h"
 
 namespace tritgrad {
 

@@ -1,6 +1,6 @@
 #include "ops/bias.h"
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "engine/parallel.h"
-#include "engine/prefetch.h"
+#include "engine/memory/parallel.h"
+#include "engine/memory/prefetch.h"
 #include "engine/tape.h"
 #include "engine/tensor.h"
 

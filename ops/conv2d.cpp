@@ -1,11 +1,11 @@
 #include "ops/conv2d.h"
 
-#include "engine/parallel.h"
+#include "engine/memory/parallel.h"
 #include "ops/columns.h"
 #include "ops/feature_maps.h"
-#include "ops/float_products.h"
-#include "ops/integer_linear.h"
 #include "ops/patches.h"
+#include "ops/products/float_products.h"
+#include "ops/products/integer_linear.h"
 
 namespace tritgrad {
 namespace {

@@ -1,9 +1,9 @@
 // Two-dimensional convolution over any storage, by the products of linear().
 #pragma once
 
-#include "engine/image_shape.h"
+#include "engine/data/image_shape.h"
 #include "engine/tape.h"
-#include "ops/linear.h"
+#include "ops/products/linear.h"
 
 namespace tritgrad {
 

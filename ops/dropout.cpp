@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/check.h"
-#include "engine/image_shape.h"
+#include "engine/data/image_shape.h"
 #include "engine/tape.h"
 
 namespace tritgrad {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "ops/columns.h"
 
 namespace tritgrad {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/tape.h"
 #include "ops/batch_norm.h"
 

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/image_shape.h"
-#include "engine/kernel_table.h"
+#include "engine/data/image_shape.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

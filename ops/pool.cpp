@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "ops/columns.h"
 #include "ops/feature_maps.h"
 

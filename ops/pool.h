@@ -2,7 +2,7 @@
 // other.
 #pragma once
 
-#include "engine/image_shape.h"
+#include "engine/data/image_shape.h"
 #include "engine/tape.h"
 
 namespace tritgrad {

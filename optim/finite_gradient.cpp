@@ -1,6 +1,6 @@
 #include "optim/finite_gradient.h"
 
-#include "engine/parallel.h"
+#include "engine/memory/parallel.h"
 
 namespace tritgrad {
 

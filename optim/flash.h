@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "engine/kernel_table.h"
-#include "engine/storage.h"
+#include "engine/formats/storage.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

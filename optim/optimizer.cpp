@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/diverged.h"
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
 #include "optim/finite_gradient.h"
 
 namespace tritgrad {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/optimizer.h"
 #include "optim/rules/microadam.h"
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <span>
 
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
 #include "optim/optimizer.h"
 
 namespace tritgrad {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/float_gap.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/float_gap.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/random.h"
 
 namespace tritgrad {

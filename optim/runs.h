@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "engine/format.h"
+#include "engine/formats/format.h"
 
 namespace tritgrad {
 

@@ -1,6 +1,6 @@
-# One fuzzer per tests/fuzz_<parser>.cpp (LLVMFuzzerTestOneInput). `ctest --preset fuzz` feeds each of
+# One fuzzer per tests/fuzz/fuzz_<parser>.cpp (LLVMFuzzerTestOneInput). `ctest --preset fuzz` feeds each of
 # them a million inputs; none may crash, take a second, or allocate 64 MiB in one piece.
-file(GLOB sources CONFIGURE_DEPENDS fuzz_*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS fuzz/fuzz_*.cpp)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM subject)
   add_executable(${subject} ${source})

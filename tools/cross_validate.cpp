@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/check.h"
-#include "engine/hash.h"
+#include "engine/files/hash.h"
 #include "tools/train.h"
 
 namespace tritgrad {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "engine/check.h"
-#include "engine/loader.h"
+#include "engine/data/loader.h"
 #include "ops/loss.h"
 
 namespace tritgrad {

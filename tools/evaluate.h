@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dataset.h"
-#include "engine/standardizer.h"
-#include "models/model.h"
+#include "engine/data/dataset.h"
+#include "engine/data/standardizer.h"
+#include "models/networks/model.h"
 #include "optim/parallel/communicator.h"
 
 namespace tritgrad {

@@ -6,9 +6,9 @@
 
 #include "engine/check.h"
 #include "engine/parse_number.h"
-#include "models/recipe.h"
+#include "models/recipes/recipe.h"
 #include "optim/parallel/forecast.h"
-#include "tools/complain.h"
+#include "tools/cli/complain.h"
 #include "tools/training_state.h"
 
 namespace tritgrad {

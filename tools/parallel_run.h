@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "engine/dataset.h"
-#include "models/model.h"
+#include "engine/data/dataset.h"
+#include "models/networks/model.h"
 #include "tools/run_result.h"
 #include "tools/train.h"
 

@@ -3,7 +3,7 @@
 # the same network on the built-in breast-cancer data.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-source tools/setup.sh
+source tools/scripts/setup.sh
 
 install_packages "${kBuildPackages[@]}"
 install_tools npm  # `tritgrad data fetch` asks it

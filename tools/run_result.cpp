@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
-#include "engine/standardizer.h"
+#include "engine/data/standardizer.h"
 
 namespace tritgrad {
 namespace {

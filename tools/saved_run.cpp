@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "engine/hash.h"
+#include "engine/files/hash.h"
 
 namespace tritgrad {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/checkpoint.h"
-#include "engine/dataset.h"
-#include "engine/standardizer.h"
-#include "models/model.h"
+#include "engine/data/dataset.h"
+#include "engine/data/standardizer.h"
+#include "engine/files/checkpoint.h"
+#include "models/networks/model.h"
 #include "optim/parallel/data_parallel.h"
 #include "tools/train.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tools/numbers.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 

@@ -1,7 +1,7 @@
 #include "tools/stopped_run.h"
 
 #include "engine/check.h"
-#include "tools/shell_quoted.h"
+#include "tools/cli/shell_quoted.h"
 
 namespace tritgrad {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/interrupt.h"
+#include "tools/cli/interrupt.h"
 #include "tools/train.h"
 
 namespace tritgrad {

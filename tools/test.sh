@@ -5,7 +5,7 @@
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-source tools/setup.sh
+source tools/scripts/setup.sh
 
 extended=false
 case ${1-} in
@@ -110,7 +110,7 @@ run_extended() {
   build_and_test tsan
   without_aslr=()
 
-  if compgen -G 'tests/fuzz_*.cpp' >/dev/null; then
+  if compgen -G 'tests/fuzz/fuzz_*.cpp' >/dev/null; then
     build_and_test fuzz
   fi
 

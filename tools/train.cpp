@@ -6,12 +6,12 @@
 // From forward to the optimizer it is the page of a step, tools/training_step.cpp.
 #include "tools/train.h"
 
-#include "engine/loader.h"
-#include "models/model.h"
-#include "tools/clock.h"
-#include "tools/complain.h"
+#include "engine/data/loader.h"
+#include "models/networks/model.h"
+#include "tools/cli/complain.h"
 #include "tools/evaluate.h"
 #include "tools/parallel_run.h"
+#include "tools/report/clock.h"
 #include "tools/run_log.h"
 #include "tools/stall.h"
 #include "tools/stopped_run.h"

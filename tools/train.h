@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/dataset.h"
-#include "engine/split.h"
-#include "engine/standardizer.h"
-#include "models/recipe.h"
+#include "engine/data/dataset.h"
+#include "engine/data/split.h"
+#include "engine/data/standardizer.h"
+#include "models/recipes/recipe.h"
 #include "optim/parallel/data_parallel.h"
-#include "tools/progress.h"
+#include "tools/cli/progress.h"
 #include "tools/run_result.h"
 
 namespace tritgrad {
@@ -64,7 +64,8 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set; without a label smoothing there is none, without `pixels` they are linear.
-// Throws Interrupted after a SIGINT (tools/interrupt.h): before it begins, or when a step is done.
+// Throws Interrupted after a SIGINT (tools/cli/interrupt.h): before it begins, or when a step is
+// done.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
 // The same of a recipe that no file holds; it begins anew. options.recipe and overrides are but

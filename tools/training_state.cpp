@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "engine/diverged.h"
-#include "engine/hash.h"
+#include "engine/files/hash.h"
 
 namespace tritgrad {
 namespace {

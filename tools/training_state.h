@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint.h"
-#include "engine/dataset.h"
-#include "engine/loader.h"
-#include "engine/standardizer.h"
+#include "engine/data/dataset.h"
+#include "engine/data/loader.h"
+#include "engine/data/standardizer.h"
+#include "engine/files/checkpoint.h"
 #include "models/footprint.h"
 #include "tools/run_result.h"
 #include "tools/saved_run.h"

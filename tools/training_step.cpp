@@ -7,8 +7,8 @@
 #include "engine/check.h"
 #include "engine/diverged.h"
 #include "ops/loss.h"
-#include "tools/clock.h"
 #include "tools/evaluate.h"
+#include "tools/report/clock.h"
 
 namespace tritgrad {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "engine/loader.h"
+#include "engine/data/loader.h"
 #include "engine/tape.h"
-#include "models/model.h"
-#include "models/recipe.h"
+#include "models/networks/model.h"
+#include "models/recipes/recipe.h"
 #include "optim/optimizer.h"
 #include "optim/parallel/data_parallel.h"
 #include "tools/train.h"

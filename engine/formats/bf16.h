@@ -8,8 +8,8 @@
 
 #include <array>
 
-#include "engine/descend.h"
-#include "engine/float_gap.h"
+#include "engine/formats/descend.h"
+#include "engine/formats/float_gap.h"
 
 namespace tritgrad {
 

@@ -23,7 +23,7 @@
 #include <array>
 #include <type_traits>
 
-#include "engine/descend.h"
+#include "engine/formats/descend.h"
 
 namespace tritgrad {
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/format.h"
+#include "engine/formats/format.h"
 
 namespace tritgrad {
 

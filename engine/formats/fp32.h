@@ -2,10 +2,10 @@
 // Not for a model that should be small; the reference that all other formats are compared with.
 #pragma once
 
-#include "engine/float_gap.h"
-#include "engine/format.h"
-#include "engine/kernel_table.h"
-#include "engine/memory_ahead.h"
+#include "engine/formats/float_gap.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/memory_ahead.h"
 
 namespace tritgrad {
 

@@ -13,10 +13,10 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/bf16_bits.h"
-#include "engine/float_gap.h"
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/bf16_bits.h"
+#include "engine/formats/float_gap.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

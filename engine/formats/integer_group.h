@@ -19,12 +19,12 @@
 #include <array>
 #include <limits>
 
-#include "engine/bf16_bits.h"
-#include "engine/float_gap.h"
-#include "engine/format.h"
+#include "engine/formats/bf16_bits.h"
+#include "engine/formats/float_gap.h"
+#include "engine/formats/format.h"
 #include "engine/formats/packed_codes.h"
-#include "engine/kernel_table.h"
-#include "engine/memory_ahead.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/memory_ahead.h"
 
 namespace tritgrad {
 

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "engine/descend.h"
+#include "engine/formats/descend.h"
 
 namespace tritgrad {
 

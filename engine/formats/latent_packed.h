@@ -19,10 +19,10 @@
 #include <array>
 #include <span>
 
-#include "engine/descend.h"
-#include "engine/format.h"
+#include "engine/formats/descend.h"
+#include "engine/formats/format.h"
 #include "engine/formats/packed_codes.h"
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 
@@ -33,7 +33,7 @@ class LatentPacked {
   static constexpr int kThreshold = kBits == 6 ? 10 : kBits == 5 ? 5 : 2;
   static constexpr int kLevels = 2 * kThreshold + 1;
   static constexpr int kMaxCode = (1 << (kBits - 1)) - 1;
-  // Where the arithmetic of engine/flips.h ends, and counts rail flips.
+  // Where the arithmetic of engine/formats/flips.h ends, and counts rail flips.
   static constexpr int kRail = kLevels + kThreshold;
   static_assert(kLevels < kMaxCode && kMaxCode <= kRail);
   static constexpr FormatTraits kTraits{.kind = kBits == 6   ? FormatKind::kLatent6

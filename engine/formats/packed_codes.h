@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/format.h"
+#include "engine/formats/format.h"
 
 namespace tritgrad {
 

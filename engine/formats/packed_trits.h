@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

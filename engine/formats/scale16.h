@@ -8,10 +8,10 @@
 
 #include <algorithm>
 
-#include "engine/float_gap.h"
-#include "engine/format.h"
-#include "engine/half.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/float_gap.h"
+#include "engine/formats/format.h"
+#include "engine/formats/half.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

@@ -2,8 +2,8 @@
 // 4, 8 or 16 weights; 0.45, 0.325 or 0.2625 bytes.
 //
 // Every k neighbours of a row share one byte, an accumulator and the number of the weight that it
-// is for (engine/shared_accumulator.h). A row's last group may be shorter; 320 is a multiple of k,
-// so no group crosses a block.
+// is for (engine/formats/shared_accumulator.h). A row's last group may be shorter; 320 is a
+// multiple of k, so no group crosses a block.
 //
 //              L (the largest |A|)    K = 2 L + 1, levels of a trit
 //     shared4           31                  63
@@ -18,9 +18,9 @@
 #include <algorithm>
 #include <span>
 
-#include "engine/descend.h"
+#include "engine/formats/descend.h"
 #include "engine/formats/packed_trits.h"
-#include "engine/shared_accumulator.h"
+#include "engine/formats/shared_accumulator.h"
 
 namespace tritgrad {
 

@@ -26,8 +26,8 @@
 #include <array>
 #include <type_traits>
 
-#include "engine/descend.h"
-#include "engine/float_gap.h"
+#include "engine/formats/descend.h"
+#include "engine/formats/float_gap.h"
 
 namespace tritgrad {
 

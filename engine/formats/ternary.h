@@ -11,7 +11,7 @@
 #include <cmath>
 #include <span>
 
-#include "engine/descend.h"
+#include "engine/formats/descend.h"
 #include "engine/formats/packed_trits.h"
 
 namespace tritgrad {

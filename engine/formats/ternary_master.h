@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/float_gap.h"
-#include "engine/format.h"
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
+#include "engine/formats/float_gap.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
 
 namespace tritgrad {
 

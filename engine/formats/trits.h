@@ -10,7 +10,7 @@
 #include <array>
 #include <span>
 
-#include "engine/descend.h"
+#include "engine/formats/descend.h"
 #include "engine/formats/packed_trits.h"
 
 namespace tritgrad {

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

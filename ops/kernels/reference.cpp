@@ -5,23 +5,23 @@
 #include <bit>
 #include <cmath>
 
-#include "engine/format.h"
-#include "engine/shared_accumulator.h"
+#include "engine/formats/format.h"
+#include "engine/formats/shared_accumulator.h"
 #include "ops/kernels/targets.h"
 
 // Loops that have no other form are their own specification.
 #define TRITGRAD_TARGET reference
-#include "ops/kernels/activation_loops-inl.h"
-#include "ops/kernels/batch_norm_loops-inl.h"
-#include "ops/kernels/companded_loops-inl.h"
-#include "ops/kernels/integer_loops-inl.h"
-#include "ops/kernels/layer_loops-inl.h"
-#include "ops/kernels/lowbit_loops-inl.h"
-#include "ops/kernels/microadam_loops-inl.h"
-#include "ops/kernels/row_norm_loops-inl.h"
-#include "ops/kernels/rule_loops-inl.h"
-#include "ops/kernels/split_loops-inl.h"
-#include "ops/kernels/ternary_master_loops-inl.h"
+#include "ops/kernels/codecs/companded_loops-inl.h"
+#include "ops/kernels/codecs/lowbit_loops-inl.h"
+#include "ops/kernels/codecs/split_loops-inl.h"
+#include "ops/kernels/codecs/ternary_master_loops-inl.h"
+#include "ops/kernels/layers/activation_loops-inl.h"
+#include "ops/kernels/layers/batch_norm_loops-inl.h"
+#include "ops/kernels/layers/layer_loops-inl.h"
+#include "ops/kernels/layers/row_norm_loops-inl.h"
+#include "ops/kernels/products/integer_loops-inl.h"
+#include "ops/kernels/updates/microadam_loops-inl.h"
+#include "ops/kernels/updates/rule_loops-inl.h"
 
 namespace tritgrad {
 namespace reference {

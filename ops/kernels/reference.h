@@ -1,10 +1,10 @@
 // The scalar kernels one by one. Vector kernels hand them the elements that do not fill a vector.
 //
 // They are ordinary functions of a baseline object, so a call from a vector object shares no inline
-// code with it. The contracts are those of engine/kernel_table.h.
+// code with it. The contracts are those of engine/kernels/kernel_table.h.
 #pragma once
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad::reference {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/format.h"
+#include "engine/formats/format.h"
 #include "ops/kernels/reference.h"
 
 namespace tritgrad::reference {

@@ -68,7 +68,7 @@ __m128i first_bytes(const std::uint8_t* p) {
 // optimizer takes through decoding, arithmetic and encoding before it comes back for more: so long
 // a pause stops the processor's own prefetching, which also starts anew at the end of each page, in
 // each of several arrays. Into the second cache: a Zen 4, it seems, can wait for too few lines on
-// their way to the first one (PERFORMANCE.md). Inlined at once, as engine/prefetch.h says.
+// their way to the first one (PERFORMANCE.md). Inlined at once, as engine/memory/prefetch.h says.
 constexpr std::int64_t kAhead = 1280;
 template <typename T>
 [[gnu::always_inline]] inline void read_ahead(const T* next, std::int64_t n) {

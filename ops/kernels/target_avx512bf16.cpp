@@ -3,8 +3,8 @@
 #define TRITGRAD_TARGET avx512bf16
 #include <immintrin.h>
 
-#include "ops/kernels/peak_loops.h"
-#include "ops/kernels/register_loop-inl.h"
+#include "ops/kernels/products/peak_loops.h"
+#include "ops/kernels/products/register_loop-inl.h"
 
 namespace tritgrad::avx512bf16 {
 namespace {

@@ -2,5 +2,5 @@
 // reference kernels are scalar code.
 #define TRITGRAD_TARGET baseline
 #define Eigen eigen_baseline
-#include "ops/kernels/gemm-inl.h"
-#include "ops/kernels/peak_loops-inl.h"
+#include "ops/kernels/products/gemm-inl.h"
+#include "ops/kernels/products/peak_loops-inl.h"

@@ -1,7 +1,8 @@
-// What the objects of ops/kernels/ offer each other; everybody else uses engine/kernel_table.h.
+// What the objects of ops/kernels/ offer each other; everybody else uses
+// engine/kernels/kernel_table.h.
 #pragma once
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 namespace {

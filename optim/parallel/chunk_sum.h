@@ -1,7 +1,7 @@
 // The sum over all ranks of vectors of floats, added in the order of the ranks.
 #pragma once
 
-#include "engine/buffer.h"
+#include "engine/memory/buffer.h"
 #include "optim/parallel/partition.h"
 #include "optim/parallel/reduction.h"
 

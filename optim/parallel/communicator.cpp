@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "engine/check.h"
-#include "engine/hash.h"
+#include "engine/files/hash.h"
 #include "optim/parallel/mpi/ranks.h"
 
 namespace tritgrad {

@@ -1,6 +1,6 @@
 #include "optim/parallel/compressed_mean.h"
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 

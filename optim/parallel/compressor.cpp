@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/nearest.h"
 
 namespace tritgrad {

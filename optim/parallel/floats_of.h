@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "engine/buffer.h"
+#include "engine/memory/buffer.h"
 
 namespace tritgrad {
 

@@ -1,7 +1,7 @@
 // Lanes of gradients that are sums of floats.
 #include <algorithm>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/finite_gradient.h"
 #include "optim/parallel/chunk_sum.h"
 #include "optim/parallel/gathered_parts.h"

@@ -1,7 +1,7 @@
 // Bytes on their way to or from a rank, in memory that is kept from step to step.
 #pragma once
 
-#include "engine/buffer.h"
+#include "engine/memory/buffer.h"
 
 namespace tritgrad {
 

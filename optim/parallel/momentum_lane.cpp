@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 namespace {

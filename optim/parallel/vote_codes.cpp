@@ -4,8 +4,8 @@
 #include <array>
 
 #include "engine/check.h"
-#include "engine/format.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/format.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {

@@ -1,8 +1,8 @@
 // The lane of parameters that move by votes.
 #include <array>
 
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
 #include "optim/parallel/vote_sum.h"
 
 namespace tritgrad {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/buffer.h"
+#include "engine/memory/buffer.h"
 #include "optim/parallel/lane.h"
 #include "optim/parallel/partition.h"
 #include "optim/parallel/vote_codes.h"

@@ -12,7 +12,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/rule.h"
 
 namespace tritgrad {

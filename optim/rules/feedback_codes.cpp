@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "engine/bf16_bits.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/bf16_bits.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 namespace {

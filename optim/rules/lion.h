@@ -6,7 +6,7 @@
 // The magnitude of m is lost in the sign, so no rounding error can be carried in it (ECO).
 #pragma once
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/rule.h"
 
 namespace tritgrad {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <span>
 
-#include "engine/bf16_bits.h"
-#include "engine/kernel_table.h"
+#include "engine/formats/bf16_bits.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/rules/adam.h"
 #include "optim/rules/feedback_codes.h"
 

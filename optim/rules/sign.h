@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/kernel_table.h"
+#include "engine/kernels/kernel_table.h"
 #include "optim/rule.h"
 
 namespace tritgrad {

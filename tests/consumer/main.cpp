@@ -1,10 +1,10 @@
 // What a user of the installed library writes (the loop of README.md): trains a ternary network.
 #include <cstdio>
 
-#include "engine/loader.h"
-#include "engine/open_dataset.h"
-#include "engine/split.h"
-#include "models/model.h"
+#include "engine/data/loader.h"
+#include "engine/data/open_dataset.h"
+#include "engine/data/split.h"
+#include "models/networks/model.h"
 #include "ops/loss.h"
 
 using namespace tritgrad;

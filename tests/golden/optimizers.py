@@ -7,7 +7,7 @@ Only for making the file; neither the build nor the tests need PyTorch. The comm
 made by Debian's python3-torch 1.13.1+dfsg-4 (torch.__version__ 1.13.0a0) on CPython 3.11.2.
 
 Initial values and gradients come from an integer generator and are exact in fp32, so
-tests/test_golden_optimizers.cpp makes the same ones, bit for bit.
+tests/optim/test_golden_optimizers.cpp makes the same ones, bit for bit.
 """
 
 import json

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
-#include "ops/dense_product.h"
-#include "tools/machine.h"
-#include "tools/table.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
+#include "ops/products/dense_product.h"
+#include "tools/report/machine.h"
+#include "tools/report/table.h"
 
 namespace tritgrad {
 namespace {

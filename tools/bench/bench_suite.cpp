@@ -9,7 +9,7 @@
 #include "engine/nearest.h"
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/optimizer_passes.h"
-#include "tools/interrupt.h"
+#include "tools/cli/interrupt.h"
 
 namespace tritgrad {
 namespace {

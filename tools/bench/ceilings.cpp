@@ -3,11 +3,11 @@
 #include <array>
 #include <atomic>
 
-#include "engine/parallel.h"
-#include "engine/peak_loops.h"
+#include "engine/kernels/peak_loops.h"
+#include "engine/memory/parallel.h"
 #include "tools/bench/timing.h"
 #include "tools/bench/update_stream.h"
-#include "tools/median.h"
+#include "tools/report/median.h"
 
 namespace tritgrad {
 namespace {

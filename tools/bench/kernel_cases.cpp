@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "engine/buffer.h"
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
-#include "engine/shared_accumulator.h"
-#include "ops/linear.h"
+#include "engine/formats/shared_accumulator.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/buffer.h"
+#include "engine/memory/parallel.h"
+#include "ops/products/linear.h"
 #include "tools/bench/timing.h"
-#include "tools/median.h"
+#include "tools/report/median.h"
 
 namespace tritgrad {
 namespace {

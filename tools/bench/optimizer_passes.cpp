@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "models/recipe.h"
+#include "models/recipes/recipe.h"
 #include "tools/bench/timing.h"
-#include "tools/median.h"
+#include "tools/report/median.h"
 
 namespace tritgrad {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/bench/status_line.h"
 
-#include "tools/terminal.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 

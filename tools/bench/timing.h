@@ -1,7 +1,7 @@
 // How work is timed.
 #pragma once
 
-#include "tools/clock.h"
+#include "tools/report/clock.h"
 
 namespace tritgrad {
 

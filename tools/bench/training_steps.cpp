@@ -4,8 +4,8 @@
 
 #include "engine/check.h"
 #include "engine/diverged.h"
-#include "models/mlp.h"
-#include "tools/clock.h"
+#include "models/networks/mlp.h"
+#include "tools/report/clock.h"
 
 namespace tritgrad {
 namespace {

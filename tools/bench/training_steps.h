@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
+#include "models/networks/model.h"
 #include "tools/bench/ceilings.h"
 #include "tools/training_step.h"
 

@@ -1,7 +1,7 @@
 #include "tools/bench/update_stream.h"
 
-#include "engine/kernel_table.h"
-#include "engine/parallel.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/parallel.h"
 
 namespace tritgrad {
 

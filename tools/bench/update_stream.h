@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/buffer.h"
+#include "engine/memory/buffer.h"
 
 namespace tritgrad {
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tools/compare/pareto.h"
-#include "tools/svg.h"
+#include "tools/report/svg.h"
 
 namespace tritgrad {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tools/compare/record.h"
 #include "tools/compare/summary.h"
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 namespace tritgrad {
 

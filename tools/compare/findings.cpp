@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "tools/compare/pareto.h"
-#include "tools/numbers.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tools/compare/record.h"
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 namespace tritgrad {
 

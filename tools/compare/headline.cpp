@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tools/compare/summary.h"
-#include "tools/numbers.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "engine/check.h"
+#include "tools/cli/config_file.h"
 #include "tools/compare/request.h"
-#include "tools/config_file.h"
 
 namespace tritgrad {
 namespace {

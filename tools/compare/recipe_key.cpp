@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/hash.h"
+#include "engine/files/hash.h"
 
 namespace tritgrad {
 namespace {

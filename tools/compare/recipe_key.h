@@ -1,10 +1,10 @@
-// All that a recipe says, defaults included, as JSON: two recipes of the same name and settings have
-// the same, however they are written.
+// All that a recipe says, defaults included, as JSON: two recipes of the same name and settings
+// have the same, however they are written.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-#include "models/recipe.h"
+#include "models/recipes/recipe.h"
 
 namespace tritgrad {
 

@@ -10,7 +10,7 @@
 #include "tools/compare/findings.h"
 #include "tools/compare/glossary.h"
 #include "tools/compare/tables.h"
-#include "tools/numbers.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "engine/check.h"
-#include "models/recipe.h"
-#include "tools/repeat_command.h"
-#include "tools/within.h"
+#include "models/recipes/recipe.h"
+#include "tools/cli/repeat_command.h"
+#include "tools/cli/within.h"
 
 namespace tritgrad {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/common_options.h"
+#include "tools/cli/common_options.h"
 #include "tools/compare/run_comparison.h"
 
 namespace CLI {

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/atomic_file.h"
 #include "engine/diverged.h"
-#include "engine/hash.h"
-#include "engine/kernel_table.h"
-#include "models/recipe.h"
-#include "ops/dense_product.h"
+#include "engine/files/atomic_file.h"
+#include "engine/files/hash.h"
+#include "engine/kernels/kernel_table.h"
+#include "models/recipes/recipe.h"
+#include "ops/products/dense_product.h"
 #include "tools/compare/recipe_key.h"
 
 namespace tritgrad {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "tools/run_result.h"
 #include "tools/train.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/numbers.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 

@@ -6,11 +6,11 @@
 #include <limits>
 #include <optional>
 
-#include "engine/augmentation.h"
+#include "engine/data/augmentation.h"
 #include "engine/diverged.h"
-#include "models/model.h"
-#include "tools/clock.h"
-#include "tools/machine.h"
+#include "models/networks/model.h"
+#include "tools/report/clock.h"
+#include "tools/report/machine.h"
 #include "tools/training_state.h"
 #include "tools/training_step.h"
 

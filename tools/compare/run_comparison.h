@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "tools/compare/record.h"
 #include "tools/compare/run_cache.h"
 #include "tools/compare/run_clock.h"

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "engine/check.h"
-#include "tools/median.h"
-#include "tools/numbers.h"
+#include "tools/report/median.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 namespace {

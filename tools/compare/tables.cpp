@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/numbers.h"
+#include "tools/report/numbers.h"
 
 namespace tritgrad {
 namespace {

@@ -1,7 +1,7 @@
 #include "tools/compare/terminal_table.h"
 
 #include "tools/compare/summary.h"
-#include "tools/table.h"
+#include "tools/report/table.h"
 
 namespace tritgrad {
 

@@ -1,0 +1,47 @@
+#include "engine/data/dataset.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/check.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/memory/prefetch.h"
+
+namespace tritgrad {
+
+void Dataset::allocate(std::int64_t row_count, std::int64_t feature_count, Element type) {
+  check(row_count > 0 && feature_count > 0, "data set ", name, ": ", row_count, " rows of ",
+        feature_count, " features found, at least one of each needed");
+  check(row_count <= std::numeric_limits<std::int32_t>::max(), "data set ", name, ": ", row_count,
+        " rows found, at most 2147483647 supported; split the data");
+  const std::int64_t value_bytes = type == Element::kByte ? 1 : 4;
+  check(feature_count <= std::numeric_limits<std::int64_t>::max() / value_bytes / row_count,
+        "data set ", name, ": ", row_count, " x ", feature_count,
+        " values are more than memory can address");
+  rows = row_count;
+  features = feature_count;
+  element = type;
+  values = Buffer(static_cast<std::size_t>(rows * features * value_bytes), Category::kData);
+}
+
+std::vector<std::int64_t> Dataset::class_counts() const {
+  std::vector<std::int64_t> counts(class_names.size(), 0);
+  for (std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
+  return counts;
+}
+
+void Dataset::prefetch(std::int64_t row) const {
+  const std::int64_t row_bytes = features * (element == Element::kByte ? 1 : 4);
+  tritgrad::prefetch(values.bytes().data() + row * row_bytes, row_bytes);
+}
+
+void Dataset::gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const {
+  const std::int64_t first = row * features + begin;
+  if (element == Element::kByte) {
+    kernels().bytes_to_float(out, values.as<std::uint8_t>() + first, end - begin);
+  } else {
+    std::copy_n(values.as<float>() + first, end - begin, out);
+  }
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,48 @@
+// A classification data set in memory: one row of features and one label per example.
+//
+// Feature values are finite. Pixels stay one byte each, everything else is fp32; both are counted
+// by the ledger as data. Labels are 0 .. classes-1 in the order of class_names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/data/image_shape.h"
+#include "engine/memory/buffer.h"
+
+namespace tritgrad {
+
+enum class Element { kFloat32, kByte };
+
+struct Dataset {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t features = 0;
+  std::vector<std::string> feature_names;  // empty for images
+  std::vector<std::string> class_names;
+  std::vector<std::int32_t> labels;
+  Element element = Element::kFloat32;
+  Buffer values;                         // [rows x features], row-major
+  ImageShape image;                      // of size `features`, or 0
+  std::int64_t published_test_rows = 0;  // rows at the end that are the published test set
+
+  // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a
+  // row number does not fit int32, or when the size overflows.
+  void allocate(std::int64_t row_count, std::int64_t feature_count, Element type);
+
+  // All features share one unit: one mean and one scale for all.
+  bool is_image() const { return image.size() > 0; }
+  // From 0 (black) to 255.
+  bool has_byte_pixels() const { return is_image() && element == Element::kByte; }
+  int classes() const { return static_cast<int>(class_names.size()); }
+  // Rows of each class.
+  std::vector<std::int64_t> class_counts() const;
+  // The features of one row, or columns [begin, end) of them, as fp32.
+  void gather(std::int64_t row, float* out) const { gather(row, 0, features, out); }
+  void gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const;
+  // Asks for the memory of a row that will be read soon.
+  void prefetch(std::int64_t row) const;
+};
+
+}  // namespace tritgrad

@@ -1,0 +1,132 @@
+#include "engine/data/open_dataset.h"
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/data/builtin_data.h"
+#include "engine/data/cifar.h"
+#include "engine/data/idx.h"
+#include "engine/data/npy.h"
+#include "engine/nearest.h"
+
+namespace tritgrad {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr KnownDataset kKnown[] = {
+    {"iris", 150, 4, 3, 0, true, "R. A. Fisher, Iris, UCI, doi:10.24432/C56C76", "CC BY 4.0"},
+    {"wdbc", 569, 30, 2, 0, true,
+     "Wolberg et al., Breast Cancer Wisconsin (Diagnostic), UCI, doi:10.24432/C5DW2B", "CC BY 4.0"},
+    {"digits", 1797, 64, 10, 0, true,
+     "Alpaydin, Kaynak, Optical Recognition of Handwritten Digits, UCI, doi:10.24432/C50P49",
+     "CC BY 4.0"},
+    {"wine", 178, 13, 3, 0, true, "Aeberhard, Forina, Wine, UCI, doi:10.24432/C5PC7J", "CC BY 4.0"},
+    {"mnist", 70000, 784, 10, 10000, false, "LeCun, Cortes, Burges, The MNIST database",
+     "not stated by the authors"},
+    {"fashion-mnist", 70000, 784, 10, 10000, false,
+     "Xiao, Rasul, Vollgraf, Fashion-MNIST, arXiv:1708.07747", "MIT"},
+    {"cifar10", 60000, 3072, 10, 10000, false,
+     "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+     "not stated by the author"},
+    {"letter", 20000, 16, 26, 4000, false, "Slate, Letter Recognition, UCI, doi:10.24432/C5ZP40",
+     "CC BY 4.0"},
+    {"shuttle", 58000, 9, 7, 14500, false, "Statlog (Shuttle), UCI, doi:10.24432/C5WS31",
+     "CC BY 4.0"},
+};
+
+// A table whose rows are in the order of their publication.
+Dataset open_table(const KnownDataset& known, const fs::path& path, const DataOptions& options) {
+  Dataset dataset = read_csv(path.string());
+  check(dataset.rows == known.rows, path.string(), ": ", dataset.rows, " rows found, ", known.rows,
+        " expected; run: tritgrad data fetch ", known.name, options.fetch_arguments);
+  dataset.published_test_rows = known.published_test_rows;
+  return dataset;
+}
+
+Dataset open_folder(const fs::path& folder, const std::string& name) {
+  if (has_idx_files(folder)) return read_idx_folder(folder, name);
+  if (has_cifar_files(folder)) return read_cifar_folder(folder, name);
+  fail("folder ", folder.string(),
+       ": no data found; give a folder of four IDX files (train-images-idx3-ubyte, ...) or of "
+       "CIFAR-10's six (data_batch_1.bin, ..., test_batch.bin)");
+}
+
+const KnownDataset* find_known(const std::string& name) {
+  for (const KnownDataset& known : kKnown) {
+    if (name == known.name) return &known;
+  }
+  return nullptr;
+}
+
+Dataset open_fetched(const KnownDataset& known, const fs::path& folder,
+                     const DataOptions& options) {
+  const fs::path table = folder / concat(known.name, ".csv");
+  std::error_code error;
+  if (fs::exists(table, error)) return open_table(known, table, options);
+  check(has_idx_files(folder) || has_cifar_files(folder), "data set ", known.name, " is not in ",
+        folder.string(), "; run: tritgrad data fetch ", known.name, options.fetch_arguments);
+  return open_folder(folder, known.name);
+}
+
+// Whatever ends the path: "dir", "dir/", "dir/.", "..".
+std::string folder_name(const std::string& path) {
+  fs::path folder = fs::absolute(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  return folder.has_filename() ? folder.filename().string() : path;
+}
+
+// What to say about a spec that is neither known nor there.
+[[noreturn]] void refuse(const std::string& spec) {
+  std::vector<std::string> names;
+  for (const KnownDataset& known : kKnown) {
+    names.emplace_back(known.name);
+  }
+  fail("no data set or file \"", spec, "\"", did_you_mean(spec, names));
+}
+
+}  // namespace
+
+std::span<const KnownDataset> known_datasets() { return kKnown; }
+
+DataSource data_source(const std::string& spec, const std::string& cache_folder) {
+  using Kind = DataSource::Kind;
+  if (const KnownDataset* known = find_known(spec)) {
+    if (known->built_in) return {Kind::kBuiltIn, {}};
+    return {Kind::kFetched, {(fs::path(cache_folder) / known->name).string()}};
+  }
+  const std::size_t comma = spec.find(".npy,");
+  if (comma != std::string::npos) {
+    return {Kind::kNpyPair, {spec.substr(0, comma + 4), spec.substr(comma + 5)}};
+  }
+  std::error_code error;
+  return {fs::is_directory(spec, error) ? Kind::kFolder : Kind::kCsv, {spec}};
+}
+
+Dataset open_dataset(const std::string& spec, const DataOptions& options) {
+  using Kind = DataSource::Kind;
+  const DataSource source = data_source(spec, options.cache_folder);
+  switch (source.kind) {
+    case Kind::kBuiltIn:
+      return builtin_dataset(spec);
+    case Kind::kFetched:
+      return open_fetched(*find_known(spec), source.paths[0], options);
+    case Kind::kNpyPair:
+      check(!source.paths[1].empty(), "data \"", spec,
+            "\": labels are missing; give both arrays as x.npy,y.npy");
+      return read_npy_pair(source.paths[0], source.paths[1]);
+    case Kind::kFolder:
+      return open_folder(spec, folder_name(spec));
+    case Kind::kCsv:
+      break;
+  }
+  std::error_code error;
+  if (!fs::exists(spec, error)) refuse(spec);
+  check(!spec.ends_with(".npy"), "data \"", spec,
+        "\": labels are missing; give both arrays as x.npy,y.npy");
+  return read_csv(spec, options.csv);
+}
+
+}  // namespace tritgrad

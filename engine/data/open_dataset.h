@@ -1,0 +1,53 @@
+// One entrance for every kind of data: names, files and folders.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/csv.h"
+#include "engine/data/dataset.h"
+
+namespace tritgrad {
+
+struct KnownDataset {
+  const char* name;
+  std::int64_t rows;  // training and test together
+  std::int64_t features;
+  int classes;
+  std::int64_t published_test_rows;
+  bool built_in;  // part of the library; the others are fetched into the cache folder
+  const char* source;
+  const char* licence;
+};
+
+std::span<const KnownDataset> known_datasets();
+
+struct DataOptions {
+  CsvOptions csv;
+  std::string cache_folder;     // fetched sets lie in <cache_folder>/<name>
+  std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
+};
+
+// Where the rows of a data set lie.
+struct DataSource {
+  enum class Kind { kBuiltIn, kFetched, kNpyPair, kFolder, kCsv };
+  Kind kind;
+  // Files or one folder, whether or not they exist; none for what is part of the library.
+  std::vector<std::string> paths;
+};
+
+// What open_dataset() would read.
+DataSource data_source(const std::string& spec, const std::string& cache_folder);
+
+// `spec` is, in this order:
+//   "iris", "wdbc", "digits", "wine"   a set that is part of the library
+//   "mnist", "fashion-mnist",          a fetched set in <cache_folder>/<name>: four IDX files,
+//   "cifar10", "letter", "shuttle"     CIFAR-10's six, or <name>.csv
+//   "x.npy,y.npy"                      features and labels
+//   a folder                           four IDX files of MNIST's kind, else CIFAR-10's six
+//   any other path                     a CSV file
+Dataset open_dataset(const std::string& spec, const DataOptions& options = {});
+
+}  // namespace tritgrad

@@ -1,0 +1,130 @@
+#include "engine/data/split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "engine/check.h"
+#include "engine/random.h"
+
+namespace tritgrad {
+namespace {
+
+using Rows = std::vector<std::int32_t>;
+
+// The rows of each class, each list shuffled by its own step of the key.
+std::vector<Rows> shuffled_classes(const Rows& rows, const Dataset& dataset, std::uint64_t seed,
+                                   std::string_view purpose) {
+  std::vector<Rows> classes(dataset.class_names.size());
+  for (std::int32_t row : rows) {
+    const auto label = static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(row)]);
+    classes[label].push_back(row);
+  }
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    const RandomKey key{seed, random_stream(purpose), static_cast<std::uint32_t>(label)};
+    Rows& members = classes[label];
+    for (std::size_t i = members.size(); i > 1; --i) {
+      std::swap(members[i - 1], members[random_below(key, i, static_cast<std::uint32_t>(i))]);
+    }
+  }
+  return classes;
+}
+
+// How many rows of each class to take: the total is rounded once, every class gets the whole part
+// of its share, and the largest remainders get the rest (the first class of equals).
+std::vector<std::size_t> stratified_counts(const std::vector<Rows>& classes, double fraction,
+                                           std::size_t total_rows) {
+  std::vector<std::size_t> counts;
+  std::vector<double> remainders;
+  auto missing = std::llround(fraction * static_cast<double>(total_rows));
+  for (const Rows& members : classes) {
+    const double share = fraction * static_cast<double>(members.size());
+    counts.push_back(static_cast<std::size_t>(share));
+    remainders.push_back(share - std::floor(share));
+    missing -= static_cast<long long>(counts.back());
+  }
+  for (; missing > 0; --missing) {
+    const auto largest = std::max_element(remainders.begin(), remainders.end());
+    ++counts[static_cast<std::size_t>(largest - remainders.begin())];
+    *largest = -1.0;
+  }
+  return counts;
+}
+
+// Splits `rows` into those kept and those taken; `subject` names the part in messages.
+std::pair<Rows, Rows> take_fraction(const Rows& rows, const Dataset& dataset, double fraction,
+                                    std::string_view subject) {
+  check(fraction > 0.0 && fraction < 1.0, subject, " fraction ", fraction,
+        " found, a number between 0 and 1 (exclusive) expected");
+  constexpr std::uint64_t kConstantSeed = 0;
+  const auto classes = shuffled_classes(rows, dataset, kConstantSeed, subject);
+  const auto counts = stratified_counts(classes, fraction, rows.size());
+  Rows kept, taken;
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    const auto cut = classes[label].begin() + static_cast<std::ptrdiff_t>(counts[label]);
+    taken.insert(taken.end(), classes[label].begin(), cut);
+    kept.insert(kept.end(), cut, classes[label].end());
+  }
+  check(!kept.empty() && !taken.empty(), subject, " fraction ", fraction, " of ", rows.size(),
+        " rows of ", dataset.name, " leaves a part empty; give more rows");
+  std::sort(kept.begin(), kept.end());
+  std::sort(taken.begin(), taken.end());
+  return {std::move(kept), std::move(taken)};
+}
+
+Rows row_range(std::int64_t begin, std::int64_t end) {
+  Rows rows(static_cast<std::size_t>(end - begin));
+  std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(begin));
+  return rows;
+}
+
+}  // namespace
+
+Split fixed_split(const Dataset& dataset, double test_fraction) {
+  Split split;
+  if (dataset.published_test_rows > 0) {
+    const std::int64_t cut = dataset.rows - dataset.published_test_rows;
+    split.train = row_range(0, cut);
+    split.test = row_range(cut, dataset.rows);
+  } else {
+    std::tie(split.train, split.test) =
+        take_fraction(row_range(0, dataset.rows), dataset, test_fraction, "test");
+  }
+  return split;
+}
+
+Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed) {
+  check(folds >= 2, "folds: ", folds, " found, at least 2 needed");
+  check(fold >= 0 && fold < folds, "fold: ", fold, " found, 0 to ", folds - 1, " expected");
+  const auto rows = row_range(0, dataset.rows - dataset.published_test_rows);
+  const auto classes = shuffled_classes(rows, dataset, seed, "folds");
+  Split split;
+  // Rows are dealt like cards, each class beginning where the one before it stopped, so that both
+  // the folds and the classes within them differ in size by at most one.
+  std::size_t dealt = 0;
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    check(classes[label].size() >= static_cast<std::size_t>(folds), "folds: ", folds,
+          " found, but class \"", dataset.class_names[label], "\" of ", dataset.name, " has only ",
+          classes[label].size(), " rows; use at most that many folds");
+    for (std::int32_t row : classes[label]) {
+      const bool held_out =
+          dealt++ % static_cast<std::size_t>(folds) == static_cast<std::size_t>(fold);
+      (held_out ? split.test : split.train).push_back(row);
+    }
+  }
+  std::sort(split.train.begin(), split.train.end());
+  std::sort(split.test.begin(), split.test.end());
+  return split;
+}
+
+Split carve_validation(Split split, const Dataset& dataset, double fraction) {
+  auto [train, val] = take_fraction(split.train, dataset, fraction, "validation");
+  split.train = std::move(train);
+  split.val = std::move(val);
+  return split;
+}
+
+}  // namespace tritgrad

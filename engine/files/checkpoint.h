@@ -1,0 +1,47 @@
+// Checkpoints: named planes of bytes and string metadata in one safetensors file.
+//
+// Saving replaces the file atomically and records hashes; loading verifies everything before the
+// first byte of the live state is touched.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/files/safetensors.h"
+#include "engine/parameter.h"
+
+namespace tritgrad {
+
+// A stretch of live memory under the name that it has in a file.
+struct NamedPlane {
+  std::string name;
+  Dtype dtype;
+  Shape shape;
+  std::span<std::byte> bytes;
+  ColumnBlocks order{};
+};
+
+// "layers.0.weight/trits" and so on for all parameters, in order.
+std::vector<NamedPlane> parameter_planes(const ParameterStore& store);
+
+// SHA-256 over names and bytes, as they lie in files, of all parameter planes, as 64 hex digits:
+// equal hashes, equal weights, accumulators, scales, biases and statistics.
+std::string weights_sha256(const ParameterStore& store);
+// The same of any planes.
+std::string planes_sha256(const std::vector<NamedPlane>& planes);
+
+void save_checkpoint(const std::string& path, const Metadata& metadata,
+                     const std::vector<NamedPlane>& planes);
+
+// Opens a checkpoint and verifies all hashes. Throws Error for a file without.
+SafetensorsFile open_checkpoint(const std::string& path);
+
+// Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes;
+// else Error says which one is missing, left over or different, and nothing is copied.
+void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>& planes);
+
+// Copies single planes: for readers that need a part of a checkpoint.
+void load_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes);
+
+}  // namespace tritgrad

@@ -1,0 +1,101 @@
+#include "engine/files/hash.h"
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "engine/check.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+
+struct FreeXxh3 {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+std::uint64_t xxh3(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order) {
+  const std::unique_ptr<XXH3_state_t, FreeXxh3> state(XXH3_createState());
+  check(state != nullptr && XXH3_64bits_reset(state.get()) == XXH_OK,
+        "xxh3: xxHash has no memory for a state");
+  order.for_each_piece(plane, [&](std::span<const std::byte> piece) {
+    check(XXH3_64bits_update(state.get(), piece.data(), piece.size()) == XXH_OK,
+          "xxh3: xxHash failed to hash ", piece.size(), " bytes");
+  });
+  return XXH3_64bits_digest(state.get());
+}
+
+std::string hex(std::uint64_t value) {
+  std::string text(16, '0');
+  for (std::size_t i = 0; i < 16; ++i) text[i] = kDigits[(value >> (60 - 4 * i)) & 15];
+  return text;
+}
+
+void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  check(context_ != nullptr, "Sha256: OpenSSL has no memory for a digest");
+  start();
+}
+
+void Sha256::start() {
+  check(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
+        "Sha256: this OpenSSL does not offer SHA-256");
+}
+
+void Sha256::update(std::span<const std::byte> bytes) {
+  check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1,
+        "Sha256: OpenSSL failed to hash ", bytes.size(), " bytes");
+}
+
+std::string Sha256::finish() {
+  std::array<unsigned char, 32> digest{};
+  check(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1,
+        "Sha256: OpenSSL failed to finish a digest");
+  std::string text;
+  for (const unsigned char byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  start();
+  return text;
+}
+
+std::string sha256_hex(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.finish();
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
+  check(file != nullptr, path.string(), ": cannot be opened for reading: ", std::strerror(errno));
+  Sha256 hash;
+  std::vector<std::byte> chunk(kChunkBytes);
+  std::size_t count = 0;
+  while ((count = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0) {
+    hash.update({chunk.data(), count});
+  }
+  check(std::ferror(file.get()) == 0, path.string(), ": cannot be read: ", std::strerror(errno));
+  return hash.finish();
+}
+
+}  // namespace tritgrad

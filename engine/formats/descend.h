@@ -1,0 +1,91 @@
+// What the updates of several formats have in common.
+#pragma once
+
+#include <array>
+
+#include "engine/formats/format.h"
+#include "engine/formats/update_noise.h"
+#include "engine/kernels/kernel_table.h"
+
+namespace tritgrad {
+
+// The n numbers of a direction; `scratch` has room for them.
+inline const float* as_floats(const Direction& direction, std::int64_t n, float* scratch) {
+  const float factor = direction.factor;
+  if (direction.floats != nullptr && !direction.signs && factor == 1.0f) return direction.floats;
+  if (direction.floats != nullptr) {
+    const float* numbers = direction.floats;
+    if (direction.signs) {
+      kernels().sign(scratch, numbers, n);
+      numbers = scratch;
+    }
+    for (std::int64_t i = 0; i < n; ++i) scratch[i] = factor * numbers[i];
+  } else if (direction.signs) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int32_t number = direction.sums[i] - direction.correction;
+      scratch[i] = factor * static_cast<float>((number > 0) - (number < 0));
+    }
+  } else {
+    kernels().rescale_sums(scratch, n, direction.sums, n, &direction.correction, &factor, 1, n);
+  }
+  return scratch;
+}
+
+// DirectionRows::squares of one row.
+inline double sum_of_squares(const Direction& direction, std::int64_t n) {
+  if (direction.floats != nullptr) return kernels().sum_of_squares(direction.floats, n);
+  return static_cast<double>(
+      kernels().sum_of_squared_sums(direction.sums, direction.correction, n));
+}
+
+// The update of formats without integer arithmetic: decode, subtract, encode.
+template <typename F>
+void descend_master(F& format, const Block& block, const float* direction, const Descent& descent) {
+  std::array<float, kBlock> master;
+  format.decode_master(block, master.data());
+  kernels().descend(master.data(), direction, descent.lr, block.n);
+  format.encode(block, master.data(), descent.key);
+}
+
+// The same, with the rounding errors handed on.
+template <typename F>
+void descend_carrying(F& format, const Block& block, const float* direction, const Descent& descent,
+                      const ErrorCarrier& carrier) {
+  std::array<float, kBlock> wanted, stored;
+  format.decode_master(block, wanted.data());
+  kernels().descend(wanted.data(), direction, descent.lr, block.n);
+  format.encode(block, wanted.data(), descent.key);
+  format.decode_master(block, stored.data());
+  kernels().carry_error(carrier.momentum, wanted.data(), stored.data(), carrier.gain, carrier.alpha,
+                        carrier.rescale, block.n);
+}
+
+// How the update of a block of a fixed-point format is rounded to whole levels, by noise spread
+// over the steps (engine/formats/update_noise.h), which it points to in `descent`, or to nearest;
+// `cols` is the matrix's, which tells a block's noise.
+inline LevelRounding update_rounding(const Block& block, std::int64_t cols, const Descent& descent,
+                                     int levels_per_unit, int limit, Rounding rounding) {
+  const auto scale = static_cast<float>(static_cast<double>(descent.lr) * levels_per_unit);
+  if (rounding != Rounding::kStochastic) return {scale, limit, nullptr};
+  return {scale, limit, descent.noise.data(),
+          as_offset(update_noise_offset(descent.key, block_number(block, cols)))};
+}
+// What it returned would point to a Descent that is gone.
+LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;
+static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
+
+// That of the first `count` blocks of a series.
+using SeriesRounding = std::array<LevelRounding, kMostBlocksAtOnce>;
+inline SeriesRounding update_rounding(const BlockSeries& series, std::size_t count,
+                                      std::int64_t cols, const Descent& descent,
+                                      int levels_per_unit, int limit, Rounding rounding) {
+  SeriesRounding roundings;
+  for (std::size_t i = 0; i < count; ++i) {
+    roundings[i] = update_rounding(series[i], cols, descent, levels_per_unit, limit, rounding);
+  }
+  return roundings;
+}
+SeriesRounding update_rounding(const BlockSeries&, std::size_t, std::int64_t, Descent&&, int, int,
+                               Rounding) = delete;
+
+}  // namespace tritgrad

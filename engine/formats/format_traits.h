@@ -1,0 +1,77 @@
+// The formats by name, and what is fixed about each. Its class says it, as F::kTraits.
+#pragma once
+
+#include <string_view>
+
+namespace tritgrad {
+
+enum class FormatKind {
+  kFp32,           // 4 B: value = master = fp32
+  kBf16,           // 2 B: value = master = bf16, updates rounded to nearest or stochastically
+  kTernary,        // 1.2 B: packed trits, int8 accumulators beside them
+  kLatent8,        // 1 B: trit and accumulator in one byte
+  kTernaryMaster,  // 4 B: fp32 master, value = absmean ternary of it (BitNet b1.58)
+  kScale16,        // 4 B: fp32 master, value = nearest positive fp16
+  kTrits,          // 0.2 B: packed trits alone, value = master = trit
+  kSplit24,        // 3 B: value = bf16, master = bf16 + int8 correction
+  kSplit32,        // 4 B: value = bf16, master = bf16 + int16 correction
+  kCompanded8,     // 1.0625 B: groups of 32 signed codes, finer towards zero, under a scale
+  kRoot8,          // 1.0625 B: the same for numbers >= 0, codes of square roots
+  kLatent6,        // 0.75 B: trit and accumulator in 6 bits
+  kLatent5,        // 0.625 B: the same in 5 bits
+  kLatent4,        // 0.5 B: the same in 4 bits
+  kInt8,           // 1.06 B: int8 codes, a bf16 scale for every 32
+  kInt4,           // 0.56 B: the same with 4 bits
+  kFp8,            // 1.006 B: e4m3, a bf16 scale for every block
+  kScalar,         // 0 B: moments only, one mean for the tensor
+  kFactored,       // 0 B: moments only, row means and column means
+  kShared4,        // 0.45 B: packed trits, one accumulator of a byte for every 4
+  kShared8,        // 0.325 B: the same for every 8
+  kShared16,       // 0.2625 B: the same for every 16
+};
+inline constexpr int kFormatCount = 22;
+
+// What the caller of a block's verbs may rely on where a format keeps element after element,
+// without anything that depends on where a block ends.
+enum class LongBlocks {
+  kNever,
+  kToNearest,  // where updates round to nearest: the noise of a block is drawn into an array of its
+               // size
+  kAlways,
+};
+
+struct FormatTraits {
+  FormatKind kind;
+  const char* name;
+  // The value is a bare trit and wants a trained scale parameter beside it.
+  bool holds_trits = false;
+  // The value is -s, 0 or s.
+  bool is_ternary = holds_trits;
+  // Of formats for weights and scales: what an update could not express is kept in a master that is
+  // more than the value, or, in fp32, is not asked for.
+  bool has_residual = true;
+  // Updates are rounded as FormatSpec::rounding says; else the master is as fine as fp32, and
+  // rounds to nearest.
+  bool rounds_updates = true;
+  // Of FlipPolicy::hysteresis: half the levels of a trit, as a push of more would go past the next
+  // flip. 0 for formats without, and for ternary, whose flips are FlipPolicy's business altogether.
+  int highest_hysteresis = 0;
+  // decode_master() and encode() also take blocks of more than kBlock elements of one row, with the
+  // result of its blocks one by one.
+  LongBlocks long_blocks = LongBlocks::kNever;
+  // Where those are taken and there is one column, blocks may also go down the rows, which are
+  // neighbours in memory: nothing that is kept of an element depends on its block. With
+  // decode_value(), decode_master() and encode(). Scales of rows are such matrices; these are the
+  // formats that recipes give to them and to their moments.
+  bool joins_rows = false;
+  // descend() has the result of descend_master() (engine/formats/descend.h): who has the master
+  // already may save decoding it again.
+  bool descends_by_encoding = false;
+};
+
+const FormatTraits& format_traits(FormatKind kind);
+// Throws Error for an unknown name, with the nearest known one.
+FormatKind parse_format(std::string_view name);
+inline std::string_view format_name(FormatKind kind) { return format_traits(kind).name; }
+
+}  // namespace tritgrad

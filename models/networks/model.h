@@ -1,0 +1,64 @@
+// What every model offers: parameters and a forward pass.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/data/dataset.h"
+#include "engine/tape.h"
+#include "models/recipes/recipe.h"
+
+namespace tritgrad {
+
+// What a model is given: rows of so many features, which may be images. 0: not known.
+struct ModelInput {
+  std::int64_t features = 0;
+  ImageShape image = {};
+
+  // Whoever has only a number of features, or the data themselves, names just that.
+  ModelInput(std::int64_t count) : features(count) {}  // NOLINT(google-explicit-constructor)
+  ModelInput(const Dataset& data)                      // NOLINT(google-explicit-constructor)
+      : features(data.features), image(data.image) {}
+  ModelInput(std::int64_t count, const ImageShape& shape) : features(count), image(shape) {}
+};
+
+struct ForwardMode {
+  bool training = false;
+  // Of dropout masks: seed, step, and in `stream` the part of the batch; each layer adds a stream
+  // of its own.
+  RandomKey key = {};
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  ParameterStore& parameters() { return parameters_; }
+  const ParameterStore& parameters() const { return parameters_; }
+
+  // x [n, inputs] -> logits [n, outputs]
+  virtual Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) = 0;
+
+ protected:
+  ParameterStore parameters_;
+};
+
+// All parameters that `spec` has under `recipe`, in order, and no memory: what inspect forecasts
+// from.
+std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput& input,
+                                      std::int64_t outputs, const Recipe& recipe);
+
+// Multiplications of one weight by one number that a forward pass takes for each row.
+double products_per_row(const std::string& spec, const ModelInput& input, std::int64_t outputs,
+                        const Recipe& recipe);
+
+// `spec`: see parse_mlp() and parse_conv(). Weights begin as numbers keyed by `seed`.
+// Throws Error when the spec cannot be read or does not fit input and outputs.
+std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
+                                  std::int64_t outputs, const Recipe& recipe, std::uint64_t seed);
+
+// The optimizer that the recipe asks for.
+Optimizer make_optimizer(Model& model, const Recipe& recipe, std::int64_t total_steps,
+                         std::uint64_t seed);
+
+}  // namespace tritgrad

@@ -1,0 +1,384 @@
+#include "models/recipes/recipe.h"
+
+#include <toml++/toml.h>
+
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "engine/files/read_file.h"
+#include "engine/nearest.h"
+#include "engine/parse_number.h"
+#include "engine/utf8.h"
+#include "models/recipes/idle_keys.h"
+#include "models/recipes/recipe_group.h"
+
+namespace tritgrad {
+namespace {
+
+// The line of the file that the key comes from; 0 for built-in recipes and overrides.
+int line_of(const toml::key& key) {
+  return key.source().path == nullptr ? 0 : static_cast<int>(key.source().begin.line);
+}
+
+// ", line 3", or nothing where no line is known.
+std::string line_text(int line) { return line == 0 ? "" : ", line " + std::to_string(line); }
+
+// Keys remember their line if they come from a file, `path`.
+toml::table parse_toml(const std::string& text, const std::string& where,
+                       std::string_view path = {}) {
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    fail(where, ", line ", error.source().begin.line, ": not valid TOML: ", error.description());
+  }
+}
+
+// Keys of `above` take the place of those below; tables are merged.
+void merge_into(toml::table& below, const toml::table& above) {
+  for (const auto& [key, node] : above) {
+    toml::table* lower = below[key].as_table();
+    const toml::table* upper = node.as_table();
+    if (lower != nullptr && upper != nullptr) {
+      merge_into(*lower, *upper);
+    } else {
+      below.erase(key);  // with the line of the key
+      below.insert_or_assign(key, node);
+    }
+  }
+}
+
+// A recipe before it is read.
+struct RecipeTables {
+  std::string where;      // "recipe 'NAME'", begins messages
+  toml::table written;    // the built-in recipe, or the file on top of its base
+  toml::table own;        // what the file itself says; empty for a built-in recipe
+  toml::table overrides;  // one on top of the other
+};
+
+// " (did you mean 'votes'?)", or nothing when no built-in recipe has a name like it.
+std::string suggestion(const std::string& name) {
+  const std::string close = nearest(name, recipe_names());
+  return close.empty() ? "" : " (did you mean '" + close + "'?)";
+}
+
+bool is_builtin(const std::string& name) { return !builtin_recipe_text(name).empty(); }
+
+toml::table builtin_table(const std::string& name) {
+  return parse_toml(builtin_recipe_text(name), "built-in recipe '" + name + "'");
+}
+
+// The name in base = "votes"; empty for a complete recipe, which has none.
+std::string base_of(const toml::table& file, const std::string& where) {
+  const toml::node* base = file.get("base");
+  if (base == nullptr) {
+    check(file.contains("name"), where,
+          ": it has neither 'base' nor 'name'; begin it with base = \"votes\" to change a built-in "
+          "recipe, or give a complete recipe its name");
+    return "";
+  }
+  const std::string place = where + line_text(static_cast<int>(base->source().begin.line));
+  const auto name = base->value_exact<std::string>();
+  check(name.has_value(), place,
+        ": 'base' must be the name of a built-in recipe in quotes, for example base = \"votes\"");
+  check(!name->ends_with(".toml"), place, ": base must name a built-in recipe, got '", *name, "'");
+  check(is_builtin(*name), place, ": base = '", *name,
+        "' is none of the recipes that 'tritgrad recipes' lists", suggestion(*name));
+  return *name;
+}
+
+// "weight.lr=0.1" is TOML already; "weight.lr=.1" and "5." want a zero, "weight.schedule=cosine"
+// its quotes.
+toml::table parse_override(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  check(equals != std::string::npos && equals > 0, "override '", text,
+        "' is not of the form key=value, for example weight.lr=0.1");
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error&) {
+    const std::string key = text.substr(0, equals + 1);
+    std::string value = text.substr(equals + 1);
+    const std::optional<double> number = parse_number(value);
+    check(!number || std::isfinite(*number), "override '", text, "': ", value,
+          " is no finite number; give one that double holds, below 1.8e308");
+    const std::size_t point = value.find('.');
+    if (point != std::string::npos && number) {
+      const auto is_digit = [&](std::size_t i) { return value[i] >= '0' && value[i] <= '9'; };
+      if (point + 1 == value.size() || !is_digit(point + 1)) value.insert(point + 1, "0");
+      if (point == 0 || !is_digit(point - 1)) value.insert(point, "0");
+    } else {
+      value = "\"" + value + "\"";
+    }
+    return parse_toml(key + value, "override '" + text + "'");
+  }
+}
+
+RecipeTables read_recipe_tables(const std::string& name_or_file,
+                                const std::vector<std::string>& overrides) {
+  RecipeTables tables;
+  tables.where = "recipe '" + name_or_file + "'";
+  if (is_builtin(name_or_file)) {
+    tables.written = builtin_table(name_or_file);
+  } else {
+    check(name_or_file.ends_with(".toml"), "unknown recipe '", name_or_file,
+          "'; give one that 'tritgrad recipes' lists", suggestion(name_or_file),
+          " or the path of a .toml file");
+    const std::string where = "recipe file '" + name_or_file + "'";
+    tables.own = parse_toml(read_file(name_or_file), where, name_or_file);
+    const std::string base = base_of(tables.own, where);
+    tables.own.erase("base");
+    if (!base.empty()) {
+      tables.written = builtin_table(base);
+      tables.written.insert_or_assign("name",
+                                      as_utf8(std::filesystem::path(name_or_file).stem().string()));
+    }
+    merge_into(tables.written, tables.own);
+  }
+  for (const std::string& text : overrides) merge_into(tables.overrides, parse_override(text));
+  return tables;
+}
+
+Table plain(const toml::table& table) {
+  Table values;
+  for (const auto& [key, node] : table) {
+    TableEntry& entry = values[std::string(key.str())];
+    entry.line = line_of(key);
+    TableValue& value = entry.value;
+    if (const auto text = node.value_exact<std::string>()) value = *text;
+    if (const auto whole = node.value_exact<std::int64_t>()) value = *whole;
+    if (const auto number = node.value_exact<double>()) value = *number;
+    if (const auto flag = node.value_exact<bool>()) value = *flag;
+  }
+  return values;
+}
+
+// The table of a role: [continuous] first, then the role's own on top (weights stand alone;
+// kStatistic has no table of its own).
+toml::table role_table(const toml::table& recipe, Role role) {
+  toml::table merged;
+  const auto add = [&](std::string_view name) {
+    if (const toml::table* table = recipe[name].as_table()) merge_into(merged, *table);
+  };
+  if (role != Role::kWeight) add("continuous");
+  add(role_name(role));
+  return merged;
+}
+
+// A key that nothing reads.
+struct IdleKey {
+  std::string section;               // "weight", "group", ...; empty: beside the tables
+  std::optional<std::size_t> group;  // which [[group]]
+  toml::key key;
+};
+
+std::vector<IdleKey> idle_keys(const toml::table& table, const Recipe& recipe) {
+  std::vector<IdleKey> idle;
+  for (const auto& [section, node] : table) {
+    if (section.str() == "gradient_format" && recipe.gradients != GradientPolicy::kKept) {
+      idle.push_back({"", {}, section});
+    }
+    if (const toml::table* keys = node.as_table()) {
+      for (const auto& [key, value] : *keys) {
+        if (has_effect(section.str(), std::string(key.str()), recipe)) continue;
+        idle.push_back({std::string(section.str()), {}, key});
+      }
+    }
+    if (section.str() != "group") continue;
+    for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
+      for (const auto& [key, value] : *node.as_array()->get_as<toml::table>(i)) {
+        if (has_effect(std::string(key.str()), recipe.named_groups[i].group)) continue;
+        idle.push_back({"group", i, key});
+      }
+    }
+  }
+  return idle;
+}
+
+// An idle key is a mistake of whoever wrote it. `own`: tables of the recipe, all of which one hand
+// has written.
+void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
+  const std::vector<IdleKey> idle = idle_keys(own, recipe);
+  if (idle.empty()) return;
+  const IdleKey& first = idle.front();
+  const std::string place = recipe.where + line_text(line_of(first.key)) + ": ";
+  check(!first.section.empty(), place,
+        "gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
+  if (first.key == "head_lr") {
+    fail(place, first.section, ".head_lr: a [[group]] trains the head's matrix; set its lr there");
+  }
+  const std::string key(first.key.str());
+  if (!first.group) {
+    fail(place, first.section, ".", key, reason_without_effect(first.section, key, recipe));
+  }
+  const Recipe::NamedGroup& named = recipe.named_groups[*first.group];
+  fail(place, "[[group]] match = \"", named.match, "\": ", key,
+       reason_without_effect(key, named.group));
+}
+
+// Weights whose table leaves out format or rule would be dense and trained by AdamW, the defaults,
+// which nobody asked for.
+void check_weights_complete(const toml::table& table, const Recipe& recipe) {
+  const toml::table* weight = table["weight"].as_table();
+  for (const char* key : {"format", "rule"}) {
+    check(weight != nullptr && weight->contains(key), recipe.where, ": [weight] has no '", key,
+          "'; give it one, or begin the file with base = \"votes\" to change a built-in recipe");
+  }
+  for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
+    const Recipe::NamedGroup& named = recipe.named_groups[i];
+    const toml::table& own = *table["group"].as_array()->get_as<toml::table>(i);
+    for (const char* key : {"format", "rule"}) {
+      check(named.role != Role::kWeight || own.contains(key), recipe.where,
+            line_text(line_of(own.find("match")->first)), ": [[group]] match = \"", named.match,
+            "\": '", key,
+            "' is missing; a group of weights takes nothing from [weight] and needs a format and a "
+            "rule of its own");
+    }
+  }
+}
+
+void check_gradients(const TableReader& top, const Recipe& recipe) {
+  const bool kept = recipe.gradients == GradientPolicy::kKept;
+  const std::string place = top.at("clip_grad_norm");
+  check(recipe.clip_grad_norm >= 0.0, place, ": clip_grad_norm = ", recipe.clip_grad_norm,
+        " must be at least 0");
+  check(recipe.clip_grad_norm == 0.0 || kept, place,
+        ": clip_grad_norm needs all gradients at once; set gradients = \"kept\"");
+}
+
+void read_top(TableReader& top, Recipe& recipe) {
+  recipe.name = top.get<std::string>("name", "");
+  check(!recipe.name.empty(), top.where(), ": 'name' is missing");
+  recipe.summary = top.get<std::string>("summary", "");
+  recipe.source = top.get<std::string>("source", "");
+  recipe.gradients = top.choice("gradients",
+                                one_of<GradientPolicy>({{"kept", GradientPolicy::kKept},
+                                                        {"released", GradientPolicy::kReleased}}),
+                                recipe.gradients);
+  recipe.gradient_format =
+      top.choice("gradient_format",
+                 one_of<FormatKind>({{"fp32", FormatKind::kFp32}, {"bf16", FormatKind::kBf16}}),
+                 recipe.gradient_format);
+  recipe.clip_grad_norm = top.get("clip_grad_norm", recipe.clip_grad_norm);
+  recipe.non_finite = top.choice(
+      "non_finite", one_of<NonFinite>({{"refuse", NonFinite::kRefuse}, {"skip", NonFinite::kSkip}}),
+      recipe.non_finite);
+  check_gradients(top, recipe);
+  // A recipe for kept gradients may be run with released ones.
+  if (recipe.gradients == GradientPolicy::kReleased) recipe.gradient_format = FormatKind::kFp32;
+}
+
+// [[group]]: tables that take the place of their role's for the parameters that match.
+void read_named_groups(const toml::table& table, const std::string& where, Recipe& recipe) {
+  const toml::array* array = table["group"].as_array();
+  if (array == nullptr) return;
+  for (const toml::node& node : *array) {
+    const toml::table* own = node.as_table();
+    check(own != nullptr, where, ": 'group' must be tables, written [[group]]");
+    toml::table merged;
+    Recipe::NamedGroup named;
+    {
+      TableReader reader(plain(*own), where + ", [[group]]");
+      named.match = reader.get<std::string>("match", "");
+      check(!named.match.empty(), where,
+            ", [[group]]: 'match' is missing; it names parameters, for example \"head.*\"");
+      named.role = reader.choice("role",
+                                 one_of<Role>({{"weight", Role::kWeight},
+                                               {"scale", Role::kScale},
+                                               {"bias", Role::kBias},
+                                               {"norm", Role::kNorm}}),
+                                 Role::kWeight);
+    }
+    if (named.role != Role::kWeight) merged = role_table(table, Role::kStatistic);
+    merge_into(merged, *own);
+    TableReader reader(plain(merged), concat(where, ", [[group]] match = \"", named.match, "\""));
+    reader.allow("match");
+    reader.allow("role");
+    named.group = read_group(reader, named.role);
+    reader.refuse_unknown_keys();
+    recipe.named_groups.push_back(std::move(named));
+  }
+}
+
+double read_head_lr(TableReader& weight, double lr) {
+  const double share = weight.get("head_lr", 1.0);
+  check(share >= 0.0 && share < 1e6, weight.at("head_lr"), ": head_lr = ", share,
+        " is outside [0, 1e6); it is a share of lr");
+  check(share * lr < 1e6, weight.at("head_lr"), ": head_lr = ", share, " times lr = ", lr,
+        " must be below 1e6");
+  return share;
+}
+
+Recipe recipe_from(const toml::table& table, const std::string& where) {
+  Recipe recipe;
+  recipe.where = where;
+  TableReader top(plain(table), where);
+  read_top(top, recipe);
+  for (const char* name : {"weight", "continuous", "scale", "bias", "norm"}) {
+    top.allow(name);
+    check(table.get(name) == nullptr || table.get(name)->is_table(), top.at(name), ": '", name,
+          "' must be a table, written [", name, "]");
+  }
+  top.allow("group");
+  check(table.get("group") == nullptr || table.get("group")->is_array(), top.at("group"),
+        ": 'group' must be tables, written [[group]]");
+
+  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
+    const toml::table merged = role_table(table, role);
+    TableReader reader(plain(merged), concat(where, ", [", role_name(role), "]"));
+    recipe.groups[static_cast<std::size_t>(role)] = read_group(reader, role);
+    if (role == Role::kWeight) {
+      recipe.head_lr = read_head_lr(reader, recipe.group(role).update.lr);
+    }
+    reader.refuse_unknown_keys();
+  }
+  read_named_groups(table, where, recipe);
+  const bool ternary = recipe.has_trits();
+  recipe.compute =
+      top.choice("compute", one_of<Compute>({{"fp32", Compute::kFp32}, {"int8", Compute::kInt8}}),
+                 ternary ? Compute::kInt8 : Compute::kFp32);
+  check(ternary || recipe.compute == Compute::kFp32, top.at("compute"),
+        ": compute = \"int8\" is for weights of bare trits, and no weight of this recipe has any; "
+        "leave it out");
+  top.refuse_unknown_keys();
+  toml::table resolved = table;
+  resolved.insert_or_assign("compute", compute_name(recipe.compute));
+  std::ostringstream text;
+  text << resolved;
+  recipe.toml = text.str();
+  return recipe;
+}
+
+}  // namespace
+
+Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
+  const RecipeTables tables = read_recipe_tables(name_or_file, overrides);
+  if (!tables.own.empty()) {
+    refuse_without_effect(tables.own, recipe_from(tables.written, tables.where));
+  }
+  toml::table table = tables.written;
+  merge_into(table, tables.overrides);
+  Recipe recipe = recipe_from(table, tables.where);
+  refuse_without_effect(tables.overrides, recipe);
+  check_weights_complete(table, recipe);
+  return recipe;
+}
+
+std::string without_idle_keys(const Recipe& recipe) {
+  toml::table table = parse_toml(recipe.toml, recipe.where);
+  for (const IdleKey& idle : idle_keys(table, recipe)) {
+    toml::node* owner = idle.section.empty() ? &table : table.get(idle.section);
+    if (idle.group) owner = owner->as_array()->get(*idle.group);
+    owner->as_table()->erase(idle.key);
+  }
+  std::ostringstream text;
+  text << table;
+  return text.str();
+}
+
+Recipe parse_recipe(const std::string& toml, const std::string& where) {
+  return recipe_from(parse_toml(toml, where), where);
+}
+
+}  // namespace tritgrad

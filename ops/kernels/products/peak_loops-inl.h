@@ -1,0 +1,181 @@
+// The peak loops of one target (engine/kernels/peak_loops.h), compiled once per target with its
+// flags.
+//
+// Operations are counted as products and additions that a matrix product needs: an instruction that
+// adds up products of neighbours counts with all of them, one that only widens sums with none.
+#pragma once
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include <cstring>
+
+#include "ops/kernels/products/peak_loops.h"
+#include "ops/kernels/products/register_loop-inl.h"
+#ifdef TRITGRAD_TILES
+#include "ops/kernels/products/tile_loop-inl.h"
+#endif
+#ifdef __AVX2__
+#include "ops/kernels/simd-inl.h"
+#endif
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+#if defined(__AVX2__)
+
+using Ints = I32::register_type;
+constexpr std::int64_t kRegisterBytes = sizeof(Ints);
+inline Ints all_bytes(char x) { return U8(static_cast<std::uint8_t>(x)); }
+inline Ints join(Ints a, const std::byte* p) {
+  return I32(a) | I32::load_aligned(reinterpret_cast<const std::int32_t*>(p));
+}
+constexpr const char* kFp32Name = "vfmadd";
+// xsimd's fma() multiplies and adds apart for plain AVX2.
+#ifdef __AVX512F__
+inline __m512 all_floats(float x) { return _mm512_set1_ps(x); }
+inline __m512 step_fp32(__m512 sum, __m512 a, __m512 b) { return _mm512_fmadd_ps(sum, a, b); }
+#else
+inline __m256 all_floats(float x) { return _mm256_set1_ps(x); }
+inline __m256 step_fp32(__m256 sum, __m256 a, __m256 b) { return _mm256_fmadd_ps(sum, a, b); }
+#endif
+
+#elif defined(__SSE2__)
+
+constexpr std::int64_t kRegisterBytes = 16;
+using Ints = __m128i;
+constexpr const char* kFp32Name = "mulps + addps";
+inline __m128 all_floats(float x) { return _mm_set1_ps(x); }
+inline Ints all_bytes(char x) { return _mm_set1_epi8(x); }
+inline Ints join(Ints a, const std::byte* p) {
+  return _mm_or_si128(a, _mm_load_si128(reinterpret_cast<const Ints*>(p)));
+}
+inline __m128 step_fp32(__m128 sum, __m128 a, __m128 b) {
+  return _mm_add_ps(_mm_mul_ps(sum, a), b);
+}
+
+#else
+
+// No vector instructions that this file knows: 64 bits at a time.
+constexpr std::int64_t kRegisterBytes = 8;
+using Ints = std::int64_t;
+inline Ints all_bytes(char x) { return x; }
+inline Ints join(Ints a, const std::byte* p) { return a | *reinterpret_cast<const Ints*>(p); }
+
+#endif
+
+#ifdef __SSE2__
+// Sums have the width of their numbers: with the type of the intrinsics g++ 12 copies every one.
+// Unsigned, as they run over.
+using ByteSums [[gnu::vector_size(kRegisterBytes)]] = std::uint32_t;
+#endif
+
+#if defined(TRITGRAD_TILES)
+
+constexpr const char* kTritsName = "tdpbsud";
+constexpr const char* kBytesName = "tdpbsud";
+
+#elif defined(__AVX512VNNI__)
+
+constexpr const char* kTritsName = "vpdpbusd";
+constexpr const char* kBytesName = "vpdpbusd";
+constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes;
+using TritSums = ByteSums;
+inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
+  return reinterpret_cast<ByteSums>(_mm512_dpbusd_epi32(reinterpret_cast<Ints>(sum), a, b));
+}
+inline TritSums step_trits(TritSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); }
+
+#elif defined(__AVX2__)
+
+constexpr const char* kTritsName = "vpmaddubsw + vpaddw";
+constexpr const char* kBytesName = "vpmaddubsw + vpmaddwd + vpaddd";
+constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes;
+using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::uint16_t;
+inline TritSums step_trits(TritSums sum, Ints a, Ints b) {
+  return sum + reinterpret_cast<TritSums>(multiply_pairs_u8_i8(a, b));
+}
+inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
+  return sum + reinterpret_cast<ByteSums>(multiply_pairs_i16(multiply_pairs_u8_i8(a, b), b));
+}
+
+#elif defined(__SSE2__)
+
+// Bytes have no product of their own here; both go by 16-bit numbers.
+constexpr const char* kTritsName = "pmaddwd + paddd";
+constexpr const char* kBytesName = "pmaddwd + paddd";
+constexpr std::int64_t kTritProducts = kRegisterBytes / 2, kByteProducts = kRegisterBytes / 2;
+using TritSums = ByteSums;
+inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
+  return sum + reinterpret_cast<ByteSums>(_mm_madd_epi16(a, b));
+}
+inline TritSums step_trits(TritSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); }
+
+#endif
+
+// Eight registers at a time, so that loads need not wait for the joining.
+std::int64_t read(const std::byte* bytes, std::int64_t n) {
+  constexpr int kStreams = 8;
+  Ints joined[kStreams];
+  for (Ints& stream : joined) stream = all_bytes(0);
+  for (std::int64_t i = 0; i < n; i += kStreams * kRegisterBytes) {
+#pragma GCC unroll 8
+    for (int s = 0; s < kStreams; ++s) joined[s] = join(joined[s], bytes + i + s * kRegisterBytes);
+  }
+  std::int64_t all = 0;
+  for (const Ints& stream : joined) {
+    std::int64_t words[kRegisterBytes / 8];
+    std::memcpy(words, &stream, sizeof(words));
+    for (const std::int64_t word : words) all |= word;
+  }
+  return all;
+}
+
+#ifdef __SSE2__
+
+std::int64_t run_fp32(std::int64_t rounds) {
+  // x / 2 + 1 goes to 2 and stays there: no denormal, no infinity.
+  return 2 * kRegisterBytes / 4 *
+         run_in_registers(rounds, all_floats(1.0f), all_floats(0.5f), all_floats(1.0f),
+                          [](auto sum, auto a, auto b) { return step_fp32(sum, a, b); });
+}
+
+#ifdef TRITGRAD_TILES
+
+std::int64_t run_bytes(std::int64_t rounds) { return multiply_tiles(rounds); }
+std::int64_t run_trits(std::int64_t rounds) { return multiply_tiles(rounds); }
+
+#else
+
+std::int64_t run_trits(std::int64_t rounds) {
+  return 2 * kTritProducts *
+         run_in_registers(rounds, TritSums{}, all_bytes(2), all_bytes(1),
+                          [](TritSums sum, Ints a, Ints b) { return step_trits(sum, a, b); });
+}
+
+std::int64_t run_bytes(std::int64_t rounds) {
+  return 2 * kByteProducts *
+         run_in_registers(rounds, ByteSums{}, all_bytes(2), all_bytes(1),
+                          [](ByteSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); });
+}
+
+#endif
+#endif
+
+}  // namespace
+
+const PeakLoops kPeakLoops = {
+#ifdef __SSE2__
+    .fp32 = {kFp32Name, run_fp32},
+    .int8_trits = {kTritsName, run_trits},
+    .int8_int8 = {kBytesName, run_bytes},
+#else
+    .fp32 = {"no loop for this processor", nullptr},
+    .int8_trits = {"no loop for this processor", nullptr},
+    .int8_int8 = {"no loop for this processor", nullptr},
+#endif
+    .read = read,
+};
+
+}  // namespace tritgrad::TRITGRAD_TARGET

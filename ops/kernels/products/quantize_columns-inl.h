@@ -1,0 +1,88 @@
+// Columns of floats as rows of int8 codes: four rows become the four bytes of a word, and words are
+// transposed in registers.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/kernels/codecs/codec_verbs-inl.h"
+#include "ops/kernels/products/transpose-inl.h"
+
+namespace tritgrad::TRITGRAD_TARGET {
+namespace {
+
+constexpr std::int64_t kColumnsAtOnce = kWords;
+constexpr std::int64_t kRowsAtOnce = 4 * kWords;
+
+// Word c holds the codes of column c in the four rows.
+inline I32 quantize_four(const F32 (&levels)[4]) {
+  const I8 codes = interleave_bytes(code_of(levels[0]), code_of(levels[1]), code_of(levels[2]),
+                                    code_of(levels[3]));
+  return xsimd::bitwise_cast<I32>(xsimd::max(codes, I8(std::int8_t{-127})));
+}
+
+// Where the memory ahead is asked for: the same rows, some columns on.
+constexpr std::int64_t kColumnsAhead = 8 * kColumnsAtOnce;
+
+// A square of words.
+template <bool kAskAhead>
+inline void quantize_whole(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
+                           const float* factors, const F32& inverse) {
+  I32::register_type words[kWords];
+  for (int w = 0; w < kWords; ++w) {
+    F32 levels[4];
+    for (int j = 0; j < 4; ++j) {
+      const float* row = x + (4 * w + j) * ld_x;
+      if (kAskAhead) _mm_prefetch(reinterpret_cast<const char*>(row + kColumnsAhead), _MM_HINT_T1);
+      levels[j] = read<F32>(row) * F32(factors[4 * w + j]) * inverse;
+    }
+    words[w] = quantize_four(levels);
+  }
+  transpose(words);
+  for (int c = 0; c < kWords; ++c) {
+    write(reinterpret_cast<std::int32_t*>(codes + c * ld), I32(words[c]));
+  }
+}
+
+// Fewer rows or columns: filled up with zeros.
+void quantize_part(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
+                   const float* factors, const float* inverse, std::int64_t rows,
+                   std::int64_t columns) {
+  float padded[kRowsAtOnce * kColumnsAtOnce] = {};
+  float padded_factors[kRowsAtOnce] = {}, padded_inverse[kColumnsAtOnce] = {};
+  std::int8_t padded_codes[kColumnsAtOnce * kRowsAtOnce];
+  const auto bytes = static_cast<std::size_t>(columns) * sizeof(float);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    __builtin_memcpy(padded + r * kColumnsAtOnce, x + r * ld_x, bytes);
+  }
+  __builtin_memcpy(padded_inverse, inverse, bytes);
+  __builtin_memcpy(padded_factors, factors, static_cast<std::size_t>(rows) * sizeof(float));
+  quantize_whole<false>(padded_codes, kRowsAtOnce, padded, kColumnsAtOnce, padded_factors,
+                        read<F32>(padded_inverse));
+  for (std::int64_t c = 0; c < columns; ++c) {
+    std::int8_t* from = padded_codes + c * kRowsAtOnce;
+    // Zero times a factor that is not finite is no zero.
+    for (std::int64_t r = rows; r % 4 != 0; ++r) from[r] = 0;
+    __builtin_memcpy(codes + c * ld, from, static_cast<std::size_t>((rows + 3) / 4 * 4));
+  }
+}
+
+void quantize_columns(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
+                      const float* factors, const float* inverse, std::int64_t rows,
+                      std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; r += kRowsAtOnce) {
+    const std::int64_t rows_here = std::min(kRowsAtOnce, rows - r);
+    for (std::int64_t c = 0; c < columns; c += kColumnsAtOnce) {
+      const std::int64_t columns_here = std::min(kColumnsAtOnce, columns - c);
+      std::int8_t* to = codes + c * ld + r;
+      const float* from = x + r * ld_x + c;
+      if (rows_here == kRowsAtOnce && columns_here == kColumnsAtOnce) {
+        quantize_whole<true>(to, ld, from, ld_x, factors + r, read<F32>(inverse + c));
+      } else {
+        quantize_part(to, ld, from, ld_x, factors + r, inverse + c, rows_here, columns_here);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tritgrad::TRITGRAD_TARGET

@@ -1,0 +1,107 @@
+// y = x W^T with a ternary W, in integers.
+//
+// All three products of a training step multiply int8 numbers and add in 32 bits:
+//
+//     forward   x, each row by its own absmax / 127, times trits
+//     dx        dy E, each row by its own absmax / 127, times trits (E: the scales of W)
+//     dW        dy times the scales of x's rows, each column by its absmax / 127, times x as int8
+//
+// Integer sums are exact in any order, so the bits depend neither on the instruction set nor on the
+// number of threads. W is decoded a block at a time, and dW is a GradientSource, so neither exists
+// in memory (unless the gradient is kept, or added to elsewhere).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "ops/products/linear_operands.h"
+#include "ops/products/quantized.h"
+
+namespace tritgrad {
+
+// x [n, inputs] -> y [n, outputs]; linear() has checked the operands: the weight holds bare trits.
+Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w);
+
+// The products one by one, for ops that make the rows of x as they need them. All take scratch.
+//
+// Rows of x in one call, so that dW's sums of a byte and a code fit 32 bits.
+inline constexpr std::int64_t kMostIntegerRows = 65'536;
+static_assert(255 * 127 * kMostIntegerRows <= std::numeric_limits<std::int32_t>::max());
+
+// Throws Error, which begins with the name of the op, when sums over an axis could overflow.
+void check_integers(const char* op, const LinearOperands& w);
+// y [n, outputs] of x [n, inputs]
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y);
+// The same in strips, for so many rows at most. done(first, n) is called when columns [first, first
+// + n) of y are there, one strip, on the thread that made them; what it costs of each element
+// counts as `done_cost` products of bytes.
+inline constexpr std::int64_t kMostStripRows = 256;
+namespace detail {
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
+                     std::int64_t done_cost,
+                     void (*done)(const void* context, std::int64_t first, std::int64_t n),
+                     const void* context);
+}
+template <typename Done>
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
+                     std::int64_t done_cost, const Done& done) {
+  detail::integer_forward(
+      tape, w, x, y, done_cost,
+      [](const void* context, std::int64_t first, std::int64_t n) {
+        (*static_cast<const Done*>(context))(first, n);
+      },
+      &done);
+}
+
+// Where dx goes: to a matrix, or to strips of it.
+struct InputGradient {
+  std::int64_t rows;
+  std::int64_t ld;            // from a row to the next one
+  std::int64_t strip_stride;  // from a strip of 64 columns to the next one
+  float* data;
+  bool fresh;  // nothing is there yet: written, otherwise added to
+
+  // Implicit: every place for a gradient takes a matrix.
+  InputGradient(const GradientTarget& matrix)  // NOLINT(google-explicit-constructor)
+      : rows(matrix.grad.rows()),
+        ld(matrix.grad.cols()),
+        strip_stride(kStripColumns),
+        data(matrix.grad.data),
+        fresh(matrix.fresh) {}
+  InputGradient(const Strips& strips, bool fresh_)
+      : rows(strips.rows),
+        ld(kStripColumns),
+        strip_stride(strips.size_of_one()),
+        data(strips.data),
+        fresh(fresh_) {}
+
+  float* at(std::int64_t row, std::int64_t column) const {
+    return data + column / kStripColumns * strip_stride + column % kStripColumns + row * ld;
+  }
+  // How far, up to `last`, the columns from `column` on lie side by side.
+  std::int64_t neighbours_end(std::int64_t column, std::int64_t last) const {
+    if (strip_stride == kStripColumns) return last;
+    return std::min(last, (column / kStripColumns + 1) * kStripColumns);
+  }
+};
+// That of x, which wants one.
+InputGradient input_gradient(Tape& tape, const QuantizedVar& x);
+// dx = (dy E) T, or added to it
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
+                            const Tensor& dy);
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
+                            const Strips& dy);
+// Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
+// GradientSource, which needs the scratch until on_ready has returned; a part is added up in
+// memory.
+enum class Share { kWhole, kPart };
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const Tensor& y, const Tensor& dy, Share share);
+// The same where dy has been rounded, each row times the scale of x's and then columns by their
+// absmax, and dy y been added up down its columns, which d scale is made of; null where W has
+// scales of groups.
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const QuantizedRows& dy, const double* dy_y, Share share);
+
+}  // namespace tritgrad

@@ -1,0 +1,76 @@
+// libFuzzer entry for every reader of data files. The first byte chooses the reader; readers of two
+// files split the rest at the length that the next two bytes give. A refusal (Error) is a good
+// result.
+//
+//   clang++ -std=c++20 -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_readers.cpp
+//   engine/*.cpp
+//   ...
+//   ./fuzz_readers -max_len=1048576 -malloc_limit_mb=64 -timeout=1
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/check.h"
+#include "engine/data/cifar.h"
+#include "engine/data/csv.h"
+#include "engine/data/idx.h"
+#include "engine/data/npy.h"
+
+namespace {
+
+using tritgrad::CsvOptions;
+
+constexpr std::size_t kCifarRecord = 3073;
+
+struct TwoFiles {
+  std::string_view first, second;
+};
+
+TwoFiles split(std::string_view bytes) {
+  if (bytes.size() < 2) return {bytes, {}};
+  const auto low = static_cast<unsigned char>(bytes[0]);
+  const auto high = static_cast<unsigned char>(bytes[1]);
+  bytes.remove_prefix(2);
+  const std::size_t cut = std::min<std::size_t>(low + 256u * high, bytes.size());
+  return {bytes.substr(0, cut), bytes.substr(cut)};
+}
+
+void read(unsigned reader, std::string_view bytes) {
+  if (reader < 3) {
+    CsvOptions options;
+    options.header = static_cast<CsvOptions::Header>(reader);
+    if (reader == 1) options.label = "label";
+    tritgrad::parse_csv(bytes, "csv", options);
+    return;
+  }
+  if (reader >= 5) {
+    std::string records(bytes);
+    // Chance hardly ever makes whole records.
+    if (reader == 6)
+      records.resize((records.size() + kCifarRecord - 1) / kCifarRecord * kCifarRecord);
+    tritgrad::parse_cifar(records, "cifar");
+    return;
+  }
+  const auto [first, second] = split(bytes);
+  if (reader == 3) {
+    const std::array<tritgrad::IdxPair, 1> parts = {
+        tritgrad::IdxPair{second, first, "images", "labels"}};
+    tritgrad::parse_idx(parts, "idx");
+  } else {
+    tritgrad::parse_npy_pair(second, first, "x", "y");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  try {
+    read(data[0] % 7, {reinterpret_cast<const char*>(data) + 1, size - 1});
+  } catch (const tritgrad::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,199 @@
+// Convolutional networks: specs, bytes, learning, checkpoints.
+#include <nlohmann/json.hpp>
+
+#include "engine/files/safetensors.h"
+#include "engine/memory/parallel.h"
+#include "models/footprint.h"
+#include "models/networks/conv_net.h"
+#include "tests/support/rewritten_checkpoint.h"
+#include "tests/support/support.h"
+#include "tests/support/support_files.h"
+#include "tools/evaluate.h"
+#include "tools/evaluate_checkpoint.h"
+#include "tools/train.h"
+
+namespace tritgrad::test::test_conv_net {
+namespace {
+
+// Images of one bright bar, lying (class 0) or standing (class 1), anywhere, and noise. In square
+// images every pixel has the same mean in both classes, so no linear classifier tells them apart.
+Dataset bars(const ImageShape& image, std::int64_t rows) {
+  Dataset data;
+  data.name = "bars";
+  data.allocate(rows, image.size(), Element::kFloat32);
+  data.image = image;
+  data.class_names = {"lying", "standing"};
+  const std::vector<float> noise = numbers(rows * image.size(), 8);
+  float* x = data.values.as<float>();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int64_t label = i % 2;
+    const std::int64_t at = i / 2 % (label == 0 ? image.height : image.width);
+    for (std::int64_t pixel = 0; pixel < image.height * image.width; ++pixel) {
+      const std::int64_t place = label == 0 ? pixel / image.width : pixel % image.width;
+      for (std::int64_t c = 0; c < image.channels; ++c) {
+        const std::int64_t number = i * image.size() + pixel * image.channels + c;
+        x[number] = (place == at ? 1.0f : 0.0f) + 0.4f * noise[static_cast<std::size_t>(number)];
+      }
+    }
+    data.labels.push_back(static_cast<std::int32_t>(label));
+  }
+  return data;
+}
+
+TrainOptions options_for(const std::string& recipe) {
+  TrainOptions options;
+  options.data = "bars";
+  options.model = "conv:8,M,16";
+  options.recipe = recipe;
+  options.epochs = 6;
+  options.batch = 20;
+  options.quiet = true;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("conv net: a spec is read, and refused with the part that is wrong") {
+  const ConvNetSpec spec = parse_conv("conv:32,M,64");
+  CHECK(spec.layers == std::vector<std::int64_t>{32, ConvNetSpec::kMaxPool, 64});
+  CHECK(spec.image == ImageShape{});
+  const ConvNetSpec full = parse_conv("conv:32x30x3-8-M-10");
+  CHECK(full.image == ImageShape{32, 30, 3});
+  CHECK(full.outputs == 10);
+  CHECK(full.layers == std::vector<std::int64_t>{8, ConvNetSpec::kMaxPool});
+
+  const auto message = [](const char* text) { return refusal([&] { parse_conv(text); }); };
+  CHECK(message("conv:32,m") ==
+        "model 'conv:32,m': width 'm' is not a whole number in 1..16777216, nor M, which is max "
+        "pooling");
+  CHECK(contains(message("conv:32x32-8-10"),
+                 "'32x32' found before the first '-', an image HEIGHTxWIDTHxCHANNELS"));
+  CHECK(contains(message("conv:M,M"), "it has no convolution"));
+  CHECK(contains(message("conv:8:norm=none"), "has no options"));
+  CHECK(contains(message("conv:16777216x2x1-8-10"), "more than 16777216 pixels"));
+  for (const char* bad : {"", "conv", "conv:", "conv:0", "conv:8,", "conv:-8", "conv:8x8x1-10",
+                          "conv:8x8x0-4-10", "conv:8x8x1-4-M"}) {
+    CAPTURE(bad);
+    CHECK(message(bad) != "");
+  }
+  const Recipe recipe = load_recipe("fp32");
+  CHECK(refusal([&] { plan_model("cnov:8", 0, 0, recipe); }) ==
+        "model 'cnov:8': expected mlp:WIDTH,... such as mlp:512,512 or conv:WIDTH,M,... such as "
+        "conv:32,M,64,M; did you mean 'conv'? Known: mlp, conv");
+}
+
+TEST_CASE("conv net: data that do not fit are refused with one sentence") {
+  const auto message = [](const char* text, const ModelInput& input, std::int64_t outputs) {
+    return refusal([&] { fit_conv(parse_conv(text), input, outputs); });
+  };
+  CHECK(message("conv:8,M", {80, {10, 8, 1}}, 3).empty());
+  CHECK(contains(message("conv:8", 30, 2), "30 features that are no image"));
+  CHECK(contains(message("conv:8", 0, 0), "images and outputs are unknown"));
+  CHECK(contains(message("conv:8x10x1-4-3", {80, {10, 8, 1}}, 3),
+                 "images of 8 x 10 x 1 but those of the data have 10 x 8 x 1"));
+  CHECK(contains(message("conv:8x8x1-4-3", 80, 3), "8 x 8 x 1 = 64 numbers but the data has 80"));
+  CHECK(contains(message("conv:8x8x1-4-3", 64, 4), "3 outputs but the data has 4 classes"));
+  CHECK(message("conv:8x8x1-4-3", 64, 3).empty());  // the spec says what image they are
+  CHECK(contains(message("conv:4,M,M,M,4,M", {80, {10, 8, 1}}, 3),
+                 "pooling (M) leaves nothing of 1 x 1 pixels, which is what comes of images of 10 "
+                 "x 8 x 1"));
+}
+
+// Of 120 rows half are right by chance, give or take a standard deviation of .5 / sqrt(120) = .046:
+// four of those above it.
+constexpr double kGuessing = 0.5 + 4.0 * 0.046;
+
+TEST_CASE("conv net: it learns what an untrained one does not know, whatever the recipe") {
+  const Dataset data = bars({9, 9, 1}, 600);
+  const Split split = fixed_split(data);
+  const Standardizer standardizer = Standardizer::fit(data, split.train);
+  for (const std::string& recipe : recipe_names()) {
+    CAPTURE(recipe);
+    TrainOptions options = options_for(recipe);
+    if (recipe == "microadam") options.epochs = 12;  // it moves one weight in a hundred a step
+    const auto untrained = make_model(options.model, data, 2, load_recipe(recipe), options.seed);
+    Tape tape;
+    CHECK(evaluate(*untrained, tape, data, split.test, standardizer).value() < kGuessing);
+    const RunResult result = train(data, options);
+    // 114 of 120 rows. (Measured: microadam 115, all others 117 or more.)
+    CHECK(result.test_accuracy.value() >= 0.95);
+  }
+  TrainOptions linear = options_for("fp32");
+  linear.model = "mlp:";
+  CHECK(train(data, linear).test_accuracy.value() < kGuessing);
+}
+
+TEST_CASE("conv net: the same bits for any number of threads, for kept and released gradients") {
+  const Dataset data = bars({11, 10, 2}, 60);
+  for (const char* recipe : {"latent8", "votes", "master", "eco", "flash-adamw"}) {
+    const bool integers = load_recipe(recipe).compute == Compute::kInt8;
+    for (const char* compute : {"compute=fp32", "compute=int8"}) {
+      if (!integers && compute == std::string("compute=int8")) continue;
+      CAPTURE(std::string(recipe));
+      TrainOptions options = options_for(recipe);
+      options.model = "conv:24,M,80,M,8";
+      options.epochs = 2;
+      options.overrides = {compute, "gradients=kept", "gradient_format=fp32"};
+      set_thread_count(1);
+      const std::string expected = train(data, options).weights_sha256;
+      set_thread_count(3);
+      CHECK(train(data, options).weights_sha256 == expected);
+      options.overrides = {compute, "gradients=released"};
+      CHECK(train(data, options).weights_sha256 == expected);
+      set_thread_count(0);
+    }
+  }
+}
+
+TEST_CASE("conv net: a checkpoint continues with the same bits and knows its images") {
+  const TempDir folder;
+  Dataset data = bars({6, 8, 1}, 200);
+  for (const char* recipe : {"latent8", "master"}) {
+    TrainOptions options = options_for(recipe);
+    options.epochs = 2;
+    const RunResult whole = train(data, options);
+    options.save = (folder / "half.safetensors").string();
+    options.stop_after = 5;
+    train(data, options);
+    options.stop_after = 0;
+    options.resume = options.save;
+    const RunResult resumed = train(data, options);
+    CHECK(resumed.weights_sha256 == whole.weights_sha256);
+    CHECK(evaluate_checkpoint(SavedRun(options.save), data).accuracy ==
+          whole.test_accuracy.value());
+    CHECK(SavedRun(options.save).model().input.image == data.image);
+
+    Dataset turned = bars(data.image, data.rows);
+    turned.image = {8, 6, 1};
+    CHECK(contains(refusal([&] { evaluate_checkpoint(SavedRun(options.save), turned); }),
+                   "its model read images of 6 x 8 x 1 but those of 'bars' have 8 x 6 x 1"));
+    CHECK(contains(refusal([&] { train(turned, options); }), "read images of 6 x 8 x 1"));
+  }
+}
+
+TEST_CASE("conv net: checkpoints of before the shape of images was saved are read") {
+  const TempDir folder;
+  Dataset data = bars({6, 8, 1}, 200);
+  TrainOptions options = options_for("latent8");
+  options.model = "mlp:16";
+  options.save = (folder / "new.safetensors").string();
+  const RunResult result = train(data, options);
+  const std::string old = (folder / "old.safetensors").string();
+  rewrite_checkpoint(options.save, old,
+                     [](nlohmann::json& run) { REQUIRE(run.erase("image") == 1); });
+  CHECK(SavedRun(old).model().input.image == ImageShape{});
+  CHECK(evaluate_checkpoint(SavedRun(old), data).accuracy == result.test_accuracy.value());
+}
+
+TEST_CASE("conv net: gradients of convolutions are forecast as what they are, in memory") {
+  const char* model = "conv:8x8x1-16-M-32-10";
+  const auto transient = [&](const char* recipe) {
+    const Recipe loaded = load_recipe(recipe);
+    return forecast_footprint(plan_model(model, 0, 0, loaded), loaded).transient_gradient;
+  };
+  // The second convolution: 9 * 16 * 32 weights, and a scale for each output.
+  CHECK(transient("latent8") == 4 * (9 * 16 * 32 + 32));
+  CHECK(transient("flash-adamw") == 4 * 9 * 16 * 32);
+}
+
+}  // namespace tritgrad::test::test_conv_net

@@ -1,0 +1,70 @@
+// The --log file where the disk is full.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "tests/support/support_files.h"
+#include "tools/run_log.h"
+
+namespace tritgrad::test::test_run_log {
+namespace {
+
+// No file of this process can grow beyond so many bytes while it lives.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
+  const TempDir folder;
+  const std::string path = folder / "run.jsonl";
+  for (const bool first : {true, false}) {
+    RunLog log(path, 1, {});
+    if (!first) log.write({1, 0.5, 0.5, {}});
+    const auto written = first ? 0 : std::filesystem::file_size(path);
+    std::string message;
+    {
+      const FullDisk full(written);
+      message = refusal([&] { log.write({2, 0.5, 0.5, {}}); });
+    }
+    CHECK(message == "log file '" + path + "' cannot be written; is the disk full?");
+    CHECK(std::filesystem::exists(path) == !first);  // what was logged stays
+  }
+}
+
+TEST_CASE("run log: an older one stays until an epoch is over, or the run without one") {
+  const TempDir folder;
+  const std::string path = folder.write("run.jsonl", "older\n");
+  { const RunLog failed(path, 1, {}); }
+  CHECK(read_text(path) == "older\n");
+  RunLog log(path, 1, {{1, 0.5, 0.5, {}}});
+  CHECK(read_text(path) == "older\n");
+  log.write({2, 0.25, 0.75, {}});
+  const std::string epochs = read_text(path);
+  CHECK(std::count(epochs.begin(), epochs.end(), '\n') == 2);  // with the one before this run
+  log.end();
+  CHECK(read_text(path) == epochs);
+  RunLog(path, 1, {}).end();
+  CHECK(read_text(path).empty());
+}
+
+}  // namespace tritgrad::test::test_run_log

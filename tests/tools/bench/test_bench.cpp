@@ -1,0 +1,243 @@
+// tritgrad bench: what it prints and what it refuses. How fast anything is, is not tested.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "engine/kernels/kernel_table.h"
+#include "models/recipes/recipe.h"
+#include "tests/support/json_keys.h"
+#include "tests/support/program.h"
+#include "tools/bench/bench_report.h"
+#include "tools/bench/bench_suite.h"
+#include "tools/bench/kernel_cases.h"
+#include "tools/bench/optimizer_passes.h"
+
+namespace tritgrad::test::test_bench {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kSteps = "bench --only steps --model mlp:20-16-3 --batch 8 --rounds 1 ";
+
+// Products of the scalar kernels would take minutes.
+bool too_slow() {
+  const bool reference = std::string(kernels().name) == "reference";
+  if (reference) MESSAGE("skipped: benchmarks of large products, the reference would take minutes");
+  return reference;
+}
+
+void check_ceilings(const Json& ceilings) {
+  for (const Json& ceiling : ceilings) {
+    CAPTURE(ceiling.dump());
+    CHECK(keys_of(ceiling) == std::set<std::string>{"name", "unit", "value", "note"});
+    CHECK(ceiling["name"].is_string());
+    CHECK(ceiling["unit"].get<std::string>().ends_with("/s"));
+    CHECK_FALSE(ceiling["note"].get<std::string>().empty());
+    if (ceiling["name"] == "bf16" && ceiling["value"].is_null()) continue;
+    CHECK(ceiling["value"].get<double>() > 0.0);
+  }
+}
+
+void check_step(const Json& step, const Json& ceilings) {
+  CAPTURE(step.dump());
+  CHECK(keys_of(step) == std::set<std::string>{"name", "recipe", "compute", "model", "batch",
+                                               "unit", "value", "forward_ms", "backward_ms",
+                                               "update_ms", "gop_per_s", "ceiling", "share",
+                                               "peak_live_bytes"});
+  CHECK(step["unit"] == "ms");
+  CHECK(step["model"] == "mlp:20-16-3");
+  CHECK(step["batch"] == 8);
+  double sum = 0.0;
+  for (const char* phase : {"forward_ms", "backward_ms", "update_ms"}) {
+    CHECK(step[phase].get<double>() > 0.0);
+    sum += step[phase].get<double>();
+  }
+  // The phases are parts of that very step.
+  CHECK(sum <= step["value"].get<double>() * (1.0 + 1e-9));
+  // 20 x 16 weights need two products, 16 x 3 need three, of two operations and 8 rows each.
+  const double operations = 8.0 * (4.0 * 20 * 16 + 6.0 * 16 * 3);
+  CHECK(step["gop_per_s"].get<double>() * step["value"].get<double>() * 1e6 ==
+        doctest::Approx(operations));
+  CHECK(step["peak_live_bytes"].get<std::int64_t>() > 0);
+  const auto found = std::find_if(ceilings.begin(), ceilings.end(), [&](const Json& ceiling) {
+    return ceiling["name"] == step["ceiling"];
+  });
+  REQUIRE(found != ceilings.end());
+  CHECK(step["share"].get<double>() * (*found)["value"].get<double>() ==
+        doctest::Approx(step["gop_per_s"].get<double>()));
+}
+
+}  // namespace
+
+TEST_CASE("bench: --json of training steps has every key, and phases that make up the whole") {
+  const Result result = run(kSteps + "--recipe latent8,fp32 --json -");
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.empty());  // no progress in a pipe
+  const Json json = Json::parse(result.out);
+  CHECK(keys_of(json) == std::set<std::string>{"tritgrad", "cpu", "isa", "float_products",
+                                               "threads", "rounds", "peak_rss_bytes", "ceilings",
+                                               "kernels", "passes", "steps"});
+  CHECK(json["tritgrad"] == TRITGRAD_VERSION);
+  CHECK_FALSE(json["cpu"].get<std::string>().empty());
+  CHECK(json["isa"].is_string());
+  CHECK(json["float_products"].is_string());
+  CHECK(json["threads"] == 1);
+  CHECK(json["rounds"] == 1);
+  CHECK(json["peak_rss_bytes"].get<std::int64_t>() > 1 << 20);
+  CHECK(json["kernels"].empty());
+  CHECK(json["passes"].empty());
+  check_ceilings(json["ceilings"]);
+  REQUIRE(json["steps"].size() == 2);
+  for (const Json& step : json["steps"]) check_step(step, json["ceilings"]);
+  CHECK(json["steps"][0]["name"] == "latent8 mlp:20-16-3 batch 8");
+  CHECK(json["steps"][0]["ceiling"] == "int8 (trits)");
+  CHECK(json["steps"][1]["name"] == "fp32 mlp:20-16-3 batch 8");
+  CHECK(json["steps"][1]["ceiling"] == "fp32");
+}
+
+TEST_CASE("bench: a pass is bound by what it reads or by all that it moves") {
+  BenchResults results;
+  results.ceilings = {{Ceiling::kDramRead, 12.0, ""}, {Ceiling::kDramUpdate, 18.0, ""}};
+  // Two thousand million parameters a second that read 5 bytes and write one.
+  const PassLimit reading = results.limit({"latent8", 2e9, 5.0, 6.0});
+  CHECK(reading.ceiling == Ceiling::kDramRead);
+  CHECK(reading.bytes_per_parameter == 5.0);
+  CHECK(*reading.share == doctest::Approx(10.0 / 12.0));
+  const PassLimit moving = results.limit({"adamw", 0.6e9, 16.0, 28.0});
+  CHECK(moving.ceiling == Ceiling::kDramUpdate);
+  CHECK(moving.bytes_per_parameter == 28.0);
+  CHECK(*moving.share == doctest::Approx(16.8 / 18.0));
+}
+
+TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") {
+  const TempDir folder;
+  const std::string recipe =
+      folder.write("kept.toml",
+                   "base = \"votes\"\nname = \"kept\"\ngradients = \"kept\"\n"
+                   "gradient_format = \"bf16\"\nclip_grad_norm = 1.0\n");
+  const Result result = run(kSteps + "--recipe " + recipe + " --threads 2 --json -");
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["threads"] == 2);
+  check_step(json["steps"][0], json["ceilings"]);
+}
+
+#ifndef TRITGRAD_SANITIZED  // sanitizers have memory of their own
+TEST_CASE("bench: a process that trains latent8 at batch 256 stays below 24 and 64 MiB") {
+  if (too_slow()) return;
+  // 1.9 and 20 million parameters.
+  struct Network {
+    std::string model;
+    std::int64_t most;
+  };
+  for (const Network& network :
+       {Network{"mlp:784-1024-1024-10", 24 << 20}, Network{"mlp:784-4096-4096-10", 64 << 20}}) {
+    CAPTURE(network.model);
+    const Result result = run("bench --only steps --recipe latent8 --batch 256 --model " +
+                              network.model + " --rounds 1 --json -");
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    CHECK(Json::parse(result.out)["peak_rss_bytes"].get<std::int64_t>() < network.most);
+  }
+}
+#endif
+
+TEST_CASE("bench: ceilings and kernels as a table and as a file") {
+  if (too_slow()) return;
+  const TempDir folder;
+  const std::string file = folder / "b.json";
+  const Result result = run("bench --only ceilings,kernels --rounds 1 --json " + file);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(contains(result.out, "DRAM read+write"));
+  CHECK(contains(result.out, "multiply_panel trits"));
+  const Json json = Json::parse(read_text(file));
+  CHECK(json["ceilings"].size() == kCeilingCount);
+  check_ceilings(json["ceilings"]);
+  CHECK(json["steps"].empty());
+  REQUIRE(json["kernels"].size() > 15);
+  for (const Json& kernel : json["kernels"]) {
+    CAPTURE(kernel.dump());
+    CHECK(keys_of(kernel) == std::set<std::string>{"name", "unit", "value", "ceiling", "share"});
+    CHECK(kernel["value"].get<double>() > 0.0);
+    CHECK(kernel["ceiling"].is_null() == kernel["share"].is_null());
+  }
+}
+
+TEST_CASE("bench: wrong words and numbers are refused in one sentence, before any work") {
+  check_refused("bench --only kernls", "did you mean 'kernels'? Known: ceilings, kernels, passes");
+  check_refused("bench --only ceilings,ceilings", "named twice");
+  check_refused("bench --model mlp:20,16", "give all widths");
+  check_refused("bench --model mpl:20-16-3", "mlp:");
+  check_refused("bench --model mlp:20-16-3 --model mlp:20-16-3", "named twice");
+  check_refused("bench --recipe latent", "latent8");
+  check_refused("bench --batch 0", "--batch");
+  check_refused("bench --batch many", "--batch");
+  check_refused("bench --rounds 0", "--rounds");
+  check_refused("bench --threads 0", "--threads");
+  check_refused("bench --json /nonexistent/b.json", "no folder '/nonexistent'");
+  check_refused("bench --round 1", "--rounds");
+}
+
+// As FORMATS.md lists them: no other test writes passes.
+TEST_CASE("bench: --json of passes has every key") {
+  BenchResults results;
+  results.passes = {{"adamw", 0.6e9, 16.0, 28.0}};
+  const Json pass = Json::parse(bench_json(results))["passes"][0];
+  CHECK(keys_of(pass) == std::set<std::string>{"name", "unit", "value", "bytes_read_per_parameter",
+                                               "bytes_per_parameter", "ceiling", "share"});
+}
+
+TEST_CASE("bench: every rule, and every format that recipes keep weights in, has a pass") {
+  const auto has = [](const auto& wanted) {
+    const std::span<const PassSpec> specs = pass_specs();
+    return std::any_of(specs.begin(), specs.end(), wanted);
+  };
+  for (int i = 0; i < kRuleCount; ++i) {
+    const auto rule = static_cast<RuleKind>(i);
+    CAPTURE(std::string(rule_name(rule)));
+    CHECK(has([&](const PassSpec& spec) { return spec.rule == rule; }));
+  }
+  for (const std::string& name : recipe_names()) {
+    CAPTURE(name);
+    const FormatKind weight = load_recipe(name).group(Role::kWeight).format.kind;
+    CHECK(has([&](const PassSpec& spec) { return spec.weight == weight; }));
+  }
+}
+
+TEST_CASE("bench: passes of ternary recipes keep what the recipes keep") {
+  for (const char* name : {"votes", "latent8", "latent6", "latent5", "latent4", "shared4",
+                           "shared8", "shared16", "trits", "eco"}) {
+    CAPTURE(name);
+    const Recipe recipe = load_recipe(name);
+    const Recipe::Group& weight = recipe.group(Role::kWeight);
+    const ParameterSpec matrix{"w", Role::kWeight, {64, 64}, weight.format, {}};
+    const std::span<const PassSpec> specs = pass_specs();
+    const auto pass = std::find_if(specs.begin(), specs.end(), [&](const PassSpec& spec) {
+      return spec.weight == weight.format.kind && spec.eco == weight.update.eco;
+    });
+    REQUIRE(pass != specs.end());
+    const GroupSpec group = pass_group(*pass);
+    CHECK(group.rule.kind == weight.update.rule.kind);
+    CHECK(group.rule.momentum == weight.update.rule.momentum);
+    CHECK(Optimizer::state_bytes(matrix, group) == Optimizer::state_bytes(matrix, weight.update));
+  }
+}
+
+TEST_CASE("bench: names are unique, so that two results can be compared") {
+  std::vector<std::string> passes, kernels;
+  for (const PassSpec& spec : pass_specs()) passes.push_back(spec.name);
+  for (const KernelSpec& spec : kernel_specs()) kernels.push_back(spec.name);
+  for (std::vector<std::string>* names : {&passes, &kernels}) {
+    CHECK(names->size() > 10);
+    std::sort(names->begin(), names->end());
+    CHECK(std::adjacent_find(names->begin(), names->end()) == names->end());
+  }
+}
+
+}  // namespace tritgrad::test::test_bench

@@ -1,0 +1,301 @@
+// What several runs say together, in numbers and in sentences.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/support/markup_balance.h"
+#include "tests/support/sample_runs.h"
+#include "tests/support/support_files.h"
+#include "tools/compare/findings.h"
+#include "tools/compare/pareto.h"
+#include "tools/compare/summary.h"
+#include "tools/compare/terminal_table.h"
+#include "tools/report/numbers.h"
+
+namespace tritgrad::test::test_summary {
+namespace {
+
+TEST_CASE("summary: means, sample deviations and the difference with its interval") {
+  const Comparison comparison = compare(two_recipes(), "master");
+  REQUIRE(comparison.recipes.size() == 2);
+  const RecipeSummary& master = comparison.recipes[0];
+  const RecipeSummary& latent = comparison.recipes[1];
+  CHECK(master.is_baseline);
+  CHECK(latent.recipe == "latent8");
+  CHECK(latent.accuracy->mean == doctest::Approx(0.986));
+  // Two values 0.002 apart: deviation 0.002 / sqrt 2.
+  CHECK(*latent.accuracy->spread == doctest::Approx(0.002 / std::sqrt(2.0)));
+  CHECK_FALSE(master.delta_points);
+  CHECK(*latent.delta_points == doctest::Approx(0.15));
+  // Variances 2e-6 and 0.5e-6 over two seeds each: their means' 1e-6 and 0.25e-6, together 1.25e-6;
+  // degrees of freedom 1.25^2 / (1^2 + 0.25^2) = 25 / 17.
+  const double half = t_quantile(0.975, 25.0 / 17.0) * 100.0 * std::sqrt(1.25e-6);
+  CHECK(latent.delta_interval->low == doctest::Approx(0.15 - half));
+  CHECK(latent.delta_interval->high == doctest::Approx(0.15 + half));
+  CHECK_FALSE(is_above(latent));
+  CHECK_FALSE(master.delta_interval);
+  CHECK(*latent.bytes_ratio == doctest::Approx(1.18 / 16));
+  CHECK(*latent.seconds_per_run == doctest::Approx(12.5));
+}
+
+TEST_CASE("summary: a run that other programs slowed does not decide the time of all") {
+  std::vector<RunResult> runs;
+  for (const double seconds : {10.0, 814.0, 12.0}) {
+    runs.push_back(make_run("master", runs.size() + 1, 0.9, kMaster));
+    runs.back().seconds = seconds;
+  }
+  CHECK(*compare(runs, "master").recipes[0].seconds_per_run == 12.0);
+}
+
+TEST_CASE("summary: where the baseline was not run, the first recipe takes its place") {
+  const Comparison comparison = compare(two_recipes(), "none of these");
+  CHECK(comparison.baseline == "latent8");
+  CHECK(comparison.recipes[0].is_baseline);
+  CHECK(*comparison.recipes[1].delta_points == doctest::Approx(-0.15));
+  CHECK(*comparison.recipes[1].bytes_ratio == doctest::Approx(16 / 1.18));
+}
+
+TEST_CASE("summary: one seed, or one cross-validated seed, has no interval") {
+  std::vector<RunResult> runs = {make_run("latent8", 1, 0.985, kLatent),
+                                 make_run("master", 1, 0.984, kMaster)};
+  CHECK(compare(runs, "master").recipes[1].delta_points);
+  CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
+  for (RunResult& run : runs) {
+    run.folds = 5;
+    run.test_accuracy_std = 0.01;
+  }
+  CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
+}
+
+TEST_CASE("summary: what diverged is counted, named, and in no mean") {
+  std::vector<RunResult> runs = two_recipes();
+  RunResult gone;
+  gone.recipe = "latent8";
+  gone.seed = 3;
+  gone.epochs = 2;
+  gone.seconds = 1000;
+  gone.diverged = "the loss is inf at step 3; lower the learning rate (--lr)";
+  runs.push_back(gone);
+  gone.recipe = "hopeless";
+  runs.push_back(gone);
+  const ComparisonRecord record = record_of(runs);
+  const Comparison comparison = compare(runs, "master");
+  const RecipeSummary& latent = comparison.recipes[1];
+  CHECK(latent.diverged == 1);
+  CHECK(latent.seeds == 3);
+  CHECK(latent.accuracy->count == 2);
+  CHECK(latent.bytes.total() == doctest::Approx(kLatent.total()));
+  CHECK(*latent.seconds_per_run == doctest::Approx(12.5));
+  CHECK(describe(latent).accuracy == "98.60 ± 0.14 (1 diverged)");
+  bool said = false;
+  for (const std::string& sentence : findings(record, comparison)) {
+    said |= contains(sentence, "latent8 (1 of 3 seeds), hopeless (1 of 1 seed)");
+  }
+  CHECK(said);
+  const std::string html = html_of(runs);
+  CHECK(markup_error(html) == "");
+  CHECK(contains(html, "<td>diverged: the loss is inf at step 3</td>"));
+  // Nothing is known of what no seed finished.
+  const SummaryText none = describe(comparison.recipes[2]);
+  for (const std::string& cell : {none.weights, none.scales, none.residual, none.moments,
+                                  none.gradients, none.total, none.ratio, none.peak}) {
+    CHECK(cell == kMissing);
+  }
+  CHECK_FALSE(contains(html, "<td>0 B</td>"));
+  CHECK(headline(compare({gone}, "master")) == "Every run diverged.");
+  CHECK(compare({gone}, "master").accuracy_name == "test accuracy");
+  CHECK_FALSE(says_nan(render_terminal_table(record)));
+}
+
+TEST_CASE("summary: recipes that were warned of are marked, with the reason below the table") {
+  std::vector<RunResult> runs = two_recipes();
+  const ComparisonRecord calm = record_of(runs);
+  CHECK(footnotes(compare(runs, "master")).empty());
+  CHECK_FALSE(contains(render_terminal_table(calm), "*"));
+  runs[1].warnings = {"no trit flipped", "something else"};
+  runs[2].warnings = runs[3].warnings = {"rounding loses all updates"};
+  const Comparison comparison = compare(runs, "master");
+  const std::vector<std::string> notes = {
+      "* master, warned of in 2 of 2 seeds: rounding loses all updates",
+      "* latent8, warned of in 1 of 2 seeds: no trit flipped"};
+  CHECK(footnotes(comparison) == notes);
+  const std::string table = render_terminal_table(record_of(runs));
+  CHECK(contains(table, "latent8 * "));
+  CHECK(table.ends_with(notes[0] + "\n" + notes[1] + "\n"));
+  const std::string html = html_of(runs);
+  CHECK(markup_error(html) == "");
+  CHECK(contains(html, "latent8 *<"));
+  const std::string markdown = render_markdown(make_page(report_of(runs)), "pictures");
+  CHECK(contains(markdown, "| **master \\*** |"));  // the baseline stands out as before
+  for (const std::string& note : notes) {
+    CHECK(contains(html, note));
+    CHECK(contains(markdown, "\\" + note + "\n"));
+  }
+}
+
+TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
+  RunResult run = make_run("latent8", 1, 0.96, kLatent);
+  run.folds = 5;
+  run.test_accuracy_std = 0.02;
+  const Comparison comparison = compare({run}, "master");
+  CHECK(describe(comparison.recipes[0]).accuracy == "96.00 ± 2.00");
+  CHECK(comparison.recipes[0].accuracy->count == 5);
+}
+
+TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
+  std::vector<RunResult> runs = two_recipes();
+  for (RunResult& run : runs) {
+    run.val_accuracy = run.test_accuracy;
+    run.test_accuracy.reset();
+  }
+  const Comparison comparison = compare(runs, "master");
+  CHECK(comparison.accuracy_name == "validation accuracy");
+  CHECK(describe(comparison.recipes[1]).accuracy == "98.60 ± 0.14");
+  CHECK(contains(render_terminal_table(record_of(runs)), "val acc %"));
+}
+
+TEST_CASE("summary: a seed that broke leaves the means of the others") {
+  std::vector<RunResult> runs = two_recipes();
+  runs[0].test_accuracy = kNan;
+  runs[0].train_loss = kInfinity;
+  runs[0].epochs = 0;
+  const RecipeSummary latent = compare(runs, "master").recipes[1];
+  CHECK(latent.accuracy->mean == 0.987);
+  CHECK(latent.accuracy->count == 1);
+  CHECK_FALSE(latent.accuracy->spread);
+  CHECK(*latent.train_loss == 0.01);
+}
+
+TEST_CASE(
+    "headline: the smallest within half a point, the best of the smaller recipes, the smallest") {
+  std::vector<RunResult> runs;
+  const auto add = [&](const char* recipe, double first, double second, double bytes) {
+    runs.push_back(make_run(recipe, 1, first, {bytes, 0, 0, 0, 0}));
+    runs.push_back(make_run(recipe, 2, second, {bytes, 0, 0, 0, 0}));
+  };
+  add("master", 0.985, 0.985, 16.0);
+  add("latent8", 0.9852, 0.9854, 1.0);
+  // Two seeds 0.02 points apart: 0.01 points times t(1) = 12.706 to either side.
+  CHECK(headline(compare(runs, "master")) ==
+        "latent8, at 1.00 bytes per parameter instead of 16.00, is the smallest whose 95 % "
+        "interval rules out a loss of 0.5 points against master: test accuracy 98.53 % against "
+        "98.50 % (difference +0.03 points, interval −0.10 … +0.16, 2 seeds).");
+  RunResult lost = make_run("latent8", 3, 0.0, {1.0, 0, 0, 0, 0});
+  lost.test_accuracy.reset();
+  lost.diverged = "the loss is inf";
+  runs.push_back(lost);
+  CHECK(contains(headline(compare(runs, "master")),
+                 "interval −0.10 … +0.16, 2 of 3 seeds, as the others diverged)."));
+  add("better", 0.99, 0.9902, 7.0);
+  add("just-within", 0.98015, 0.98017, 0.8);  // -0.484 +- 0.013
+  add("just-below", 0.98005, 0.98007, 0.7);   // -0.494 +- 0.013
+  add("wide", 0.98, 1.0, 0.5);                // above in the mean, which says nothing
+  add("trits", 0.95, 0.9502, 0.24);
+  const std::string text = headline(compare(runs, "master"));
+  CHECK(text.starts_with("just-within, at 0.80 bytes"));
+  CHECK(contains(
+      text,
+      " The most accurate of all that are smaller than master, better at 7.00 bytes, gains 0.51 "));
+  CHECK(contains(text, " The smallest, trits at 0.24 bytes, loses 3.49 points of test accuracy "));
+}
+
+TEST_CASE("headline: without intervals, or with none within half a point, the best comes first") {
+  std::vector<RunResult> runs = {make_run("master", 1, 0.985, kMaster),
+                                 make_run("latent8", 1, 0.98, kLatent),
+                                 make_run("trits", 1, 0.95, {0.24, 0, 0, 0, 0})};
+  CHECK(headline(compare(runs, "master")) ==
+        "latent8 loses 0.50 points of test accuracy against master, with 1.18 bytes per parameter "
+        "instead of 16.00 (98.00 % against 98.50 %, 1 seed). The smallest, trits at 0.24 bytes, "
+        "loses 3.50 points of test accuracy against master.");
+  for (unsigned seed = 2; seed <= 3; ++seed) {
+    runs.push_back(make_run("master", seed, 0.985 + 1e-5 * seed, kMaster));
+    runs.push_back(make_run("latent8", seed, 0.98 + 1e-5 * seed, kLatent));
+  }
+  CHECK(headline(compare(runs, "master")).starts_with("latent8 loses 0.50 points"));
+}
+
+TEST_CASE("headline: speaks without a baseline, without accuracy and without runs") {
+  CHECK(headline(compare({make_run("latent8", 1, 0.985, kLatent)}, "master")) ==
+        "latent8 reaches 98.50 % test accuracy with 1.18 bytes per parameter (1 seed).");
+  RunResult run = make_run("latent8", 1, 0.985, kLatent);
+  run.test_accuracy.reset();
+  CHECK(headline(compare({run}, "master")) == "latent8 trains with 1.18 bytes per parameter.");
+  CHECK(headline(compare({}, "master")) == "No runs to compare.");
+}
+
+TEST_CASE("headline: what the seeds do not tell from the baseline gains and loses nothing") {
+  const std::vector<RunResult> runs = {
+      make_run("master", 1, 0.95, kMaster), make_run("master", 2, 0.97, kMaster),
+      make_run("votes", 1, 0.95, {1.0, 0, 0, 0, 0}), make_run("votes", 2, 0.98, {1.0, 0, 0, 0, 0})};
+  CHECK(headline(compare(runs, "master"))
+            .starts_with("votes cannot be told from master in test accuracy (+0.50 points, 95 % "
+                         "interval −"));
+}
+
+TEST_CASE("findings: below, above, not told apart, without an interval") {
+  const BytesPerParameter small{0.2, 0, 0, 0, 0};
+  std::vector<RunResult> runs = two_recipes();
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    runs.push_back(make_run("worse", seed, 0.9 + 1e-5 * seed, small));
+    runs.push_back(make_run("better", seed, 0.999 + 1e-5 * seed, kMaster));
+  }
+  runs.push_back(make_run("once", 1, 0.98, kMaster));
+  ComparisonRecord record = record_of(runs);
+  record.tunings = {
+      {"worse", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.95, 1, false}, {2, 0.4, {}, 1, false}}, 1},
+      {"better", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.8, 1, false}, {2, 0.4, 0.7, 1, false}}, 0}};
+  const std::vector<std::string> expected = {
+      "Below master (the 95 % interval of the difference lies below 0): worse (−8.45 points).",
+      "Above master (the 95 % interval of the difference lies above 0): better (+1.45 points).",
+      "Not told from master by these seeds (the 95 % interval holds 0): latent8 (−0.54 … +0.84).",
+      ("Compared with master without an interval, for want of seeds that scatter: once (−0.45 "
+       "points)."),
+      "Of 3 intervals of 95 %, 0.15 would miss 0 by chance if no recipe differed from master.",
+      ("On the Pareto front (nothing is as small and more accurate): worse (0.20 B, 90.00 %), "
+       "latent8 (1.18 B, 98.60 %), better (16.00 B, 99.90 %)."),
+      ("Chosen at the edge of what was tried, so that more trials might do better: better 0.1 (× "
+       "0.5, edge)."),
+      "Diverged while tuning: worse at 0.4."};
+  CHECK(findings(record, compare(runs, "master")) == expected);
+  const std::string html = render_html(make_page({"c", "m", {record}}));
+  for (const std::string& sentence : expected) CHECK(contains(html, "<li>" + sentence + "</li>"));
+  for (const char* cell : {"diverged", "0.2 (× 1)", "0.1 (× 0.5, edge)", "95.00"}) {
+    CHECK(contains(html, "<td>" + std::string(cell) + "</td>"));
+  }
+}
+
+TEST_CASE("pareto: bytes that print alike are alike") {
+  const auto run = [](const char* name, double bytes, double accuracy) {
+    return make_run(name, 1, accuracy, {bytes, 0, 0, 0, 0});
+  };
+  const auto front = [](const std::vector<RunResult>& runs) {
+    return pareto_front(compare(runs, "master"));
+  };
+  // Both 1.00 B: the first has not "nothing as small and more accurate".
+  CHECK(front({run("a", 0.998, 0.90), run("b", 1.004, 0.95)}) == std::vector<std::size_t>{1});
+  // So do accuracies: c has more bytes than a, and prints the same 95.00 %.
+  CHECK(front({run("a", 1.0, 0.95), run("c", 2.0, 0.950004)}) == std::vector<std::size_t>{0});
+  // 0.12 and 0.13 B: 0.125 prints as it does, not as it would round half up.
+  CHECK(front({run("a", 0.125, 0.90), run("b", 0.13, 0.95)}) == std::vector<std::size_t>{0, 1});
+}
+
+TEST_CASE("pareto: fewest bytes first, nothing as small and more accurate") {
+  std::vector<RunResult> runs;
+  const auto add = [&](const char* name, double bytes, double accuracy) {
+    runs.push_back(make_run(name, 1, accuracy, {bytes, 0, 0, 0, 0}));
+  };
+  add("master", 16, 0.98);  // as accurate as c, with more bytes
+  add("a", 1, 0.90);
+  add("b", 1, 0.95);  // as small as a, and better
+  add("c", 2, 0.98);
+  add("d", 3, 0.97);
+  const Comparison comparison = compare(runs, "master");
+  std::vector<std::string> names;
+  for (const std::size_t i : pareto_front(comparison)) {
+    names.push_back(comparison.recipes[i].recipe);
+  }
+  CHECK(names == std::vector<std::string>{"b", "c"});
+}
+
+}  // namespace
+}  // namespace tritgrad::test::test_summary

@@ -1,0 +1,83 @@
+// tritgrad bench: how fast this machine runs kernels, updates and training steps, beside what it
+// could do at best.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "engine/memory/parallel.h"
+#include "tools/bench/bench_report.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/within.h"
+#include "tools/report/machine.h"
+
+namespace tritgrad {
+namespace {
+
+struct BenchCommand {
+  BenchOptions bench;
+  int threads = 1;
+  std::string json;
+  bool quiet = false;
+};
+
+void run(const BenchCommand& command) {
+  check_writable("--json", command.json);
+  set_thread_count(command.threads);
+  const auto measure = [&] {
+    StatusLine status(stderr, command.quiet);
+    return run_bench(command.bench, status);
+  };
+  const BenchResults results = measure();
+  if (command.json != "-" && !command.quiet) {
+    fmt::print("{}\nmedians of {} round{}\n\n{}", describe_machine(), results.rounds,
+               results.rounds == 1 ? "" : "s", render_bench(results));
+  }
+  write_json(command.json, bench_json(results));
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("bench", "speed of kernels, updates and training steps on this machine");
+  auto options = std::make_shared<BenchCommand>();
+  BenchOptions& bench = options->bench;
+  command
+      ->add_option("--only", bench.groups,
+                   "groups, separated by commas: ceilings, kernels, passes, steps")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      ->add_option("--model", bench.models,
+                   "of the steps: all widths, such as mlp:784-512-512-10; may be repeated")
+      ->capture_default_str();
+  command
+      ->add_option("--recipe", bench.recipes,
+                   "of the steps: names or FILE.toml, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--batch", bench.batches, "of the steps: rows, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(within(1, 1000000));
+  command
+      ->add_option("--rounds", bench.rounds,
+                   "times that everything is measured; medians are reported")
+      ->capture_default_str()
+      ->check(within(1, 1000));
+  command->add_option("--threads", options->threads, "threads of everything, ceilings too")
+      ->capture_default_str()
+      ->check(within(1, 1024));
+  command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
+  command->add_flag("--quiet", options->quiet, "no progress, no tables");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad bench --only ceilings,kernels\n"
+      "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe eco,dqt --batch 256\n"
+      "  tritgrad bench --json bench.json --quiet\n"
+      "All of it takes some minutes. A share is of a ceiling measured in the same rounds.");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,220 @@
+// tritgrad compare: recipes x seeds on the same splits and the same order of rows.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <span>
+
+#include "engine/check.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/complain.h"
+#include "tools/cli/distinct_files.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/repeat_command.h"
+#include "tools/compare/report.h"
+#include "tools/compare/request.h"
+#include "tools/compare/run_clock.h"
+#include "tools/compare/terminal_table.h"
+#include "tools/report/machine.h"
+#include "tools/report/numbers.h"
+#include "tools/report/page_file.h"
+
+namespace tritgrad {
+namespace {
+
+struct CompareCommand {
+  ComparisonRequest single;
+  std::string plan;
+  std::string report;
+  bool fresh = false;
+};
+
+std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& command) {
+  prepare(command.single, app);
+  if (app.get_option("--plan")->count() == 0) return {command.single};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string> allowed = {"plan",  "report", "json",    "quiet",
+                                              "fresh", "cache",  "threads", "config"};
+    check(option->count() == 0 || std::find(allowed.begin(), allowed.end(),
+                                            option->get_lnames().front()) != allowed.end(),
+          "--", option->get_lnames().front(),
+          ": the plan describes the comparisons; write it there, or leave --plan out");
+  }
+  return read_plan(command.plan, command.single.common.cache);
+}
+
+// "plan 'FILE', the comparison in line N: ..." for what goes wrong with a comparison of a plan.
+template <typename Work>
+void name_place(const ComparisonRequest& request, const Work& work) {
+  try {
+    work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    if (request.where.empty()) throw;
+    fail(request.where, ": ", error.what());
+  }
+}
+
+// Everything is read before the first run, so that a mistake costs no time.
+RunClock check_all(const std::vector<ComparisonRequest>& requests) {
+  RunClock clock;
+  for (const ComparisonRequest& request : requests) {
+    name_place(request, [&] {
+      const Dataset dataset = open_data(request.common);
+      check_comparison(dataset, request.options);
+      clock.expect(expected_work(dataset, request.options));
+    });
+  }
+  return clock;
+}
+
+// `data`: begins the line where there are several comparisons.
+void print_run(const FinishedRun& finished, const RunClock& clock, const std::string& data) {
+  const RunResult& run = finished.run;
+  const bool trial = finished.tuning_factor > 0.0;
+  const std::optional<double>& accuracy = trial ? run.val_accuracy : run.test_accuracy;
+  const std::string what = trial ? fmt::format("rate × {:.3g}", finished.tuning_factor)
+                                 : fmt::format("seed {}", run.seed);
+  const std::string outcome =
+      accuracy
+          ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test", 100.0 * *accuracy)
+          : "diverged: " + run.diverged;
+  fmt::print(stderr, "{}{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", data, run.recipe, what, outcome,
+             run.seconds, run.cached ? ", cached" : "", clock.text());
+}
+
+// Said however quiet the command is. A run that was not cached has said its own.
+void print_warnings(const FinishedRun& finished) {
+  if (finished.run.cached) {
+    for (const std::string& warning : finished.run.warnings) {
+      warn_of_recipe(finished.run.recipe, warning);
+    }
+  }
+  if (!finished.not_kept.empty()) {
+    fmt::print(stderr, "warning: this run could not be kept: {}\n", finished.not_kept);
+  }
+}
+
+// `command` after those that fetch its data, a line each, once.
+std::string with_fetches(std::span<const ComparisonRequest> requests, const std::string& command) {
+  std::string text;
+  for (const ComparisonRequest& request : requests) {
+    const std::string fetch = fetch_command(request.common);
+    if (fetch.empty() || text.find(fetch + '\n') != std::string::npos) continue;
+    text += fetch + '\n';
+  }
+  return text + command;
+}
+
+// One after the other, appended to `records`, so that what is finished outlives a failure.
+void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
+                 RunClock& clock, bool talk, std::vector<ComparisonRecord>& records) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const ComparisonOptions& options = requests[i].options;
+    name_place(requests[i], [&] {
+      const Dataset dataset = open_data(requests[i].common);
+      const std::string data = requests.size() > 1 ? fmt::format("{:<14} ", dataset.name) : "";
+      records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
+        clock.finished(i, finished.run.epochs, finished.run.seconds);
+        print_warnings(finished);
+        if (talk) print_run(finished, clock, data);
+      }));
+      records.back().dataset = dataset_line(dataset, options.train);
+      records.back().command = with_fetches({&requests[i], 1}, requests[i].command);
+    });
+    if (!talk) continue;
+    const ComparisonRecord& record = records.back();
+    const RunResult& run = record.runs.front();
+    const std::string labels = label_words(run), pixels = pixel_words(run);
+    fmt::print("\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model,
+               counted(options.seeds, "seed"), labels.empty() ? "" : ", " + labels,
+               pixels.empty() ? "" : ", " + pixels, render_terminal_table(record));
+  }
+}
+
+// What the comparisons read, which is known once a plan is read.
+void check_files(const std::vector<ComparisonRequest>& requests,
+                 const std::vector<NamedFile>& outputs) {
+  for (const ComparisonRequest& request : requests) {
+    name_place(request, [&] {
+      std::vector<NamedFile> inputs = input_files(request.common);
+      for (const std::string& recipe : request.options.recipes) {
+        const std::vector<NamedFile> files = recipe_files("--recipes", recipe);
+        inputs.insert(inputs.end(), files.begin(), files.end());
+      }
+      check_distinct_files(inputs, outputs);
+    });
+  }
+}
+
+void run_compare(const CLI::App& app, CompareCommand& command) {
+  const CommonOptions& common = command.single.common;
+  check_report_path(command.report);
+  const std::vector<NamedFile> outputs = {{"--json", common.json}, {"--report", command.report}};
+  check_distinct_files({{"--plan", command.plan}, {"--config", common.config}}, outputs);
+  std::vector<ComparisonRequest> requests = requests_of(app, command);
+  check_files(requests, outputs);
+  RunClock clock = check_all(requests);
+  for (ComparisonRequest& request : requests) request.options.train.quiet = common.train.quiet;
+  make_picture_folder(command.report);
+  const RunCache cache(cache_folder(common.cache) / "runs", command.fresh);
+  const bool talk = !common.train.quiet && common.json != "-";
+  std::vector<ComparisonRecord> records;
+  std::exception_ptr failure;
+  try {
+    const InterruptWatch watch;
+    compare_all(requests, cache, clock, talk, records);
+  } catch (const Interrupted&) {
+    failure = std::make_exception_ptr(Interrupted(
+        command.fresh ? "interrupted; finished runs are kept: without --fresh the same command "
+                        "goes on from there"
+                      : "interrupted; finished runs are kept, and the same command goes on from "
+                        "there"));
+  } catch (const Error&) {
+    failure = std::current_exception();
+  }
+  if (failure && records.empty()) std::rethrow_exception(failure);
+  // What there is so far, but in no older result's place.
+  const auto stays = [&](const std::string& path) {
+    if (!failure || path == "-" || !std::filesystem::is_regular_file(path)) return false;
+    fmt::print(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);
+    return true;
+  };
+  if (!stays(common.json)) write_json(common.json, to_json(records, describe_machine()));
+  if (!command.report.empty() && !stays(command.report)) {
+    const std::string repeat = with_fetches(requests, repeat_command(app));
+    write_page(command.report, make_page({repeat, describe_machine(), records}));
+    if (talk) fmt::print("report: {}\n", command.report);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("compare", "recipes x seeds on the same data: accuracy, bytes, time");
+  auto options = std::make_shared<CompareCommand>();
+  add_comparison_options(*command, options->single);
+  command->add_option("--plan", options->plan,
+                      "FILE.toml with [[comparison]] tables, whose keys are these options");
+  command->add_option("--report", options->report,
+                      "write a page to FILE.html, or to FILE.md with pictures in the folder FILE");
+  command->add_flag("--fresh", options->fresh,
+                    "train everything anew, whatever is left of earlier comparisons");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 --report "
+      "r.html\n"
+      "  tritgrad compare --data digits --model mlp:64,64 --tune 3 --seeds 5\n"
+      "  tritgrad compare --plan tools/results.toml --report RESULTS.md\n"
+      "Learning rates belong to the recipes: --lr and --set act on all of them alike. Finished "
+      "runs are kept in the cache folder, so that an interrupted comparison goes on where it was.");
+  command->callback([command, options] { run_compare(*command, *options); });
+}
+
+}  // namespace tritgrad

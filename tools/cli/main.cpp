@@ -1,0 +1,77 @@
+// tritgrad: train ternary networks without master weights, compare, inspect.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+
+#include "optim/parallel/communicator.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/complain.h"
+#include "tools/cli/interrupt.h"
+
+namespace {
+
+constexpr const char* kLostOutput = "standard output cannot be written; is the disk full?";
+
+// OpenMP threads spin while they wait, which makes a run ten times slower as soon as other
+// processes want the cores too; where they sleep at once, waking them costs more than a small
+// network gains by them. So they spin for some microseconds, which makes two threads that train
+// mlp:512,512 more than twice as fast, and 1.8 times as slow beside two such threads
+// (PERFORMANCE.md). Ranks have other ranks beside them, and sleep.
+//
+// The run-time reads its policy before main() begins, so a program that wants another one must set
+// it and start again. Users who set a policy themselves keep theirs.
+void wait_with_few_spins(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  const char* spins = tritgrad::launched_ranks() > 1 ? "0" : "2000";
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  // Where a step fails, the program simply goes on as it is.
+  if (!error && setenv("GOMP_SPINCOUNT", spins, 0) == 0 &&
+      setenv("OMP_WAIT_POLICY", "passive", 1) == 0) {
+    execv(self.c_str(), argv);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  wait_with_few_spins(argv);
+  CLI::App app{"tritgrad: train neural networks in ternary weights, without master weights",
+               "tritgrad"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", TRITGRAD_VERSION);
+  app.footer(
+      "Examples:\n"
+      "  tritgrad train --data wdbc --recipe latent8\n"
+      "  tritgrad compare --data digits --seeds 3 --report digits.html\n"
+      "  tritgrad inspect --model mlp:784-512-512-10 --recipe votes\n"
+      "'tritgrad COMMAND --help' says more.");
+  tritgrad::add_train_command(app);
+  tritgrad::add_eval_command(app);
+  tritgrad::add_compare_command(app);
+  tritgrad::add_inspect_command(app);
+  tritgrad::add_recipes_command(app);
+  tritgrad::add_data_command(app);
+  tritgrad::add_reproduce_command(app);
+  tritgrad::add_bench_command(app);
+  tritgrad::add_traffic_command(app);
+
+  try {
+    const int code = tritgrad::run_command_line(app, argc, argv);
+    // A full disk behind a redirection often shows only when the last bytes are handed over.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    return tritgrad::complain(kLostOutput);
+  } catch (const tritgrad::Interrupted& end) {
+    tritgrad::complain(end.what());
+    return 128 + end.signal();
+  } catch (const std::exception& error) {
+    const int code = tritgrad::complain(std::ferror(stdout) != 0 ? kLostOutput : error.what());
+    tritgrad::abandon_ranks();
+    return code;
+  }
+}

@@ -1,0 +1,356 @@
+"""Whole training steps of the same networks: tritgrad beside PyTorch.
+
+    bash tools/scripts/bench_vs_torch.sh --quick
+
+Every round starts every contender once, in a process of its own on the same cores, so that a
+disturbance hits all alike; a process makes a few steps that do not count and reports the median of
+the others. What is printed are medians over the rounds.
+
+PyTorch is measured as it comes ("default", glibc's malloc) and as fast as we can make it ("tuned",
+jemalloc with huge pages that are never given back, and those of OpenBLAS's kernels that multiply
+matrices fastest here: of processors that are younger than itself it may know so little that it takes
+kernels from before AVX). OpenBLAS is the one with OpenMP, whose threads are torch's own; the one with
+pthreads would compete with them. Variables that would hold it back are removed. "avx2" is what a
+processor without AVX-512 would run, on both sides.
+
+    fp32          AdamW (foreach) on fp32
+    bf16          weights, activations and moments in bfloat16
+    ternary QAT   fp32 master weights, absmean ternary in the forward pass, straight-through
+    BitLinear     the same, with activations rounded to 8 bits by rows, as BitNet b1.58 does
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-openmp".format(platform.machine())
+JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(platform.machine())
+TUNED_MALLOC = "thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1"
+HOLD_BACK = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "ATEN_CPU_CAPABILITY",
+             "LD_PRELOAD", "MALLOC_CONF", "TRITGRAD_ISA", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
+             "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
+             "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+AVX2_ONLY = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
+             "DNNL_MAX_CPU_ISA": "AVX2"}
+# Of OpenBLAS's names those of kernels for x86-64 since AVX2; none: its own choice.
+CORES = (None, "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
+SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
+BASE = "tritgrad latent8"
+TORCH = [sys.executable, str(pathlib.Path(__file__).resolve().with_name("torch_step.py"))]
+
+
+# ---- contenders ----------------------------------------------------------------------------------
+
+
+def stop(sentence):
+    print("bench_vs_torch: " + sentence, file=sys.stderr)
+    sys.exit(2)
+
+
+def show(status):
+    """On a terminal, what is going on, in place of what was."""
+    if sys.stderr.isatty():
+        print("\r\033[K" + status, end="", file=sys.stderr, flush=True)
+
+
+def environment(threads, more):
+    values = {key: value for key, value in os.environ.items() if key not in HOLD_BACK}
+    values["OMP_NUM_THREADS"] = values["OPENBLAS_NUM_THREADS"] = str(threads)
+    values.update(more)
+    return values
+
+
+def run(command, cores, env):
+    """What the command printed, as JSON; or None and the last line of its complaint."""
+    command = ["taskset", "-c", ",".join(map(str, cores))] + command
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
+    except subprocess.TimeoutExpired:
+        return None, "no result after half an hour"
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["exit status %d" % done.returncode]
+        return None, lines[-1]
+    return json.loads(done.stdout), ""
+
+
+class Torch:
+    def __init__(self, kind, tuned, avx2=False):
+        self.kind, self.tuned, self.avx2 = kind, tuned, avx2
+        self.name = "torch {} {}{}".format(kind, "tuned" if tuned else "default",
+                                           " avx2" if avx2 else "")
+
+    def measure(self, options, model, batch, threads, cores):
+        more = {"LD_LIBRARY_PATH": OPENBLAS}
+        if self.tuned:
+            more.update(LD_PRELOAD=JEMALLOC, MALLOC_CONF=TUNED_MALLOC)
+            if options.core:
+                more.update(OPENBLAS_CORETYPE=options.core)
+        if self.avx2:
+            more.update(AVX2_ONLY)
+        command = TORCH + ["step", self.kind, model, str(batch), str(threads)]
+        return run(command, cores, environment(threads, more))
+
+
+class Tritgrad:
+    def __init__(self, name, recipe, isa=None):
+        self.name, self.recipe, self.isa = name, recipe, isa
+
+    def measure(self, options, model, batch, threads, cores):
+        command = [options.tritgrad, "bench", "--only", "steps", "--model", "mlp:" + model,
+                   "--recipe", self.recipe, "--batch", str(batch), "--threads", str(threads),
+                   "--rounds", "3", "--json", "-"]
+        more = {"TRITGRAD_ISA": self.isa} if self.isa else {}
+        result, complaint = run(command, cores, environment(threads, more))
+        if result is None:
+            return None, complaint
+        step = result["steps"][0]
+        return {"ms": step["value"], "peak_rss_bytes": result["peak_rss_bytes"],
+                "isa": result["isa"], "share": step["share"]}, ""
+
+
+def contenders(batch):
+    kinds = ["fp32", "bf16", "ternary QAT"] + (["BitLinear"] if batch >= 256 else [])
+    torch = [Torch(kind, tuned) for kind in kinds for tuned in (False, True)]
+    return torch + [Torch("fp32", True, avx2=True), Tritgrad(BASE, "latent8"),
+                    Tritgrad(BASE + " avx2", "latent8", "avx2"),
+                    Tritgrad("tritgrad fp32", "fp32")]
+
+
+def fastest_core():
+    """The name to give OpenBLAS, or none where its own choice stands: where other names mean the same
+    kernels, or kernels that are not faster by more than a twentieth, which may be chance."""
+    samples, used = {}, {}
+    for turn in range(1, 4):
+        for core in CORES:
+            if core and used.get(core) == used.get(None):
+                continue
+            show("round {}/3  kernels of OpenBLAS  {}".format(turn, core or "its own choice"))
+            more = {"LD_LIBRARY_PATH": OPENBLAS}
+            if core:
+                more.update(OPENBLAS_CORETYPE=core)
+            result, _ = run(TORCH + ["multiply"], separate_cores(1)[0], environment(1, more))
+            if result is not None:  # a processor without AVX-512 ends the process
+                samples.setdefault(core, []).append(result["seconds"])
+                used[core] = result["core"]
+    show("")
+    if None not in samples:
+        return None
+    seconds = {core: statistics.median(values) for core, values in samples.items()
+               if core is None or used[core] != used[None]}
+    fastest = min(seconds, key=seconds.get)
+    return fastest if seconds[fastest] < 0.95 * seconds[None] else None
+
+
+def separate_cores(count):
+    """The first processors that this process may use and that share no core, if there are enough."""
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen, seen = [], set()
+    for cpu in allowed:
+        path = pathlib.Path("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu)
+        siblings = path.read_text().strip() if path.exists() else str(cpu)
+        if siblings not in seen:
+            seen.add(siblings)
+            chosen.append(cpu)
+    if len(chosen) >= count:
+        return chosen[:count], True
+    return allowed[:count], False
+
+
+# ---- rounds and tables ---------------------------------------------------------------------------
+
+
+def measure_all(options, settings):
+    """Samples by (setting, contender), and complaints of those that failed."""
+    samples, complaints = {}, {}
+    for turn in range(1, options.rounds + 1):
+        for setting in settings:
+            model, batch, threads = setting
+            for contender in contenders(batch):
+                key = setting + (contender.name,)
+                if key in complaints:
+                    continue
+                show("round {}/{}  {}  batch {}  {} threads  {}".format(
+                    turn, options.rounds, model, batch, threads, contender.name))
+                cores, _ = separate_cores(threads)
+                result, complaint = contender.measure(options, model, batch, threads, cores)
+                if result is None:
+                    complaints[key] = complaint
+                    samples.pop(key, None)
+                else:
+                    check_blas(result)
+                    samples.setdefault(key, []).append(result)
+    show("")
+    return samples, complaints
+
+
+def check_blas(result):
+    """The comparison is worthless if torch got another BLAS."""
+    libraries = result.get("blas")
+    if libraries is not None and not any("openblas" in library for library in libraries):
+        stop("torch did not load OpenBLAS but {}; is libopenblas0-openmp installed?".format(
+            ", ".join(libraries) or "no BLAS that is a library of its own"))
+
+
+def medians(samples):
+    return {key: {"ms": statistics.median(each["ms"] for each in values),
+                  "peak_rss_bytes": max(each["peak_rss_bytes"] for each in values)}
+            for key, values in samples.items()}
+
+
+def print_table(setting, middle, complaints):
+    model, batch, threads = setting
+    print("\n{}, batch {}, {} thread{}".format(model, batch, threads, "" if threads == 1 else "s"))
+    print("  {:<28} {:>10} {:>10} {:>14}".format("", "ms/step", "ratio", "peak RSS, MiB"))
+    base = middle.get(setting + (BASE,))
+    for contender in contenders(batch):
+        key = setting + (contender.name,)
+        if key in complaints:
+            print("  {:<28} {}".format(contender.name, complaints[key]))
+            continue
+        ratio = "{:.2f}".format(middle[key]["ms"] / base["ms"]) if base else "-"
+        print("  {:<28} {:>10.2f} {:>10} {:>14.0f}".format(
+            contender.name, middle[key]["ms"], ratio, middle[key]["peak_rss_bytes"] / 2**20))
+
+
+def ratios(settings, middle):
+    """(what, setting, ratio): above 1, tritgrad (or two threads) is faster."""
+    result = []
+
+    def add(what, setting, slower, faster):
+        if slower in middle and faster in middle:
+            result.append({"what": what, "model": setting[0], "batch": setting[1],
+                           "threads": setting[2],
+                           "ratio": middle[slower]["ms"] / middle[faster]["ms"]})
+
+    for setting in settings:
+        model, batch, threads = setting
+        add("vs fp32 tuned", setting, setting + ("torch fp32 tuned",), setting + (BASE,))
+        add("vs ternary QAT tuned", setting, setting + ("torch ternary QAT tuned",),
+            setting + (BASE,))
+        add("vs BitLinear tuned", setting, setting + ("torch BitLinear tuned",), setting + (BASE,))
+        add("vs bf16 tuned", setting, setting + ("torch bf16 tuned",), setting + (BASE,))
+        add("avx2 vs fp32 tuned", setting, setting + ("torch fp32 tuned",),
+            setting + (BASE + " avx2",))
+        add("avx2 vs fp32 tuned avx2", setting, setting + ("torch fp32 tuned avx2",),
+            setting + (BASE + " avx2",))
+        if threads == 2:
+            add("two threads vs one", setting, (model, batch, 1, BASE), setting + (BASE,))
+    return result
+
+
+def print_ratios(found):
+    print("\nratios (above 1: tritgrad latent8, or the second thread, is faster)")
+    for what in dict.fromkeys(each["what"] for each in found):
+        print("  " + what)
+        for each in found:
+            if each["what"] == what:
+                print("    {:<18} batch {:<4} {} thread{}  {:.2f}".format(
+                    each["model"], each["batch"], each["threads"],
+                    " " if each["threads"] == 1 else "s", each["ratio"]))
+
+
+def cpu_name():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="bench_vs_torch.sh", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds [3]")
+    parser.add_argument("--quick", action="store_true", help="one round, the small network only")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads [1,2]")
+    parser.add_argument("--json", metavar="FILE", help="write all samples and medians to FILE")
+    parser.add_argument("--tritgrad", default="build/release/tritgrad", metavar="PROGRAM",
+                        help="the program to compare [build/release/tritgrad]")
+    options = parser.parse_args()
+    if options.rounds is None:
+        options.rounds = 1 if options.quick else 3
+    if options.rounds < 1:
+        stop("--rounds {}: expected 1 or more".format(options.rounds))
+    if options.json:
+        try:
+            open(options.json, "a").close()
+        except OSError as error:
+            stop("--json {}: {}".format(options.json, error.strerror))
+    return options
+
+
+def threads_of(options):
+    try:
+        threads = sorted({int(word) for word in options.threads.split(",")})
+    except ValueError:
+        stop("--threads '{}': expected numbers with commas, such as 1,2".format(options.threads))
+    if threads[0] < 1:
+        stop("--threads '{}': expected positive numbers".format(options.threads))
+    available = len(os.sched_getaffinity(0))
+    for count in threads:
+        if count > available:
+            print("{} threads: left out, this process may use {} processor{}".format(
+                count, available, "" if available == 1 else "s"))
+        elif not separate_cores(count)[1]:
+            print("{} threads: they share a core, there are no more".format(count))
+    return [count for count in threads if count <= available]
+
+
+def check_programs(options):
+    for path, package in ((OPENBLAS + "/libblas.so.3", "libopenblas0-openmp"),
+                          (JEMALLOC, "libjemalloc2")):
+        if not os.path.exists(path):
+            stop("there is no {}; run 'bash tools/scripts/bench_vs_torch.sh', which installs {}".format(
+                path, package))
+    if not os.access(options.tritgrad, os.X_OK):
+        stop("there is no program '{}'; build it or name another with --tritgrad".format(
+            options.tritgrad))
+    options.tritgrad = os.path.abspath(options.tritgrad)
+
+
+def main():
+    options = parse_arguments()
+    check_programs(options)
+    options.core = fastest_core()
+    models = [SMALL] if options.quick else [SMALL, LARGE]
+    threads = threads_of(options)
+    settings = [(model, batch, count) for model in models for batch in (256, 64)
+                for count in threads]
+    samples, complaints = measure_all(options, settings)
+    blas = sorted({library for values in samples.values() for each in values
+                   for library in each.get("blas", [])})
+    versions = {each["torch"] for values in samples.values() for each in values if "torch" in each}
+    cores = {tuned: sorted({each["core"] for key, values in samples.items() for each in values
+                            if each.get("core") and "avx2" not in key[-1]
+                            and ("tuned" in key[-1]) == tuned})
+             for tuned in (False, True)}
+    isas = {each["isa"] for key, values in samples.items() for each in values if key[-1] == BASE}
+    print("{}\ntorch {}, BLAS {}, kernels: default {}, tuned {}\ntritgrad {} kernels\n"
+          "{} round{}, medians; ratio: to {}".format(
+        cpu_name(), ", ".join(versions) or "-", ", ".join(blas) or "-",
+        ", ".join(cores[False]) or "-", ", ".join(cores[True]) or "-", ", ".join(isas) or "-",
+        options.rounds, "" if options.rounds == 1 else "s", BASE))
+    middle = medians(samples)
+    for setting in settings:
+        print_table(setting, middle, complaints)
+    found = ratios(settings, middle)
+    print_ratios(found)
+    if options.json:
+        rows = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
+                 **middle[key], "samples_ms": [each["ms"] for each in samples[key]]}
+                for key in samples]
+        failed = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
+                   "error": complaint} for key, complaint in complaints.items()]
+        result = {"cpu": cpu_name(), "torch": sorted(versions), "blas": blas,
+                  "blas_kernels": {"default": cores[False], "tuned": cores[True]},
+                  "rounds": options.rounds, "steps": rows, "failed": failed, "ratios": found}
+        pathlib.Path(options.json).write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+// The study as one HTML page that needs nothing but itself.
+#pragma once
+
+#include <string>
+
+#include "tools/study/study_run.h"
+
+namespace tritgrad {
+
+struct StudyPage {
+  std::string command;  // repeats the study when typed into a shell
+  std::string machine;  // one line
+};
+
+std::string render_study(const StudyPage& page, const StudyResults& results);
+
+}  // namespace tritgrad
