@@ -9,12 +9,12 @@
 namespace tritgrad::TRITGRAD_TARGET::wide {
 namespace {
 
-constexpr std::int64_t kStep = kLanes<F32>, kVectors = kCodesPerScale / kStep;
+constexpr std::int64_t kStep = kLanes<F32>, kScaleVectors = kCodesPerScale / kStep;
 
 // largest_magnitude() of a group.
 float largest_of_group(const float* x) {
   I32 largest(0);
-  for (std::int64_t part = 0; part < kVectors; ++part) {
+  for (std::int64_t part = 0; part < kScaleVectors; ++part) {
     const I32 bits = xsimd::bitwise_cast<I32>(read<F32>(x + part * kStep)) & I32(kMagnitudeBits);
     const I32 number = xsimd::select(bits > I32(kInfinityBits), I32(0), bits);
     largest = xsimd::max(largest, xsimd::min(number, I32(kLargestBits)));
@@ -26,8 +26,8 @@ float largest_of_group(const float* x) {
   return std::bit_cast<float>(most);
 }
 
-void write_group(std::int8_t* codes, const I32 (&levels)[kVectors]) {
-  if constexpr (kVectors == 2) {
+void write_group(std::int8_t* codes, const I32 (&levels)[kScaleVectors]) {
+  if constexpr (kScaleVectors == 2) {
     write_narrow(codes, narrow(levels[0], levels[1]));
   } else {
     write(codes, narrow(levels[0], levels[1], levels[2], levels[3]));
@@ -37,8 +37,8 @@ void write_group(std::int8_t* codes, const I32 (&levels)[kVectors]) {
 // A group whose scale is not 0.
 void encode_whole_group(std::int8_t* codes, const float* x, float scale, float top,
                         const std::uint16_t* noise) {
-  I32 levels[kVectors];
-  for (std::int64_t part = 0; part < kVectors; ++part) {
+  I32 levels[kScaleVectors];
+  for (std::int64_t part = 0; part < kScaleVectors; ++part) {
     const F32 exact = read<F32>(x + part * kStep) / F32(scale);
     const F32 level = clamp(xsimd::select(exact == exact, exact, F32(0.0f)), F32(-top), F32(top));
     levels[part] = round_small(level, noise == nullptr ? nullptr : noise + part * kStep);
