@@ -10,9 +10,12 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 
-# The kernels
+# The kernels. xsimd's package accepts no other major version than the one that is asked for, so none is.
 if(NOT TRITGRAD_PORTABLE)
-  find_package(xsimd 8.1 REQUIRED)
+  find_package(xsimd REQUIRED)
+  if(xsimd_VERSION VERSION_LESS 8.1)
+    message(FATAL_ERROR "found xsimd ${xsimd_VERSION}, expected 8.1 or newer; install a newer libxsimd-dev")
+  endif()
 endif()
 
 # Dense products, where oneDNN is installed, else by Eigen. oneDNN's own CMake package insists on headers

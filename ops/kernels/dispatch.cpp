@@ -64,7 +64,7 @@ std::vector<const KernelTable*> detect() {
       tables.push_back(&avx512::kKernels);
       if (__builtin_cpu_supports("avx512vnni")) {
         tables.push_back(&avx512vnni::kKernels);
-        if (__builtin_cpu_supports("avx512vbmi")) {
+        if (__builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi")) {
           tables.push_back(&avx512vbmi::kKernels);
           if (may_use_tiles()) tables.push_back(&avx512amx::kKernels);
         }

@@ -1,8 +1,8 @@
-// The vector verbs of the kernels, on xsimd 8.1, compiled once per target.
+// The vector verbs of the kernels, on xsimd 8.1 to 13, compiled once per target.
 //
 // xsimd gives the arithmetic. What its version 8.1 does element by element (conversions between
-// widths) or lacks (the product of 32-bit halves) is written here in intrinsics, so a newer xsimd
-// changes only this file.
+// widths) or lacks (the product of 32-bit halves) is written here in intrinsics. No other file
+// names xsimd, so that what its versions call differently is decided here alone.
 #pragma once
 
 #include <immintrin.h>
@@ -16,6 +16,8 @@ namespace {
 using Arch = TRITGRAD_ARCH;
 template <typename T>
 using Batch = xsimd::batch<T, Arch>;
+template <typename T>
+using Mask = xsimd::batch_bool<T, Arch>;
 using U8 = Batch<std::uint8_t>;
 using I8 = Batch<std::int8_t>;
 using I16 = Batch<std::int16_t>;
@@ -25,6 +27,20 @@ using U64 = Batch<std::uint64_t>;
 using I64 = Batch<std::int64_t>;
 using F32 = Batch<float>;
 using F64 = Batch<double>;
+
+// The verbs that all versions of xsimd agree on.
+using xsimd::abs;
+using xsimd::any;
+using xsimd::floor;
+using xsimd::max;
+using xsimd::min;
+using xsimd::sadd;
+using xsimd::select;
+using xsimd::sqrt;
+using xsimd::ssub;
+using xsimd::to_float;
+using xsimd::zip_hi;
+using xsimd::zip_lo;
 
 template <typename B>
 constexpr std::int64_t kLanes = static_cast<std::int64_t>(B::size);
@@ -42,13 +58,21 @@ void write(typename B::value_type* p, const B& x) {
 
 template <typename B>
 B clamp(const B& x, const B& low, const B& high) {
-  return xsimd::min(xsimd::max(x, low), high);
+  return min(max(x, low), high);
 }
 
 // 1 where the mask is set, 0 elsewhere.
 template <typename T>
-Batch<T> one_if(const xsimd::batch_bool<T, Arch>& mask) {
-  return xsimd::select(mask, Batch<T>(T{1}), Batch<T>(T{0}));
+Batch<T> one_if(const Mask<T>& mask) {
+  return select(mask, Batch<T>(T{1}), Batch<T>(T{0}));
+}
+
+// The bits of x as a batch of other numbers. xsimd's own cast takes a type of batches in version 8
+// and a type of numbers in version 13.
+template <typename B, typename T>
+B bits_as(const Batch<T>& x) {
+  return reinterpret_cast<typename B::register_type>(
+      static_cast<typename Batch<T>::register_type>(x));
 }
 
 // The bytes at p, and zeros, at most sixteen.
@@ -148,13 +172,14 @@ inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& 
 }
 // Sums of eight neighbouring bytes each.
 inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si512()); }
-// The sum of all lanes, modulo 2^64; xsimd 8.1 goes through memory.
+// The sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
 inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
-inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+inline std::int32_t sum_lanes(const I32& x) { return _mm512_reduce_add_epi32(x); }
+inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
 }
 // counts + 1 where the mask is set.
-inline U8 count_up(const U8& counts, const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+inline U8 count_up(const U8& counts, const Mask<std::int8_t>& mask) {
   return _mm512_mask_add_epi8(counts, static_cast<__mmask64>(mask), counts, _mm512_set1_epi8(1));
 }
 
@@ -251,8 +276,8 @@ I32 to_nearest_or_zero(const F32& x) {
   const __m256 ordered = _mm256_cmp_ps(x, x, _CMP_ORD_Q);
   return _mm256_and_si256(_mm256_cvtps_epi32(x), _mm256_castps_si256(ordered));
 }
-I32 floor_or_zero(const F32& x) { return to_nearest_or_zero(xsimd::floor(x)); }
-inline I32 floor_of_small(const F32& x) { return _mm256_cvtps_epi32(xsimd::floor(x)); }
+I32 floor_or_zero(const F32& x) { return to_nearest_or_zero(floor(x)); }
+inline I32 floor_of_small(const F32& x) { return _mm256_cvtps_epi32(floor(x)); }
 inline I32 nearest_of_small(const F32& x) { return _mm256_cvtps_epi32(x); }
 
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
@@ -295,10 +320,15 @@ inline std::int64_t sum_lanes(const U64& x) {
   const __m128i halves = _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
   return _mm_cvtsi128_si64(_mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves)));
 }
-inline std::int64_t count(const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+inline std::int32_t sum_lanes(const I32& x) {
+  const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+  const __m128i pairs = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
+  return _mm_cvtsi128_si32(_mm_add_epi32(pairs, _mm_srli_epi64(pairs, 32)));
+}
+inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
 }
-inline U8 count_up(const U8& counts, const xsimd::batch_bool<std::int8_t, Arch>& mask) {
+inline U8 count_up(const U8& counts, const Mask<std::int8_t>& mask) {
   return _mm256_sub_epi8(counts, mask);
 }
 
@@ -379,7 +409,7 @@ inline __m256i shift_right_u16(__m256i a) {
 // uniform_of(noise)).
 inline I32 round_small(const F32& x, const std::uint16_t* noise) {
   if (noise == nullptr) return nearest_of_small(x);
-  return floor_of_small(x + (xsimd::to_float(read_i32(noise)) + F32(0.5f)) * F32(0x1p-16f));
+  return floor_of_small(x + (to_float(read_i32(noise)) + F32(0.5f)) * F32(0x1p-16f));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ inline U32 read_pair(const std::uint16_t* p) {
 inline I32 round_to_i32(const F32& x) { return _mm512_cvtps_epi32(x); }
 // Codes of int8 in lanes of 32 bits, +-127 once they are narrowed to bytes and -128 is made -127:
 // what is too small for an integer becomes the smallest one. Any code for NaN.
-inline I32 code_of(const F32& level) { return round_to_i32(xsimd::min(level, F32(127.0f))); }
+inline I32 code_of(const F32& level) { return round_to_i32(min(level, F32(127.0f))); }
 
 // The larger magnitude of two numbers.
 inline F32 larger_magnitude(const F32& a, const F32& b) { return _mm512_range_ps(a, b, 0b1011); }
@@ -95,11 +95,9 @@ inline U32 largest_of_each(const U32 (&x)[16]) {
 
 // The nearest integers, ties to even, of |x| < 2^31.
 inline I32 round_to_i32(const F32& x) { return _mm256_cvtps_epi32(x); }
-inline I32 code_of(const F32& level) { return round_to_i32(xsimd::min(level, F32(127.0f))); }
+inline I32 code_of(const F32& level) { return round_to_i32(min(level, F32(127.0f))); }
 
-inline F32 larger_magnitude(const F32& a, const F32& b) {
-  return xsimd::max(xsimd::abs(a), xsimd::abs(b));
-}
+inline F32 larger_magnitude(const F32& a, const F32& b) { return max(abs(a), abs(b)); }
 
 // Bits of `of` where the mask has ones, of `other` elsewhere.
 inline U32 blend_bits(const U32& mask, const U32& of, const U32& other) {
@@ -107,9 +105,7 @@ inline U32 blend_bits(const U32& mask, const U32& of, const U32& other) {
 }
 
 // Numbers as the upper halves of 32-bit lanes, zero below: bf16 numbers as fp32.
-inline U32 read_upper_halves(const std::uint16_t* p) {
-  return xsimd::bitwise_cast<U32>(read_i32(p)) << 16;
-}
+inline U32 read_upper_halves(const std::uint16_t* p) { return bits_as<U32>(read_i32(p)) << 16; }
 inline void write_upper_halves(std::uint16_t* p, const U32 (&x)[2]) {
   const __m256i packed =
       _mm256_packus_epi32(_mm256_srli_epi32(x[0], 16), _mm256_srli_epi32(x[1], 16));

@@ -62,8 +62,8 @@ class PhiloxLanes {
     for (int chain = 0; chain < kChains; ++chain, out += kNumbers) {
       const U64 words01 = (c0[chain] & low_half) | (c1[chain] << 32);
       const U64 words23 = (c2[chain] & low_half) | (c3[chain] << 32);
-      write(reinterpret_cast<std::uint64_t*>(out), xsimd::zip_lo(words01, words23));
-      write(reinterpret_cast<std::uint64_t*>(out + kNumbers / 2), xsimd::zip_hi(words01, words23));
+      write(reinterpret_cast<std::uint64_t*>(out), zip_lo(words01, words23));
+      write(reinterpret_cast<std::uint64_t*>(out + kNumbers / 2), zip_hi(words01, words23));
     }
   }
 
@@ -119,10 +119,10 @@ struct TritDigits {
 #ifdef __AVX512VBMI__
     const U8 v = bytes;  // the rest of those above 242, 81 to 93, has the fields of 80
 #else
-    const U8 v = xsimd::min(bytes, U8(std::uint8_t{242}));
+    const U8 v = min(bytes, U8(std::uint8_t{242}));
 #endif
     const U8 less = v - U8(std::uint8_t{81});
-    const U8 rest = xsimd::min(xsimd::min(v, less), less - U8(std::uint8_t{81}));
+    const U8 rest = min(min(v, less), less - U8(std::uint8_t{81}));
     digits[4] = v - rest;
 #ifdef __AVX512VBMI__
     const U8 fields = _mm512_permutex2var_epi8(first_fields, rest, last_fields);
@@ -222,8 +222,7 @@ void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n
 
 void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n) {
   std::int64_t i = 0;
-  for (; i + kLanes<F32> <= n; i += kLanes<F32>)
-    write(out + i, xsimd::to_float(read_i32(trits + i)));
+  for (; i + kLanes<F32> <= n; i += kLanes<F32>) write(out + i, to_float(read_i32(trits + i)));
   reference::trits_to_float(out + i, trits + i, n - i);
 }
 
@@ -232,7 +231,7 @@ void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::i
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
     const I32 code = read_i32(codes + i);
-    write(out + i, xsimd::to_float(one_if(code > up) - one_if(code < down)));
+    write(out + i, to_float(one_if(code > up) - one_if(code < down)));
   }
   reference::latent_to_float(out + i, codes + i, threshold, n - i);
 }
@@ -241,7 +240,7 @@ void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
     read_ahead(in + i, kLanes<F32>);
-    write(out + i, xsimd::bitwise_cast<F32>(read_i32(in + i) << 16));
+    write(out + i, bits_as<F32>(read_i32(in + i) << 16));
   }
   reference::bf16_to_float(out + i, in + i, n - i);
 }
@@ -251,15 +250,15 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
   const I32 magnitude_bits(0x7FFFFFFF), infinity(0x7F800000);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
-    const U32 bits = xsimd::bitwise_cast<U32>(read<F32>(in + i));
+    const U32 bits = bits_as<U32>(read<F32>(in + i));
     const U32 kept = bits >> 16;
-    const U32 added = noise == nullptr ? U32(0x7FFFu) + (kept & U32(1u))
-                                       : xsimd::bitwise_cast<U32>(read_i32(noise + i));
+    const U32 added =
+        noise == nullptr ? U32(0x7FFFu) + (kept & U32(1u)) : bits_as<U32>(read_i32(noise + i));
     // Compared as signed numbers, the only order of integers that AVX2 has.
-    const auto is_nan = (xsimd::bitwise_cast<I32>(bits) & magnitude_bits) > infinity;
-    const I32 rounded = xsimd::bitwise_cast<I32>((bits + added) >> 16);
-    const I32 quiet = xsimd::bitwise_cast<I32>(kept | U32(0x40u));
-    write_narrow(out + i, xsimd::bitwise_cast<U32>(xsimd::select(is_nan, quiet, rounded)));
+    const auto is_nan = (bits_as<I32>(bits) & magnitude_bits) > infinity;
+    const I32 rounded = bits_as<I32>((bits + added) >> 16);
+    const I32 quiet = bits_as<I32>(kept | U32(0x40u));
+    write_narrow(out + i, bits_as<U32>(select(is_nan, quiet, rounded)));
   }
   reference::float_to_bf16(out + i, in + i, noise == nullptr ? nullptr : noise + i, n - i);
 }

@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kVectorsOfGroup = kCompandedGroup / kLanes<F32>;
 
 // Bits without the sign.
-inline U32 magnitude_bits(const F32& x) { return xsimd::bitwise_cast<U32>(x) & U32(0x7FFFFFFFu); }
-inline F32 magnitude(const F32& x) { return xsimd::bitwise_cast<F32>(magnitude_bits(x)); }
+inline U32 magnitude_bits(const F32& x) { return bits_as<U32>(x) & U32(0x7FFFFFFFu); }
+inline F32 magnitude(const F32& x) { return bits_as<F32>(magnitude_bits(x)); }
 
 template <bool kFused>
 F32 quotient(const F32& a, const F32& b) {
@@ -38,13 +38,13 @@ struct Coder<SoftsignCurve> {
   }
   template <bool kFused>
   static F32 share(const I32& code) {
-    const F32 number = xsimd::to_float(code);
+    const F32 number = to_float(code);
     return quotient<kFused>(number, F32(254.0f) - magnitude(number));
   }
   template <bool kNoNan>
   static U32 larger_size(const F32& a, const F32& b) {
-    return kNoNan ? xsimd::bitwise_cast<U32>(larger_magnitude(a, b))
-                  : xsimd::max(magnitude_bits(a), magnitude_bits(b));
+    return kNoNan ? bits_as<U32>(larger_magnitude(a, b))
+                  : max(magnitude_bits(a), magnitude_bits(b));
   }
 };
 
@@ -53,20 +53,19 @@ struct Coder<RootCurve> {
   template <bool kFused>
   static I32 encode(const F32& x, const F32& inverse) {
     const F32 share = x * inverse;
-    const F32 root = kFused ? fused_root(share) : xsimd::sqrt(share);
+    const F32 root = kFused ? fused_root(share) : sqrt(share);
     // A positive number never has code 0; the fused root of zero becomes the smallest integer.
-    return xsimd::max(round_to_i32(F32(255.0f) * root),
-                      xsimd::min(xsimd::bitwise_cast<I32>(x), I32(1)));
+    return max(round_to_i32(F32(255.0f) * root), min(bits_as<I32>(x), I32(1)));
   }
   template <bool kFused>
   static F32 share(const I32& code) {
-    const F32 number = xsimd::to_float(code);
+    const F32 number = to_float(code);
     return number * number * F32(1.0f / 65025.0f);
   }
   // Negative numbers look larger than infinity.
   template <bool kNoNan>
   static U32 larger_size(const F32& a, const F32& b) {
-    return xsimd::max(xsimd::bitwise_cast<U32>(a), xsimd::bitwise_cast<U32>(b));
+    return max(bits_as<U32>(a), bits_as<U32>(b));
   }
 };
 
@@ -80,7 +79,7 @@ U32 largest_of_lanes(const float* in) {
   };
   U32 largest = of_pair(0);
 #pragma GCC unroll 2
-  for (std::int64_t k = 2; k < kVectorsOfGroup; k += 2) largest = xsimd::max(largest, of_pair(k));
+  for (std::int64_t k = 2; k < kVectorsOfGroup; k += 2) largest = max(largest, of_pair(k));
   return largest;
 }
 
@@ -98,15 +97,15 @@ bool choose_ordinary_scales(std::uint16_t* scales, float* inverse, const float* 
   }
   const U32 largest = largest_of_each(sizes);
   // Unsigned, a negative number is larger than infinity; signed, it is small.
-  const I32 bits = xsimd::bitwise_cast<I32>(largest);
-  const I32 sizes_above_zero = xsimd::select(bits == zero, tiny, bits);
-  const U32 rounded = xsimd::min((largest + half + (largest >> 15 & one)) & upper, most);
-  const F32 scale = xsimd::bitwise_cast<F32>(rounded);
-  write(inverse, xsimd::select(scale == F32(0.0f), F32(0.0f), F32(1.0f) / scale));
+  const I32 bits = bits_as<I32>(largest);
+  const I32 sizes_above_zero = select(bits == zero, tiny, bits);
+  const U32 rounded = min((largest + half + (largest >> 15 & one)) & upper, most);
+  const F32 scale = bits_as<F32>(rounded);
+  write(inverse, select(scale == F32(0.0f), F32(0.0f), F32(1.0f) / scale));
   std::uint16_t narrow[kLanes<U32>];
   write_narrow(narrow, rounded >> 15);
   std::memcpy(scales, narrow, kGroups * sizeof(std::uint16_t));
-  return !xsimd::any(sizes_above_zero < tiny) && !xsimd::any(sizes_above_zero > finite);
+  return !any(sizes_above_zero < tiny) && !any(sizes_above_zero > finite);
 }
 
 // Not inlined: the compiler would keep what both ways read.
@@ -167,8 +166,8 @@ void encode(typename Curve::Code* codes, std::uint16_t* scales, const float* in,
 inline void read_scales(F32 (&scales)[2], const std::uint16_t* p) {
   const U32 both = read_pair(p);
   const U32 kept(0x7FFF8000u);
-  scales[0] = xsimd::bitwise_cast<F32>((both << 15) & kept);
-  scales[1] = xsimd::bitwise_cast<F32>((both >> 1) & kept);
+  scales[0] = bits_as<F32>((both << 15) & kept);
+  scales[1] = bits_as<F32>((both >> 1) & kept);
 }
 
 // All pairs of groups; returns how many numbers they have.

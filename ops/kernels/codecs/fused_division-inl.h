@@ -46,7 +46,7 @@ inline F32 fused_root(const F32& x) {
 #else
 
 inline F32 fused_quotient(const F32& a, const F32& b) { return a / b; }
-inline F32 fused_root(const F32& x) { return xsimd::sqrt(x); }
+inline F32 fused_root(const F32& x) { return sqrt(x); }
 
 #endif
 

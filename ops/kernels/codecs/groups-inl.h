@@ -15,9 +15,9 @@ constexpr std::int64_t kStep = kLanes<F32>, kScaleVectors = kCodesPerScale / kSt
 float largest_of_group(const float* x) {
   I32 largest(0);
   for (std::int64_t part = 0; part < kScaleVectors; ++part) {
-    const I32 bits = xsimd::bitwise_cast<I32>(read<F32>(x + part * kStep)) & I32(kMagnitudeBits);
-    const I32 number = xsimd::select(bits > I32(kInfinityBits), I32(0), bits);
-    largest = xsimd::max(largest, xsimd::min(number, I32(kLargestBits)));
+    const I32 bits = bits_as<I32>(read<F32>(x + part * kStep)) & I32(kMagnitudeBits);
+    const I32 number = select(bits > I32(kInfinityBits), I32(0), bits);
+    largest = max(largest, min(number, I32(kLargestBits)));
   }
   std::int32_t lanes[kStep];
   write(lanes, largest);
@@ -40,7 +40,7 @@ void encode_whole_group(std::int8_t* codes, const float* x, float scale, float t
   I32 levels[kScaleVectors];
   for (std::int64_t part = 0; part < kScaleVectors; ++part) {
     const F32 exact = read<F32>(x + part * kStep) / F32(scale);
-    const F32 level = clamp(xsimd::select(exact == exact, exact, F32(0.0f)), F32(-top), F32(top));
+    const F32 level = clamp(select(exact == exact, exact, F32(0.0f)), F32(-top), F32(top));
     levels[part] = round_small(level, noise == nullptr ? nullptr : noise + part * kStep);
   }
   write_group(codes, levels);

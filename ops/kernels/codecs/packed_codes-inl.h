@@ -33,11 +33,11 @@ struct CodePlanes {
   // off before or after.
   template <int kBy>
   static U8 shifted(const U8& x) {
-    const U64 words = xsimd::bitwise_cast<U64>(x);
+    const U64 words = bits_as<U64>(x);
     if constexpr (kBy >= 0) {
-      return xsimd::bitwise_cast<U8>(words << kBy);
+      return bits_as<U8>(words << kBy);
     } else {
-      return xsimd::bitwise_cast<U8>(words >> -kBy);
+      return bits_as<U8>(words >> -kBy);
     }
   }
   // How far the high bits of stripe k lie above those of a code, in their bytes.
@@ -65,7 +65,7 @@ template <int kBits>
                 n - whole);
   }
   const auto numbers = [&](std::int64_t i) {  // from 0 on
-    return xsimd::bitwise_cast<U8>(read<I8>(rising + i) + I8(kOffset));
+    return bits_as<U8>(read<I8>(rising + i) + I8(kOffset));
   };
   alignas(kAlignment) std::uint8_t bytes[Planes::kRoom];
   for (std::int64_t j = 0; j < planes.half; j += Planes::kStep) {
@@ -102,7 +102,7 @@ template <int kBits>
   alignas(kAlignment) std::int8_t out[Planes::kRoom];
   const I8 offset(std::int8_t{1 << (kBits - 1)}), most(static_cast<std::int8_t>(max_code));
   const auto finish = [&](std::int64_t i, const U8& number) {
-    write(out + i, clamp(xsimd::bitwise_cast<I8>(number) - offset, -most, most));
+    write(out + i, clamp(bits_as<I8>(number) - offset, -most, most));
   };
   if constexpr (Planes::kStripes == 0) {
     for (std::int64_t i = 0; i < n; i += Planes::kStep) finish(i, read<U8>(nibbles + i));

@@ -27,8 +27,8 @@ class OrdinarySplit {
   // Once infinite or NaN, a sum of squares stays so.
   void look_at(const F32& x) { sum_ = multiply_add(x, x, sum_); }
   bool all() const {
-    const U32 magnitude = xsimd::bitwise_cast<U32>(sum_) & U32(0x7FFFFFFFu);
-    return !xsimd::any(xsimd::bitwise_cast<I32>(magnitude) >= I32(kBf16Infinity << 16));
+    const U32 magnitude = bits_as<U32>(sum_) & U32(0x7FFFFFFFu);
+    return !any(bits_as<I32>(magnitude) >= I32(kBf16Infinity << 16));
   }
 
  private:
@@ -39,17 +39,17 @@ class OrdinarySplit {
 inline void encode_split8_at(std::uint16_t* value, std::int8_t* correction, const F32 (&in)[4]) {
   const U32 sign(0x80000000u), upper(0xFFFF0000u), odd(0x10000u);
   const U32 from_even(kUpFromEven), more_from_odd(kUpFromOdd - kUpFromEven);
-  const U32 scale = xsimd::bitwise_cast<U32>(F32(127.0f / 32768.0f));
+  const U32 scale = bits_as<U32>(F32(127.0f / 32768.0f));
   I32 code[4];
   U32 rounded[2];
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
-    const U32 bits = xsimd::bitwise_cast<U32>(in[k]);
+    const U32 bits = bits_as<U32>(in[k]);
     const auto is_even = (bits & odd) == U32(0u);
-    rounded[k % 2] = bits + from_even + xsimd::select(is_even, U32(0u), more_from_odd);
-    const I32 distance = xsimd::bitwise_cast<I32>(bits - (rounded[k % 2] & upper));
-    const F32 outwards = xsimd::bitwise_cast<F32>(blend_bits(sign, bits, scale));
-    code[k] = round_to_i32(xsimd::to_float(distance) * outwards);
+    rounded[k % 2] = bits + from_even + select(is_even, U32(0u), more_from_odd);
+    const I32 distance = bits_as<I32>(bits - (rounded[k % 2] & upper));
+    const F32 outwards = bits_as<F32>(blend_bits(sign, bits, scale));
+    code[k] = round_to_i32(to_float(distance) * outwards);
     if (k % 2 == 1) write_upper_halves(value + (k - 1) * kLanes<F32>, rounded);
   }
   write_bytes(correction, code);
@@ -79,11 +79,11 @@ void encode_split8(std::uint16_t* value, std::int8_t* correction, const float* i
 
 // A vector of numbers.
 inline F32 decode_split8_at(const std::uint16_t* value, const std::int8_t* correction) {
-  const U32 sign(0x80000000u), scale = xsimd::bitwise_cast<U32>(F32(32768.0f / 127.0f));
+  const U32 sign(0x80000000u), scale = bits_as<U32>(F32(32768.0f / 127.0f));
   const U32 bits = read_upper_halves(value);
-  const F32 outwards = xsimd::bitwise_cast<F32>(blend_bits(sign, bits, scale));
-  const I32 distance = round_to_i32(xsimd::to_float(read_i32(correction)) * outwards);
-  return xsimd::bitwise_cast<F32>(bits + xsimd::bitwise_cast<U32>(distance));
+  const F32 outwards = bits_as<F32>(blend_bits(sign, bits, scale));
+  const I32 distance = round_to_i32(to_float(read_i32(correction)) * outwards);
+  return bits_as<F32>(bits + bits_as<U32>(distance));
 }
 
 void decode_split8(float* out, const std::uint16_t* value, const std::int8_t* correction,

@@ -81,7 +81,7 @@ double sum_in_lanes(const float* x, std::int64_t n, const Term& term) {
   return sum_in_lanes(x, n, add, term);
 }
 
-inline F64 magnitude_of(const F64& x) { return xsimd::abs(x); }
+inline F64 magnitude_of(const F64& x) { return abs(x); }
 inline double magnitude_of(double x) { return __builtin_fabs(x); }
 
 double sum(const float* x, std::int64_t n) {

@@ -51,8 +51,7 @@ class DigitProducts {
     // A lane has 4 of each 64 products of a digit, one of five.
     static_assert((kLongestSum / 80 + 4) * (2 * 127) * 81 <=
                   std::numeric_limits<std::int32_t>::max());
-    return xsimd::hadd(quotient<0>() + quotient<1>() + quotient<2>() + quotient<3>() +
-                       quotient<4>());
+    return sum_lanes(quotient<0>() + quotient<1>() + quotient<2>() + quotient<3>() + quotient<4>());
   }
 
  private:
@@ -84,7 +83,7 @@ class DigitProducts {
 
   std::int32_t total() {
     widen();
-    return xsimd::hadd(wide_);
+    return sum_lanes(wide_);
   }
 
  private:

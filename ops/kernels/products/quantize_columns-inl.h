@@ -17,7 +17,7 @@ constexpr std::int64_t kRowsAtOnce = 4 * kWords;
 inline I32 quantize_four(const F32 (&levels)[4]) {
   const I8 codes = interleave_bytes(code_of(levels[0]), code_of(levels[1]), code_of(levels[2]),
                                     code_of(levels[3]));
-  return xsimd::bitwise_cast<I32>(xsimd::max(codes, I8(std::int8_t{-127})));
+  return bits_as<I32>(max(codes, I8(std::int8_t{-127})));
 }
 
 // Where the memory ahead is asked for: the same rows, some columns on.

@@ -17,7 +17,7 @@ inline std::int64_t write_codes(std::int8_t* codes, std::int64_t n, const Level&
   for (; i + 4 * kFloats <= n; i += 4 * kFloats) {
     const I8 bytes = narrow(code_of(level(i)), code_of(level(i + kFloats)),
                             code_of(level(i + 2 * kFloats)), code_of(level(i + 3 * kFloats)));
-    write(codes + i, xsimd::max(bytes, I8(std::int8_t{-127})));
+    write(codes + i, max(bytes, I8(std::int8_t{-127})));
   }
   return i;
 }

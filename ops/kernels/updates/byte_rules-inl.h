@@ -16,7 +16,7 @@ I8 splat_byte(int value) { return I8(static_cast<std::int8_t>(value)); }
 constexpr int kMostByteThreshold = 42;
 constexpr int kMostByteLevels = 127;
 
-using ByteMask = xsimd::batch_bool<std::int8_t, Arch>;
+using ByteMask = Mask<std::int8_t>;
 
 // Counts of flips, a byte per lane, and above those.
 class ByteCounts {
@@ -30,8 +30,8 @@ class ByteCounts {
   FlipCounts total() {
     drain();
     FlipCounts counts;
-    counts.flips = static_cast<std::int64_t>(xsimd::hadd(drained_flips_));
-    counts.rail_flips = static_cast<std::int64_t>(xsimd::hadd(drained_rail_flips_));
+    counts.flips = static_cast<std::int64_t>(sum_lanes(drained_flips_));
+    counts.rail_flips = static_cast<std::int64_t>(sum_lanes(drained_rail_flips_));
     return counts;
   }
 
@@ -81,7 +81,7 @@ struct ByteRule {
     const I8 code = limited(stored);
     // Saturated sums are beyond the limit, too; a sum modulo 256 that should have been saturated
     // has the other sign.
-    const I8 next = limited(xsimd::sadd(code, levels));
+    const I8 next = limited(sadd(code, levels));
     const ByteMask past_rail = next != code + levels;
     const ByteTrits after = trits_of(next);
     const ByteMask moved =
@@ -93,8 +93,8 @@ struct ByteRule {
   // Adds the hysteresis once for every trit that was passed, without leaving the new one.
   I8 push(const I8& code, const ByteTrits& before, const ByteTrits& after) const {
     const auto push_where = [&](const I8& x, const ByteMask& up, const ByteMask& down) {
-      return xsimd::ssub(xsimd::sadd(x, select(up, hysteresis, splat_byte(0))),
-                         select(down, hysteresis, splat_byte(0)));
+      return ssub(sadd(x, select(up, hysteresis, splat_byte(0))),
+                  select(down, hysteresis, splat_byte(0)));
     };
     const I8 once =
         push_where(code, after.positive & ~before.positive, after.negative & ~before.negative);
@@ -105,8 +105,8 @@ struct ByteRule {
   }
 
   I8 limited(const I8& code) const {
-    const I8 from_below = xsimd::max(code, least);
-    return kWhole ? from_below : xsimd::min(from_below, limit);
+    const I8 from_below = max(code, least);
+    return kWhole ? from_below : min(from_below, limit);
   }
 
   I8 threshold, below, trit, limit, least, hysteresis;
@@ -136,20 +136,20 @@ struct WideByteRule {
     const U8 room = U8(kMost) - U8(threshold);
     U8 most(std::uint8_t{0});
     const auto look = [&](const I8& accumulator, const I8& change) {
-      most = xsimd::max(most, U8(magnitudes(accumulator)) + room);
-      most = xsimd::max(most, U8(magnitudes(change)));
+      most = max(most, U8(magnitudes(accumulator)) + room);
+      most = max(most, U8(magnitudes(change)));
     };
     std::int64_t i = 0;
     for (; i + kLanes<I8> <= n; i += kLanes<I8>) {
       look(read<I8>(accumulators + i), read<I8>(levels + i));
     }
     if (i < n) look(read_first(accumulators + i, n - i, splat_byte(0)), read<I8>(levels + i));
-    return !xsimd::any(most > U8(kMost));
+    return !any(most > U8(kMost));
   }
 
   void operator()(I8& trit, I8& accumulator, const I8& levels, FlipCounts& counts) const {
     const I8 zero = splat_byte(0), one = splat_byte(1);
-    const I8 saturated = xsimd::sadd(accumulator, levels);
+    const I8 saturated = sadd(accumulator, levels);
     const ByteMask up = saturated > threshold, down = saturated < -threshold;
     const ByteMask at_top = trit > zero, at_bottom = trit < zero;
     const ByteMask rises = up & ~at_top, falls = down & ~at_bottom;

@@ -17,12 +17,12 @@ std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direc
   // Moves a vector of elements from i on; returns its trits.
   const auto carry = [&](std::int64_t i) __attribute__((always_inline)) {
     const I32 trit = read_i32(trits + i);
-    const F32 exact = xsimd::to_float(trit) - lr * read<F32>(direction + i);
-    const F32 wanted = clamp(xsimd::select(exact == exact, exact, F32(0.0f)), -most, most);
+    const F32 exact = to_float(trit) - lr * read<F32>(direction + i);
+    const F32 wanted = clamp(select(exact == exact, exact, F32(0.0f)), -most, most);
     const I32 stored =
         clamp(round_small(wanted, noise == nullptr ? nullptr : noise + i), I32(-1), I32(1));
     changed += one_if(stored != trit);
-    F32 error = alpha * (wanted - xsimd::to_float(stored));
+    F32 error = alpha * (wanted - to_float(stored));
     if (gain != nullptr) error = error / read<F32>(gain + i);
     write(momentum + i, rescale * (read<F32>(momentum + i) + error));
     return stored;

@@ -59,10 +59,10 @@ struct FlashLion {
     return ahead;
   }
   F32 direction(const F32& ahead, const F32&, const F32& w, F32&) const {
-    const U32 one_bits = xsimd::bitwise_cast<U32>(F32(1.0f));
-    const U32 signed_one = (xsimd::bitwise_cast<U32>(ahead) & U32(0x80000000u)) | one_bits;
+    const U32 one_bits = bits_as<U32>(F32(1.0f));
+    const U32 signed_one = (bits_as<U32>(ahead) & U32(0x80000000u)) | one_bits;
     const F32 zero(0.0f);
-    const F32 sign = xsimd::select(ahead == zero, zero, xsimd::bitwise_cast<F32>(signed_one));
+    const F32 sign = select(ahead == zero, zero, bits_as<F32>(signed_one));
     return sign + weight_decay * w;
   }
 
@@ -133,17 +133,15 @@ F32 share_of(const std::int8_t* codes) {
 }
 
 inline bool any_zero_byte(const std::uint8_t* four_vectors) {
-  bool any = false;
+  bool found = false;
   for (std::int64_t i = 0; i < kFourVectors; i += kLanes<U8>) {
-    any |= xsimd::any(read<U8>(four_vectors + i) == U8(std::uint8_t{0}));
+    found |= any(read<U8>(four_vectors + i) == U8(std::uint8_t{0}));
   }
-  return any;
+  return found;
 }
 
 inline F32 read_numbers(const float* p) { return read<F32>(p); }
-inline F32 read_numbers(const std::uint16_t* p) {
-  return xsimd::bitwise_cast<F32>(read_upper_halves(p));
-}
+inline F32 read_numbers(const std::uint16_t* p) { return bits_as<F32>(read_upper_halves(p)); }
 
 // Decodes and moves all numbers; returns whether the weights are ordinary afterwards, and so nearly
 // all that they were made of: what is not finite in a gradient, a first moment or a weight goes on
@@ -238,11 +236,11 @@ inline void encode_roots_at(std::uint8_t* codes, const FlashNumbers& numbers, st
     const F32 root = read<F32>(numbers.root + at);
     const F32 exact = root * F32(numbers.root_inverse[at / kCompandedGroup]);
     const I32 nearest = round_to_i32(exact);
-    off = larger_magnitude(off, exact - xsimd::to_float(nearest));
+    off = larger_magnitude(off, exact - to_float(nearest));
     code[k] = nearest;
   }
   write_bytes(codes, code);
-  if (xsimd::any(off > F32(0.4998f)) || any_zero_byte(codes)) [[unlikely]] {
+  if (any(off > F32(0.4998f)) || any_zero_byte(codes)) [[unlikely]] {
     encode_ordinary_at<RootCurve>(codes, numbers.v_inverse, numbers.v, i);
   }
 }
@@ -261,7 +259,7 @@ bool flash_update(const FlashElements& at, const Rule& rule, float lr, std::int6
     if (!flash_scales<RootCurve>(numbers.v_scales, numbers.v_inverse, numbers.v, n)) return false;
     const F32 factor(255.0f / rule.root_factor());
     for (std::int64_t g = 0; g < groups; g += kLanes<F32>) {
-      write(numbers.root_inverse + g, factor * xsimd::sqrt(read<F32>(numbers.v_inverse + g)));
+      write(numbers.root_inverse + g, factor * sqrt(read<F32>(numbers.v_inverse + g)));
     }
     std::copy_n(numbers.v_scales, groups, at.v_scales);
   }

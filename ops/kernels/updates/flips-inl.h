@@ -51,14 +51,14 @@ struct CarryRule {
 
   // `code` is trit * levels_per_trit + accumulator.
   TritLanes step(const I16& trit, const I16& code, const I16& levels, CountLanes& counts) const {
-    const I16 wanted = xsimd::sadd(code, levels);
+    const I16 wanted = sadd(code, levels);
     I16 next_code = clamp(wanted, -limit, limit);
     const auto past_rail = next_code != wanted;
     I16 next_trit = trit_of(next_code, threshold);
     if constexpr (kTransition == Transition::kSetSign) {
       const auto to_zero = (next_trit == splat(0)) & (trit != splat(0));
-      next_code = xsimd::select(to_zero, -trit * levels_per_trit, next_code);
-      next_trit = xsimd::select(to_zero, -trit, next_trit);
+      next_code = select(to_zero, -trit * levels_per_trit, next_code);
+      next_trit = select(to_zero, -trit, next_trit);
     }
     const I16 moved = next_trit - trit;
     counts.flips += one_if(moved != splat(0));
@@ -81,14 +81,14 @@ struct ResetRule {
         stride(splat(policy.transition == Transition::kSetSign ? 2 : 1)) {}
 
   TritLanes operator()(const TritLanes& state, const I16& levels, CountLanes& counts) const {
-    const I16 sum = clamp(xsimd::sadd(state.accumulator, levels), splat(-127), splat(127));
-    const I16 direction = xsimd::select(levels != splat(0), trit_of(sum, threshold), splat(0));
+    const I16 sum = clamp(sadd(state.accumulator, levels), splat(-127), splat(127));
+    const I16 direction = select(levels != splat(0), trit_of(sum, threshold), splat(0));
     const I16 next_trit = clamp(state.trit + direction * stride, splat(-1), splat(1));
     const auto passed = direction != splat(0);
     const auto changed = next_trit != state.trit;
     counts.flips += one_if(changed);
     counts.rail_flips += one_if(passed) - one_if(changed);
-    return {next_trit, xsimd::select(passed, splat(0), sum)};
+    return {next_trit, select(passed, splat(0), sum)};
   }
 
   I16 threshold;
@@ -155,7 +155,7 @@ struct DescendBytes {
                                          ByteCounts& counts, std::int64_t /*i*/) const {
     const I8 trit = read<I8>(at[0]);
     const ByteTrits before{trit > splat_byte(0), trit < splat_byte(0)};
-    const I8 code = xsimd::sadd(rule.centre_of(before), read<I8>(at[1]));
+    const I8 code = sadd(rule.centre_of(before), read<I8>(at[1]));
     const I8 next = rule.step(code, before, levels, counts);
     const ByteTrits after = rule.trits_of(next);
     write(at[0], select(after.positive, splat_byte(1), splat_byte(0)) -
@@ -172,8 +172,8 @@ struct DescendWholeTrits {
                                          ByteCounts& counts, std::int64_t /*i*/) const {
     const I8 one = splat_byte(1);
     const I8 trit = read<I8>(at[0]);
-    const I8 code = clamp(xsimd::sadd(trit, read<I8>(at[1])), -one, one);
-    const I8 next = clamp(xsimd::sadd(code, levels), -one, one);
+    const I8 code = clamp(sadd(trit, read<I8>(at[1])), -one, one);
+    const I8 next = clamp(sadd(code, levels), -one, one);
     const ByteMask moved = next != trit;
     counts.add(moved, (next != code + levels) & ~moved);
     write(at[0], next);

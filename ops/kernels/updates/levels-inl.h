@@ -49,10 +49,8 @@ struct SumDirection {
   F32 first_times(const F32& scale, std::int64_t i, std::int64_t count) const {
     return scale * first(i, count);
   }
-  F32 at(std::int64_t i) const { return xsimd::to_float(whole(i)); }
-  F32 first(std::int64_t i, std::int64_t count) const {
-    return xsimd::to_float(first_whole(i, count));
-  }
+  F32 at(std::int64_t i) const { return to_float(whole(i)); }
+  F32 first(std::int64_t i, std::int64_t count) const { return to_float(first_whole(i, count)); }
   I32 whole(std::int64_t i) const { return read<I32>(numbers + i) - I32(correction); }
   I32 first_whole(std::int64_t i, std::int64_t count) const {
     return count > 0 ? read_first(numbers + i, count, I32(correction)) - I32(correction) : I32(0);
@@ -155,7 +153,7 @@ class Levels {
       return noise_ == nullptr ? nearest_of_small(exact) : floor_of_small(exact);
     }
     // What is too small for an integer becomes the smallest one; NaN becomes 0.
-    const F32 limited = xsimd::min(F32(0x1p30f), exact);
+    const F32 limited = min(F32(0x1p30f), exact);
     return noise_ == nullptr ? to_nearest_or_zero(limited) : floor_or_zero(limited);
   }
 

@@ -47,7 +47,7 @@ struct AdamwLanes {
   }
   // Of those m and v; `root` becomes the root of v inverse_bias2.
   F32 direction(const F32& m, const F32& v, const F32& master, F32& root) const {
-    root = xsimd::sqrt(v * inverse_bias2);
+    root = sqrt(v * inverse_bias2);
     const F32 decay = weight_decay * master;
     return m * inverse_bias1 / (root + eps) + decay;
   }

@@ -37,9 +37,9 @@ class SharedRule {
   // `shared` are the bytes of kGroups groups.
   I8 operator()(const I8& trit, const I8& levels, std::int8_t* shared, FlipCounts& counts) const {
     const I8 stored = stored_bytes(shared), owner = stored & in_group_;
-    const I8 before = xsimd::max(stored & ~in_group_, -top_);
+    const I8 before = max(stored & ~in_group_, -top_);
     const I8 change = times_sharing(levels);
-    const I8 sum = xsimd::sadd(before, of_group(change, owner));
+    const I8 sum = sadd(before, of_group(change, owner));
     // A free accumulator passes neither: its sum is the change alone.
     const ByteMask past_top = sum > top_, past_bottom = sum < -top_;
     const ByteMask crossed =
@@ -52,8 +52,7 @@ class SharedRule {
     const I8 claimed =
         claim(change,
               (((change > zero_) & can_rise) | ((change < zero_) & can_fall)) & ~(released & owns));
-    write_every<kSharing>(shared,
-                          xsimd::select(released | (before == zero_), claimed, sum | owner));
+    write_every<kSharing>(shared, select(released | (before == zero_), claimed, sum | owner));
 
     const ByteMask rises = past_top & owns & can_rise, falls = past_bottom & owns & can_fall;
     const std::int64_t flips = count(rises | falls);
@@ -87,8 +86,7 @@ class SharedRule {
   }
   template <int kDistance>
   static I8 largest_of_group(const I8& key) {
-    const I8 larger =
-        xsimd::max(key, I8(look_up(U8(key), U8(read<I8>(kRotated<kDistance>.data())))));
+    const I8 larger = max(key, I8(look_up(U8(key), U8(read<I8>(kRotated<kDistance>.data())))));
     if constexpr (kDistance == 1) {
       return larger;
     } else {
@@ -97,7 +95,7 @@ class SharedRule {
   }
   // The byte that a free accumulator becomes: magnitude and rank make a key, whose largest wins.
   I8 claim(const I8& change, const ByteMask& asks) const {
-    const I8 key = largest_of_group<kSharing / 2>(select(asks, xsimd::abs(change) | rank_, zero_));
+    const I8 key = largest_of_group<kSharing / 2>(select(asks, abs(change) | rank_, zero_));
     const I8 winner = (last_rank_ - (key & in_group_)) & in_group_;
     return select(key > in_group_, of_group(change, winner) | winner, zero_);
   }
