@@ -2,11 +2,11 @@
 // clipped.
 #include "engine/data/open_dataset.h"
 #include "models/networks/model.h"
+#include "models/training/train.h"
 #include "ops/loss.h"
 #include "ops/products/linear.h"
 #include "tests/support/single.h"
 #include "tests/support/support_files.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_gradients {
 namespace {
@@ -48,7 +48,6 @@ TrainOptions on_iris(const std::string& recipe, std::vector<std::string> overrid
   options.model = "mlp:16:norm=layer";
   options.epochs = 5;
   options.batch = 30;
-  options.quiet = options.silent = true;
   return options;
 }
 

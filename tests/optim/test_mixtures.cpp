@@ -3,9 +3,9 @@
 
 #include "engine/data/open_dataset.h"
 #include "models/networks/model.h"
+#include "models/training/train.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_mixtures {
 namespace {

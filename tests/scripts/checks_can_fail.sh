@@ -47,6 +47,7 @@ upward optim models
 upward models tools
 upward tools tests
 expect layers 'private to ops/kernels/' ops/planted.cpp '#include "ops/kernels/planted_target.h"\n'
+expect layers 'neither data nor files' engine/formats/planted.cpp '#include "engine/files/hash.h"\n'
 expect layers 'ops/kernels/ only' ops/planted.cpp '#include <Eigen/Core>\n'
 expect layers 'ops/kernels/ only' tests/planted.cpp '#include <xsimd/xsimd.hpp>\n'
 expect layers 'ops/kernels/ only' engine/planted.cpp '# include <immintrin.h>\n'

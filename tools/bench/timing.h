@@ -1,7 +1,7 @@
 // How work is timed.
 #pragma once
 
-#include "tools/report/clock.h"
+#include "engine/clock.h"
 
 namespace tritgrad {
 

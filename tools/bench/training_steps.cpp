@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/check.h"
+#include "engine/clock.h"
 #include "engine/diverged.h"
 #include "models/networks/mlp.h"
-#include "tools/report/clock.h"
 
 namespace tritgrad {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/networks/model.h"
+#include "models/training/training_step.h"
 #include "tools/bench/ceilings.h"
-#include "tools/training_step.h"
 
 namespace tritgrad {
 

@@ -14,6 +14,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/repeat_command.h"
+#include "tools/cli/training_observer.h"
 #include "tools/compare/report.h"
 #include "tools/compare/request.h"
 #include "tools/compare/run_clock.h"
@@ -114,10 +115,12 @@ std::string with_fetches(std::span<const ComparisonRequest> requests, const std:
 void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
                  RunClock& clock, bool talk, std::vector<ComparisonRecord>& records) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const ComparisonOptions& options = requests[i].options;
+    ComparisonOptions options = requests[i].options;
     name_place(requests[i], [&] {
       const Dataset dataset = open_data(requests[i].common);
       const std::string data = requests.size() > 1 ? fmt::format("{:<14} ", dataset.name) : "";
+      TerminalObserver observer(options.train);
+      options.train.observer = &observer;
       records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
         clock.finished(i, finished.run.epochs, finished.run.seconds);
         print_warnings(finished);

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "models/footprint.h"
+#include "models/training/parallel_run.h"
+#include "models/training/saved_run.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/distinct_files.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/within.h"
-#include "tools/parallel_run.h"
 #include "tools/report/numbers.h"
 #include "tools/report/table.h"
 #include "tools/report/traffic.h"
-#include "tools/saved_run.h"
 
 namespace tritgrad {
 namespace {

@@ -8,15 +8,15 @@
 
 #include "engine/files/checkpoint.h"
 #include "engine/utf8.h"
+#include "models/training/evaluate_checkpoint.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
 #include "tools/cli/distinct_files.h"
 #include "tools/cli/held_file.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/parallel_options.h"
+#include "tools/cli/training_observer.h"
 #include "tools/cli/within.h"
-#include "tools/evaluate_checkpoint.h"
-#include "tools/parallel_run.h"
 #include "tools/report/numbers.h"
 
 namespace tritgrad {
@@ -172,9 +172,7 @@ void run_train(const CLI::App& command, CommonOptions& options,
   const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
   const HeldFile save("--save", is_first ? train_options.save : "");
   const HeldFile log("--log", is_first ? train_options.log : "");
-  std::optional<InterruptWatch> watch;  // of all folds; ranks would wait for the one that stopped
-  if (ranks == nullptr) watch.emplace();
-  const RunResult result = train(dataset, train_options);
+  const RunResult result = train_on_terminal(dataset, train_options);
   if (!is_first) return;
   if (!train_options.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/train.h"
 #include "tools/cli/distinct_files.h"
-#include "tools/train.h"
 
 namespace CLI {
 class App;

@@ -31,7 +31,7 @@ void give_handlers_a_stack() {
 
 }  // namespace
 
-Interrupted::Interrupted(const std::string& message) : Error(message), signal_(noted) {}
+int noted_signal() { return noted; }
 
 InterruptWatch::InterruptWatch() {
   if (watches++ > 0) return;

@@ -4,20 +4,12 @@
 
 #include <string>
 
-#include "engine/check.h"
+#include "models/training/observer.h"
 
 namespace tritgrad {
 
-// The work was ended by a signal, not by a mistake.
-class Interrupted : public Error {
- public:
-  explicit Interrupted(const std::string& message);
-
-  int signal() const { return signal_; }  // the one that was noted last
-
- private:
-  int signal_;
-};
+// The signal that was noted last; 0: none.
+int noted_signal();
 
 // While it lives, the first SIGINT and the first SIGTERM are noted; a second one of its kind ends
 // the process at once, as everywhere else. Watches within another one see what it has noted: a

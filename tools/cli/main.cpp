@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     return tritgrad::complain(kLostOutput);
   } catch (const tritgrad::Interrupted& end) {
     tritgrad::complain(end.what());
-    return 128 + end.signal();
+    return 128 + tritgrad::noted_signal();
   } catch (const std::exception& error) {
     const int code = tritgrad::complain(std::ferror(stdout) != 0 ? kLostOutput : error.what());
     tritgrad::abandon_ranks();

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "tools/report/clock.h"
+#include "engine/clock.h"
 
 namespace tritgrad {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "models/training/run_result.h"
 #include "tools/compare/tuning.h"
-#include "tools/run_result.h"
 
 namespace tritgrad {
 
@@ -13,7 +13,7 @@ struct ComparisonRecord {
   std::string data;     // name of the data set
   std::string dataset;  // one line: name, size, how it was split
   std::string model;
-  std::string command;  // repeats the comparison when typed into a shell
+  std::string command;          // repeats the comparison when typed into a shell
   std::string baseline;         // name of the recipe that the others are compared with
   std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
   std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each

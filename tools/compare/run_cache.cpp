@@ -52,7 +52,7 @@ OrderedJson fingerprint(const Dataset& dataset, TrainOptions options, const Reci
     split.test.push_back(split.train[i]);
   }
   options.stop_after = kFingerprintSteps;
-  options.quiet = options.silent = true;
+  options.observer = nullptr;
   try {
     const double steps =
         std::ceil(static_cast<double>(split.train.size()) / static_cast<double>(options.batch)) *
@@ -78,7 +78,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash,
   // compile. The label and the header have made the data what they are.
   const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
                folds, validation, augment, label_smoothing, pixels, save, save_every, resume, log,
-               stop_after, quiet, silent, cache, parallel, ranks] = options;
+               stop_after, quiet, cache, parallel, ranks, observer] = options;
   OrderedJson key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;

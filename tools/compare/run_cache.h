@@ -7,8 +7,8 @@
 #include <string>
 
 #include "engine/data/dataset.h"
-#include "tools/run_result.h"
-#include "tools/train.h"
+#include "models/training/run_result.h"
+#include "models/training/train.h"
 
 namespace tritgrad {
 

@@ -6,13 +6,13 @@
 #include <limits>
 #include <optional>
 
+#include "engine/clock.h"
 #include "engine/data/augmentation.h"
 #include "engine/diverged.h"
 #include "models/networks/model.h"
-#include "tools/report/clock.h"
+#include "models/training/training_state.h"
+#include "models/training/training_step.h"
 #include "tools/report/machine.h"
-#include "tools/training_state.h"
-#include "tools/training_step.h"
 
 namespace tritgrad {
 namespace {

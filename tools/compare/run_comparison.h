@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
+#include "models/training/train.h"
 #include "tools/compare/record.h"
 #include "tools/compare/run_cache.h"
 #include "tools/compare/run_clock.h"
-#include "tools/train.h"
 
 namespace tritgrad {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/training/run_result.h"
 #include "tools/compare/welch.h"
-#include "tools/run_result.h"
 
 namespace tritgrad {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/run_result.h"
+#include "models/training/run_result.h"
 
 namespace tritgrad {
 

@@ -2,7 +2,7 @@
 
 #include "engine/check.h"
 #include "models/footprint.h"
-#include "tools/parallel_run.h"
+#include "models/training/parallel_run.h"
 
 namespace tritgrad {
 

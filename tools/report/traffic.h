@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "models/networks/model.h"
+#include "models/training/run_result.h"
 #include "optim/parallel/forecast.h"
 #include "optim/parallel/vote_codes.h"
 #include "tools/report/page.h"
-#include "tools/run_result.h"
 
 namespace tritgrad {
 

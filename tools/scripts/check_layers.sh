@@ -41,6 +41,8 @@ function check_project_include(target,    layer) {
   if (index(" " may_include[folder] " ", " " layer " ") == 0)
     complain(folder "/ may not include " layer "/ (\"" target "\"); it may include: " \
              may_include[folder])
+  if (file ~ /^engine\/formats\// && target ~ /^engine\/(data|files)\//)
+    complain("engine/formats/ may not include \"" target "\"; formats know neither data nor files")
   if (target ~ /^ops\/kernels\// && file !~ /^ops\/kernels\// && folder != "tests")
     complain("\"" target "\" is private to ops/kernels/; use engine/kernels/kernel_table.h")
 }

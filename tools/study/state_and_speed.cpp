@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 
+#include "engine/clock.h"
 #include "engine/memory/ledger.h"
 #include "engine/memory/parallel.h"
 #include "optim/optimizer.h"
 #include "tools/cli/interrupt.h"
-#include "tools/report/clock.h"
 #include "tools/study/curve_numbers.h"
 #include "tools/study/variant.h"
 

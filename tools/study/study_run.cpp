@@ -6,11 +6,11 @@
 #include <mutex>
 
 #include "engine/check.h"
+#include "engine/clock.h"
 #include "engine/data/builtin_data.h"
 #include "engine/memory/parallel.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
-#include "tools/report/clock.h"
 
 namespace tritgrad {
 namespace {

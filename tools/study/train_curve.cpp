@@ -8,8 +8,8 @@
 #include "engine/data/split.h"
 #include "engine/random.h"
 #include "models/networks/model.h"
+#include "models/training/evaluate.h"
 #include "ops/loss.h"
-#include "tools/evaluate.h"
 
 namespace tritgrad {
 namespace {

@@ -8,8 +8,8 @@
 #include "engine/data/loader.h"
 #include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
+#include "models/training/train.h"
 #include "tests/support/support_files.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_augmentation {
 namespace {

@@ -5,12 +5,12 @@
 #include "engine/memory/parallel.h"
 #include "models/footprint.h"
 #include "models/networks/conv_net.h"
+#include "models/training/evaluate.h"
+#include "models/training/evaluate_checkpoint.h"
+#include "models/training/train.h"
 #include "tests/support/rewritten_checkpoint.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
-#include "tools/evaluate.h"
-#include "tools/evaluate_checkpoint.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_conv_net {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "engine/data/open_dataset.h"
 #include "engine/files/safetensors.h"
+#include "models/training/saved_run.h"
+#include "models/training/train.h"
 #include "tests/support/rewritten_checkpoint.h"
 #include "tests/support/support_files.h"
-#include "tools/saved_run.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_label_smoothing {
 namespace {

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/train.h"
 #include "ops/batch_norm.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_non_finite {
 namespace {
@@ -20,7 +20,6 @@ TrainOptions overflowing() {
   options.overrides = {"weight.lr=9e5", "non_finite=skip"};
   options.epochs = 3;
   options.batch = 16;
-  options.quiet = options.silent = true;
   return options;
 }
 

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/parallel_run.h"
 #include "tests/support/support_files.h"
 #include "tests/support/thread_ranks.h"
-#include "tools/parallel_run.h"
 
 namespace tritgrad::test::test_parallel_training {
 namespace {

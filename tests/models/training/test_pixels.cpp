@@ -5,13 +5,13 @@
 #include <string>
 
 #include "engine/files/safetensors.h"
+#include "models/training/evaluate_checkpoint.h"
+#include "models/training/train.h"
 #include "tests/support/byte_digits.h"
 #include "tests/support/idx_folder.h"
 #include "tests/support/program.h"
 #include "tests/support/rewritten_checkpoint.h"
 #include "tests/support/support_files.h"
-#include "tools/evaluate_checkpoint.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_pixels {
 namespace {

@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/saved_run.h"
+#include "models/training/train.h"
 #include "tests/support/rewritten_checkpoint.h"
 #include "tests/support/support_files.h"
-#include "tools/saved_run.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_saved_run {
 namespace {
@@ -21,7 +21,6 @@ class StoppedRun {
     options.model = "mlp:8";
     options.epochs = 3;
     options.batch = 32;
-    options.quiet = options.silent = true;
     options.save = saved();
     options.stop_after = 6;
     train(iris_, options);
@@ -34,7 +33,6 @@ class StoppedRun {
     rewrite_checkpoint(saved(), other, edit);
     TrainOptions options = SavedRun(other).options();
     options.resume = other;
-    options.quiet = options.silent = true;
     std::string message = refusal([&] { train(iris_, options); });
     const std::string beginning = "checkpoint '" + other + "': ";
     if (message.starts_with(beginning)) message.erase(0, beginning.size());

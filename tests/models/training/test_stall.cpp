@@ -1,10 +1,10 @@
 // Who is warned that rounding to nearest loses the updates, and who is not.
 #include "engine/data/open_dataset.h"
 #include "models/recipes/recipe.h"
+#include "models/training/stall.h"
+#include "models/training/train.h"
 #include "tests/support/single.h"
 #include "tests/support/support_files.h"
-#include "tools/stall.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_stall {
 namespace {
@@ -365,7 +365,6 @@ TEST_CASE("stall: a run reports it") {
   options.model = "mlp:16";
   options.epochs = 8;
   options.batch = 32;
-  options.quiet = options.silent = true;
   const RunResult naive = train(open_dataset("iris", {}), options);
   CHECK(naive.movable_fraction.value() == 0.0);
   REQUIRE(naive.warnings.size() == 1);

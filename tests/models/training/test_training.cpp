@@ -8,12 +8,13 @@
 #include "engine/files/checkpoint.h"
 #include "engine/memory/parallel.h"
 #include "models/networks/model.h"
+#include "models/training/train.h"
 #include "ops/loss.h"
 #include "ops/products/dense_product.h"
 #include "tests/support/heap_calls.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
-#include "tools/train.h"
+#include "tools/cli/training_observer.h"
 
 namespace tritgrad::test::test_training {
 namespace {
@@ -25,7 +26,7 @@ TrainOptions quick(const std::string& recipe) {
   options.recipe = recipe;
   options.epochs = 4;
   options.batch = 16;
-  options.quiet = options.silent = true;
+  options.quiet = true;
   return options;
 }
 
@@ -194,15 +195,15 @@ TEST_CASE("training: the log of a resumed run has every epoch once") {
   const TempDir folder;
   TrainOptions options = quick("votes");
   options.log = (folder / "log.jsonl").string();
-  train(iris, options);
+  train_on_terminal(iris, options);
   const std::string whole = read_text(options.log);
   CHECK(std::count(whole.begin(), whole.end(), '\n') == 4);
   options.save = (folder / "m.safetensors").string();
   options.stop_after = 11;
-  train(iris, options);
+  train_on_terminal(iris, options);
   options.resume = options.save;
   options.stop_after = 0;
-  train(iris, options);
+  train_on_terminal(iris, options);
   CHECK(read_text(options.log) == whole);
 }
 

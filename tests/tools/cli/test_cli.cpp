@@ -9,10 +9,10 @@
 #include <set>
 #include <string>
 
+#include "models/training/saved_run.h"
 #include "tests/support/json_keys.h"
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
-#include "tools/saved_run.h"
 
 namespace tritgrad::test::test_cli {
 namespace {
@@ -331,7 +331,7 @@ TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {
     const TempDir folder;
     const std::string file = folder / "k.safetensors";
     REQUIRE(killed_after(saves, file, job + "--save-every 1 --save " + file));
-    const auto step = SavedRun(file).field<std::int64_t>("step");
+    const auto step = SavedRun(file).step();
     CHECK(step >= saves);
     const std::string end = " --stop-after " + std::to_string(step + 5);
     const Result resumed = run("train --json - --resume " + file + end);

@@ -1,10 +1,10 @@
 // Files that one run at a time writes to.
 #include <doctest/doctest.h>
 
+#include "models/training/saved_run.h"
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
 #include "tools/cli/held_file.h"
-#include "tools/saved_run.h"
 
 namespace tritgrad::test::test_held_file {
 

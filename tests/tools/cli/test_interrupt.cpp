@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/train.h"
 #include "ops/products/dense_product.h"
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/training_observer.h"
 #include "tools/compare/run_comparison.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_interrupt {
 namespace {
@@ -49,9 +50,9 @@ std::string interrupted_run(const Dataset& dataset, const TrainOptions& options,
                             int signal = SIGINT) {
   const SignalWhenSaved sender(options.save, signal);
   try {
-    train(dataset, options);
+    train_on_terminal(dataset, options);
   } catch (const Interrupted& end) {
-    CHECK(end.signal() == signal);
+    CHECK(noted_signal() == signal);
     return end.what();
   }
   return "";
@@ -89,7 +90,6 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   options.recipe = "latent8";
   options.epochs = 1000000;
   options.batch = 16;
-  options.quiet = options.silent = true;
   options.save = (folder / "it's mine.safetensors").string();
   options.save_every = 1;
   options.log = (folder / "run.jsonl").string();
@@ -177,15 +177,14 @@ TEST_CASE("interrupt: a signal that came between two runs ends the second one, h
   TrainOptions options;
   options.data = "iris";
   options.model = "mlp:8";
-  options.quiet = options.silent = true;
   options.epochs = 1;
   options.batch = 1000;  // one step: the run is over before it could look
   for (const int folds : {0, 3}) {
     options.folds = folds;
     const InterruptWatch watch;
-    CHECK(train(iris, options).steps == std::max(1, folds));
+    CHECK(train_on_terminal(iris, options).steps == std::max(1, folds));
     std::raise(SIGINT);
-    CHECK(refusal([&] { train(iris, options); }) ==
+    CHECK(refusal([&] { train_on_terminal(iris, options); }) ==
           "interrupted before the first step of a run; nothing was saved of it");
   }
   std::signal(SIGINT, previous);
@@ -204,7 +203,8 @@ TEST_CASE("interrupt: a comparison begins no further run") {
   options.seeds = 5;
   int finished = 0;
   {
-    const InterruptWatch watch;
+    TerminalObserver observer(options.train);
+    options.train.observer = &observer;
     const auto interrupt_second = [&](const FinishedRun&) {
       if (++finished == 2) std::raise(SIGINT);
     };

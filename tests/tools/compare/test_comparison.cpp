@@ -10,10 +10,10 @@
 #include "engine/check.h"
 #include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
+#include "models/training/training_state.h"
 #include "tests/support/support_files.h"
 #include "tools/compare/run_comparison.h"
 #include "tools/report/machine.h"
-#include "tools/training_state.h"
 
 namespace tritgrad::test::test_comparison {
 namespace {

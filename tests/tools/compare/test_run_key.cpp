@@ -9,11 +9,11 @@
 #include "engine/kernels/kernel_table.h"
 #include "engine/memory/parallel.h"
 #include "models/recipes/recipe.h"
+#include "models/training/training_state.h"
 #include "ops/products/dense_product.h"
 #include "tests/support/byte_digits.h"
 #include "tests/support/support_files.h"
 #include "tools/compare/run_cache.h"
-#include "tools/training_state.h"
 
 namespace tritgrad::test::test_run_key {
 namespace {

@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/train.h"
 #include "tests/support/markup_balance.h"
 #include "tests/support/program.h"
 #include "tests/support/thread_ranks.h"
 #include "tools/report/markup.h"
 #include "tools/report/traffic.h"
-#include "tools/train.h"
 
 namespace tritgrad::test::test_traffic {
 namespace {

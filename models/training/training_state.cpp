@@ -1,4 +1,4 @@
-#include "tools/training_state.h"
+#include "models/training/training_state.h"
 
 #include <algorithm>
 #include <array>
@@ -10,63 +10,6 @@
 
 namespace tritgrad {
 namespace {
-
-Json to_json(const EpochPoint& point) {
-  return {point.epoch, point.train_loss, point.train_accuracy,
-          point.val_accuracy ? Json(*point.val_accuracy) : Json(nullptr)};
-}
-
-// JSON has no NaN, which it writes as null.
-double number_from(const Json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-}
-
-EpochPoint point_from(const Json& json) {
-  EpochPoint point{json.at(0).get<double>(), number_from(json.at(1)), number_from(json.at(2)), {}};
-  if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
-  return point;
-}
-
-// How far a run was.
-struct Position {
-  std::int64_t step, skipped_updates;
-  Loader::Cursor cursor;
-  EpochSums sums;
-  std::int64_t total_flips;
-  std::vector<EpochPoint> curve;
-};
-
-// Throws Error where its parts contradict each other.
-Position position_of(const SavedRun& saved, std::int64_t steps_per_epoch) {
-  const auto sums = saved.field<std::vector<double>>("sums");
-  const auto cursor = saved.field<std::vector<std::int64_t>>("cursor");
-  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", saved.path(),
-        "': metadata field 'sums' or 'cursor' has the wrong length");
-  const bool counts = std::all_of(sums.begin() + 1, sums.end(),
-                                  [](double count) { return count >= 0.0 && count <= 0x1p53; });
-  check(counts, "checkpoint '", saved.path(), "': metadata field 'sums' has a count below 0");
-  Position position;
-  position.step = saved.field<std::int64_t>("step");
-  // Absent from checkpoints that are older than the count.
-  position.skipped_updates =
-      saved.has("skipped_updates") ? saved.field<std::int64_t>("skipped_updates") : 0;
-  position.cursor = {cursor[0], cursor[1]};
-  check(position.step >= 0 && position.cursor.epoch == position.step / steps_per_epoch &&
-            position.cursor.position == position.step % steps_per_epoch,
-        "checkpoint '", saved.path(), "': step ", position.step, " is not batch ", cursor[1],
-        " of epoch ", cursor[0], ", where its data stand, as an epoch has ", steps_per_epoch,
-        "; the file is damaged");
-  position.sums = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
-                   static_cast<std::int64_t>(sums[3])};
-  position.total_flips = static_cast<std::int64_t>(sums[4]);
-  const auto curve = saved.field<Json>("curve");
-  try {
-    for (const Json& point : curve) position.curve.push_back(point_from(point));
-  } catch (const Json::exception&) {
-    fail("checkpoint '", saved.path(), "': metadata field 'curve' has an epoch without numbers");
-  }
-  return position;
-}
 
 bool same_method(const ParallelSpec& a, const ParallelSpec& b) {
   return a.method == b.method && a.majority == b.majority && a.warmup == b.warmup &&
@@ -92,9 +35,8 @@ void check_finite(const ParameterStore& store) {
 // Each rank reads a file of its own.
 void check_same_checkpoint(Communicator& ranks, const SavedRun& saved,
                            const std::vector<NamedPlane>& planes) {
-  check_agreement(ranks, "step in its checkpoint (--resume)",
-                  std::to_string(saved.field<std::int64_t>("step")));
-  std::string state = saved.json().dump();
+  check_agreement(ranks, "step in its checkpoint (--resume)", std::to_string(saved.step()));
+  std::string state = saved.text();
   for (const NamedPlane& plane : planes) state += hex(xxh3(plane.bytes, plane.order));
   check_agreement(ranks, "checkpoint (--resume)", state);
 }
@@ -147,42 +89,13 @@ std::vector<NamedPlane> TrainingState::planes() {
   return planes;
 }
 
-Metadata TrainingState::metadata() {
-  Json run;
-  run["data"] = options_.data;
-  run["model"] = options_.model;
-  run["recipe"] = options_.recipe;
-  run["overrides"] = options_.overrides;
-  run["epochs"] = options_.epochs;
-  run["batch"] = options_.batch;
-  run["micro_batches"] = options_.micro_batches;
-  run["seed"] = options_.seed;
-  run["validation"] = options_.validation;
-  run["augment"] = options_.augment;
-  run["label_smoothing"] = options_.label_smoothing.value_or(0.0);
-  run["pixels"] = to_text(options_.pixel_scale());
-  if (parallel_ != nullptr) run["parallel"] = to_json(options_.parallel, parallel_->ranks().size());
-  run["inputs"] = dataset_->features;
-  run["outputs"] = dataset_->class_names.size();
-  if (const ImageShape& image = dataset_->image; dataset_->is_image()) {
-    run["image"] = {image.height, image.width, image.channels};
-  }
-  run["class_names"] = dataset_->class_names;
-  run["feature_names"] = dataset_->feature_names;
-  run["label"] = options_.label;
-  run["header"] = options_.header;
-  if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
-  run["data_xxh3"] = data_xxh3_;
-  run["step"] = optimizer_->steps_done();
-  run["cursor"] = {loader_->cursor().epoch, loader_->cursor().position};
-  run["sums"] = {sums_.loss, sums_.correct, sums_.rows, sums_.flips, total_flips_};
-  run["skipped_updates"] = optimizer_->skipped_updates();
-  run["curve"] = Json::array();
-  for (const EpochPoint& point : curve_) run["curve"].push_back(to_json(point));
-  return {{"tritgrad.format", kCheckpointFormat},
-          {"tritgrad.version", TRITGRAD_VERSION},
-          {"tritgrad.run", run.dump()},
-          {"tritgrad.recipe", recipe_.toml}};
+RunPosition TrainingState::position() const {
+  return {optimizer_->steps_done(),
+          optimizer_->skipped_updates(),
+          loader_->cursor(),
+          sums_,
+          total_flips_,
+          curve_};
 }
 
 void TrainingState::save(const std::string& path) {
@@ -192,16 +105,16 @@ void TrainingState::save(const std::string& path) {
     parallel_->gather_state();
   }
   if (parallel_ == nullptr || parallel_->ranks().rank() == 0) {
-    save_checkpoint(path, metadata(), planes());
+    if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
+    const int ranks = parallel_ == nullptr ? 0 : parallel_->ranks().size();
+    save_checkpoint(path, run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
+                    planes());
   }
   if (parallel_ != nullptr) parallel_->forget_state();
 }
 
 void TrainingState::load(const SavedRun& saved) {
-  check(saved.field<std::int64_t>("inputs") == dataset_->features &&
-            saved.field<std::size_t>("outputs") == dataset_->class_names.size(),
-        "checkpoint '", saved.path(), "': it was trained on '", saved.field<std::string>("data"),
-        "', which has other features or classes than '", dataset_->name, "'");
+  saved.check_inputs(*dataset_);
   saved.check_image(*dataset_);
   saved.check_same_data(*dataset_, "a resumed run needs the same rows, labels and classes");
   const TrainOptions before = saved.options();
@@ -217,7 +130,7 @@ void TrainingState::load(const SavedRun& saved) {
         "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with "
         "the same");
   const std::int64_t steps_per_epoch = loader_->batches_per_epoch();
-  Position position = position_of(saved, steps_per_epoch);
+  RunPosition position = saved.position(steps_per_epoch);
   check(position.step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
         ": the checkpoint '", saved.path(), "' has ", position.step, " steps already, ",
         steps_per_epoch, " an epoch; give ",

@@ -1,14 +1,14 @@
 // The page of a step: forward -> loss -> tape.backward -> gradient is ready -> optimizer.step.
-#include "tools/training_step.h"
+#include "models/training/training_step.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "engine/check.h"
+#include "engine/clock.h"
 #include "engine/diverged.h"
+#include "models/training/evaluate.h"
 #include "ops/loss.h"
-#include "tools/evaluate.h"
-#include "tools/report/clock.h"
 
 namespace tritgrad {
 namespace {

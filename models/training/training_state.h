@@ -10,19 +10,11 @@
 #include "engine/data/standardizer.h"
 #include "engine/files/checkpoint.h"
 #include "models/footprint.h"
-#include "tools/run_result.h"
-#include "tools/saved_run.h"
-#include "tools/train.h"
+#include "models/training/run_result.h"
+#include "models/training/saved_run.h"
+#include "models/training/train.h"
 
 namespace tritgrad {
-
-// Running sums over the current epoch, and flips over the whole run.
-struct EpochSums {
-  double loss = 0.0;  // weighted by rows
-  std::int64_t correct = 0;
-  std::int64_t rows = 0;
-  std::int64_t flips = 0;
-};
 
 class TrainingState {
  public:
@@ -51,7 +43,7 @@ class TrainingState {
  private:
   std::vector<NamedPlane> optimizer_planes();
   std::vector<NamedPlane> planes();
-  Metadata metadata();
+  RunPosition position() const;
 
   Model* model_;
   Optimizer* optimizer_;

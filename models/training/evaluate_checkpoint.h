@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/saved_run.h"
+#include "models/training/saved_run.h"
 
 namespace tritgrad {
 

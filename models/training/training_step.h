@@ -8,9 +8,9 @@
 #include "engine/tape.h"
 #include "models/networks/model.h"
 #include "models/recipes/recipe.h"
+#include "models/training/train.h"
 #include "optim/optimizer.h"
 #include "optim/parallel/data_parallel.h"
-#include "tools/train.h"
 
 namespace tritgrad {
 

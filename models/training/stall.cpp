@@ -1,10 +1,10 @@
-#include "tools/stall.h"
+#include "models/training/stall.h"
 
-#include <fmt/format.h>
-
+#include <array>
 #include <cmath>
+#include <cstdio>
 
-#include "tools/report/numbers.h"
+#include "engine/check.h"
 
 namespace tritgrad {
 
@@ -22,20 +22,30 @@ std::string remedy(const FormatSpec& format, EcoForm eco) {
                                          "residual");
 }
 
+// Two digits of a number: "0.012".
+std::string two_digits(double value) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.2g", value);
+  return text.data();
+}
+
+std::string counted_steps(std::int64_t steps) {
+  return concat(steps, steps == 1 ? " step" : " steps");
+}
+
 std::string warning_of_rounding(const Reach& reach, EcoForm eco) {
   const ParameterSpec& spec = reach.parameter->spec();
   const bool none = reach.movable == 0.0;
-  return fmt::format(
-      "rounding loses {} updates of '{}': the largest so far, {:.2g}, moves {} of its "
-      "weights (format {}); {}",
-      none ? "all" : "nearly all", spec.name, reach.update,
-      none ? std::string("none") : fmt::format("{:.2g} %", 100.0 * reach.movable),
-      format_name(spec.format.kind), remedy(spec.format, eco));
+  return concat("rounding loses ", none ? "all" : "nearly all", " updates of '", spec.name,
+                "': the largest so far, ", two_digits(reach.update), ", moves ",
+                none ? "none" : two_digits(100.0 * reach.movable) + " %",
+                " of its weights (format ", format_name(spec.format.kind), "); ",
+                remedy(spec.format, eco));
 }
 
 // Of `count` matrices one is named.
 std::string and_others(int count) {
-  return count > 1 ? fmt::format(" and of {} more", count - 1) : "";
+  return count > 1 ? concat(" and of ", count - 1, " more") : "";
 }
 
 // Of the matrices whose learning rate is 0; empty if there are none.
@@ -50,8 +60,8 @@ std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterSto
   }
   if (resting == 0) return "";
   if (resting == matrices) return "the learning rate of the weights is 0: none of them moves";
-  return fmt::format("the learning rate of '{}'{} is 0: no weight there moves", *first,
-                     and_others(resting));
+  return concat("the learning rate of '", *first, "'", and_others(resting),
+                " is 0: no weight there moves");
 }
 
 }  // namespace
@@ -82,10 +92,10 @@ std::string StallWatch::look_at_end(const Optimizer& optimizer, const ParameterS
     if (matrices++ == 0) first = &parameter.name();
   }
   if (matrices == 0) return "";
-  return fmt::format(
-      "no trit of '{}'{} flipped in {}, so that the ternary weights end as they began; raise the "
-      "learning rate or train longer",
-      *first, and_others(matrices), counted(steps, "step"));
+  return concat("no trit of '", *first, "'", and_others(matrices), " flipped in ",
+                counted_steps(steps),
+                ", so that the ternary weights end as they began; raise the learning rate or train "
+                "longer");
 }
 
 std::optional<double> StallWatch::movable(const Optimizer& optimizer,
@@ -107,11 +117,12 @@ std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double tr
   constexpr double kWorthAWarning = 0.1;
   const double share = steps > 0 ? static_cast<double>(skipped) / static_cast<double>(steps) : 0.0;
   if (skipped == 0 || (share < kWorthAWarning && std::isfinite(train_loss))) return "";
-  return fmt::format(
-      "updates of {} of {} ({}) were left out, as a loss or a gradient was not finite{}; lower the "
-      "learning rate and check the data",
-      skipped, counted(steps, "step"), percent(share, 1),
-      std::isfinite(train_loss) ? "" : ", all of the last epoch among them");
+  std::array<char, 32> percent;
+  std::snprintf(percent.data(), percent.size(), "%.1f %%", 100.0 * share);
+  return concat("updates of ", skipped, " of ", counted_steps(steps), " (", percent.data(),
+                ") were left out, as a loss or a gradient was not finite",
+                std::isfinite(train_loss) ? "" : ", all of the last epoch among them",
+                "; lower the learning rate and check the data");
 }
 
 }  // namespace tritgrad

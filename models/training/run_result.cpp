@@ -1,6 +1,4 @@
-#include "tools/run_result.h"
-
-#include <fmt/format.h>
+#include "models/training/run_result.h"
 
 #include <cmath>
 #include <limits>
@@ -198,7 +196,7 @@ std::string pixel_words(const RunResult& run) {
 }
 
 std::string label_words(const RunResult& run) {
-  return run.label_smoothing > 0 ? fmt::format("labels smoothed by {}", run.label_smoothing) : "";
+  return run.label_smoothing > 0 ? concat("labels smoothed by ", run.label_smoothing) : "";
 }
 
 std::string to_json(const RunResult& run) {

@@ -3,23 +3,39 @@
 //   dataset -> batch -> model.forward(tape) -> loss -> tape.backward -> gradient is ready
 //           -> optimizer.step(parameter) -> storage -> checkpoint
 //
-// From forward to the optimizer it is the page of a step, tools/training_step.cpp.
-#include "tools/train.h"
+// From forward to the optimizer it is the page of a step, models/training/training_step.cpp.
+#include "models/training/train.h"
 
+#include "engine/clock.h"
 #include "engine/data/loader.h"
 #include "models/networks/model.h"
-#include "tools/cli/complain.h"
-#include "tools/evaluate.h"
-#include "tools/parallel_run.h"
-#include "tools/report/clock.h"
-#include "tools/run_log.h"
-#include "tools/stall.h"
-#include "tools/stopped_run.h"
-#include "tools/training_state.h"
-#include "tools/training_step.h"
+#include "models/training/evaluate.h"
+#include "models/training/parallel_run.h"
+#include "models/training/stall.h"
+#include "models/training/training_state.h"
+#include "models/training/training_step.h"
 
 namespace tritgrad {
 namespace {
+
+Observer& observer_of(const TrainOptions& options) {
+  static Observer nobody;
+  return options.observer == nullptr ? nobody : *options.observer;
+}
+
+// Throws Error when the run is to stop at a step that its checkpoint has passed.
+void check_stop(const TrainOptions& options, std::int64_t steps_done) {
+  check(options.stop_after == 0 || options.stop_after > steps_done, "--stop-after ",
+        options.stop_after, ": the checkpoint '", options.resume, "' has ", steps_done,
+        " steps already; leave the option out or name a later step");
+}
+
+// A run of one step is over before anybody is asked, so of many such runs none would ever be ended.
+void begin_unless_interrupted(const TrainOptions& options) {
+  if (observer_of(options).interrupted()) {
+    throw Interrupted("interrupted before the first step of a run; nothing was saved of it");
+  }
+}
 
 // The recipe as the ranks of the job train it, once all of them have the same.
 Recipe checked_recipe(const Dataset& dataset, const TrainOptions& options, const Recipe& alone) {
@@ -55,6 +71,7 @@ class TrainingRun {
         split_(split),
         options_(options),
         recipe_(recipe),
+        observer_(observer_of(options)),
         standardizer_(Standardizer::fit(dataset, split.train, options.pixel_scale())),
         loader_(make_loader(dataset, split, standardizer_, options)),
         total_steps_(options.epochs * loader_.batches_per_epoch()),
@@ -75,30 +92,20 @@ class TrainingRun {
   RunResult run();
 
  private:
-  void run_steps(RunLog& log, ProgressLine& progress);
-  void end_epoch(RunLog& log, ProgressLine& progress);
+  void run_steps();
+  void end_epoch();
   std::optional<double> accuracy_on(const std::vector<std::int32_t>& rows) {
     return timed(&time_.evaluation, [&] {
       return evaluate(*model_, tape_, dataset_, rows, standardizer_, options_.ranks);
     });
   }
-  // What is said once, whatever the number of ranks, is said by the first.
-  bool is_first() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
-
   // Said now, while it may spare the rest of the run, and kept for whoever reads the result.
-  void warn(const std::string& warning, ProgressLine& progress) {
+  void warn(const std::string& warning) {
     if (warning.empty()) return;
     warnings_.push_back(warning);
-    if (options_.silent || !is_first()) return;
-    progress.clear();
-    warn_of_recipe(recipe_.name, warning);
+    observer_.warn(recipe_.name, warning);
   }
-  void warn_at_end(const RunResult& result, ProgressLine& progress);
-
-  void note(const std::string& sentence) const {
-    if (options_.quiet || !is_first()) return;
-    std::fprintf(stderr, "note: %s\n", sentence.c_str());
-  }
+  void warn_at_end(const RunResult& result);
 
   void note_other_schedule() const;
 
@@ -107,6 +114,7 @@ class TrainingRun {
   const Split& split_;
   const TrainOptions& options_;
   const Recipe& recipe_;
+  Observer& observer_;
   const Standardizer standardizer_;
   Loader loader_;
   const std::int64_t total_steps_;
@@ -123,22 +131,21 @@ class TrainingRun {
 
 void TrainingRun::note_other_schedule() const {
   if (epochs_before_ == options_.epochs) return;
-  note(concat("the schedule of rates in '", options_.resume, "' was that of ", epochs_before_,
-              epochs_before_ == 1 ? " epoch" : " epochs", " and is now that of ", options_.epochs));
+  observer_.note(concat("the schedule of rates in '", options_.resume, "' was that of ",
+                        epochs_before_, epochs_before_ == 1 ? " epoch" : " epochs",
+                        " and is now that of ", options_.epochs));
 }
 
-void TrainingRun::end_epoch(RunLog& log, ProgressLine& progress) {
+void TrainingRun::end_epoch() {
   state_.end_epoch(accuracy_on(split_.val));
-  log.write(state_.curve().back());
-  warn(stall_.look(optimizer_, model_->parameters()), progress);
+  observer_.epoch(state_.curve().back());
+  warn(stall_.look(optimizer_, model_->parameters()));
 }
 
-void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
+void TrainingRun::run_steps() {
   const Job job{options_, recipe_, *model_, optimizer_, tape_, parallel_.get()};
   const std::int64_t steps_per_epoch = loader_.batches_per_epoch();
   std::int64_t examples = 0;
-  std::optional<InterruptWatch> watch;  // ranks would wait for the one that stopped
-  if (options_.ranks == nullptr) watch.emplace();
   bool stop = false;
   // Of a finished run that is resumed nothing is left to do but the copy that was asked for.
   if (optimizer_.steps_done() == total_steps_ && !options_.save.empty() &&
@@ -153,51 +160,45 @@ void TrainingRun::run_steps(RunLog& log, ProgressLine& progress) {
     examples += batch.whole;
 
     const std::int64_t done = optimizer_.steps_done();
-    progress.update(static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
-                    sums.loss / static_cast<double>(sums.rows), examples);
+    observer_.step({static_cast<int>((done - 1) / steps_per_epoch) + 1, done,
+                    sums.loss / static_cast<double>(sums.rows), examples});
     const bool epoch_ends = done % steps_per_epoch == 0;
-    if (epoch_ends) end_epoch(log, progress);
-    const bool interrupted = watch && watch->interrupted();
+    if (epoch_ends) end_epoch();
+    const bool interrupted = observer_.interrupted();
     stop = interrupted || (options_.stop_after > 0 && done >= options_.stop_after);
     const bool due = options_.save_every > 0 && done % options_.save_every == 0;
     if (!options_.save.empty() && (due || stop || epoch_ends)) state_.save(options_.save);
-    if (interrupted && done < total_steps_) throw interruption(options_, done, total_steps_);
+    if (interrupted && done < total_steps_) {
+      throw Interrupted(concat("interrupted after step ", done, " of ", total_steps_));
+    }
   }
 }
 
 // Where most updates are left out, that explains why no trit flips.
-void TrainingRun::warn_at_end(const RunResult& result, ProgressLine& progress) {
+void TrainingRun::warn_at_end(const RunResult& result) {
   const std::string skips =
       warning_of_skips(result.skipped_updates, result.steps, result.train_loss);
-  warn(
-      !skips.empty() ? skips : stall_.look_at_end(optimizer_, model_->parameters(), state_.flips()),
-      progress);
+  warn(!skips.empty() ? skips
+                      : stall_.look_at_end(optimizer_, model_->parameters(), state_.flips()));
 }
 
 RunResult TrainingRun::run() {
-  RunLog log(options_.log, options_.seed, state_.curve());
-  ProgressLine progress(stderr, options_.quiet, options_.epochs, total_steps_,
-                        optimizer_.steps_done());
+  observer_.begin(
+      {options_.seed, options_.epochs, total_steps_, optimizer_.steps_done(), state_.curve()});
   RunResult result = describe_run(dataset_, options_, recipe_, *model_);
   time_.preparing = seconds_since(start_);
   note_other_schedule();
   if (optimizer_.steps_done() == total_steps_) {
-    note(concat("the run in '", options_.resume, "' is finished; to train on give --epochs above ",
-                options_.epochs));
+    observer_.note(concat("the run in '", options_.resume,
+                          "' is finished; to train on give --epochs above ", options_.epochs));
   }
-  run_steps(log, progress);
-  log.end();
+  run_steps();
   if (parallel_ && parallel_->never_compressed()) {
     warn(concat("the second moment never settled, so all ", total_steps_,
                 " steps were warm-up and nothing was compressed; give the warm-up a share of the "
-                "steps (--dp-warmup 0.2)"),
-         progress);
+                "steps (--dp-warmup 0.2)"));
   }
-  progress.finish();
-  if (optimizer_.steps_done() < total_steps_) {
-    note(concat("stopped after step ", optimizer_.steps_done(), " of ", total_steps_, "; ",
-                what_was_saved(options_)));
-  }
+  observer_.trained(optimizer_.steps_done(), total_steps_);
 
   result.test_accuracy = accuracy_on(split_.test);
   result.seconds = seconds_since(start_);
@@ -208,7 +209,7 @@ RunResult TrainingRun::run() {
   if (parallel_) {
     result.traffic = traffic_of(*parallel_, options_, recipe_, model_->parameters());
   }
-  warn_at_end(result, progress);
+  warn_at_end(result);
   result.warnings = warnings_;
   return result;
 }

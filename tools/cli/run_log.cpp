@@ -1,4 +1,4 @@
-#include "tools/run_log.h"
+#include "tools/cli/run_log.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

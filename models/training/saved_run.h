@@ -2,23 +2,18 @@
 // (FORMATS.md). Whatever does not fit is refused with one sentence that names the file.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/check.h"
 #include "engine/data/dataset.h"
+#include "engine/data/loader.h"
 #include "engine/data/standardizer.h"
 #include "engine/files/checkpoint.h"
 #include "models/networks/model.h"
-#include "optim/parallel/data_parallel.h"
-#include "tools/train.h"
+#include "models/training/train.h"
 
 namespace tritgrad {
-
-using Json = nlohmann::json;
-
-inline constexpr const char* kCheckpointFormat = "3";
 
 struct SavedModel {
   std::string model;
@@ -27,18 +22,33 @@ struct SavedModel {
   Recipe recipe;
 };
 
+// Running sums over the current epoch.
+struct EpochSums {
+  double loss = 0.0;  // weighted by rows
+  std::int64_t correct = 0;
+  std::int64_t rows = 0;
+  std::int64_t flips = 0;
+};
+
+// How far a run was.
+struct RunPosition {
+  std::int64_t step = 0;
+  std::int64_t skipped_updates = 0;
+  Loader::Cursor cursor;
+  EpochSums sums;
+  std::int64_t total_flips = 0;  // of the epochs that are over
+  std::vector<EpochPoint> curve;
+};
+
 class SavedRun {
  public:
   // Throws Error for files that are damaged, of other programs, or of another format.
   explicit SavedRun(const std::string& path);
+  ~SavedRun();
 
   const std::string& path() const { return path_; }
-  const Json& json() const { return run_; }
-  bool has(const char* key) const { return run_.contains(key); }
-  template <typename T>
-  T field(const char* key) const {
-    return field_of<T>(run_, key);
-  }
+  // All that the metadata say of the run, as JSON.
+  std::string text() const;
 
   // The options that it was trained with; those that are younger than the file have the values that
   // stand for it.
@@ -46,11 +56,14 @@ class SavedRun {
   SavedModel model() const;
   // Ranks of the run that wrote it.
   int ranks() const;
-  // Nothing where the features were no image, and in checkpoints of before models read images.
-  ImageShape image() const;
-  // Linear in checkpoints that are older than the choice.
-  PixelScale pixels() const;
+  std::int64_t step() const;
+  std::vector<std::string> class_names() const;
+  std::string data_hash() const;
+  // Throws Error where its parts contradict each other.
+  RunPosition position(std::int64_t steps_per_epoch) const;
 
+  // Throws Error when the data have other features or classes than those that it was trained on.
+  void check_inputs(const Dataset& dataset) const;
   // Throws Error when the data's images are not those of the model.
   void check_image(const Dataset& dataset) const;
   // Throws Error when the columns of the data are those of the training data in another order.
@@ -64,29 +77,23 @@ class SavedRun {
   void load_part(const std::vector<NamedPlane>& planes) const { load_planes(file_, planes); }
 
  private:
-  template <typename T>
-  T field_of(const Json& json, const char* key) const {
-    try {
-      return json.at(key).get<T>();
-    } catch (const Json::exception&) {
-      fail("checkpoint '", path_, "': metadata field '", key, "' is missing or has the wrong type");
-    }
-  }
+  struct Fields;  // of the run's JSON
+
   const std::string& metadata_value(const char* key) const;
-  Json parsed_run() const;
-  ParallelSpec parallel() const;
+  ImageShape image() const;
 
   std::string path_;
   SafetensorsFile file_;
-  Json run_;
+  std::unique_ptr<const Fields> fields_;
 };
+
+// The metadata of a checkpoint. `data_hash`: see data_xxh3(); `ranks` are 0 without --dp.
+Metadata run_metadata(const TrainOptions& options, const Recipe& recipe, const Dataset& dataset,
+                      const std::string& data_hash, const RunPosition& position, int ranks);
 
 // Whether a new checkpoint may take the place of what `path` names: nothing, an empty file or
 // another checkpoint.
 bool is_replaceable(const std::string& path);
-
-// How the ranks of a run work together, and how many they are, for its checkpoint.
-Json to_json(const ParallelSpec& spec, int ranks);
 
 // Tells whether data are still the same: values, labels, names of classes and features. 16 digits.
 std::string data_xxh3(const Dataset& dataset);

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "tests/support/support_files.h"
-#include "tools/run_log.h"
+#include "tools/cli/run_log.h"
 
 namespace tritgrad::test::test_run_log {
 namespace {

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "tools/run_result.h"
+#include "models/training/run_result.h"
 
 namespace tritgrad {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,9 +10,9 @@
 #include "engine/data/split.h"
 #include "engine/data/standardizer.h"
 #include "models/recipes/recipe.h"
+#include "models/training/observer.h"
+#include "models/training/run_result.h"
 #include "optim/parallel/data_parallel.h"
-#include "tools/cli/progress.h"
-#include "tools/run_result.h"
 
 namespace tritgrad {
 
@@ -44,11 +43,11 @@ struct TrainOptions {
   std::string log;              // file for one JSON object per epoch; empty: none
   std::int64_t stop_after = 0;  // stop (and save) after so many steps in all; 0: never
   bool quiet = false;           // no progress and no notes; warnings are no less true
-  bool silent = false;          // no warnings either: they are in the result
   std::string cache;  // as --cache names it, for the command that goes on; empty: not given
 
   ParallelSpec parallel;
   Communicator* ranks = nullptr;  // of the job; all of them train with the same options
+  Observer* observer = nullptr;   // null: nobody watches
 };
 
 // The options with what was left open filled in: 60 epochs of batches of 32 below 10,000 rows; 10
@@ -64,8 +63,7 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold);
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set; without a label smoothing there is none, without `pixels` they are linear.
-// Throws Interrupted after a SIGINT (tools/cli/interrupt.h): before it begins, or when a step is
-// done.
+// Throws Interrupted where the observer asks for it: before it begins, or when a step is done.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
 // The same of a recipe that no file holds; it begins anew. options.recipe and overrides are but

@@ -1,4 +1,4 @@
-#include "tools/evaluate.h"
+#include "models/training/evaluate.h"
 
 #include <numeric>
 

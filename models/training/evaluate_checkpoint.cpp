@@ -1,10 +1,11 @@
-#include "tools/evaluate_checkpoint.h"
+#include "models/training/evaluate_checkpoint.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/nearest.h"
-#include "tools/evaluate.h"
+#include "models/training/evaluate.h"
 
 namespace tritgrad {
 namespace {
@@ -43,27 +44,26 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
         plan.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
         " features");
   saved.check_image(dataset);
-  const auto classes = saved.field<std::vector<std::string>>("class_names");
+  const auto classes = saved.class_names();
   check(plan.outputs == std::ssize(classes), "checkpoint '", saved.path(), "': its model has ",
         plan.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
   renumber_labels(dataset, classes, saved.path());
   saved.check_feature_order(dataset);
-  const auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe,
-                                saved.field<std::uint64_t>("seed"));
+  const auto model =
+      make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.options().seed);
   std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedPlane> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
   saved.load_part(planes);
 
-  const bool all_rows = dataset.published_test_rows == 0 &&
-                        saved.field<std::string>("data_xxh3") != data_xxh3(dataset);
+  const bool all_rows = dataset.published_test_rows == 0 && saved.data_hash() != data_xxh3(dataset);
   const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
-  const Standardizer standardizer(means, inverse_stds, saved.pixels());
+  const Standardizer standardizer(means, inverse_stds, saved.options().pixel_scale());
   Tape tape;
   return {saved.path(),     dataset.name,
           plan.recipe.name, *evaluate(*model, tape, dataset, rows, standardizer),
-          std::ssize(rows), saved.field<std::int64_t>("step"),
+          std::ssize(rows), saved.step(),
           all_rows};
 }
 

@@ -1,12 +1,10 @@
 // The run that the options describe: one split, or the mean over folds.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "engine/check.h"
 #include "engine/files/hash.h"
-#include "tools/train.h"
+#include "models/training/train.h"
 
 namespace tritgrad {
 namespace {
@@ -84,12 +82,12 @@ Split split_of(const Dataset& dataset, const TrainOptions& options, int fold) {
 
 std::string dataset_line(const Dataset& dataset, const TrainOptions& options) {
   const std::string split =
-      options.folds > 0 ? fmt::format("{}-fold cross-validation", options.folds)
+      options.folds > 0 ? concat(options.folds, "-fold cross-validation")
       : dataset.published_test_rows > 0
-          ? fmt::format("the published test set of {} rows", dataset.published_test_rows)
+          ? concat("the published test set of ", dataset.published_test_rows, " rows")
           : "a fixed, stratified test split of 20 %";
-  return fmt::format("{}: {} rows, {} features, {} classes; {}", dataset.name, dataset.rows,
-                     dataset.features, dataset.class_names.size(), split);
+  return concat(dataset.name, ": ", dataset.rows, " rows, ", dataset.features, " features, ",
+                dataset.class_names.size(), " classes; ", split);
 }
 
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset) {

@@ -1,0 +1,31 @@
+// Training by several processes: agreement of the ranks, their recipe, their traffic.
+#pragma once
+
+#include <memory>
+
+#include "engine/data/dataset.h"
+#include "models/networks/model.h"
+#include "models/training/run_result.h"
+#include "models/training/train.h"
+
+namespace tritgrad {
+
+// The warm-up and the scale of signs as --dp-warmup and --dp-scale have them.
+std::string warmup_text(const ParallelSpec& spec);
+std::string scale_text(const ParallelSpec& spec);
+
+// Throws Error unless all ranks have the same program, data, options and recipe.
+void check_same_job(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe);
+
+// The recipe as the optimizer of a data-parallel run follows it: see joint_group(). Gradients are
+// the lanes' business.
+Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
+
+// Null without ranks.
+std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,
+                                            Model& model, Optimizer& optimizer);
+
+Traffic traffic_of(const DataParallel& parallel, const TrainOptions& options, const Recipe& recipe,
+                   const ParameterStore& store);
+
+}  // namespace tritgrad

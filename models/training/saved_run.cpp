@@ -1,0 +1,293 @@
+#include "models/training/saved_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/check.h"
+#include "engine/files/hash.h"
+#include "engine/version.h"
+
+namespace tritgrad {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kCheckpointFormat = "3";
+
+Json to_json(const EpochPoint& point) {
+  return {point.epoch, point.train_loss, point.train_accuracy,
+          point.val_accuracy ? Json(*point.val_accuracy) : Json(nullptr)};
+}
+
+// JSON has no NaN, which it writes as null.
+double number_from(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+EpochPoint point_from(const Json& json) {
+  EpochPoint point{json.at(0).get<double>(), number_from(json.at(1)), number_from(json.at(2)), {}};
+  if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
+  return point;
+}
+
+// How the ranks of a run work together, and how many they are.
+Json to_json(const ParallelSpec& spec, int ranks) {
+  return {{"method", method_name(spec.method)},
+          {"majority", spec.majority},
+          {"warmup", spec.warmup ? Json(*spec.warmup) : Json(nullptr)},
+          {"rms", spec.squeeze == Compression::kSignRms},
+          {"ranks", ranks}};
+}
+
+}  // namespace
+
+struct SavedRun::Fields {
+  std::string path;
+  Json json;
+
+  bool has(const char* key) const { return json.contains(key); }
+  template <typename T>
+  T get(const char* key) const {
+    try {
+      return json.at(key).get<T>();
+    } catch (const Json::exception&) {
+      fail("checkpoint '", path, "': metadata field '", key, "' is missing or has the wrong type");
+    }
+  }
+  Fields inner(const char* key) const { return {path, get<Json>(key)}; }
+
+  PixelScale pixels() const {
+    if (!has("pixels")) return PixelScale::kLinear;
+    const auto text = get<std::string>("pixels");
+    for (const PixelScale scale : {PixelScale::kLinear, PixelScale::kSquareRoot}) {
+      if (text == to_text(scale)) return scale;
+    }
+    fail("checkpoint '", path, "': metadata field 'pixels' is '", text,
+         "', expected linear or sqrt");
+  }
+
+  ParallelSpec parallel() const {
+    const Fields own = inner("parallel");
+    ParallelSpec spec;
+    spec.method = parse_method(own.get<std::string>("method"));
+    spec.majority = own.get<bool>("majority");
+    spec.warmup = std::nullopt;
+    if (!own.get<Json>("warmup").is_null()) spec.warmup = own.get<double>("warmup");
+    spec.squeeze = own.get<bool>("rms") ? Compression::kSignRms : Compression::kSign;
+    return spec;
+  }
+};
+
+SavedRun::SavedRun(const std::string& path) : path_(path), file_(open_checkpoint(path)) {
+  const std::string& version = metadata_value("tritgrad.format");
+  check(version == kCheckpointFormat, "checkpoint '", path_, "': format version ", version,
+        " is not supported, expected ", kCheckpointFormat, "; use the tritgrad that wrote it");
+  try {
+    fields_.reset(new Fields{path_, Json::parse(metadata_value("tritgrad.run"))});
+  } catch (const Json::exception& error) {
+    fail("checkpoint '", path_, "': metadata 'tritgrad.run' is not valid JSON: ", error.what());
+  }
+}
+
+SavedRun::~SavedRun() = default;
+
+std::string SavedRun::text() const { return fields_->json.dump(); }
+
+const std::string& SavedRun::metadata_value(const char* key) const {
+  const auto found = file_.metadata().find(key);
+  check(found != file_.metadata().end(), "checkpoint '", path_, "': metadata '", key,
+        "' is missing; it was not written by 'tritgrad train --save'");
+  return found->second;
+}
+
+TrainOptions SavedRun::options() const {
+  TrainOptions options;
+  options.data = fields_->get<std::string>("data");
+  options.model = fields_->get<std::string>("model");
+  options.recipe = fields_->get<std::string>("recipe");
+  options.overrides = fields_->get<std::vector<std::string>>("overrides");
+  options.epochs = fields_->get<int>("epochs");
+  options.batch = fields_->get<std::int64_t>("batch");
+  options.micro_batches = fields_->get<std::int64_t>("micro_batches");
+  options.seed = fields_->get<std::uint64_t>("seed");
+  options.validation = fields_->get<double>("validation");
+  if (fields_->has("augment")) options.augment = fields_->get<std::string>("augment");
+  options.label_smoothing =
+      fields_->has("label_smoothing") ? fields_->get<double>("label_smoothing") : 0.0;
+  options.pixels = fields_->pixels();
+  if (fields_->has("parallel")) options.parallel = fields_->parallel();
+  options.label = fields_->get<std::string>("label");
+  options.header = fields_->get<std::string>("header");
+  return options;
+}
+
+SavedModel SavedRun::model() const {
+  return {fields_->get<std::string>("model"),
+          {fields_->get<std::int64_t>("inputs"), image()},
+          fields_->get<std::int64_t>("outputs"),
+          parse_recipe(metadata_value("tritgrad.recipe"), "checkpoint '" + path_ + "'")};
+}
+
+int SavedRun::ranks() const {
+  constexpr int kMostRanks = 1 << 20;
+  const int ranks = fields_->inner("parallel").get<int>("ranks");
+  check(ranks >= 1 && ranks <= kMostRanks, "checkpoint '", path_, "': metadata field 'ranks' is ",
+        ranks, ", expected 1 to ", kMostRanks);
+  return ranks;
+}
+
+std::int64_t SavedRun::step() const { return fields_->get<std::int64_t>("step"); }
+
+std::vector<std::string> SavedRun::class_names() const {
+  return fields_->get<std::vector<std::string>>("class_names");
+}
+
+std::string SavedRun::data_hash() const { return fields_->get<std::string>("data_xxh3"); }
+
+// Nothing where the features were no image, and in checkpoints of before models read images.
+ImageShape SavedRun::image() const {
+  if (!fields_->has("image")) return {};
+  const auto sides = fields_->get<std::vector<std::int64_t>>("image");
+  check(sides.size() == 3 && sides[0] > 0 && sides[1] > 0 && sides[2] > 0, "checkpoint '", path_,
+        "': metadata field 'image' is not three positive numbers");
+  return {sides[0], sides[1], sides[2]};
+}
+
+RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
+  const auto sums = fields_->get<std::vector<double>>("sums");
+  const auto cursor = fields_->get<std::vector<std::int64_t>>("cursor");
+  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path_,
+        "': metadata field 'sums' or 'cursor' has the wrong length");
+  const bool counts = std::all_of(sums.begin() + 1, sums.end(),
+                                  [](double count) { return count >= 0.0 && count <= 0x1p53; });
+  check(counts, "checkpoint '", path_, "': metadata field 'sums' has a count below 0");
+  RunPosition position;
+  position.step = fields_->get<std::int64_t>("step");
+  // Absent from checkpoints that are older than the count.
+  position.skipped_updates =
+      fields_->has("skipped_updates") ? fields_->get<std::int64_t>("skipped_updates") : 0;
+  position.cursor = {cursor[0], cursor[1]};
+  check(position.step >= 0 && position.cursor.epoch == position.step / steps_per_epoch &&
+            position.cursor.position == position.step % steps_per_epoch,
+        "checkpoint '", path_, "': step ", position.step, " is not batch ", cursor[1], " of epoch ",
+        cursor[0], ", where its data stand, as an epoch has ", steps_per_epoch,
+        "; the file is damaged");
+  position.sums = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+                   static_cast<std::int64_t>(sums[3])};
+  position.total_flips = static_cast<std::int64_t>(sums[4]);
+  const auto curve = fields_->get<Json>("curve");
+  try {
+    for (const Json& point : curve) position.curve.push_back(point_from(point));
+  } catch (const Json::exception&) {
+    fail("checkpoint '", path_, "': metadata field 'curve' has an epoch without numbers");
+  }
+  return position;
+}
+
+void SavedRun::check_inputs(const Dataset& dataset) const {
+  check(fields_->get<std::int64_t>("inputs") == dataset.features &&
+            fields_->get<std::size_t>("outputs") == dataset.class_names.size(),
+        "checkpoint '", path_, "': it was trained on '", fields_->get<std::string>("data"),
+        "', which has other features or classes than '", dataset.name, "'");
+}
+
+void SavedRun::check_image(const Dataset& dataset) const {
+  const ImageShape saved = image(), now = dataset.image;
+  check(saved.size() == 0 || saved == now, "checkpoint '", path_, "': its model read images of ",
+        saved.height, " x ", saved.width, " x ", saved.channels, " but those of '", dataset.name,
+        "' have ", now.height, " x ", now.width, " x ", now.channels);
+}
+
+void SavedRun::check_feature_order(const Dataset& dataset) const {
+  if (!fields_->has("feature_names")) return;
+  const auto saved = fields_->get<std::vector<std::string>>("feature_names");
+  const std::vector<std::string>& names = dataset.feature_names;
+  std::vector<std::string> a = saved, b = names;
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  if (saved == names || a != b) return;
+  const auto [was, is] = std::mismatch(saved.begin(), saved.end(), names.begin());
+  fail("checkpoint '", path_, "': feature ", was - saved.begin() + 1, " was '", *was,
+       "' in the training data and is '", *is, "' in '", dataset.name,
+       "'; put the columns into the order of the training data");
+}
+
+void SavedRun::check_same_data(const Dataset& dataset, const char* remedy) const {
+  const auto data = fields_->get<std::string>("data");
+  check(fields_->get<std::string>("data_xxh3") == data_xxh3(dataset), "checkpoint '", path_,
+        "': the rows of '", dataset.name, "' are not those that it was trained on, '", data,
+        "', or have changed since it was written; ", remedy);
+}
+
+Metadata run_metadata(const TrainOptions& options, const Recipe& recipe, const Dataset& dataset,
+                      const std::string& data_hash, const RunPosition& position, int ranks) {
+  Json run;
+  run["data"] = options.data;
+  run["model"] = options.model;
+  run["recipe"] = options.recipe;
+  run["overrides"] = options.overrides;
+  run["epochs"] = options.epochs;
+  run["batch"] = options.batch;
+  run["micro_batches"] = options.micro_batches;
+  run["seed"] = options.seed;
+  run["validation"] = options.validation;
+  run["augment"] = options.augment;
+  run["label_smoothing"] = options.label_smoothing.value_or(0.0);
+  run["pixels"] = to_text(options.pixel_scale());
+  if (ranks > 0) run["parallel"] = to_json(options.parallel, ranks);
+  run["inputs"] = dataset.features;
+  run["outputs"] = dataset.class_names.size();
+  if (const ImageShape& image = dataset.image; dataset.is_image()) {
+    run["image"] = {image.height, image.width, image.channels};
+  }
+  run["class_names"] = dataset.class_names;
+  run["feature_names"] = dataset.feature_names;
+  run["label"] = options.label;
+  run["header"] = options.header;
+  run["data_xxh3"] = data_hash;
+  run["step"] = position.step;
+  run["cursor"] = {position.cursor.epoch, position.cursor.position};
+  run["sums"] = {position.sums.loss, position.sums.correct, position.sums.rows, position.sums.flips,
+                 position.total_flips};
+  run["skipped_updates"] = position.skipped_updates;
+  run["curve"] = Json::array();
+  for (const EpochPoint& point : position.curve) run["curve"].push_back(to_json(point));
+  return {{"tritgrad.format", kCheckpointFormat},
+          {"tritgrad.version", version()},
+          {"tritgrad.run", run.dump()},
+          {"tritgrad.recipe", recipe.toml}};
+}
+
+bool is_replaceable(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return true;
+  if (std::filesystem::file_size(path, error) == 0) return true;
+  try {
+    return open_checkpoint(path).metadata().contains("tritgrad.run");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string data_xxh3(const Dataset& dataset) {
+  std::string names;
+  for (const std::string& name : dataset.class_names) names += name + '\n';
+  for (const std::string& name : dataset.feature_names) names += name + '\n';
+  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()),
+                                 xxh3(std::as_bytes(std::span(dataset.labels))),
+                                 xxh3(std::as_bytes(std::span(names)))};
+  return hex(xxh3(std::as_bytes(std::span(parts))));
+}
+
+void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
+                             std::vector<NamedPlane>& planes) {
+  const auto n = static_cast<std::int64_t>(means.size());
+  planes.push_back({"data/mean", Dtype::kF32, {n}, std::as_writable_bytes(std::span(means))});
+  planes.push_back(
+      {"data/inverse_std", Dtype::kF32, {n}, std::as_writable_bytes(std::span(inverse_stds))});
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,44 @@
+// A training run as a terminal shows it: progress, warnings, notes, the --log file, and Ctrl-C.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/training/observer.h"
+#include "models/training/train.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/run_log.h"
+
+namespace tritgrad {
+
+class TerminalObserver : public Observer {
+ public:
+  // Warnings are said however quiet it is. The ranks of a job must not be interrupted, as the
+  // others would wait for the one that stopped.
+  explicit TerminalObserver(const TrainOptions& options);
+
+  void begin(const RunStart& start) override;
+  void step(const StepReport& report) override;
+  void epoch(const EpochPoint& point) override;
+  void trained(std::int64_t steps_done, std::int64_t total) override;
+  void warn(const std::string& recipe, const std::string& warning) override;
+  void note(const std::string& sentence) override;
+  bool interrupted() override { return watch_ && watch_->interrupted(); }
+
+  // Whether a run has begun and not yet come to its last step.
+  bool is_training() const { return is_training_; }
+
+ private:
+  TrainOptions options_;
+  std::optional<InterruptWatch> watch_;
+  std::optional<ProgressLine> progress_;
+  std::optional<RunLog> log_;
+  bool is_training_ = false;
+};
+
+// Trains in view of the terminal. What Interrupted says of a run that had begun tells what was
+// saved of it and how to go on.
+RunResult train_on_terminal(const Dataset& dataset, TrainOptions options);
+
+}  // namespace tritgrad
