@@ -17,7 +17,7 @@ cmake --install "$build" --prefix "$prefix" >"$work/install.log" || {
 }
 
 echo "find_package:"
-cmake -S "$here" -B "$work/cmake" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" \
+cmake -S "$here" -B "$work/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_PREFIX_PATH="$prefix" >"$work/cmake.log" && cmake --build "$work/cmake" \
   >>"$work/cmake.log" || {
   cat "$work/cmake.log"

@@ -6,7 +6,8 @@ set -euo pipefail
 
 tritgrad=$1
 work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
+never_met=""
+trap 'kill $never_met 2>/dev/null || true; rm -rf -- "$work"' EXIT
 
 command -v mpirun >/dev/null || {
   echo "skipped: mpirun is not installed (openmpi-bin)"
@@ -24,11 +25,14 @@ fail() {
   exit 1
 }
 
-# ranks N ARGUMENT...: a job of N ranks, for at most a minute.
+# The end, in seconds, of a job that neither ends nor is noticed. A busy machine takes its time to start ranks.
+patience=300
+
+# ranks N ARGUMENT...: a job of N ranks.
 ranks() {
   local count=$1
   shift
-  timeout 60 mpirun -n "$count" --oversubscribe --bind-to none "$tritgrad" train "$@" --threads 1
+  timeout "$patience" mpirun -n "$count" --oversubscribe --bind-to none "$tritgrad" train "$@" --threads 1
 }
 
 digits=(--data digits --model mlp:32,32 --epochs 2 --micro-batches 4)
@@ -45,7 +49,7 @@ ranks 2 "${digits[@]}" --recipe fp32 --dp apmsqueeze --json "$work/squeezed.json
 grep -q '"method":"apmsqueeze","ranks":2' "$work/squeezed.json" || fail "no traffic in the result"
 
 # Another seed on the second rank.
-if timeout 60 mpirun --oversubscribe --bind-to none \
+if timeout "$patience" mpirun --oversubscribe --bind-to none \
   -n 1 "$tritgrad" train "${digits[@]}" --recipe votes --dp votes --seed 1 --quiet : \
   -n 1 "$tritgrad" train "${digits[@]}" --recipe votes --dp votes --seed 2 --quiet \
   >"$work/out" 2>&1; then
@@ -57,16 +61,28 @@ grep -q "rank 1 has another seed" "$work/out" || fail "the seed is not named: $(
 if ranks 2 --data digits >"$work/out" 2>&1; then fail "two ranks trained the same"; fi
 grep -q "choose how they work together: --dp" "$work/out" || fail "no advice: $(cat "$work/out")"
 
+# said SENTENCE FILE: one line of what ranks wrote has it.
+said() {
+  grep -qE "^tritgrad: (rank [0-9]+: )?.*$1" "$2" || fail "'$1' is not said: $(cat "$2")"
+}
+
 # refused SENTENCE COMMAND...: ends in failure, and says so in one line of each rank.
 refused() {
   local sentence=$1
   shift
-  if timeout 60 "$@" >"$work/out" 2>&1; then fail "not refused: $*"; fi
-  grep -qE "^tritgrad: (rank [0-9]+: )?.*$sentence" "$work/out" ||
-    fail "'$sentence' is not said: $(cat "$work/out")"
+  if timeout "$patience" "$@" >"$work/out" 2>&1; then fail "not refused: $*"; fi
+  said "$sentence" "$work/out"
 }
 mpi=(mpirun --oversubscribe --bind-to none)
 short=("$tritgrad" train --data iris --model mlp:8 --recipe votes --threads 1 --quiet)
+
+# A rank that stops before it meets the others, who wait a minute whatever --dp-timeout says; the result is
+# looked at last.
+# shellcheck disable=SC2016
+timeout "$patience" "${mpi[@]}" -n 1 "${short[@]}" --dp votes --dp-timeout 2 : \
+  -n 1 bash -c 'kill -STOP $$; exec "$@"' stopped "${short[@]}" --dp votes --dp-timeout 2 \
+  >"$work/never_met" 2>&1 &
+never_met=$!
 
 # Resumed on any number of ranks; parts that nobody chose are those that the run began with.
 "${mpi[@]}" -n 2 "${short[@]}" --dp votes --epochs 2 --save "$work/two.safetensors"
@@ -98,12 +114,7 @@ refused "finds 1 of them" env PMI_SIZE=2 PMI_RANK=1 "${short[@]}" --dp votes
 refused "Slurm has started 3 processes" env SLURM_STEP_NUM_TASKS=3 "${short[@]}" --dp votes
 refused "start 'compare' without mpirun" "${mpi[@]}" -n 2 "$tritgrad" compare
 
-# A rank that stops before it meets the others, and one that never leaves: what it writes to has no
-# reader.
-# shellcheck disable=SC2016
-refused "has waited 2 s for another rank to begin" \
-  "${mpi[@]}" -n 1 "${short[@]}" --dp votes --dp-timeout 2 : \
-  -n 1 bash -c 'kill -STOP $$; exec "$@"' stopped "${short[@]}" --dp votes --dp-timeout 2
+# One that never leaves: what it writes to has no reader.
 mkfifo "$work/pipe"
 refused "has waited 2 s for another rank to end" \
   "${mpi[@]}" -n 2 "${short[@]}" --dp votes --dp-timeout 2 --json "$work/pipe"
@@ -112,11 +123,11 @@ refused "has waited 2 s for another rank to end" \
 # signal to the end, and leaves what was said in $work/out.
 job() {
   local signal=$1
-  timeout 90 mpirun -n 2 --oversubscribe --bind-to none "$tritgrad" train --data digits \
+  timeout "$patience" mpirun -n 2 --oversubscribe --bind-to none "$tritgrad" train --data digits \
     --recipe votes --dp votes --epochs 1000000 --threads 1 --quiet --dp-timeout 3 \
     --save "$work/job.safetensors" >"$work/out" 2>&1 &
   local job=$! victim="" tries
-  for tries in {1..300}; do
+  for ((tries = 0; tries < 10 * patience; ++tries)); do
     [[ -s $work/job.safetensors ]] && break
     sleep 0.1
   done
@@ -140,4 +151,7 @@ job STOP
 ((seconds <= 10)) || fail "a rank that stopped was noticed after $seconds s, 3 s were allowed"
 grep -qE "has waited 3 s for rank [01]" "$work/out" ||
   fail "the rank that stopped is not named: $(cat "$work/out")"
+
+if wait "$never_met"; then fail "a job began without a rank that was stopped"; fi
+said "has waited 60 s for another rank to begin" "$work/never_met"
 echo "votes on 1, 2 and 4 ranks agree; dead, stopped and different ranks are noticed"

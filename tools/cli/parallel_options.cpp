@@ -96,7 +96,8 @@ void add_parallel_options(CLI::App& command, ParallelOptions& options) {
                      "moment is stable [0.2]");
   command.add_option("--dp-scale", options.scale, "apmsqueeze: scale of signs, mean or rms [mean]");
   command.add_option("--dp-timeout", options.timeout,
-                     "seconds to wait for another rank before giving up [60]");
+                     "seconds to wait for another rank before giving up; a minute or more until "
+                     "all have begun [60]");
 }
 
 std::unique_ptr<Communicator> connect(const ParallelOptions& options, bool parts_are_given,

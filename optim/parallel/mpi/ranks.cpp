@@ -5,6 +5,7 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -19,6 +20,10 @@ namespace tritgrad {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Launchers start the ranks of a job one after the other, on machines that may be busy, so meeting
+// takes longer than any exchange after it and has a limit of its own, in seconds.
+constexpr double kLeastTimeToBegin = 60.0;
 
 bool is_connected() {
   int begun = 0, over = 0;
@@ -83,7 +88,7 @@ class MpiRanks final : public Communicator {
   MpiRanks(double timeout, const GiveUp& give_up)
       : timeout_(timeout), give_up_(give_up), rank_(launched_rank()) {
     {
-      const Deadline deadline = give_up_unless("begin");
+      const Deadline deadline = give_up_unless("begin", std::max(timeout, kLeastTimeToBegin));
       int provided = 0;
       MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
       check(provided >= MPI_THREAD_FUNNELED, library_name(),
@@ -99,7 +104,7 @@ class MpiRanks final : public Communicator {
   // Finalizing waits for all ranks, which after an error may never come; see abort_mpi().
   ~MpiRanks() override {
     if (std::uncaught_exceptions() > 0) return;
-    const Deadline deadline = give_up_unless("end");
+    const Deadline deadline = give_up_unless("end", timeout_);
     MPI_Finalize();
   }
   MpiRanks(const MpiRanks&) = delete;
@@ -152,7 +157,7 @@ class MpiRanks final : public Communicator {
     for (int tries = 0; !all_done(receiving_) || !all_done(sending_); ++tries) {
       if (Clock::now() >= deadline) {
         const std::string late = missing();  // nobody, where the last message came just now
-        check(late.empty(), waited_for(late));
+        check(late.empty(), waited_for(late, timeout_));
       }
       if (tries < kPatience) {
         std::this_thread::yield();
@@ -183,15 +188,16 @@ class MpiRanks final : public Communicator {
           "checkpoint (--resume)");
   }
 
-  std::string waited_for(const std::string& whom) const {
-    return concat("rank ", rank_, " has waited ", timeout_, " s for ", whom,
+  std::string waited_for(const std::string& whom, double seconds) const {
+    return concat("rank ", rank_, " has waited ", seconds, " s for ", whom,
                   "; is it stopped, or is its machine or the network down? Resume from the last "
                   "checkpoint (--resume), or allow more time (--dp-timeout)");
   }
 
-  Deadline give_up_unless(const char* all) const {
-    return Deadline(timeout_,
-                    [this, all] { give_up_(waited_for(concat("another rank to ", all))); });
+  Deadline give_up_unless(const char* all, double seconds) const {
+    return Deadline(seconds, [this, all, seconds] {
+      give_up_(waited_for(concat("another rank to ", all), seconds));
+    });
   }
 
   // "rank 2", "ranks 1, 3"; nothing where no message is missing.
