@@ -102,7 +102,7 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
       state.form = Rule::DirectionForm::kWritten;
     }
     if (group.lr > 0.0 && parameter.spec().role == Role::kWeight) {
-      state.watch = ReachWatch(parameter.spec(), group.eco);
+      state.watch = StalledUpdates(parameter.spec(), group.eco);
     }
     if (has_memory(*state.rule, shape)) {
       state.updates = Buffer(sizeof(std::int64_t), Category::kMoments);
@@ -157,19 +157,17 @@ void Optimizer::apply(State& state) {
   const std::int64_t rows_per_unit = unit_rows(parameter.shape(), state.runs);
   const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
   const bool is_written = state.form == Rule::DirectionForm::kWritten;
-  std::array<UnitResult, kSlots> results{};
+  std::array<FlipCounts, kSlots> results{};
   const std::int64_t rows = parameter.shape().rows();
   parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
     const Unit unit{begin, end, begin / rows_per_unit};
-    UnitResult& result = results[static_cast<std::size_t>(unit.slot)];
-    !is_written ? step_unwritten(state, update, unit, result)
-    : in_tiles  ? step_tiles(state, update, unit, result)
-                : step_rows(state, update, unit, result);
+    FlipCounts& flips = results[static_cast<std::size_t>(unit.slot)];
+    !is_written ? step_unwritten(state, update, unit, flips)
+    : in_tiles  ? step_tiles(state, update, unit, flips)
+                : step_rows(state, update, unit, flips);
   });
-  UnitResult whole;
-  for (const UnitResult& result : results) whole += result;
-  flips_ += whole.flips;
-  if (update.watch) state.watch.end_step(whole.seen, rate);
+  for (const FlipCounts& flips : results) flips_ += flips;
+  if (update.watch) state.watch.after_update(parameter.storage(), rate);
   for (Storage& moment : state.moments) moment.refresh();
   parameter.storage().refresh();
   if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;

@@ -13,10 +13,10 @@
 #include "engine/parameter.h"
 #include "optim/eco.h"
 #include "optim/flash.h"
-#include "optim/reach.h"
 #include "optim/rule.h"
 #include "optim/runs.h"
 #include "optim/schedule.h"
+#include "optim/stalled_updates.h"
 
 namespace tritgrad {
 
@@ -94,9 +94,9 @@ class Optimizer {
   FlipCounts take_flips();
   // Steps of the run of which updates were left out, because a loss or a gradient was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // Of the matrices, by at most 256 steps of a run; of one with the learning rate 0 nothing can
-  // move.
-  std::vector<Reach> reach() const;
+  // What at most 256 steps of a run did to each matrix; of one with the learning rate 0 nothing
+  // moves.
+  std::vector<Movement> movements() const;
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
   std::vector<StatePlane> state();
@@ -117,7 +117,7 @@ class Optimizer {
     std::vector<Buffer> planes;
     Rule::DirectionForm form{};  // if the moments and the format of the weight allow it
     Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
-    ReachWatch watch;
+    StalledUpdates watch;
   };
   // One update of one parameter, while it is under way.
   struct Update {
@@ -129,16 +129,6 @@ class Optimizer {
   struct Unit {
     std::int64_t row_begin, row_end;
     std::int64_t slot;
-  };
-  struct UnitResult {
-    FlipCounts flips;
-    ReachWatch::Seen seen;
-
-    UnitResult& operator+=(const UnitResult& other) {
-      flips += other.flips;
-      seen += other.seen;
-      return *this;
-    }
   };
   // The same columns of some rows of a parameter, and the part of the pass that they belong to.
   struct Run {
@@ -159,24 +149,24 @@ class Optimizer {
   }
   const float* limit_gradient(const State& state, const float* grad, std::int64_t n,
                               float* scratch) const;
-  void step_rows(State& state, const Update& update, const Unit& unit, UnitResult& result);
-  void step_tiles(State& state, const Update& update, const Unit& unit, UnitResult& result);
+  void step_rows(State& state, const Update& update, const Unit& unit, FlipCounts& flips);
+  void step_tiles(State& state, const Update& update, const Unit& unit, FlipCounts& flips);
   // A rule that takes the gradient, or its signs: it is read as it lies, and nothing is decoded.
-  void step_unwritten(State& state, const Update& update, const Unit& unit, UnitResult& result);
+  void step_unwritten(State& state, const Update& update, const Unit& unit, FlipCounts& flips);
   double step_unwritten_rows(State& state, const Update& update, const Unit& unit, float factor,
-                             UnitResult& result);
+                             FlipCounts& flips);
   double step_unwritten_tiles(State& state, const Update& update, const Unit& unit, float factor,
-                              UnitResult& result);
+                              FlipCounts& flips);
   void step_unwritten_tile(State& state, const Update& update, const Run& tile, float factor,
-                           double* squares, UnitResult& result);
+                           double* squares, FlipCounts& flips);
   static void descend_unwritten(State& state, const Update& update, const BlockSeries& series,
                                 std::span<const Direction> directions, double* squares,
-                                UnitResult& result);
+                                FlipCounts& flips);
   void check_gradients() const;
   void note_skip();
   void apply(State& state);
   void step_run(State& state, const Update& update, const Run& run, const float* grad,
-                RunScratch& scratch, UnitResult& result);
+                RunScratch& scratch, FlipCounts& flips);
   // Updates what can be updated in one pass; returns what is left of the run.
   Run step_at_once(const State& state, const Update& update, const Run& run,
                    RunScratch& scratch) const;

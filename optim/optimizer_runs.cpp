@@ -83,13 +83,12 @@ const float* Optimizer::limit_gradient(const State& state, const float* grad, st
   return scratch;
 }
 
-void Optimizer::step_rows(State& state, const Update& update, const Unit& unit,
-                          UnitResult& result) {
+void Optimizer::step_rows(State& state, const Update& update, const Unit& unit, FlipCounts& flips) {
   RunScratch scratch;
   const auto step = [&](const Run& whole) {
     const Run run = step_at_once(state, update, whole, scratch);
     if (run.size() == 0) return;
-    step_run(state, update, run, read_gradient(state, run, scratch.grad.data()), scratch, result);
+    step_run(state, update, run, read_gradient(state, run, scratch.grad.data()), scratch, flips);
   };
   state.runs.for_each(
       unit.row_begin, unit.row_end,
@@ -106,7 +105,7 @@ void Optimizer::step_rows(State& state, const Update& update, const Unit& unit,
 // A gradient that is computed when read comes in tiles that stay in the cache. Only for rules that
 // look at every element alone and do not mind how a parameter is cut.
 void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
-                           UnitResult& result) {
+                           FlipCounts& flips) {
   const GradientSource& source = *state.parameter->gradient_source;
   const std::int64_t cols = state.parameter->shape().cols();
   // What is in fp32 is used where it lies, and rows of a tile lie apart.
@@ -125,7 +124,7 @@ void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
       const float* grad = tile.data() + (row - top) * (right - left);
       const Run run{row, std::min(bottom, row + together), left, right, unit.slot};
       step_run(state, update, run, limit_gradient(state, grad, run.size(), scratch.grad.data()),
-               scratch, result);
+               scratch, flips);
     }
   };
   // Tiles of the same columns after each other share an operand of the product that makes the
@@ -211,16 +210,15 @@ Optimizer::Run Optimizer::step_at_once(const State& state, const Update& update,
 // Where values or moments are used as they lie, in fp32, the elements must be neighbours: one row,
 // or whole rows.
 void Optimizer::step_run(State& state, const Update& update, const Run& run, const float* grad,
-                         RunScratch& scratch, UnitResult& result) {
+                         RunScratch& scratch, FlipCounts& flips) {
   const RuleBlock block = read_run(state, run, grad, scratch);
   state.rule->direct(block);
   if (update.watch) {
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      state.watch.look(state.parameter->storage(), b, block.direction + offset, update.descent.lr,
-                       result.seen);
+      state.watch.before_update(state.parameter->storage(), b, block.direction + offset);
     });
   }
-  result.flips += descend_run(state, update, run, block, scratch);
+  flips += descend_run(state, update, run, block, scratch);
   for (std::size_t i = 0; i < state.moments.size(); ++i) {
     Storage& moment = state.moments[i];
     if (moment.fp32_data() != nullptr) continue;

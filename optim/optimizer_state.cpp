@@ -3,16 +3,15 @@
 
 namespace tritgrad {
 
-std::vector<Reach> Optimizer::reach() const {
-  std::vector<Reach> reaches;
+std::vector<Movement> Optimizer::movements() const {
+  std::vector<Movement> movements;
   for (const State& state : states_) {
-    if (state.group.lr == 0.0 && state.parameter->spec().role == Role::kWeight) {
-      reaches.push_back({state.parameter, 0.0, 0.0});
-    } else if (const auto reach = state.watch.reach(*state.parameter)) {
-      reaches.push_back(*reach);
-    }
+    if (state.parameter->spec().role != Role::kWeight) continue;
+    const bool rests = state.group.lr == 0.0;
+    movements.push_back(rests ? Movement{state.parameter, 0.0, 0.0}
+                              : state.watch.movement(*state.parameter));
   }
-  return reaches;
+  return movements;
 }
 
 void Optimizer::resume_at(std::int64_t steps, std::int64_t skipped_updates) {

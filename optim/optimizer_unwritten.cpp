@@ -22,11 +22,11 @@ constexpr std::int64_t kElementsPerThread = 4096;
 }  // namespace
 
 void Optimizer::step_unwritten(State& state, const Update& update, const Unit& unit,
-                               UnitResult& result) {
+                               FlipCounts& flips) {
   const auto step = [&](float factor) {
     return state.parameter->gradient_source != nullptr
-               ? step_unwritten_tiles(state, update, unit, factor, result)
-               : step_unwritten_rows(state, update, unit, factor, result);
+               ? step_unwritten_tiles(state, update, unit, factor, flips)
+               : step_unwritten_rows(state, update, unit, factor, flips);
   };
   if (state.form == Rule::DirectionForm::kSigns) {
     step(1.0f);
@@ -42,7 +42,7 @@ void Optimizer::step_unwritten(State& state, const Update& update, const Unit& u
 
 // A gradient in memory is read once, along the rows. Returns its sum of squares, 0 with signs.
 double Optimizer::step_unwritten_rows(State& state, const Update& update, const Unit& unit,
-                                      float factor, UnitResult& result) {
+                                      float factor, FlipCounts& flips) {
   const std::int64_t cols = state.parameter->shape().cols();
   alignas(kAlignment) std::array<float, kMostBlocksAtOnce * kBlock> scratch;
   std::array<Direction, kMostBlocksAtOnce> directions;
@@ -59,7 +59,7 @@ double Optimizer::step_unwritten_rows(State& state, const Update& update, const 
       const auto of_blocks = std::span(directions).first(static_cast<std::size_t>(count));
       for (Direction& direction : of_blocks) direction = {grad, factor, signs}, grad += n;
       descend_unwritten(state, update, {{row, col, n, unit.slot}, BlockSeries::Way::kRight},
-                        of_blocks, signs ? nullptr : squares.data(), result);
+                        of_blocks, signs ? nullptr : squares.data(), flips);
       if (!signs) total = std::accumulate(squares.data(), squares.data() + count, total);
     }
   }
@@ -71,7 +71,7 @@ double Optimizer::step_unwritten_rows(State& state, const Update& update, const 
 // makes the gradient. Its squares are added up tile by tile and in each row by row, whichever the
 // order in which the tiles were read: of a parameter that is one unit, threads share the tiles.
 double Optimizer::step_unwritten_tiles(State& state, const Update& update, const Unit& unit,
-                                       float factor, UnitResult& result) {
+                                       float factor, FlipCounts& flips) {
   constexpr std::int64_t kHeight = GradientSource::kRows;
   const std::int64_t cols = state.parameter->shape().cols();
   const std::int64_t blocks = std::max<std::int64_t>(1, (cols + kBlock - 1) / kBlock);
@@ -90,7 +90,7 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
       const std::int64_t last = std::min(blocks, first + together);
       const std::int64_t down = (bottom - top + kHeight - 1) / kHeight;
       const std::int64_t tiles = down * (last - first);
-      std::array<UnitResult, kSumsKept / kHeight> results;
+      std::array<FlipCounts, kSumsKept / kHeight> results;
       const auto step = [&](std::int64_t nth) {
         const std::int64_t block = first + nth / down, row = top + nth % down * kHeight;
         const std::int64_t row_end = std::min(bottom, row + kHeight);
@@ -105,7 +105,7 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
         for (std::int64_t nth = begin; nth < end; ++nth) step(nth);
       });
       for (std::int64_t nth = 0; nth < tiles; ++nth) {
-        result += results[static_cast<std::size_t>(nth)];
+        flips += results[static_cast<std::size_t>(nth)];
       }
       if (signs) continue;
       total = std::accumulate(sums.data(), sums.data() + (bottom - top) * (last - first), total);
@@ -116,7 +116,7 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
 
 // squares[r]: of the gradient of row r of the tile, unless signs are all that counts.
 void Optimizer::step_unwritten_tile(State& state, const Update& update, const Run& tile,
-                                    float factor, double* squares, UnitResult& result) {
+                                    float factor, double* squares, FlipCounts& flips) {
   static_assert(GradientSource::kRows <= kMostBlocksAtOnce);
   const std::int64_t count = tile.row_end - tile.row_begin;
   const std::int64_t n = tile.col_end - tile.col_begin;
@@ -129,7 +129,7 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
     alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> numbers;
     const float* grad = read_gradient(state, tile, numbers.data());
     for (Direction& direction : of_rows) direction = {grad, factor, signs}, grad += n;
-    return descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, result);
+    return descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, flips);
   }
   alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
   const SumRows rows =
@@ -142,7 +142,7 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
     of_rows[static_cast<std::size_t>(r)] = {sums.data() + r * kBlock, rows.corrections[r],
                                             signs ? sign * factor : row_factor * factor, signs};
   }
-  descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, result);
+  descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, flips);
   if (signs) return;
   for (std::int64_t r = 0; r < count; ++r) {
     const double row_factor = rows.factors[r];
@@ -152,17 +152,16 @@ void Optimizer::step_unwritten_tile(State& state, const Update& update, const Ru
 
 void Optimizer::descend_unwritten(State& state, const Update& update, const BlockSeries& series,
                                   std::span<const Direction> directions, double* squares,
-                                  UnitResult& result) {
+                                  FlipCounts& flips) {
   Storage& storage = state.parameter->storage();
   if (update.watch) {
     std::array<float, kBlock> scratch;
     for (std::size_t i = 0; i < directions.size(); ++i) {
       const Block block = series[i];
-      state.watch.look(storage, block, as_floats(directions[i], block.n, scratch.data()),
-                       update.descent.lr, result.seen);
+      state.watch.before_update(storage, block, as_floats(directions[i], block.n, scratch.data()));
     }
   }
-  result.flips += storage.descend_series(series, directions, update.descent, squares);
+  flips += storage.descend_series(series, directions, update.descent, squares);
 }
 
 }  // namespace tritgrad

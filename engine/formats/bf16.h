@@ -9,7 +9,6 @@
 #include <array>
 
 #include "engine/formats/descend.h"
-#include "engine/formats/float_gap.h"
 
 namespace tritgrad {
 
@@ -39,11 +38,6 @@ class Bf16 {
     kernels().bf16_to_float(out, at(block), block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
-  void dead_zone(const Block& block, float* out) const {
-    decode_value(block, out);
-    if (rounding_ == Rounding::kStochastic) return half_gaps_of_floats(out, block.n);
-    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(out[i], 16);
-  }
 
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if (rounding_ == Rounding::kNearest) {

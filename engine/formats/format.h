@@ -72,12 +72,6 @@ enum class Reading { kValue, kMaster };
 
 enum class Rounding { kNearest, kStochastic };
 
-// The share of a level below which an update of a fixed-point format moves nothing: half of it, or
-// what noise of 16 bits (LevelRounding) never carries to the next level.
-inline constexpr float lost_share(Rounding rounding) {
-  return rounding == Rounding::kNearest ? 0.5f : 0x1p-17f;
-}
-
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
   // Of updates; of everything written where value and master are the same (bf16, trits, int8,

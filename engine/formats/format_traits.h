@@ -53,6 +53,9 @@ struct FormatTraits {
   // Updates are rounded as FormatSpec::rounding says; else the master is as fine as fp32, and
   // rounds to nearest.
   bool rounds_updates = true;
+  // The fixed-point formats count a trit in so many levels; 0 for others, and for ternary, whose
+  // FlipPolicy tells.
+  int levels_per_trit = 0;
   // Of FlipPolicy::hysteresis: half the levels of a trit, as a push of more would go past the next
   // flip. 0 for formats without, and for ternary, whose flips are FlipPolicy's business altogether.
   int highest_hysteresis = 0;

@@ -2,7 +2,6 @@
 // Not for a model that should be small; the reference that all other formats are compared with.
 #pragma once
 
-#include "engine/formats/float_gap.h"
 #include "engine/formats/format.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/memory/memory_ahead.h"
@@ -36,10 +35,6 @@ class Fp32 {
 
   void decode_value(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
-  void dead_zone(const Block& block, float* out) const {
-    const float* values = at(block);
-    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(values[i], 0);
-  }
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::copy_n(master, block.n, at(block));
   }

@@ -10,11 +10,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "engine/formats/bf16_bits.h"
-#include "engine/formats/float_gap.h"
 #include "engine/formats/format.h"
 #include "engine/kernels/kernel_table.h"
 
@@ -47,28 +44,6 @@ class Fp8 {
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
-  // Half the shorter step, but for the largest elements rather the change that moves the scale to
-  // its next number. In a block without 448, any update that is written moves the scale.
-  void dead_zone(const Block& block, float* out) const {
-    if (rounding_ == Rounding::kStochastic) {
-      decode_master(block, out);
-      return half_gaps_of_floats(out, block.n);
-    }
-    std::fill_n(out, block.n, 0.0f);
-    const std::uint8_t* codes = at(block);
-    const float unit = float_of_bf16(*scale(block));
-    const auto is_top = [](std::uint8_t code) { return (code & 0x7F) == 0x7E; };
-    if (unit == 0.0f) {
-      std::fill_n(out, block.n, 448.0f * std::numeric_limits<float>::min());
-    } else if (std::any_of(codes, codes + block.n, is_top)) {
-      const float top = 0.5f * 448.0f * gap_towards_zero(unit, 16);
-      for (std::int64_t i = 0; i < block.n; ++i) {
-        const float half_step = 0.5f * unit * step_below(codes[i]);
-        out[i] = is_top(codes[i]) ? std::min(half_step, top) : half_step;
-      }
-    }
-  }
-
   // Rounds as the spec says.
   void encode(const Block& block, const float* master, const RandomKey& key) {
     std::array<std::uint16_t, kBlock> noise;
@@ -92,13 +67,6 @@ class Fp8 {
   }
 
  private:
-  // From a number of the format to the next smaller magnitude; for 0 to the smallest number.
-  static float step_below(std::uint8_t code) {
-    // Up to twice the smallest normal the grid is that of the subnormals. Above, numbers are a
-    // power of two times 8..15, and the step below 8 is the one of the binade before.
-    const int place = std::max((code & 0x7F) - 1, 0) >> 3;
-    return std::ldexp(1.0f, std::max(place, 1) - 10);
-  }
   static std::int64_t blocks(std::int64_t cols) { return (cols + kBlock - 1) / kBlock; }
   std::uint8_t* at(const Block& block) const {
     return values_.as<std::uint8_t>() + block.row * cols_ + block.col;

@@ -17,10 +17,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "engine/formats/bf16_bits.h"
-#include "engine/formats/float_gap.h"
 #include "engine/formats/format.h"
 #include "engine/formats/packed_codes.h"
 #include "engine/kernels/kernel_table.h"
@@ -74,22 +72,6 @@ class IntegerGroup {
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
-  // Half a step, but for the largest elements rather the change that moves the scale to its next
-  // number. In a group without the top code, any update that is written moves the scale.
-  void dead_zone(const Block& block, float* out) const {
-    if (rounding_ == Rounding::kStochastic) {
-      decode_master(block, out);
-      return half_gaps_of_floats(out, block.n);
-    }
-    std::fill_n(out, block.n, 0.0f);
-    Codes unpacked;
-    const std::int8_t* all = unpacked_codes(block, unpacked);
-    for (std::int64_t i = 0; i < block.n; i += kGroup) {
-      const std::int64_t end = std::min(i + kGroup, block.n);
-      dead_zone_of_group(all + i, scales(block)[i / kGroup], out + i, end - i);
-    }
-  }
-
   // Rounds as the spec says.
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if constexpr (kBits == 8) {
@@ -126,20 +108,6 @@ class IntegerGroup {
 
  private:
   using Codes = std::array<std::int8_t, kBlock>;
-
-  static void dead_zone_of_group(const std::int8_t* codes, std::uint16_t scale_bits, float* out,
-                                 std::int64_t n) {
-    constexpr float kTop = kMaxCode;
-    const float scale = float_of_bf16(scale_bits);
-    const auto is_top = [](std::int8_t code) { return code >= kMaxCode || code <= -kMaxCode; };
-    if (scale == 0.0f) {
-      std::fill_n(out, n, kTop * std::numeric_limits<float>::min());
-    } else if (std::any_of(codes, codes + n, is_top)) {
-      const float half_step = 0.5f * scale;
-      const float top = std::min(half_step, 0.5f * kTop * gap_towards_zero(scale, 16));
-      for (std::int64_t i = 0; i < n; ++i) out[i] = is_top(codes[i]) ? top : half_step;
-    }
-  }
 
   static std::int64_t groups(std::int64_t cols) { return (cols + kGroup - 1) / kGroup; }
 

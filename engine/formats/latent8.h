@@ -21,6 +21,7 @@ class Latent8 {
   static constexpr FormatTraits kTraits{.kind = FormatKind::kLatent8,
                                         .name = "latent8",
                                         .holds_trits = true,
+                                        .levels_per_trit = kLevels,
                                         .highest_hysteresis = kThreshold};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
@@ -75,10 +76,6 @@ class Latent8 {
     for (std::int64_t i = 0; i < block.n; ++i) {
       out[i] = static_cast<float>(codes[i]) * (1.0f / kLevels);
     }
-  }
-
-  void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, lost_share(rounding_) / kLevels);
   }
 
   // Nearest level whatever the rounding of updates is: writing is not an update.

@@ -43,6 +43,7 @@ class LatentPacked {
                                                 : kBits == 5 ? "latent5"
                                                              : "latent4",
                                         .holds_trits = true,
+                                        .levels_per_trit = kLevels,
                                         .highest_hysteresis = kThreshold};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
@@ -85,10 +86,6 @@ class LatentPacked {
     for (std::int64_t i = 0; i < block.n; ++i) {
       out[i] = static_cast<float>(codes[static_cast<std::size_t>(i)]) * (1.0f / kLevels);
     }
-  }
-
-  void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, lost_share(rounding_) / kLevels);
   }
 
   // Nearest level whatever the rounding of updates is: writing is not an update.

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "engine/formats/float_gap.h"
 #include "engine/formats/format.h"
 #include "engine/formats/half.h"
 #include "engine/kernels/kernel_table.h"
@@ -45,10 +44,6 @@ class Scale16 {
     for (std::int64_t i = 0; i < block.n; ++i) out[i] = round_to_half(master[i]);
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
-  void dead_zone(const Block& block, float* out) const {
-    const float* master = at(block);
-    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(master[i], 0);
-  }
   void encode(const Block& block, const float* master, const RandomKey&) {
     float* stored = at(block);
     for (std::int64_t i = 0; i < block.n; ++i) stored[i] = std::clamp(master[i], kMin, kMax);

@@ -37,7 +37,8 @@ class Shared : public PackedTrits {
                                         .name = kSharing == 4   ? "shared4"
                                                 : kSharing == 8 ? "shared8"
                                                                 : "shared16",
-                                        .holds_trits = true};
+                                        .holds_trits = true,
+                                        .levels_per_trit = kLevels};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -71,10 +72,6 @@ class Shared : public PackedTrits {
       if (first + state.owner >= block.n) continue;
       out[first + state.owner] += static_cast<float>(state.accumulator) * (1.0f / kLevels);
     }
-  }
-
-  void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, lost_share(rounding_) / kLevels);
   }
 
   // The nearest trits, whatever the rounding of updates is: writing is not an update. Nobody has

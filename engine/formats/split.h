@@ -27,7 +27,6 @@
 #include <type_traits>
 
 #include "engine/formats/descend.h"
-#include "engine/formats/float_gap.h"
 
 namespace tritgrad {
 
@@ -72,19 +71,6 @@ class SplitNumber {
       kernels().decode_split16(out, value_at(block), correction_at(block), block.n);
     } else {
       kernels().decode_split8(out, value_at(block), correction_at(block), block.n);
-    }
-  }
-
-  // Half a step of the correction, of which half the way to the next bf16 number has N. (The master
-  // is an fp32 number too: of split32, an update twice as large may still be lost in the
-  // subtraction.)
-  void dead_zone(const Block& block, float* out) const {
-    decode_master(block, out);
-    if (stochastic_) return half_gaps_of_floats(out, block.n);
-    for (std::int64_t i = 0; i < block.n; ++i) {
-      const std::uint32_t outer = (std::bit_cast<std::uint32_t>(out[i]) + 0xFFFFu) & 0xFFFF0000u;
-      const float way = 0.5f * gap_towards_zero(std::bit_cast<float>(outer), 16);
-      out[i] = 0.5f * way / (kIsWide ? 32767.0f : 127.0f);
     }
   }
 

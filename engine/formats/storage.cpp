@@ -122,18 +122,6 @@ MemoryAhead Storage::memory_of(const Tile& tile, Reading reading) const {
       format_);
 }
 
-void Storage::dead_zone(const Block& block, float* out) const {
-  std::visit(
-      [&](const auto& format) {
-        if constexpr (requires { format.dead_zone(block, out); }) {
-          format.dead_zone(block, out);
-        } else {
-          std::fill_n(out, block.n, 0.0f);
-        }
-      },
-      format_);
-}
-
 void Storage::encode(const Block& block, const float* master, const RandomKey& key) {
   std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
 }

@@ -81,11 +81,6 @@ class Storage {
   // holds trits and x [cols] in +-127.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
                 std::int32_t* sums) const;
-  // The magnitude below which an update of an element, while no other changes, is surely lost: the
-  // element stays as it is. Half a step of the grid at the element when rounding to nearest (the
-  // shorter of the two steps); where chance rounds, what its noise or fp32 arithmetic is too coarse
-  // for; 0 for formats of moments. Ends of the range do not count.
-  void dead_zone(const Block& block, float* out) const;
   void encode(const Block& block, const float* master, const RandomKey& key);
   FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent);
   // descend() by plain numbers to the master nearest to what is wanted (or by chance, as encode()

@@ -55,12 +55,6 @@ class Ternary : public PackedTrits {
     for (std::int64_t i = 0; i < block.n; ++i) out[i] += static_cast<float>(a[i]) * unit;
   }
 
-  // With reset the levels of a trit depend on the learning rate: the smallest zone is that of 127.
-  void dead_zone(const Block& block, float* out) const {
-    const int k = policy_.on_flip == OnFlip::kCarry ? policy_.levels_per_trit() : 127;
-    std::fill_n(out, block.n, lost_share(rounding_) / static_cast<float>(k));
-  }
-
   // Nearest level whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::array<std::int8_t, kBlock> trits;

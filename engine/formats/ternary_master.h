@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/formats/float_gap.h"
 #include "engine/formats/format.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/memory/parallel.h"
@@ -46,11 +45,6 @@ class TernaryMaster {
     kernels().decode_ternary_master(out, at(block), gamma(), block.n);
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
-  // Of the master: the scale, which every update moves, is renewed by refresh() alone.
-  void dead_zone(const Block& block, float* out) const {
-    const float* master = at(block);
-    for (std::int64_t i = 0; i < block.n; ++i) out[i] = 0.5f * gap_towards_zero(master[i], 0);
-  }
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::copy_n(master, block.n, at(block));
   }

@@ -17,8 +17,11 @@ namespace tritgrad {
 
 class Trits : public PackedTrits {
  public:
-  static constexpr FormatTraits kTraits{
-      .kind = FormatKind::kTrits, .name = "trits", .holds_trits = true, .has_residual = false};
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kTrits,
+                                        .name = "trits",
+                                        .holds_trits = true,
+                                        .has_residual = false,
+                                        .levels_per_trit = 1};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -36,9 +39,6 @@ class Trits : public PackedTrits {
     return {{trit_memory(first, rows)}};
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
-  void dead_zone(const Block& block, float* out) const {
-    std::fill_n(out, block.n, lost_share(rounding_));
-  }
 
   // Rounds as the spec says; NaN gives 0.
   void encode(const Block& block, const float* master, const RandomKey& key) {

@@ -81,7 +81,7 @@ struct RunResult {
   int folds = 0;                        // 0: one fixed test set
   std::optional<double> zero_fraction;  // absent: no ternary weights
   double flips_per_step = 0;            // weights whose trit changed, per optimizer step
-  // Share of the weights that some watched update could move, from a sample of large matrices;
+  // The share of the sampled weights with updates that some watched update moved;
   // below 1 where rounding to nearest loses updates or the learning rate is 0. Absent for resumed
   // runs.
   std::optional<double> movable_fraction;

@@ -11,9 +11,9 @@
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"
 #include "models/training/parallel_run.h"
-#include "models/training/stall.h"
 #include "models/training/training_state.h"
 #include "models/training/training_step.h"
+#include "models/training/training_warnings.h"
 
 namespace tritgrad {
 namespace {
@@ -123,7 +123,7 @@ class TrainingRun {
   const std::unique_ptr<DataParallel> parallel_;
   TrainingState state_;
   int epochs_before_ = options_.epochs;  // of the run that is resumed
-  StallWatch stall_;
+  StallWarnings stall_;
   std::vector<std::string> warnings_;
   Tape tape_;
   TimeSpent time_;

@@ -130,7 +130,7 @@ OptimizerPass::OptimizerPass(const PassSpec& spec)
   bytes_moved_ = bytes_read_ + state;
   run();
   // On to a step like nearly all others: the first one also looks whether its updates are lost
-  // (optim/reach.h). advance() would clear the gradient.
+  // (optim/stalled_updates.h). advance() would clear the gradient.
   optimizer_.resume_at(1);
 }
 

@@ -43,9 +43,8 @@ void print_summary(const RunResult& r, const std::string& data) {
                r.flips_per_step);
   }
   if (r.movable_fraction && *r.movable_fraction < 0.9995) {  // below what prints as all of them
-    fmt::print(
-        "  movable        {:.1f} % of the weights; no update was large enough to move the rest\n",
-        100.0 * *r.movable_fraction);
+    fmt::print("  movable        {:.1f} % of the weights; no watched update moved the rest\n",
+               100.0 * *r.movable_fraction);
   }
   if (r.skipped_updates > 0) {
     fmt::print("  skipped        updates of {}, which were not finite\n",

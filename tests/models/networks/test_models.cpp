@@ -186,7 +186,7 @@ TEST_CASE("models: a step leaves nothing behind but what is declared and a const
     for (const Parameter& p : model->parameters()) {
       if (!p.spec().trainable()) continue;
       const GroupSpec& group = optimizer.group(p);
-      if (ReachWatch::keeps_bits(p.spec(), group.eco)) constant += ReachWatch::kMaxBytes;
+      if (p.spec().role == Role::kWeight) constant += StalledUpdates::kMaxBytes;
       for (std::size_t i = 0; i < make_rule(group.rule)->moments().size(); ++i) {
         // A sum and the number of its elements.
         const bool one = optimizer.moment(p, i).spec().kind == FormatKind::kScalar;

@@ -1,4 +1,4 @@
-#include "models/training/stall.h"
+#include "models/training/training_warnings.h"
 
 #include <array>
 #include <cmath>
@@ -33,12 +33,12 @@ std::string counted_steps(std::int64_t steps) {
   return concat(steps, steps == 1 ? " step" : " steps");
 }
 
-std::string warning_of_rounding(const Reach& reach, EcoForm eco) {
-  const ParameterSpec& spec = reach.parameter->spec();
-  const bool none = reach.movable == 0.0;
+std::string warning_of_rounding(const Movement& movement, EcoForm eco) {
+  const ParameterSpec& spec = movement.parameter->spec();
+  const bool none = movement.moved == 0.0;
   return concat("rounding loses ", none ? "all" : "nearly all", " updates of '", spec.name,
-                "': the largest so far, ", two_digits(reach.update), ", moves ",
-                none ? "none" : two_digits(100.0 * reach.movable) + " %",
+                "': the largest so far, ", two_digits(movement.largest_update), ", moves ",
+                none ? "none" : two_digits(100.0 * movement.moved) + " %",
                 " of its weights (format ", format_name(spec.format.kind), "); ",
                 remedy(spec.format, eco));
 }
@@ -66,13 +66,13 @@ std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterSto
 
 }  // namespace
 
-std::string StallWatch::look(const Optimizer& optimizer, const ParameterStore& store) {
+std::string StallWarnings::look(const Optimizer& optimizer, const ParameterStore& store) {
   if (resumed_ || warned_ || 4 * optimizer.steps_done() < optimizer.total_steps()) return "";
   std::string warning;
-  for (const Reach& reach : optimizer.reach()) {
-    const GroupSpec& group = optimizer.group(*reach.parameter);
-    if (group.lr == 0.0 || reach.movable >= kStalledShare) continue;
-    warning = warning_of_rounding(reach, group.eco);
+  for (const Movement& movement : optimizer.movements()) {
+    const GroupSpec& group = optimizer.group(*movement.parameter);
+    if (group.lr == 0.0 || movement.moved >= kStalledShare) continue;
+    warning = warning_of_rounding(movement, group.eco);
     break;
   }
   // A rate of 0 may be meant; what rounding loses is not.
@@ -81,8 +81,8 @@ std::string StallWatch::look(const Optimizer& optimizer, const ParameterStore& s
   return warning;
 }
 
-std::string StallWatch::look_at_end(const Optimizer& optimizer, const ParameterStore& store,
-                                    std::int64_t flips) const {
+std::string StallWarnings::look_at_end(const Optimizer& optimizer, const ParameterStore& store,
+                                       std::int64_t flips) const {
   const std::int64_t steps = optimizer.steps_done();
   if (warned_ || flips > 0 || steps < optimizer.total_steps()) return "";
   const std::string* first = nullptr;
@@ -98,8 +98,8 @@ std::string StallWatch::look_at_end(const Optimizer& optimizer, const ParameterS
                 "longer");
 }
 
-std::optional<double> StallWatch::movable(const Optimizer& optimizer,
-                                          const ParameterStore& store) const {
+std::optional<double> StallWarnings::movable(const Optimizer& optimizer,
+                                             const ParameterStore& store) const {
   if (resumed_) return std::nullopt;
   double weights = 0.0, stuck = 0.0;
   for (const Parameter& parameter : store) {
@@ -107,8 +107,8 @@ std::optional<double> StallWatch::movable(const Optimizer& optimizer,
       weights += static_cast<double>(parameter.shape().size());
     }
   }
-  for (const Reach& reach : optimizer.reach()) {
-    stuck += (1.0 - reach.movable) * static_cast<double>(reach.parameter->shape().size());
+  for (const Movement& movement : optimizer.movements()) {
+    stuck += (1.0 - movement.moved) * static_cast<double>(movement.parameter->shape().size());
   }
   return weights > 0.0 ? 1.0 - stuck / weights : 1.0;
 }

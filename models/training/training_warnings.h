@@ -9,15 +9,16 @@
 
 namespace tritgrad {
 
-// Watches the weights of one run, epoch by epoch; of a matrix of more than 65536, a sample
-// (ReachWatch). A resumed run is not judged: what its first part moved is not known any more.
-class StallWatch {
+// Judges the weights of one run, epoch by epoch, by what its optimizer watches
+// (optim/stalled_updates.h). A resumed run is not judged: what its first part moved is not known
+// any more.
+class StallWarnings {
  public:
-  explicit StallWatch(bool resumed) : resumed_(resumed) {}
+  explicit StallWarnings(bool resumed) : resumed_(resumed) {}
 
   // Returns a warning, once for a run, if a quarter of its steps are done and the watched updates
-  // were large enough to move next to none of the elements of some matrix (kStalledShare), or if
-  // the learning rate of a matrix is 0 before any schedule.
+  // have moved next to none of the elements of some matrix (kStalledShare), or if the learning rate
+  // of a matrix is 0 before any schedule.
   std::string look(const Optimizer& optimizer, const ParameterStore& store);
 
   // Returns a warning if the run is over and `flips`, of all its steps, resumed ones included, is 0
@@ -26,9 +27,9 @@ class StallWatch {
   std::string look_at_end(const Optimizer& optimizer, const ParameterStore& store,
                           std::int64_t flips) const;
 
-  // Of the weights that had updates, the share that some watched one was large enough to move; of a
-  // matrix whose updates are carried by chance or ECO all, or less than kStalledShare; 0 where the
-  // learning rate is 0.
+  // The share of the sampled weights with updates that some watched update moved: all of a matrix
+  // whose updates are carried by chance or ECO, unless fewer than kStalledShare are; 0 where the
+  // learning rate is 0. Nothing for a resumed run.
   std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
 
  private:
