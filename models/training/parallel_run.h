@@ -17,8 +17,8 @@ std::string scale_text(const ParallelSpec& spec);
 // Throws Error unless all ranks have the same program, data, options and recipe.
 void check_same_job(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe);
 
-// The recipe as the optimizer of a data-parallel run follows it: see joint_group(). Gradients are
-// the lanes' business.
+// The recipe as the optimizer of a data-parallel run follows it: see joint_group(). The exchanges
+// decide about gradients.
 Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
 
 // Null without ranks.

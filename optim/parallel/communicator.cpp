@@ -21,7 +21,7 @@ class SingleRank final : public Communicator {
                 std::span<const std::span<std::byte>> /*from_rank*/) override {}
 };
 
-// The first of them that is set; 0 where none is.
+// Returns the first of them that is set; 0 where none is.
 int from_environment(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (const char* text = std::getenv(name); text != nullptr) return std::atoi(text);
@@ -29,13 +29,13 @@ int from_environment(std::initializer_list<const char*> names) {
   return 0;
 }
 
-// Of Open MPI's mpirun; of MPICH's, and of srun where it speaks PMI.
+// Open MPI's mpirun sets the first; MPICH's, and srun where it speaks PMI, the second.
 int size_of_job() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}); }
 
-// Not SLURM_NTASKS, which is set in a batch script too, where one process runs.
+// SLURM_NTASKS will not do, as it is set in a batch script too, where one process runs.
 int slurm_tasks() { return from_environment({"SLURM_STEP_NUM_TASKS"}); }
 
-// What a rank says of itself; long texts as their hash only.
+// A rank's statement about itself; of long texts it holds the hash only.
 struct Statement {
   static constexpr std::size_t kShown = 40;
 

@@ -1,4 +1,4 @@
-// What ranks of a data-parallel run say to each other: one primitive, and what follows from it.
+// The messages between ranks of a data-parallel run: one primitive, and what follows from it.
 //
 // A rank is one process of a job that trains one model. Every exchange names what goes to and comes
 // from every rank, so volumes are known beforehand, nothing depends on who is first, and sums are
@@ -31,7 +31,7 @@ class Communicator {
   // all[r] becomes what rank r gave, as many bytes as it has room for.
   void all_gather(std::span<const std::byte> own, std::span<const std::span<std::byte>> all);
 
-  // What this rank has sent to others so far.
+  // The bytes that this rank has sent to others so far.
   std::int64_t bytes_sent() const { return bytes_sent_; }
 
  protected:
@@ -43,7 +43,7 @@ class Communicator {
   std::vector<std::span<const std::byte>> same_;  // of all_gather()
 };
 
-// What every rank gives, in the order of the ranks.
+// Returns what every rank gives, in the order of the ranks.
 template <typename T>
 std::vector<T> gather_values(Communicator& ranks, const T& own) {
   std::vector<T> all(static_cast<std::size_t>(ranks.size()));
@@ -57,8 +57,8 @@ std::vector<T> gather_values(Communicator& ranks, const T& own) {
 // both values where they are short.
 void check_agreement(Communicator& ranks, std::string_view what, const std::string& value);
 
-// Ranks that the launcher (mpirun, srun) says there are, and which one this is; 1 and 0 without
-// one.
+// Return how many ranks the launcher (mpirun, srun) says there are, and which one this is; 1 and 0
+// without one.
 int launched_ranks();
 int launched_rank();
 
@@ -66,10 +66,10 @@ int launched_rank();
 // thrown at the one that waits.
 using GiveUp = std::function<void(const std::string& sentence)>;
 
-// The ranks of this job: those of MPI where a launcher started several processes, else this process
-// alone. An exchange that takes longer than `timeout` seconds fails; where parting does, or where
-// connecting does and has taken a minute, inside MPI, `give_up` is called. Called once in a process.
-// Throws Error where there are several processes that cannot reach each other.
+// Returns the ranks of this job: those of MPI where a launcher started several processes, else this
+// process alone. An exchange that takes longer than `timeout` seconds fails; where parting does, or
+// where connecting does and has taken a minute, inside MPI, `give_up` is called. Called once in a
+// process. Throws Error where there are several processes that cannot reach each other.
 std::unique_ptr<Communicator> connect_ranks(double timeout, const GiveUp& give_up);
 
 // Ends the other ranks too, after an error on this one; returns where there are none.

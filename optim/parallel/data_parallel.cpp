@@ -42,16 +42,17 @@ ParallelMethod parse_method(std::string_view name) {
        did_you_mean(name, std::vector<std::string>(kMethods.begin() + 1, kMethods.end())));
 }
 
-LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group) {
+ExchangeKind exchange_of(const ParallelSpec& spec, const ParameterSpec& parameter,
+                         const GroupSpec& group) {
   switch (spec.method) {
     case ParallelMethod::kApmsqueeze:
       check_squeezable(parameter, group);
-      return LaneKind::kMomentum;
+      return ExchangeKind::kMomentum;
     case ParallelMethod::kVotes:
-      if (parameter.role != Role::kWeight) return LaneKind::kOrdered;
-      return group.rule.kind == RuleKind::kSign ? LaneKind::kVotes : LaneKind::kInt8;
+      if (parameter.role != Role::kWeight) return ExchangeKind::kOrdered;
+      return group.rule.kind == RuleKind::kSign ? ExchangeKind::kVotes : ExchangeKind::kInt8;
     default:
-      return LaneKind::kSum;
+      return ExchangeKind::kSum;
   }
 }
 
@@ -75,43 +76,35 @@ DataParallel::DataParallel(Communicator& ranks, const ParallelSpec& spec, Parame
       statistics_(ranks, store, statistics_are_exact(spec, ranks.size())),
       sums_(static_cast<std::size_t>(ranks.size())) {
   for (Parameter& parameter : store) {
-    if (parameter.spec().trainable()) lanes_.push_back(make_lane(parameter, gradients));
+    if (parameter.spec().trainable()) exchanges_.push_back(make(parameter, gradients));
   }
   for (SentSums& sums : sums_) {
     sum_places_.push_back(std::as_writable_bytes(std::span(&sums, 1)));
   }
 }
 
-std::unique_ptr<Lane> DataParallel::make_lane(Parameter& parameter, FormatKind gradients) {
-  const GroupSpec& group = optimizer_->group(parameter);
-  switch (lane_of(spec_, parameter.spec(), group)) {
-    case LaneKind::kSum:
-      return make_sum_lane(*ranks_, parameter, gradients);
-    case LaneKind::kOrdered:
-      return make_ordered_lane(*ranks_, parameter);
-    case LaneKind::kVotes:
-      return make_vote_lane(*ranks_, parameter, spec_.majority);
-    case LaneKind::kInt8:
-      return make_int8_lane(*ranks_, parameter);
-    case LaneKind::kMomentum:
-      break;
+std::unique_ptr<GradientExchange> DataParallel::make(Parameter& parameter, FormatKind gradients) {
+  const ExchangeKind kind = exchange_of(spec_, parameter.spec(), optimizer_->group(parameter));
+  if (kind != ExchangeKind::kMomentum) {
+    return make_exchange(kind, *ranks_, parameter, gradients, spec_.majority);
   }
-  auto lane = std::make_unique<MomentumLane>(*ranks_, parameter, *optimizer_, spec_.squeeze);
-  momentum_lanes_.push_back(lane.get());
-  return lane;
+  auto momentum =
+      std::make_unique<MomentumExchange>(*ranks_, parameter, *optimizer_, spec_.squeeze);
+  momenta_.push_back(momentum.get());
+  return momentum;
 }
 
 void DataParallel::begin(const Parts& parts) {
   parts_ = parts.all;
   statistics_.begin(parts);
-  for (const auto& lane : lanes_) lane->begin(parts);
+  for (const auto& one : exchanges_) one->begin(parts);
 }
 
 void DataParallel::begin_part(int part) { statistics_.begin_part(part); }
 
 void DataParallel::collect(Parameter& parameter, int part) {
-  for (const auto& lane : lanes_) {
-    if (&lane->parameter() == &parameter) return lane->collect(part);
+  for (const auto& one : exchanges_) {
+    if (&one->parameter() == &parameter) return one->collect(part);
   }
 }
 
@@ -122,10 +115,10 @@ BatchSums DataParallel::exchange(const BatchSums& own) {
   if (!all.finite) return all;
 
   reductions_.assign(1, &statistics_.reduction());
-  for (const auto& lane : lanes_) reductions_.push_back(&lane->reduction());
+  for (const auto& one : exchanges_) reductions_.push_back(&one->reduction());
   reducer_.reduce(reductions_);
   statistics_.deliver();
-  for (const auto& lane : lanes_) lane->deliver();
+  for (const auto& one : exchanges_) one->deliver();
 
   sent_.last = ranks_->bytes_sent() - before;
   sent_.parts = parts_;
@@ -138,7 +131,7 @@ BatchSums DataParallel::exchange(const BatchSums& own) {
 
 BatchSums DataParallel::add_up(const BatchSums& own) {
   bool finite = own.finite;
-  for (const auto& lane : lanes_) finite = finite && lane->is_finite();
+  for (const auto& one : exchanges_) finite = finite && one->is_finite();
   const SentSums mine{finite ? own.loss : std::numeric_limits<double>::quiet_NaN(), own.correct};
   ranks_->all_gather(std::as_bytes(std::span(&mine, 1)), sum_places_);
   BatchSums all;
@@ -151,7 +144,7 @@ BatchSums DataParallel::add_up(const BatchSums& own) {
 }
 
 void DataParallel::end_step() {
-  for (const auto& lane : lanes_) lane->release();
+  for (const auto& one : exchanges_) one->release();
   if (spec_.method != ParallelMethod::kApmsqueeze || frozen_at_ > 0) return;
   const std::int64_t done = optimizer_->steps_done() + 1;
   const bool over = spec_.warmup
@@ -160,7 +153,7 @@ void DataParallel::end_step() {
                         : variance_is_stable();
   if (!over) return;
   freeze(done, updates_done());
-  for (MomentumLane* lane : momentum_lanes_) lane->begin_momentum();
+  for (MomentumExchange* one : momenta_) one->begin_momentum();
 }
 
 std::int64_t DataParallel::updates_done() const {
@@ -169,16 +162,16 @@ std::int64_t DataParallel::updates_done() const {
 
 bool DataParallel::variance_is_stable() {
   double beta2 = 0.0;
-  for (const MomentumLane* lane : momentum_lanes_) {
-    beta2 = std::max(beta2, optimizer_->group(lane->parameter()).rule.beta2);
+  for (const MomentumExchange* one : momenta_) {
+    beta2 = std::max(beta2, optimizer_->group(one->parameter()).rule.beta2);
   }
   const std::int64_t span = std::lround(1.0 / (1.0 - beta2));
   const std::int64_t done = updates_done();
   if (done % span != 0) return false;
   double total = 0.0;
-  for (const MomentumLane* lane : momentum_lanes_) {
-    const double own_beta2 = optimizer_->group(lane->parameter()).rule.beta2;
-    total += sum_of(optimizer_->moment(lane->parameter(), 1)) /
+  for (const MomentumExchange* one : momenta_) {
+    const double own_beta2 = optimizer_->group(one->parameter()).rule.beta2;
+    total += sum_of(optimizer_->moment(one->parameter(), 1)) /
              (1.0 - std::pow(own_beta2, static_cast<double>(done)));
   }
   const double before = std::exchange(variance_before_, total);
@@ -198,7 +191,7 @@ bool DataParallel::never_compressed() const {
 void DataParallel::freeze(std::int64_t steps, std::int64_t updates) {
   frozen_at_ = steps;
   frozen_updates_ = updates;
-  for (MomentumLane* lane : momentum_lanes_) lane->freeze();
+  for (MomentumExchange* one : momenta_) one->freeze();
   optimizer_->freeze_variance(updates);
 }
 
@@ -210,11 +203,11 @@ void DataParallel::forget_state() {
 void DataParallel::allocate_state(int ranks) {
   forget_state();
   saved_warmup_ = Buffer(sizeof(Warmup), Category::kWorkspace);
-  for (const auto& lane : lanes_) {
-    CompressedMean* mean = lane->compressed();
+  for (const auto& one : exchanges_) {
+    CompressedMean* mean = one->compressed();
     if (mean == nullptr) continue;
     const std::size_t bytes = mean->worker_error().size_bytes();
-    saved_.push_back({mean, lane->parameter().name() + "/dp/",
+    saved_.push_back({mean, one->parameter().name() + "/dp/",
                       Buffer(bytes * static_cast<std::size_t>(ranks), Category::kWorkspace),
                       Buffer(bytes, Category::kWorkspace)});
   }
@@ -229,8 +222,8 @@ void DataParallel::gather_state() {
                                    static_cast<double>(frozen_updates_), variance_before_};
   }
   auto saved = saved_.begin();
-  for (const auto& lane : lanes_) {
-    CompressedMean* mean = lane->compressed();
+  for (const auto& one : exchanges_) {
+    CompressedMean* mean = one->compressed();
     if (mean == nullptr) continue;
     const auto to_first = [&](std::span<const std::byte> own, const auto& place_of) {
       std::vector<std::span<const std::byte>> to(static_cast<std::size_t>(count));
@@ -263,12 +256,12 @@ std::vector<StatePlane> DataParallel::state() {
     planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
     planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
   }
-  for (const MomentumLane* lane : momentum_lanes_) {
-    if (lane->momentum().empty()) continue;
-    planes.push_back({lane->parameter().name() + "/dp/momentum", Dtype::kF32,
-                      std::as_writable_bytes(lane->momentum())});
+  for (const MomentumExchange* one : momenta_) {
+    if (one->momentum().empty()) continue;
+    planes.push_back({one->parameter().name() + "/dp/momentum", Dtype::kF32,
+                      std::as_writable_bytes(one->momentum())});
   }
-  if (!momentum_lanes_.empty() && saved_warmup_.size() > 0) {
+  if (!momenta_.empty() && saved_warmup_.size() > 0) {
     planes.push_back({"dp/warmup", Dtype::kF64, saved_warmup_.bytes()});
   }
   return planes;

@@ -9,9 +9,8 @@
 #include <string_view>
 
 #include "optim/optimizer.h"
+#include "optim/parallel/gradient_exchange.h"
 #include "optim/parallel/joint_statistics.h"
-#include "optim/parallel/lane.h"
-#include "optim/parallel/momentum_lane.h"
 
 namespace tritgrad {
 
@@ -30,30 +29,29 @@ struct ParallelSpec {
   Compression squeeze = Compression::kSign;  // apmsqueeze
 };
 
-// "allreduce", "apmsqueeze", "votes"; "none". parse: throws Error for other names.
+// The names are "none", "allreduce", "apmsqueeze" and "votes"; for others Error is thrown.
 std::string_view method_name(ParallelMethod method);
 ParallelMethod parse_method(std::string_view name);
 
-// What becomes of a group of the recipe: votes arrive counted, so the rule `sign` has no sign left
-// to take, and moves by their mean.
+// Returns what becomes of a group of the recipe: votes arrive counted, so the rule `sign` has no
+// sign left to take, and moves by their mean.
 GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group);
 
-// How the gradient of a parameter travels (lane.h, momentum_lane.h). lane_of: throws Error for what
-// the method cannot do.
-enum class LaneKind { kSum, kOrdered, kVotes, kInt8, kMomentum };
-LaneKind lane_of(const ParallelSpec& spec, const ParameterSpec& parameter, const GroupSpec& group);
+// Returns how the gradient of a parameter travels. Throws Error for what the method cannot do.
+ExchangeKind exchange_of(const ParallelSpec& spec, const ParameterSpec& parameter,
+                         const GroupSpec& group);
 
 // Whether running statistics move by every part in its order, the same bits for any number of
 // ranks, or by sums of the ranks; see JointStatistics.
 bool statistics_are_exact(const ParallelSpec& spec, int ranks);
 
-// What all parts of a batch add up to.
+// The sums over all parts of a batch.
 struct BatchSums {
   double loss = 0.0;  // mean over the batch
   std::int64_t correct = 0;
   bool finite = true;
 };
-// As it travels: a loss that is NaN says that something is not finite.
+// The sums as they travel: a loss that is NaN says that something is not finite.
 struct SentSums {
   double loss;
   std::int64_t correct;
@@ -68,24 +66,24 @@ class DataParallel {
 
   Communicator& ranks() const { return *ranks_; }
 
-  // The parts of a batch of which this rank works on some; to be called before they begin.
+  // Begins a batch, of whose parts this rank works on some.
   void begin(const Parts& parts);
-  // Before part `part` runs: its batch statistics are noted, not yet averaged.
+  // To be called before part `part` runs: its batch statistics are noted, not yet averaged.
   void begin_part(int part);
-  // The gradient of a parameter is complete in a part.
+  // Takes the gradient of a parameter, which is complete in a part.
   void collect(Parameter& parameter, int part);
   // Joins what the ranks have: sums of the batch; if everything is finite, also gradients, which
   // the parameters then hold for Optimizer::step(), and running statistics.
   BatchSums exchange(const BatchSums& own);
-  // After the optimizer's step.
+  // To be called after the optimizer's step.
   void end_step();
 
-  // What this rank has sent in the steps of this process: gradients, statistics, sums. `last` is
-  // the last one, which had so many parts.
+  // The bytes that this rank has sent in the steps of this process: gradients, statistics, sums.
+  // `last` are those of the last step, which had `parts` parts.
   struct Sent {
     std::int64_t total = 0, steps = 0, last = 0;
     int parts = 1;
-    // How many steps had so many parts, apmsqueeze's warm-up apart.
+    // Counts the steps by their number of parts, apmsqueeze's warm-up apart.
     struct Kind {
       int parts;
       bool warmup;
@@ -99,14 +97,16 @@ class DataParallel {
   std::int64_t frozen_at() const { return frozen_at_; }
   // Steps of the warm-up so far; 0 for other methods.
   std::int64_t warmup_steps() const;
-  // apmsqueeze: all steps are done and the warm-up has not ended, so nothing was ever compressed.
+  // Whether all steps are done and apmsqueeze's warm-up has not ended, so that nothing was ever
+  // compressed.
   bool never_compressed() const;
 
   // ---- checkpoints -----------------------------------------------------------------------------
-  // What compression has still to send, of all ranks. gather_state() is called on all of them, and
-  // fills state() on rank 0. After state() was filled from a checkpoint of `ranks` ranks,
-  // restore() makes it this rank's: where the number of ranks differs, chunks are divided anew, and
-  // every rank takes the mean of what the ranks had. forget_state() frees what was gathered.
+  // The state is what compression has still to send, of all ranks. gather_state() is called on all
+  // of them, and fills state() on rank 0. After state() was filled from a checkpoint of `ranks`
+  // ranks, restore() makes it this rank's: where the number of ranks differs, chunks are divided
+  // anew, and every rank takes the mean of what the ranks had. forget_state() frees what was
+  // gathered.
   void allocate_state(int ranks);
   void gather_state();
   void forget_state();
@@ -124,9 +124,9 @@ class DataParallel {
     double steps, updates, variance_before;
   };
 
-  std::unique_ptr<Lane> make_lane(Parameter& parameter, FormatKind gradients);
+  std::unique_ptr<GradientExchange> make(Parameter& parameter, FormatKind gradients);
   BatchSums add_up(const BatchSums& own);
-  // Updates of all parameters, this step's included: a step that is left out has none for any.
+  // Counts the updates of all parameters, this step's included; a step that is left out has none.
   std::int64_t updates_done() const;
   void freeze(std::int64_t steps, std::int64_t updates);
   bool variance_is_stable();
@@ -135,8 +135,8 @@ class DataParallel {
   Reducer reducer_;
   ParallelSpec spec_;
   Optimizer* optimizer_;
-  std::deque<std::unique_ptr<Lane>> lanes_;
-  std::vector<MomentumLane*> momentum_lanes_;
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;
+  std::vector<MomentumExchange*> momenta_;  // of the exchanges, those of apmsqueeze
   JointStatistics statistics_;
   std::vector<Reduction*> reductions_;  // of the step
   std::vector<SentSums> sums_;          // by rank

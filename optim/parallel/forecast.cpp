@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "engine/check.h"
-#include "optim/parallel/partition.h"
-#include "optim/parallel/vote_codes.h"
 
 namespace tritgrad {
 namespace {
@@ -16,7 +14,7 @@ struct Step {
 
   int others() const { return ranks - 1; }
   int own_parts() const { return Parts::of_rank(0, ranks, parts).count(); }
-  // share(n) to every owner of a chunk of n elements, result(n) to everybody.
+  // A reduction sends share(n) to every owner of a chunk of n elements, and result(n) to everybody.
   template <typename Share, typename Result>
   std::int64_t reduced(std::int64_t n, const Share& share, const Result& result) const {
     const Partition partition{n, ranks};
@@ -48,7 +46,7 @@ std::int64_t error_bytes(std::int64_t n, int ranks) {
   return (n + Partition{n, ranks}.size(0)) * static_cast<std::int64_t>(sizeof(float));
 }
 
-// Which coordinates take part, and, under ECO, their momentum without errors.
+// A rank keeps which coordinates take part, and, under ECO, their momentum without errors.
 std::int64_t momentum_bytes(std::int64_t n, EcoForm eco) {
   return n + (eco == EcoForm::kOff ? 0 : n * static_cast<std::int64_t>(sizeof(float)));
 }
@@ -60,7 +58,7 @@ bool votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf&
   return parts <= kMostVotes ||
          std::none_of(plan.begin(), plan.end(), [&](const ParameterSpec& parameter) {
            return parameter.trainable() &&
-                  lane_of(spec, parameter, group_of(parameter)) == LaneKind::kVotes;
+                  exchange_of(spec, parameter, group_of(parameter)) == ExchangeKind::kVotes;
          });
 }
 
@@ -71,13 +69,13 @@ void check_votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::Gr
         " parts; take fewer ranks or fewer parts for each");
 }
 
-std::int64_t kept_bytes(LaneKind lane, std::int64_t n, FormatKind gradients) {
-  switch (lane) {
-    case LaneKind::kSum:
+std::int64_t kept_bytes(ExchangeKind kind, std::int64_t n, FormatKind gradients) {
+  switch (kind) {
+    case ExchangeKind::kSum:
       return n * (gradients == FormatKind::kBf16 ? 2 : 4);
-    case LaneKind::kOrdered:
+    case ExchangeKind::kOrdered:
       return 0;
-    case LaneKind::kVotes:
+    case ExchangeKind::kVotes:
       return n;
     default:
       return n * static_cast<std::int64_t>(sizeof(float));
@@ -99,21 +97,21 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
       continue;
     }
     ++reductions;
-    switch (lane_of(spec, parameter, group_of(parameter))) {
-      case LaneKind::kSum:
+    switch (exchange_of(spec, parameter, group_of(parameter))) {
+      case ExchangeKind::kSum:
         forecast.gradients += step.summed(n, gradients == FormatKind::kBf16 ? 2 : 4);
         break;
-      case LaneKind::kOrdered:
+      case ExchangeKind::kOrdered:
         forecast.gradients += step.gathered(n);
         break;
-      case LaneKind::kVotes:
+      case ExchangeKind::kVotes:
         forecast.gradients += step.voted(n, spec.majority);
         break;
-      case LaneKind::kInt8:
+      case ExchangeKind::kInt8:
         forecast.gradients += step.compressed(n, Compression::kInt8);
         forecast.state += error_bytes(n, ranks);
         break;
-      case LaneKind::kMomentum:
+      case ExchangeKind::kMomentum:
         forecast.gradients += step.compressed(n, spec.squeeze);
         forecast.warmup += step.summed(n, 4);
         forecast.state += error_bytes(n, ranks) + momentum_bytes(n, group_of(parameter).eco);

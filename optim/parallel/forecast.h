@@ -1,4 +1,4 @@
-// What a rank sends for one step, by formula: nothing is allocated, nothing runs.
+// The forecast of what a rank sends for one step, by formula: nothing is allocated, nothing runs.
 //
 // With d elements, N ranks, P parts and f = (N - 1) / N:
 //   sums of floats         2 f d b, b = 4 (fp32) or 2 (bf16)
@@ -19,10 +19,10 @@ struct TrafficForecast {
   std::int64_t statistics = 0;  // of batch norm
   std::int64_t sums = 0;        // losses, counts, notes
   std::int64_t warmup = 0;      // apmsqueeze: in place of `gradients` while it lasts
-  std::int64_t state = 0;       // bytes that a rank keeps for its lanes: errors, masks, momentum
+  std::int64_t state = 0;       // bytes that a rank keeps for compression: errors, masks, momentum
 
   std::int64_t total() const { return gradients + statistics + sums; }
-  // The mean of a run with such a share of its steps as warm-up; itself where there is none.
+  // Returns the mean of a run with such a share of its steps as warm-up; itself without warm-up.
   TrafficForecast with_warmup(double share) const {
     TrafficForecast mean = *this;
     if (warmup > 0) {
@@ -40,11 +40,12 @@ bool votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf&
 void check_votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::GroupOf& group_of,
                      const ParallelSpec& spec, int parts);
 
-// What a lane keeps of n gradients from part to part: floats in the format `gradients`, or votes.
-std::int64_t kept_bytes(LaneKind lane, std::int64_t n, FormatKind gradients);
+// Returns what an exchange keeps of n gradients from part to part: floats in the format
+// `gradients`, or votes.
+std::int64_t kept_bytes(ExchangeKind kind, std::int64_t n, FormatKind gradients);
 
-// `parts`: micro-batches of all ranks. Votes: as if nobody abstained. Throws Error for what
-// training would refuse.
+// Counts the bytes of a step of `parts` micro-batches, those of all ranks; votes are counted as if
+// nobody abstained. Throws Error for what training would refuse.
 TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
                                  const Optimizer::GroupOf& group_of, const ParallelSpec& spec,
                                  int ranks, int parts, FormatKind gradients);

@@ -15,7 +15,7 @@ std::int64_t statistics_of(const ParameterStore& store) {
   return n;
 }
 
-// What is left of an average after so many moves.
+// Returns the share of an average that is left after so many moves.
 float kept_after(int moves) {
   float kept = 1.0f;
   for (int i = 0; i < moves; ++i) kept *= 1.0f - kAverageMomentum;

@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "optim/parallel/chunk_sum.h"
-#include "optim/parallel/gathered_parts.h"
+#include "engine/parameter.h"
+#include "optim/parallel/rank_sums.h"
 
 namespace tritgrad {
 
@@ -23,12 +23,12 @@ class JointStatistics {
   JointStatistics(const Communicator& ranks, ParameterStore& store, bool exact);
 
   void begin(const Parts& parts);
-  // Before a part of this rank runs: what it shows is noted, and moves nothing yet.
+  // To be called before a part of this rank runs: what it shows is noted, and moves nothing yet.
   void begin_part(int part);
-  // After the last one.
+  // To be called after the last part.
   void end_parts();
   Reduction& reduction();
-  // After the reduction: moves the averages, the same bits on all ranks.
+  // Moves the averages, after the reduction: the same bits on all ranks.
   void deliver();
 
  private:

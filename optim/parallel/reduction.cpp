@@ -3,7 +3,7 @@
 namespace tritgrad {
 namespace {
 
-// Room for size(reduction) bytes of each.
+// Makes room for size(reduction) bytes of each.
 template <typename Size>
 void make_room(Message& message, std::span<Reduction* const> reductions, const Size& size) {
   std::int64_t bytes = 0;
@@ -11,7 +11,7 @@ void make_room(Message& message, std::span<Reduction* const> reductions, const S
   message.resize(static_cast<std::size_t>(bytes));
 }
 
-// Calls body(reduction, place) for the places in a message of all that have anything in it.
+// Calls body(reduction, place) for each that has anything in a message, with its place there.
 template <typename Size, typename Body>
 void for_each_place(std::span<Reduction* const> reductions, std::byte* place, const Size& size,
                     const Body& body) {

@@ -219,7 +219,7 @@ void print(const std::string& model, const Recipe& recipe, const ModelFootprint&
   write_json(json, to_json(model, recipe, forecast, live, joint));
 }
 
-// Gradients as the lanes keep them.
+// The footprint with gradients as exchanges between ranks keep them.
 ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe recipe,
                                const ParallelSpec& spec) {
   const bool votes = spec.method == ParallelMethod::kVotes;
@@ -230,7 +230,7 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
   for (TensorFootprint& tensor : f.tensors) {
     if (!tensor.spec.trainable()) continue;
     const GroupSpec& update = recipe.group(tensor.spec.name, tensor.spec.role).update;
-    tensor.bytes.gradients = kept_bytes(lane_of(spec, tensor.spec, update),
+    tensor.bytes.gradients = kept_bytes(exchange_of(spec, tensor.spec, update),
                                         tensor.spec.shape.size(), recipe.gradient_format);
     f.total.gradients += tensor.bytes.gradients;
   }

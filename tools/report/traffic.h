@@ -8,7 +8,6 @@
 #include "models/networks/model.h"
 #include "models/training/run_result.h"
 #include "optim/parallel/forecast.h"
-#include "optim/parallel/vote_codes.h"
 #include "tools/report/page.h"
 
 namespace tritgrad {

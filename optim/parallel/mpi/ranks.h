@@ -1,5 +1,5 @@
-// MPI behind one file. ranks.cpp is the only one that knows it, no_ranks.cpp stands in for it in
-// builds without.
+// Ranks by MPI. ranks.cpp is the only file that knows MPI; no_ranks.cpp stands in for it in builds
+// without.
 #pragma once
 
 #include <memory>

@@ -8,11 +8,8 @@
 #include <mutex>
 
 #include "engine/random.h"
-#include "optim/parallel/chunk_sum.h"
-#include "optim/parallel/compressed_mean.h"
-#include "optim/parallel/flag_bits.h"
 #include "optim/parallel/joint_statistics.h"
-#include "optim/parallel/vote_codes.h"
+#include "optim/parallel/wire_codes.h"
 #include "tests/support/thread_ranks.h"
 
 namespace tritgrad::test::test_parallel_sums {

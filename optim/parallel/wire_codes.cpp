@@ -1,16 +1,19 @@
-#include "optim/parallel/compressor.h"
+#include "optim/parallel/wire_codes.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
+#include "engine/check.h"
 #include "engine/formats/format.h"
 #include "engine/kernels/kernel_table.h"
-#include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "flag i is byte i of a word");
 
 constexpr int kTopCode = 127;
 constexpr std::int64_t kGroupsPerBlock = kBlock / kCompandedGroup;
@@ -31,7 +34,7 @@ void for_each_piece(std::int64_t all, const Body& body) {
 
 std::int64_t groups_of(std::int64_t n) { return (n + kCompandedGroup - 1) / kCompandedGroup; }
 
-// Of the numbers that take part; the others are 0 and add nothing.
+// Returns the scale of the numbers that take part; the others are 0 and add nothing.
 float scale_of(Compression compression, const float* x, std::int64_t n, const std::uint8_t* used) {
   const bool mean_magnitude = compression == Compression::kSign;
   std::int64_t count = used == nullptr ? n : 0;
@@ -106,7 +109,114 @@ void read_piece(Compression compression, const std::byte* message, const Piece& 
   read_signs(message, piece, used, out);
 }
 
+// The bits of the codes that the low-bit formats have too; 0 for others.
+int code_bits(VoteCode code) {
+  switch (code) {
+    case VoteCode::kFourBits:
+      return 4;
+    case VoteCode::kFiveBits:
+      return 5;
+    case VoteCode::kSixBits:
+      return 6;
+    default:
+      return 0;
+  }
+}
+
+// The largest signed code of so many bits.
+int largest_code(int bits) { return (1 << bits) / 2 - 1; }
+
 }  // namespace
+
+// Eight flags become bits, or bits flags, by one multiplication.
+void pack_flags(const std::uint8_t* flags, std::int64_t n, std::uint8_t* bits) {
+  // Flag i goes from bit 8 i to bit 56 + i. No two terms of the product meet.
+  const auto pack = [](std::uint64_t eight) {
+    return static_cast<std::uint8_t>(eight * 0x0102'0408'1020'4080u >> 56);
+  };
+  std::uint64_t word = 0;
+  for (; n >= 8; n -= 8, flags += 8) {
+    std::memcpy(&word, flags, 8);
+    *bits++ = pack(word);
+  }
+  if (n == 0) return;
+  word = 0;
+  std::memcpy(&word, flags, static_cast<std::size_t>(n));
+  *bits = pack(word);
+}
+
+void unpack_flags(const std::uint8_t* bits, std::int64_t n, std::uint8_t* flags) {
+  // Byte i keeps bit i of its copy, and carries into its own highest bit if that is set.
+  const auto unpack = [](std::uint64_t byte) {
+    const std::uint64_t kept = byte * 0x0101'0101'0101'0101u & 0x8040'2010'0804'0201u;
+    return (kept + 0x7F7F'7F7F'7F7F'7F7Fu) >> 7 & 0x0101'0101'0101'0101u;
+  };
+  std::uint64_t word = 0;
+  for (; n >= 8; n -= 8, flags += 8) {
+    word = unpack(*bits++);
+    std::memcpy(flags, &word, 8);
+  }
+  if (n == 0) return;
+  word = unpack(*bits);
+  std::memcpy(flags, &word, static_cast<std::size_t>(n));
+}
+
+VoteCode vote_code(int most, bool has_zeros) {
+  check(most >= 1 && most <= kMostVotes, "vote_code: sums of up to ", most, ", at most ",
+        kMostVotes, " supported; use fewer micro-batches");
+  if (most == 1) return has_zeros ? VoteCode::kTrits : VoteCode::kSigns;
+  for (const VoteCode code : {VoteCode::kFourBits, VoteCode::kFiveBits, VoteCode::kSixBits}) {
+    if (most <= largest_code(code_bits(code))) return code;
+  }
+  return VoteCode::kBytes;
+}
+
+std::int64_t vote_bytes(VoteCode code, std::int64_t n) {
+  if (code == VoteCode::kSigns) return (n + 7) / 8;
+  if (code == VoteCode::kTrits) return (n + 4) / 5;
+  const int bits = code_bits(code);
+  return bits == 0 ? n : (n + 1) / 2 + (n * (bits - 4) + 7) / 8;
+}
+
+void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::byte* out) {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(out);
+  if (code == VoteCode::kTrits) return kernels().encode_trits(bytes, votes, n);
+  if (const int bits = code_bits(code); bits > 0) {
+    return kernels().pack_codes(bytes, votes, bits, largest_code(bits), n);
+  }
+  if (code == VoteCode::kBytes) {
+    std::copy_n(votes, n, reinterpret_cast<std::int8_t*>(out));
+    return;
+  }
+  std::array<std::uint8_t, kBlock> flags;
+  for (std::int64_t first = 0; first < n; first += kBlock) {
+    const std::int64_t size = std::min(kBlock, n - first);
+    for (std::int64_t i = 0; i < size; ++i) {
+      flags[static_cast<std::size_t>(i)] = votes[first + i] > 0 ? 1 : 0;
+    }
+    pack_flags(flags.data(), size, bytes + first / 8);
+  }
+}
+
+void unpack_votes(VoteCode code, const std::byte* in, std::int64_t n, std::int8_t* votes) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(in);
+  if (code == VoteCode::kTrits) return kernels().decode_trits(votes, 0, bytes, 0, 1, n);
+  if (const int bits = code_bits(code); bits > 0) {
+    return kernels().unpack_codes(votes, bytes, bits, largest_code(bits), n);
+  }
+  if (code == VoteCode::kBytes) {
+    std::copy_n(reinterpret_cast<const std::int8_t*>(in), n, votes);
+    return;
+  }
+  std::array<std::uint8_t, kBlock> flags;
+  for (std::int64_t first = 0; first < n; first += kBlock) {
+    const std::int64_t size = std::min(kBlock, n - first);
+    unpack_flags(bytes + first / 8, size, flags.data());
+    for (std::int64_t i = 0; i < size; ++i) {
+      votes[first + i] = static_cast<std::int8_t>(2 * flags[static_cast<std::size_t>(i)] - 1);
+    }
+  }
+}
 
 std::int64_t compressed_bytes(Compression compression, std::int64_t n) {
   if (n == 0) return 0;

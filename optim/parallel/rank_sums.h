@@ -1,0 +1,172 @@
+// Sums over all ranks, in four ways to travel: as floats, part by part in order, compressed with
+// error feedback, and as integers. All leave the same bits on all ranks.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "optim/parallel/reduction.h"
+#include "optim/parallel/wire_codes.h"
+
+namespace tritgrad {
+
+inline std::span<float> floats_of(const Buffer& buffer) {
+  return {buffer.as<float>(), buffer.size() / sizeof(float)};
+}
+
+// The form of a number in memory and on its way.
+enum class WireFloat { kFp32, kBf16 };
+
+// Vectors of floats, added in the order of the ranks. As bf16 the addends and the sum are rounded
+// to nearest; the adding is fp32, in memory for this rank's chunk alone.
+class ChunkSum final : public Reduction {
+ public:
+  ChunkSum(const Communicator& ranks, WireFloat number, std::int64_t n);
+
+  // The next reduction turns x [n] into the sum.
+  void attach(float* x) { x_ = reinterpret_cast<std::byte*>(x); }
+  void attach(std::span<std::byte> x) { x_ = x.data(); }
+
+  std::int64_t share_bytes(int /*from*/, int to) const override { return bytes(to); }
+  void write_share(int to, std::byte* out) override;
+  void read_share(int from, const std::byte* in) override;
+  std::int64_t result_bytes(int owner) const override { return bytes(owner); }
+  void write_result(std::byte* out) override;
+  void read_result(int owner, const std::byte* in) override;
+
+ private:
+  std::int64_t width() const { return number_ == WireFloat::kFp32 ? 4 : 2; }
+  std::int64_t bytes(int owner) const { return partition_.size(owner) * width(); }
+  std::byte* chunk(int owner) const { return x_ + partition_.begin(owner) * width(); }
+  // The sum of this rank's chunk; fp32 is added up where it lies.
+  float* sum() {
+    return number_ == WireFloat::kFp32 ? reinterpret_cast<float*>(chunk(rank_)) : sum_.as<float>();
+  }
+
+  WireFloat number_;
+  Partition partition_;
+  int rank_;
+  std::byte* x_ = nullptr;
+  Buffer sum_;
+};
+
+// Floats of every part of a batch, made known to all ranks, which may add them up in order.
+class GatheredParts final : public Reduction {
+ public:
+  // `n`: floats of each part.
+  GatheredParts(const Communicator& ranks, std::int64_t n)
+      : rank_(ranks.rank()), ranks_(ranks.size()), n_(n) {}
+
+  // Forgets what was there; all parts are 0.
+  void begin(int parts) {
+    parts_ = parts;
+    floats_.resize(static_cast<std::size_t>(parts * n_) * sizeof(float));
+    std::fill_n(part(0), parts * n_, 0.0f);
+  }
+  // [n]
+  float* part(int index) const { return reinterpret_cast<float*>(floats_.data()) + index * n_; }
+  int count() const { return parts_; }
+
+  std::int64_t share_bytes(int /*from*/, int /*to*/) const override { return 0; }
+  void write_share(int /*to*/, std::byte* /*out*/) override {}
+  void read_share(int /*from*/, const std::byte* /*in*/) override {}
+  std::int64_t result_bytes(int owner) const override {
+    return Parts::of_rank(owner, ranks_, parts_).count() * n_ *
+           static_cast<std::int64_t>(sizeof(float));
+  }
+  void write_result(std::byte* out) override;
+  void read_result(int owner, const std::byte* in) override;
+
+ private:
+  int rank_, ranks_;
+  std::int64_t n_;
+  int parts_ = 0;
+  Message floats_;  // [parts x n]
+};
+
+// The mean of vectors that travel compressed, with error feedback on both ways (1-bit Adam: Tang et
+// al. 2021; APMSqueeze: Tang et al. 2020).
+//
+//   c_i   = x_i + delta_i;         sent: C[c_i];   delta_i  = c_i - C[c_i]
+//   s     = mean_i C[c_i] + delta; sent: C[s];     delta    = s - C[s];     mean = C[s]
+//
+// Every chunk has a scale of its own. 2 (ranks - 1) / ranks of the compressed vector leave a rank.
+class CompressedMean final : public Reduction {
+ public:
+  CompressedMean(const Communicator& ranks, Compression compression, std::int64_t n);
+
+  // The next reduction turns x [n], which is finite, into the mean. `used` [n] or null, see
+  // compress(), is the same on all ranks.
+  void attach(float* x, const std::uint8_t* used);
+
+  // The errors that this rank has not sent yet [n], and those left of its chunk of the mean.
+  std::span<float> worker_error() { return floats_of(worker_error_); }
+  std::span<float> server_error() { return floats_of(server_error_); }
+  const Partition& partition() const { return partition_; }
+
+  std::int64_t share_bytes(int /*from*/, int to) const override { return bytes(to); }
+  void write_share(int to, std::byte* out) override;
+  void read_share(int from, const std::byte* in) override;
+  std::int64_t result_bytes(int owner) const override { return bytes(owner); }
+  void write_result(std::byte* out) override;
+  void read_result(int owner, const std::byte* in) override;
+
+ private:
+  std::int64_t bytes(int owner) const {
+    return compressed_bytes(compression_, partition_.size(owner));
+  }
+  const std::uint8_t* used(int owner) const {
+    return used_ == nullptr ? nullptr : used_ + partition_.begin(owner);
+  }
+
+  Compression compression_;
+  Partition partition_;
+  int rank_;
+  Buffer worker_error_, server_error_;
+  Buffer decoded_;  // a share of the own chunk
+  float* x_ = nullptr;
+  const std::uint8_t* used_ = nullptr;
+};
+
+// Sums of votes: integers all the way, so that no order and no number of ranks changes a bit.
+class VoteSum final : public Reduction {
+ public:
+  // majority: the sign of the sum is the result.
+  VoteSum(const Communicator& ranks, std::int64_t n, bool majority);
+
+  // Forgets the votes. Every one of the `parts` casts one for each element at most.
+  void begin(int parts);
+  // [n]: the votes of this rank, to add to; after the reduction the sums, or their signs.
+  std::int8_t* votes() const { return votes_.as<std::int8_t>(); }
+
+  // Tells whether an element has votes that add up to 0.
+  std::uint8_t note() const override;
+  void read_note(int rank, std::uint8_t note) override {
+    zeros_[static_cast<std::size_t>(rank)] = note;
+  }
+  std::int64_t share_bytes(int from, int to) const override {
+    return vote_bytes(share_code(from), partition_.size(to));
+  }
+  void write_share(int to, std::byte* out) override;
+  void read_share(int from, const std::byte* in) override;
+  std::int64_t result_bytes(int owner) const override {
+    return vote_bytes(result_code(), partition_.size(owner));
+  }
+  void write_result(std::byte* out) override;
+  void read_result(int owner, const std::byte* in) override;
+
+ private:
+  VoteCode share_code(int rank) const;
+  VoteCode result_code() const { return vote_code(majority_ ? 1 : parts_, true); }
+
+  Partition partition_;
+  int rank_;
+  bool majority_;
+  int parts_ = 1;
+  Buffer votes_;
+  std::vector<std::uint8_t> zeros_;  // by rank
+  Buffer share_;
+};
+
+}  // namespace tritgrad
