@@ -26,7 +26,7 @@ ImageShape parse_image(const std::string& text, const std::string& where) {
   return image;
 }
 
-// What each layer reads, and what the last one leaves.
+// Returns what each layer reads, and what the last one leaves.
 std::vector<ImageShape> images_between(const ConvNetSpec& spec) {
   std::vector<ImageShape> images = {spec.image};
   for (const std::int64_t layer : spec.layers) {

@@ -19,11 +19,11 @@ struct ConvNetSpec {
   std::vector<std::int64_t> layers;  // outputs of a convolution, or kMaxPool
 };
 
-// "conv:32,32,M,64" in the notation of VGG: a number is a convolution of so many outputs (windows
-// of 3 x 3 pixels, as many pixels as before), M is max pooling by 2 x 2; the images and the number
-// of classes come from the data. "conv:32x32x3-32-32-M-64-10" is complete: height x width x
-// channels of the images first, classes last.
-// Throws Error that names the part that cannot be read.
+// Reads "conv:32,32,M,64", in the notation of VGG: a number is a convolution of so many outputs
+// (windows of 3 x 3 pixels, as many pixels as before), M is max pooling by 2 x 2; the images and
+// the number of classes come from the data. "conv:32x32x3-32-32-M-64-10" is complete: height x
+// width x channels of the images first, classes last. Throws Error that names the part that cannot
+// be read.
 ConvNetSpec parse_conv(const std::string& text);
 
 // Fills in image and outputs; throws Error when they contradict what the spec says, when the data
@@ -33,8 +33,8 @@ ConvNetSpec fit_conv(ConvNetSpec spec, const ModelInput& input, std::int64_t out
 // Convolutions are layers.0, layers.1, ...; the linear layer is head.
 std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& recipe);
 
-// Multiplications of one weight by one number that a forward pass takes for each image: every
-// weight of a convolution is used at every pixel.
+// Counts the multiplications of one weight by one number that a forward pass takes for each image:
+// every weight of a convolution is used at every pixel.
 double conv_products_per_row(const ConvNetSpec& spec);
 
 class ConvNet : public Model {

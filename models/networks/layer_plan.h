@@ -1,5 +1,5 @@
-// What models plan their layers from: a matrix, its scale, a norm, a bias; and how spec texts are
-// read.
+// The parts from which models plan their layers, a matrix, its scale, a norm, a bias, and the
+// reading of spec texts.
 #pragma once
 
 #include <string>
@@ -13,22 +13,22 @@ namespace tritgrad {
 
 enum class Norm { kNone, kBatch, kLayer, kRms };
 
-// Parts between separators; one part where there is none.
+// Returns the parts between separators; one part where there is none.
 std::vector<std::string> split(const std::string& text, char separator);
 
-// A width of model `where`. Throws Error, which ends with `hint`, when it is none.
+// Reads a width of model `where`. Throws Error, which ends with `hint`, when it is none.
 std::int64_t parse_width(const std::string& text, const std::string& where, const char* hint = "");
 
-// "layers.0" is the first.
+// Returns the name of a layer; "layers.0" is the first.
 std::string layer_name(std::size_t index);
 
-// PREFIX.weight, [outputs x inputs], and PREFIX.scale where the format keeps bare trits. Outputs
-// begin with variance gain^2 * E[x^2]. kParts: see ParameterSpec::gradient_in_parts.
+// Adds PREFIX.weight, [outputs x inputs], and PREFIX.scale where the format keeps bare trits.
+// Outputs begin with variance gain^2 * E[x^2]. kParts: see ParameterSpec::gradient_in_parts.
 enum class GradientComes { kWhole, kParts };
 void plan_matrix(const std::string& prefix, std::int64_t inputs, std::int64_t outputs, float gain,
                  const Recipe& recipe, std::vector<ParameterSpec>& plan,
                  GradientComes gradient = GradientComes::kWhole);
-// PREFIX.norm.*, or PREFIX.bias without a norm.
+// Adds PREFIX.norm.*, or PREFIX.bias without a norm.
 void plan_norm(const std::string& prefix, Norm norm, std::int64_t width, const Recipe& recipe,
                std::vector<ParameterSpec>& plan);
 void plan_bias(const std::string& prefix, std::int64_t width, const Recipe& recipe,

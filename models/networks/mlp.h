@@ -23,8 +23,9 @@ struct MlpSpec {
   float dropout = 0.0f;
 };
 
-// "mlp:512,512" (hidden widths; inputs and outputs come from the data) or "mlp:784-512-512-10" (all
-// widths), followed by options ":norm=batch|layer|rms|none", ":activation=relu|squared_relu|tanh",
+// Reads "mlp:512,512" (hidden widths; inputs and outputs come from the data) or
+// "mlp:784-512-512-10" (all widths), followed by options ":norm=batch|layer|rms|none",
+// ":activation=relu|squared_relu|tanh",
 // ":dropout=P". "mlp:" alone is a linear classifier.
 // Throws Error that names the part that cannot be read.
 MlpSpec parse_mlp(const std::string& text);
@@ -42,11 +43,11 @@ class Mlp : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
-  // In training, where all layers multiply in integers and nothing but batch norm with a rectifier
-  // lies between them: activations are rounded as they come about.
+  // The forward pass in training where all layers multiply in integers and nothing but batch norm
+  // with a rectifier lies between them: activations are rounded as they come about.
   Var forward_in_integers(Tape& tape, const Var& x) const;
   bool trains_in_integers() const;
-  // With batch norm: by its running statistics.
+  // Batch norm normalizes by its running statistics here.
   Var normalize(Tape& tape, const LayerParameters& layer, const Var& x) const;
   Var activate(Tape& tape, const Var& x) const;
   Rectify rectify() const { return rectifies_in_norm() ? Rectify::kYes : Rectify::kNo; }

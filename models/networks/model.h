@@ -1,4 +1,4 @@
-// What every model offers: parameters and a forward pass.
+// A model: parameters and a forward pass.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tritgrad {
 
-// What a model is given: rows of so many features, which may be images. 0: not known.
+// The input of a model: rows of so many features, which may be images. 0 means not known.
 struct ModelInput {
   std::int64_t features = 0;
   ImageShape image = {};
@@ -24,8 +24,8 @@ struct ModelInput {
 
 struct ForwardMode {
   bool training = false;
-  // Of dropout masks: seed, step, and in `stream` the part of the batch; each layer adds a stream
-  // of its own.
+  // The key of dropout masks: seed, step, and in `stream` the part of the batch; each layer adds a
+  // stream of its own.
   RandomKey key = {};
 };
 
@@ -43,21 +43,22 @@ class Model {
   ParameterStore parameters_;
 };
 
-// All parameters that `spec` has under `recipe`, in order, and no memory: what inspect forecasts
-// from.
+// Returns all parameters that `spec` has under `recipe`, in order, and allocates none: inspect
+// forecasts from them.
 std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput& input,
                                       std::int64_t outputs, const Recipe& recipe);
 
-// Multiplications of one weight by one number that a forward pass takes for each row.
+// Counts the multiplications of one weight by one number that a forward pass takes for each row.
 double products_per_row(const std::string& spec, const ModelInput& input, std::int64_t outputs,
                         const Recipe& recipe);
 
-// `spec`: see parse_mlp() and parse_conv(). Weights begin as numbers keyed by `seed`.
+// Makes the model of a spec, see parse_mlp() and parse_conv(). Weights begin as numbers keyed by
+// `seed`.
 // Throws Error when the spec cannot be read or does not fit input and outputs.
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe, std::uint64_t seed);
 
-// The optimizer that the recipe asks for.
+// Makes the optimizer that the recipe asks for.
 Optimizer make_optimizer(Model& model, const Recipe& recipe, std::int64_t total_steps,
                          std::uint64_t seed);
 

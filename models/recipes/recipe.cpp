@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -12,18 +13,18 @@
 #include "engine/nearest.h"
 #include "engine/parse_number.h"
 #include "engine/utf8.h"
-#include "models/recipes/idle_keys.h"
+#include "models/recipes/builtin_recipes.h"
 #include "models/recipes/recipe_group.h"
 
 namespace tritgrad {
 namespace {
 
-// The line of the file that the key comes from; 0 for built-in recipes and overrides.
+// Returns the line of the file that the key comes from; 0 for built-in recipes and overrides.
 int line_of(const toml::key& key) {
   return key.source().path == nullptr ? 0 : static_cast<int>(key.source().begin.line);
 }
 
-// ", line 3", or nothing where no line is known.
+// Returns ", line 3", or nothing where no line is known.
 std::string line_text(int line) { return line == 0 ? "" : ", line " + std::to_string(line); }
 
 // Keys remember their line if they come from a file, `path`.
@@ -36,7 +37,7 @@ toml::table parse_toml(const std::string& text, const std::string& where,
   }
 }
 
-// Keys of `above` take the place of those below; tables are merged.
+// Puts the keys of `above` in the place of those below; tables are merged.
 void merge_into(toml::table& below, const toml::table& above) {
   for (const auto& [key, node] : above) {
     toml::table* lower = below[key].as_table();
@@ -58,7 +59,7 @@ struct RecipeTables {
   toml::table overrides;  // one on top of the other
 };
 
-// " (did you mean 'votes'?)", or nothing when no built-in recipe has a name like it.
+// Returns " (did you mean 'votes'?)", or nothing when no built-in recipe has a name like it.
 std::string suggestion(const std::string& name) {
   const std::string close = nearest(name, recipe_names());
   return close.empty() ? "" : " (did you mean '" + close + "'?)";
@@ -70,7 +71,7 @@ toml::table builtin_table(const std::string& name) {
   return parse_toml(builtin_recipe_text(name), "built-in recipe '" + name + "'");
 }
 
-// The name in base = "votes"; empty for a complete recipe, which has none.
+// Returns the name in base = "votes"; empty for a complete recipe, which has none.
 std::string base_of(const toml::table& file, const std::string& where) {
   const toml::node* base = file.get("base");
   if (base == nullptr) {
@@ -89,8 +90,8 @@ std::string base_of(const toml::table& file, const std::string& where) {
   return *name;
 }
 
-// "weight.lr=0.1" is TOML already; "weight.lr=.1" and "5." want a zero, "weight.schedule=cosine"
-// its quotes.
+// Reads an override: "weight.lr=0.1" is TOML already; "weight.lr=.1" and "5." want a zero, and
+// "weight.schedule=cosine" its quotes.
 toml::table parse_override(const std::string& text) {
   const std::size_t equals = text.find('=');
   check(equals != std::string::npos && equals > 0, "override '", text,
@@ -154,7 +155,7 @@ Table plain(const toml::table& table) {
   return values;
 }
 
-// The table of a role: [continuous] first, then the role's own on top (weights stand alone;
+// Returns the table of a role: [continuous] first, then the role's own on top (weights stand alone;
 // kStatistic has no table of its own).
 toml::table role_table(const toml::table& recipe, Role role) {
   toml::table merged;
@@ -164,6 +165,38 @@ toml::table role_table(const toml::table& recipe, Role role) {
   if (role != Role::kWeight) add("continuous");
   add(role_name(role));
   return merged;
+}
+
+// The roles that follow a table ("weight", "continuous", ...). Whether a model has biases or norms
+// is not for the recipe to know; scales come with bare trits.
+std::vector<Role> roles_of(std::string_view table, const Recipe& recipe) {
+  std::vector<Role> roles;
+  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
+    const bool follows =
+        table == role_name(role) || (table == "continuous" && role != Role::kWeight);
+    if (follows && (role != Role::kScale || recipe.has_trits())) roles.push_back(role);
+  }
+  return roles;
+}
+
+// Whether some role that follows the table reads the key.
+bool has_effect_in(std::string_view table, const std::string& key, const Recipe& recipe) {
+  if (key == "head_lr") return recipe.head_follows_weight();
+  for (Role role : roles_of(table, recipe)) {
+    if (has_effect(key, recipe.group(role))) return true;
+  }
+  return false;
+}
+
+// Returns what to say of a key that none reads: " has no effect ...; leave it out".
+std::string reason_without_effect_in(std::string_view table, const std::string& key,
+                                     const Recipe& recipe) {
+  const std::vector<Role> roles = roles_of(table, recipe);
+  if (roles.empty()) {
+    return " has no effect: only bare trits have scales, and no weight of this recipe is of them; "
+           "leave it out";
+  }
+  return reason_without_effect(key, recipe.group(roles.front()));
 }
 
 // A key that nothing reads.
@@ -181,7 +214,7 @@ std::vector<IdleKey> idle_keys(const toml::table& table, const Recipe& recipe) {
     }
     if (const toml::table* keys = node.as_table()) {
       for (const auto& [key, value] : *keys) {
-        if (has_effect(section.str(), std::string(key.str()), recipe)) continue;
+        if (has_effect_in(section.str(), std::string(key.str()), recipe)) continue;
         idle.push_back({std::string(section.str()), {}, key});
       }
     }
@@ -196,8 +229,8 @@ std::vector<IdleKey> idle_keys(const toml::table& table, const Recipe& recipe) {
   return idle;
 }
 
-// An idle key is a mistake of whoever wrote it. `own`: tables of the recipe, all of which one hand
-// has written.
+// Refuses an idle key, a mistake of whoever wrote it. `own` are tables of the recipe, all of which
+// one hand has written.
 void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
   const std::vector<IdleKey> idle = idle_keys(own, recipe);
   if (idle.empty()) return;
@@ -210,15 +243,15 @@ void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
   }
   const std::string key(first.key.str());
   if (!first.group) {
-    fail(place, first.section, ".", key, reason_without_effect(first.section, key, recipe));
+    fail(place, first.section, ".", key, reason_without_effect_in(first.section, key, recipe));
   }
   const Recipe::NamedGroup& named = recipe.named_groups[*first.group];
   fail(place, "[[group]] match = \"", named.match, "\": ", key,
        reason_without_effect(key, named.group));
 }
 
-// Weights whose table leaves out format or rule would be dense and trained by AdamW, the defaults,
-// which nobody asked for.
+// Refuses weights whose table leaves out format or rule: they would be dense and trained by AdamW,
+// the defaults, which nobody asked for.
 void check_weights_complete(const toml::table& table, const Recipe& recipe) {
   const toml::table* weight = table["weight"].as_table();
   for (const char* key : {"format", "rule"}) {
@@ -269,7 +302,7 @@ void read_top(TableReader& top, Recipe& recipe) {
   if (recipe.gradients == GradientPolicy::kReleased) recipe.gradient_format = FormatKind::kFp32;
 }
 
-// [[group]]: tables that take the place of their role's for the parameters that match.
+// Reads the [[group]] tables, which take the place of their role's for the parameters that match.
 void read_named_groups(const toml::table& table, const std::string& where, Recipe& recipe) {
   const toml::array* array = table["group"].as_array();
   if (array == nullptr) return;
@@ -351,6 +384,56 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
 }
 
 }  // namespace
+
+const Recipe::Group& Recipe::group(std::string_view parameter, Role role) const {
+  const Group* found = &group(role);
+  for (const NamedGroup& named : named_groups) {
+    if (named.role == role && matches(named.match, parameter)) found = &named.group;
+  }
+  return *found;
+}
+
+bool Recipe::head_follows_weight() const {
+  return &group(kHeadMatrix, Role::kWeight) == &group(Role::kWeight);
+}
+
+bool Recipe::has_trits() const {
+  return group(Role::kWeight).format.traits().holds_trits ||
+         std::any_of(named_groups.begin(), named_groups.end(), [](const NamedGroup& named) {
+           return named.role == Role::kWeight && named.group.format.traits().holds_trits;
+         });
+}
+
+Optimizer::GroupOf Recipe::updates() const {
+  return [this](const ParameterSpec& parameter) {
+    GroupSpec update = group(parameter.name, parameter.role).update;
+    if (parameter.name == kHeadMatrix && head_follows_weight()) update.lr *= head_lr;
+    return update;
+  };
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  for (std::size_t end = star; end <= name.size(); ++end) {
+    if (matches(pattern.substr(star + 1), name.substr(end))) return true;
+  }
+  return false;
+}
+
+std::string builtin_recipe_text(std::string_view name) {
+  for (const BuiltinRecipe& builtin : builtin_recipes()) {
+    if (builtin.name == name) return std::string(builtin.toml);
+  }
+  return "";
+}
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> names;
+  for (const BuiltinRecipe& builtin : builtin_recipes()) names.emplace_back(builtin.name);
+  return names;
+}
 
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides) {
   const RecipeTables tables = read_recipe_tables(name_or_file, overrides);

@@ -57,26 +57,27 @@ struct Recipe {
   bool head_follows_weight() const;
   // Whether some weights are bare trits, which alone have scales that are trained.
   bool has_trits() const;
-  // How each parameter is trained; the recipe must outlive what is returned.
+  // Returns how each parameter is trained; the recipe must outlive it.
   Optimizer::GroupOf updates() const;
 };
 
 // Whether `name` is `pattern`, in which '*' stands for any characters.
 bool matches(std::string_view pattern, std::string_view name);
 
-// `name_or_file`: a built-in name, or the path of a .toml file (which may begin with base =
-// "NAME", and is then called as the file is unless it has a name of its own). `overrides`:
-// "key=value" with dotted keys, e.g. "weight.lr=0.1" or "clip_grad_norm=1". Throws Error that names
-// the key, what was found and what is accepted.
+// Loads a recipe. `name_or_file` is a built-in name, or the path of a .toml file (which may begin
+// with base = "NAME", and is then called as the file is unless it has a name of its own).
+// `overrides` are "key=value" with dotted keys, such as "weight.lr=0.1" or "clip_grad_norm=1".
+// Throws Error that names the key, what was found and what is accepted.
 Recipe load_recipe(const std::string& name_or_file, const std::vector<std::string>& overrides = {});
-// Recipe::toml without the keys that nothing reads, such as those of a rule that an override has
-// replaced; a file may not have them.
+// Returns Recipe::toml without the keys that nothing reads, such as those of a rule that an
+// override has replaced; a file may not have them.
 std::string without_idle_keys(const Recipe& recipe);
-// A recipe from the text that Recipe::toml held (checkpoints).
+// Reads a recipe from the text that Recipe::toml held (checkpoints).
 Recipe parse_recipe(const std::string& toml, const std::string& where);
 
 std::vector<std::string> recipe_names();
-// The text of a built-in recipe as it was written, with its comments; empty for other names.
+// Returns the text of a built-in recipe as it was written, with its comments; empty for other
+// names.
 std::string builtin_recipe_text(std::string_view name);
 
 }  // namespace tritgrad

@@ -26,7 +26,8 @@ Formats parameter_formats(Role role) {
   return {kFp32, kBf16, kSplit24, kSplit32};
 }
 
-// Understands all formats: the wrong ones are refused with the reason. Suggests only `accepted`.
+// The parser understands all formats, as wrong ones are refused with the reason, and suggests only
+// `accepted`.
 auto format_parser(const Formats& accepted) {
   return [&accepted](const std::string& text) {
     std::vector<std::string> names;
@@ -170,7 +171,7 @@ void check_group(const TableReader& table, Role role, const Recipe::Group& group
   }
 }
 
-// A push after a flip, where what is left of the step is kept.
+// Hysteresis is a push after a flip, where what is left of the step is kept.
 bool has_hysteresis(const FormatSpec& format) {
   return format.kind == FormatKind::kTernary ? format.flips.on_flip == OnFlip::kCarry
                                              : format.traits().highest_hysteresis > 0;

@@ -14,7 +14,7 @@ Recipe::Group read_group(TableReader& table, Role role);
 
 // Whether the group's format and rule read the key at all.
 bool has_effect(const std::string& key, const Recipe::Group& group);
-// What to say of a key that they do not: " has no effect with ...; leave it out".
+// Returns what to say of a key that they do not: " has no effect with ...; leave it out".
 std::string reason_without_effect(const std::string& key, const Recipe::Group& group);
 
 }  // namespace tritgrad

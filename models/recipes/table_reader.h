@@ -23,7 +23,7 @@ struct TableEntry {
 };
 using Table = std::map<std::string, TableEntry>;
 
-// The parser of a closed set of names, for TableReader::choice.
+// Returns the parser of a closed set of names, for TableReader::choice.
 template <typename T>
 auto one_of(std::vector<std::pair<std::string, T>> choices) {
   return [choices = std::move(choices)](const std::string& text) {
@@ -43,14 +43,14 @@ class TableReader {
       : table_(std::move(table)), where_(std::move(where)) {}
 
   const std::string& where() const { return where_; }
-  // `where`, with the line of the key if it is known.
+  // Returns `where`, with the line of the key if it is known.
   std::string at(const std::string& key) const {
     const auto found = table_.find(key);
     const bool known = found != table_.end() && found->second.line > 0;
     return known ? concat(where_, ", line ", found->second.line) : where_;
   }
 
-  // T: bool, double (whole numbers will do) or std::string.
+  // Reads a bool, a double (whole numbers will do) or a std::string.
   template <typename T>
   T get(const char* key, T fallback) {
     const TableValue* value = find(key);
@@ -62,7 +62,8 @@ class TableReader {
     wrong_type(key, type_name<T>());
   }
 
-  // `check_range` throws an Error for numbers that will not do, among them all that no int holds.
+  // Reads an int. `check_range` throws an Error for numbers that will not do, among them all that
+  // no int holds.
   template <typename Check>
   int whole_number(const char* key, int fallback, const Check& check_range) {
     const TableValue* value = find(key);
@@ -84,8 +85,8 @@ class TableReader {
     });
   }
 
-  // A string that one of the parse_* functions understands; group = 32 and group = "32" are the
-  // same.
+  // Reads a string that one of the parse_* functions understands; group = 32 and group = "32" are
+  // the same.
   template <typename Parse, typename T>
   T choice(const char* key, Parse parse, T fallback) {
     const TableValue* value = find(key);
