@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "engine/formats/float_gap.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 
 namespace tritgrad {
 namespace {
@@ -69,7 +69,7 @@ void ReachWatch::look(const Storage& storage, const Block& block, const float* d
                       Seen& seen) {
   const std::int64_t index = block.row * blocks_per_row_ + block.col / kBlock;
   if (index % stride_ != 0) return;
-  seen.peak = std::max(seen.peak, kernels().max_abs(direction, block.n));
+  seen.peak = std::max(seen.peak, kernels().reductions.max_abs(direction, block.n));
   std::array<float, kBlock> zone;
   if (!keeps_bits_) {
     read_zone(storage, block, zone.data());

@@ -1,6 +1,6 @@
 #include "optim/parallel/compressed_mean.h"
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 
 namespace tritgrad {
 
@@ -16,7 +16,7 @@ CompressedMean::CompressedMean(const Communicator& ranks, Compression compressio
 void CompressedMean::attach(float* x, const std::uint8_t* used) {
   x_ = x;
   used_ = used;
-  kernels().add_scaled(worker_error_.as<float>(), x, 1.0f, partition_.n);
+  kernels().reductions.add_scaled(worker_error_.as<float>(), x, 1.0f, partition_.n);
 }
 
 void CompressedMean::write_share(int to, std::byte* out) {
@@ -27,8 +27,8 @@ void CompressedMean::write_share(int to, std::byte* out) {
 void CompressedMean::read_share(int /*from*/, const std::byte* in) {
   const std::int64_t own = partition_.size(rank_);
   decompress(compression_, in, own, used(rank_), decoded_.as<float>());
-  kernels().add_scaled(server_error_.as<float>(), decoded_.as<float>(),
-                       1.0f / static_cast<float>(partition_.ranks), own);
+  kernels().reductions.add_scaled(server_error_.as<float>(), decoded_.as<float>(),
+                                  1.0f / static_cast<float>(partition_.ranks), own);
 }
 
 void CompressedMean::write_result(std::byte* out) {

@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/reductions.h"
 #include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {
@@ -89,7 +90,7 @@ std::size_t scale_bytes(const Piece& piece) {
 void write_groups(std::byte* message, const Piece& piece, const float* x) {
   GroupScales scales;
   auto* codes = reinterpret_cast<std::int8_t*>(message + codes_at(piece));
-  kernels().encode_groups(codes, scales.data(), x, kTopCode, nullptr, piece.n);
+  kernels().codecs.encode_groups(codes, scales.data(), x, kTopCode, nullptr, piece.n);
   std::memcpy(message + scales_at(piece), scales.data(), scale_bytes(piece));
 }
 
@@ -97,7 +98,7 @@ void read_groups(const std::byte* message, const Piece& piece, float* out) {
   GroupScales scales;
   std::memcpy(scales.data(), message + scales_at(piece), scale_bytes(piece));
   const auto* codes = reinterpret_cast<const std::int8_t*>(message + codes_at(piece));
-  kernels().decode_groups(out, codes, scales.data(), kTopCode, piece.n);
+  kernels().codecs.decode_groups(out, codes, scales.data(), kTopCode, piece.n);
 }
 
 void read_piece(Compression compression, const std::byte* message, const Piece& piece,
@@ -139,7 +140,7 @@ void compress(Compression compression, float* x, std::int64_t n, const std::uint
     }
     std::array<float, kBlock> sent;
     read_piece(compression, out, piece, used, sent.data());
-    kernels().add_scaled(numbers, sent.data(), -1.0f, piece.n);
+    kernels().reductions.add_scaled(numbers, sent.data(), -1.0f, piece.n);
   });
 }
 

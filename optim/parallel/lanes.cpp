@@ -1,7 +1,7 @@
 // Lanes of gradients that are sums of floats.
 #include <algorithm>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 #include "optim/finite_gradient.h"
 #include "optim/parallel/chunk_sum.h"
 #include "optim/parallel/gathered_parts.h"
@@ -37,19 +37,19 @@ class OrderedLane final : public Lane {
     if (grad != shares_.part(part)) std::copy_n(grad, size(), shares_.part(part));
   }
   bool is_finite() const override {
-    return kernels().all_finite(shares_.part(0), shares_.count() * size());
+    return kernels().reductions.all_finite(shares_.part(0), shares_.count() * size());
   }
   Reduction& reduction() override { return shares_; }
   void deliver() override {
     for (int part = 1; part < shares_.count(); ++part) {
-      kernels().add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
+      kernels().reductions.add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
     }
     source_ = {[](const void* lane, std::int64_t row_begin, std::int64_t row_end,
                   std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
                  static_cast<const OrderedLane*>(lane)->read(row_begin, row_end, col_begin, col_end,
                                                              out);
                },
-               this, kernels().all_finite(shares_.part(0), size())};
+               this, kernels().reductions.all_finite(shares_.part(0), size())};
     parameter().gradient_source = &source_;
   }
 

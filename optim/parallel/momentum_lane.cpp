@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "engine/kernels/kernel_table.h"
 
 namespace tritgrad {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "engine/check.h"
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
 #include "optim/parallel/flag_bits.h"
 
 namespace tritgrad {
@@ -49,9 +49,9 @@ std::int64_t vote_bytes(VoteCode code, std::int64_t n) {
 
 void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::byte* out) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(out);
-  if (code == VoteCode::kTrits) return kernels().encode_trits(bytes, votes, n);
+  if (code == VoteCode::kTrits) return kernels().codecs.encode_trits(bytes, votes, n);
   if (const int bits = code_bits(code); bits > 0) {
-    return kernels().pack_codes(bytes, votes, bits, largest(bits), n);
+    return kernels().codecs.pack_codes(bytes, votes, bits, largest(bits), n);
   }
   if (code == VoteCode::kBytes) {
     std::copy_n(votes, n, reinterpret_cast<std::int8_t*>(out));
@@ -69,9 +69,9 @@ void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::by
 
 void unpack_votes(VoteCode code, const std::byte* in, std::int64_t n, std::int8_t* votes) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(in);
-  if (code == VoteCode::kTrits) return kernels().decode_trits(votes, 0, bytes, 0, 1, n);
+  if (code == VoteCode::kTrits) return kernels().codecs.decode_trits(votes, 0, bytes, 0, 1, n);
   if (const int bits = code_bits(code); bits > 0) {
-    return kernels().unpack_codes(votes, bytes, bits, largest(bits), n);
+    return kernels().codecs.unpack_codes(votes, bytes, bits, largest(bits), n);
   }
   if (code == VoteCode::kBytes) {
     std::copy_n(reinterpret_cast<const std::int8_t*>(in), n, votes);

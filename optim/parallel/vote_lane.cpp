@@ -1,7 +1,7 @@
 // The lane of parameters that move by votes.
 #include <array>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/parallel.h"
 #include "optim/parallel/vote_sum.h"
 
@@ -56,7 +56,7 @@ class VoteLane final : public Lane {
  private:
   void cast(std::int64_t first, std::int64_t n, const float* grad) {
     std::array<float, kBlock> sign;
-    kernels().sign(sign.data(), grad, n);
+    kernels().updates.sign(sign.data(), grad, n);
     std::int8_t* to = sum_.votes() + first;
     for (std::int64_t i = 0; i < n; ++i) {
       to[i] = static_cast<std::int8_t>(to[i] + static_cast<int>(sign[static_cast<std::size_t>(i)]));

@@ -137,7 +137,7 @@ TEST_CASE("dead zone: where chance rounds it is what its noise or fp32 is too co
   const auto level = [&](float x) {
     const std::vector<float> direction(2, -x);
     std::array<std::int16_t, 2> levels;
-    kernels().quantize_levels(levels.data(), direction.data(), {1.0f, 1, noise.data()}, 2);
+    kernels().updates.quantize_levels(levels.data(), direction.data(), {1.0f, 1, noise.data()}, 2);
     return levels;
   };
   const float zone = lost_share(Rounding::kStochastic);
