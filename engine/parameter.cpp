@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "engine/nearest.h"
 
@@ -80,7 +81,7 @@ void Parameter::collect_gradient() {
         sum[static_cast<std::size_t>(i)] += grad.data[first + i];
       }
       kept_gradient_->encode(block, sum.data(), {});
-      finite &= kernels().all_finite_bf16(bf16_gradient() + first, block.n);
+      finite &= kernels().reductions.all_finite_bf16(bf16_gradient() + first, block.n);
     }
     return finite ? 0.0 : 1.0;
   };
@@ -103,7 +104,7 @@ void Parameter::move_average(const float* batch) {
     std::copy_n(batch, n, observed);
     return;
   }
-  if (!kernels().all_finite(batch, n)) return;
+  if (!kernels().reductions.all_finite(batch, n)) return;
   float* average = storage_.fp32_data();
   for (std::int64_t i = 0; i < n; ++i) average[i] += kAverageMomentum * (batch[i] - average[i]);
 }
@@ -125,13 +126,13 @@ bool Parameter::gradient_is_known_finite() const {
 
 const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float* out) const {
   if (grad) return grad.data + first;
-  kernels().bf16_to_float(out, bf16_gradient() + first, n);
+  kernels().codecs.bf16_to_float(out, bf16_gradient() + first, n);
   return out;
 }
 
 bool Parameter::gradient_is_finite(std::int64_t first, std::int64_t n) const {
-  return grad ? kernels().all_finite(grad.data + first, n)
-              : kernels().all_finite_bf16(bf16_gradient() + first, n);
+  return grad ? kernels().reductions.all_finite(grad.data + first, n)
+              : kernels().reductions.all_finite_bf16(bf16_gradient() + first, n);
 }
 
 Parameter& ParameterStore::add(ParameterSpec spec, std::uint64_t seed) {

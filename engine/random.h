@@ -62,7 +62,7 @@ constexpr std::uint32_t random_bits(const RandomKey& key, std::uint64_t index) {
 }
 
 // Element `index` of the 16-bit stream, eight to a block (low half of a word first): the noise of
-// stochastic rounding. Kernels draw the same numbers many at a time (KernelTable::random_u16).
+// stochastic rounding. Kernels draw the same numbers many at a time (CodecKernels::random_u16).
 constexpr std::uint16_t random_u16(const RandomKey& key, std::uint64_t index) {
   const std::uint32_t word = random_block(key, index / 8)[index % 8 / 2];
   return static_cast<std::uint16_t>(index % 2 == 0 ? word : word >> 16);

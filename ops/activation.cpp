@@ -1,6 +1,7 @@
 #include "ops/activation.h"
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/reductions.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -25,7 +26,7 @@ Var elementwise(Tape& tape, const Var& x, Loop value, Loop gradient, Reads reads
     parallel_ranges(x.value.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
       gradient(dy.data + begin, read.value.data + begin, end - begin);
       if (dx.fresh) return;
-      kernels().add_scaled(dx.grad.data + begin, dy.data + begin, 1.0f, end - begin);
+      kernels().reductions.add_scaled(dx.grad.data + begin, dy.data + begin, 1.0f, end - begin);
     });
   });
   return y;
@@ -34,15 +35,16 @@ Var elementwise(Tape& tape, const Var& x, Loop value, Loop gradient, Reads reads
 }  // namespace
 
 Var relu(Tape& tape, const Var& x) {
-  return elementwise(tape, x, kernels().relu, kernels().rectify_gradient, Reads::kX);
+  return elementwise(tape, x, kernels().layers.relu, kernels().layers.rectify_gradient, Reads::kX);
 }
 
 Var squared_relu(Tape& tape, const Var& x) {
-  return elementwise(tape, x, kernels().squared_relu, kernels().squared_relu_gradient, Reads::kX);
+  return elementwise(tape, x, kernels().layers.squared_relu, kernels().layers.squared_relu_gradient,
+                     Reads::kX);
 }
 
 Var tanh(Tape& tape, const Var& x) {
-  return elementwise(tape, x, kernels().tanh, kernels().tanh_gradient, Reads::kY);
+  return elementwise(tape, x, kernels().layers.tanh, kernels().layers.tanh_gradient, Reads::kY);
 }
 
 }  // namespace tritgrad

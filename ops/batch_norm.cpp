@@ -3,7 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/reductions.h"
 #include "ops/columns.h"
 #include "ops/norm_columns.h"
 
@@ -29,7 +30,7 @@ void normalize_tile(const Tensor& x, const Tensor& y, const Columns& c, std::int
       std::copy_n(source, end - begin, copy.data());
       source = copy.data();
     }
-    kernels().batch_norm(to, 0, source, 0, c.from(begin), 1, end - begin);
+    kernels().layers.batch_norm(to, 0, source, 0, c.from(begin), 1, end - begin);
   }
 }
 
@@ -49,12 +50,13 @@ void measure_and_normalize_whole(const Tensor& x, const Tensor& y, const Columns
     std::array<double, kLongestPiece> means{}, squares{};
     for (std::int64_t i = 0; i < x.rows(); ++i) {
       prefetch_after(x, i, begin, n);
-      kernels().add_to_sums(means.data(), x.row(i) + begin, 0, 1, n);
+      kernels().reductions.add_to_sums(means.data(), x.row(i) + begin, 0, 1, n);
     }
     for (double& mean : means) mean /= count;
     for (std::int64_t i = 0; i < x.rows(); ++i) {
       prefetch_after(x, i, begin, n);
-      kernels().add_squares_around(squares.data(), x.row(i) + begin, 0, means.data(), 1, n);
+      kernels().reductions.add_squares_around(squares.data(), x.row(i) + begin, 0, means.data(), 1,
+                                              n);
     }
     for (std::int64_t j = 0; j < n; ++j) {
       const auto at = static_cast<std::size_t>(j);
@@ -72,14 +74,14 @@ void measure_and_normalize(Tape& tape, const Tensor& x, const Tensor& y, const C
   const double* sums = sum_columns(
       tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
         prefetch_after(wide, row, begin, n);
-        kernels().add_to_sums(to, wide.row(row) + begin, 0, 1, n);
+        kernels().reductions.add_to_sums(to, wide.row(row) + begin, 0, 1, n);
       });
   double* means = tape.allocate_scratch<double>(c.wide.cols());
   for (std::int64_t j = 0; j < c.wide.cols(); ++j) means[j] = sums[j % features] / count;
   const double* squares = sum_columns(
       tape, c.wide, x, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
         prefetch_after(wide, row, begin, n);
-        kernels().add_squares_around(to, wide.row(row) + begin, 0, means + begin, 1, n);
+        kernels().reductions.add_squares_around(to, wide.row(row) + begin, 0, means + begin, 1, n);
       });
   for (std::int64_t j = 0; j < features; ++j) {
     c.set(j, means[j], squares[j], count);
@@ -99,8 +101,8 @@ struct Gradient : NormGradient {
                 std::int64_t n) const {
     prefetch_after(dy, row, begin, n);
     prefetch_after(x, row, begin, n);
-    kernels().add_batch_norm_sums(sum_dy, sum_dy_z, dy.row(row) + begin, x.row(row) + begin, 0,
-                                  batch.from(begin), 1, n);
+    kernels().layers.add_batch_norm_sums(sum_dy, sum_dy_z, dy.row(row) + begin, x.row(row) + begin,
+                                         0, batch.from(begin), 1, n);
   }
   void write_tile(std::int64_t begin, std::int64_t end, std::int64_t top,
                   std::int64_t bottom) const {
@@ -110,7 +112,8 @@ struct Gradient : NormGradient {
       prefetch_after(dy, i, begin, end - begin);
       prefetch_after(x, i, begin, end - begin);
       apply(dy_row, x.row(i) + begin, 0, 1, begin, end - begin);
-      if (!dx.fresh) kernels().add_scaled(dx_grad.row(i) + begin, dy_row, 1.0f, end - begin);
+      if (!dx.fresh)
+        kernels().reductions.add_scaled(dx_grad.row(i) + begin, dy_row, 1.0f, end - begin);
     }
   }
 };

@@ -1,6 +1,6 @@
 #include "ops/bias.h"
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -28,7 +28,7 @@ Var add_bias(Tape& tape, const Var& x, Parameter& bias) {
     const auto [dx, fresh] = tape.target_in_place(x, y);
     if (fresh) return;
     for_each_row(dy, [&, to = dx](std::int64_t i) {
-      kernels().add_scaled(to.row(i), dy.row(i), 1.0f, dy.cols());
+      kernels().reductions.add_scaled(to.row(i), dy.row(i), 1.0f, dy.cols());
     });
   });
   return y;

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -15,12 +15,12 @@ namespace {
 template <bool kAccumulate>
 void apply_mask(const Tensor& out, const Tensor& in, std::uint32_t threshold, float gain,
                 const RandomKey& key) {
-  constexpr std::int64_t kPiece = 1024;  // a multiple of 8: see KernelTable::random_u16
+  constexpr std::int64_t kPiece = 1024;  // a multiple of 8: see CodecKernels::random_u16
   parallel_ranges(in.size(), kPiece, [&](std::int64_t begin, std::int64_t end) {
     std::array<std::uint16_t, kPiece> noise;
     std::array<float, kPiece> numbers;  // out may be in, which would keep the loop from vectors
     const std::int64_t n = end - begin;
-    kernels().random_u16(noise.data(), n, key, static_cast<std::uint64_t>(begin));
+    kernels().codecs.random_u16(noise.data(), n, key, static_cast<std::uint64_t>(begin));
     std::copy_n(in.data + begin, n, numbers.data());
     float* to = out.data + begin;
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {

@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/reductions.h"
 #include "ops/columns.h"
 
 namespace tritgrad {
@@ -27,8 +28,8 @@ const float* decode(Tape& tape, const Var& x, const Parameter& parameter, const 
 void row_statistics(const Tensor& x, bool centered, float eps, const RowStatistics& rows) {
   const double n = static_cast<double>(x.cols());
   for_each_row(x, [&](std::int64_t i) {
-    const double mean = centered ? kernels().sum(x.row(i), x.cols()) / n : 0.0;
-    const double squares = kernels().sum_of_squares_around(x.row(i), mean, x.cols());
+    const double mean = centered ? kernels().reductions.sum(x.row(i), x.cols()) / n : 0.0;
+    const double squares = kernels().reductions.sum_of_squares_around(x.row(i), mean, x.cols());
     rows.mean[i] = static_cast<float>(mean);
     rows.inverse_std[i] =
         static_cast<float>(1.0 / std::sqrt(squares / n + static_cast<double>(eps)));
@@ -42,12 +43,13 @@ void backward_input(const Var& x, const GradientTarget& dx, const Tensor& dy, co
   const std::int64_t features = x.value.cols();
   for_each_row(x.value, [&](std::int64_t i) {
     const RowNorm norm = rows.row(i, gain);
-    const RowNormSums sums = kernels().row_norm_sums(dy.row(i), x.value.row(i), norm, features);
+    const RowNormSums sums =
+        kernels().layers.row_norm_sums(dy.row(i), x.value.row(i), norm, features);
     const double n = static_cast<double>(features);
-    kernels().row_norm_gradient(dy.row(i), x.value.row(i), norm,
-                                centered ? static_cast<float>(sums.dz / n) : 0.0f,
-                                static_cast<float>(sums.dz_z / n), features);
-    if (!dx.fresh) kernels().add_scaled(dx.grad.row(i), dy.row(i), 1.0f, features);
+    kernels().layers.row_norm_gradient(dy.row(i), x.value.row(i), norm,
+                                       centered ? static_cast<float>(sums.dz / n) : 0.0f,
+                                       static_cast<float>(sums.dz_z / n), features);
+    if (!dx.fresh) kernels().reductions.add_scaled(dx.grad.row(i), dy.row(i), 1.0f, features);
   });
 }
 
@@ -57,9 +59,9 @@ void backward_parameters(const Var& x, const Tensor& dy, const RowStatistics& ro
     for (std::int64_t i = 0; i < x.value.rows(); ++i) {
       prefetch_after(x.value, i, begin, end - begin);
       prefetch_after(dy, i, begin, end - begin);
-      kernels().add_row_norm_gradients(dgain.data + begin, dbias ? dbias.data + begin : nullptr,
-                                       dy.row(i) + begin, x.value.row(i) + begin,
-                                       rows.row(i, nullptr), end - begin);
+      kernels().layers.add_row_norm_gradients(
+          dgain.data + begin, dbias ? dbias.data + begin : nullptr, dy.row(i) + begin,
+          x.value.row(i) + begin, rows.row(i, nullptr), end - begin);
     }
   });
 }
@@ -75,7 +77,7 @@ Var normalize_rows(Tape& tape, const Var& x, Parameter& gain, Parameter* bias, f
 
   const Var y = tape.variable(x.shape());
   for_each_row(x.value, [&](std::int64_t i) {
-    kernels().row_norm(y.value.row(i), x.value.row(i), rows.row(i, g), b, x.value.cols());
+    kernels().layers.row_norm(y.value.row(i), x.value.row(i), rows.row(i, g), b, x.value.cols());
   });
   tape.record(y, {x}, {&gain, bias}, [&tape, &gain, bias, x, y, g, rows, centered] {
     const Tensor dy = tape.grad_of(y);

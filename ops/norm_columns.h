@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
 #include "engine/tape.h"
 #include "ops/batch_norm.h"
 
@@ -88,8 +88,8 @@ struct NormGradient {
   // dy becomes dx, on columns [begin, begin + n) of some rows `ld` apart.
   void apply(float* dy, const float* x, std::int64_t ld, std::int64_t rows, std::int64_t begin,
              std::int64_t n) const {
-    kernels().batch_norm_gradient(dy, x, ld, batch.from(begin), factor + begin, mean_dy + begin,
-                                  mean_dy_z + begin, rows, n);
+    kernels().layers.batch_norm_gradient(dy, x, ld, batch.from(begin), factor + begin,
+                                         mean_dy + begin, mean_dy_z + begin, rows, n);
   }
 };
 

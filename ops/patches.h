@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "engine/data/image_shape.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 
 namespace tritgrad {
 
@@ -86,8 +86,8 @@ inline void fold_line(const Patches& p, std::int64_t line, const float* patches,
     for (std::int64_t x = 0; x < p.image.width; ++x) {
       const auto [first, last, skipped] = p.run(x);
       const float* patch = patches + (center * p.image.width + x) * p.cols();
-      kernels().add_scaled(image + (line * p.image.width + first) * c,
-                           patch + (i * p.size + skipped) * c, 1.0f, (last - first) * c);
+      kernels().reductions.add_scaled(image + (line * p.image.width + first) * c,
+                                      patch + (i * p.size + skipped) * c, 1.0f, (last - first) * c);
     }
   }
 }

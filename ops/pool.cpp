@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/reductions.h"
 #include "ops/columns.h"
 #include "ops/feature_maps.h"
 
@@ -38,7 +39,7 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
   std::int32_t* winners = x.wants_grad() ? tape.allocate<std::int32_t>(y.value.size()) : nullptr;
   for_each_image(images, image, [&](std::int64_t index) {
     for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
-      kernels().max_pool(
+      kernels().layers.max_pool(
           y.value.row(to), winners == nullptr ? nullptr : winners + to * out.channels,
           x.value.row(from), x.value.row(from + image.width), out.width, out.channels);
     });
@@ -50,9 +51,9 @@ Var max_pool(Tape& tape, const Var& x, const ImageShape& image) {
     for_each_image(images, image, [&](std::int64_t index) {
       if (dx.fresh) std::fill_n(dx.grad.data + index * image.size(), image.size(), 0.0f);
       for_each_line(image, index, [&](std::int64_t from, std::int64_t to) {
-        kernels().max_pool_gradient(dx.grad.row(from), dx.grad.row(from + image.width),
-                                    winners + to * out.channels, dy.row(to), out.width,
-                                    out.channels);
+        kernels().layers.max_pool_gradient(dx.grad.row(from), dx.grad.row(from + image.width),
+                                           winners + to * out.channels, dy.row(to), out.width,
+                                           out.channels);
       });
     });
   });
@@ -67,7 +68,8 @@ Var average_pool(Tape& tape, const Var& x, const ImageShape& image) {
   for_each_image(images, image, [&](std::int64_t index) {
     double* sum = sums + index * image.channels;
     std::fill_n(sum, image.channels, 0.0);
-    kernels().add_to_sums(sum, x.value.row(index * pixels), image.channels, pixels, image.channels);
+    kernels().reductions.add_to_sums(sum, x.value.row(index * pixels), image.channels, pixels,
+                                     image.channels);
     for (std::int64_t i = 0; i < image.channels; ++i) {
       y.value.row(index)[i] = static_cast<float>(sum[i] / static_cast<double>(pixels));
     }
@@ -82,7 +84,7 @@ Var average_pool(Tape& tape, const Var& x, const ImageShape& image) {
       for (std::int64_t pixel = index * pixels; pixel < (index + 1) * pixels; ++pixel) {
         float* out = dx.grad.row(pixel);
         if (dx.fresh) std::fill_n(out, image.channels, 0.0f);
-        kernels().add_scaled(out, dy.row(index), share, image.channels);
+        kernels().reductions.add_scaled(out, dy.row(index), share, image.channels);
       }
     });
   });

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "engine/formats/storage.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 

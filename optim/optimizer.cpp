@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/diverged.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "optim/finite_gradient.h"
 
@@ -38,16 +38,17 @@ bool has_memory(const Rule& rule, const Shape& shape) {
 }
 
 double squared_norm(const Parameter& parameter) {
-  return parallel_sum(
-      parameter.shape().size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-        std::array<float, kRun> scratch;
-        double sum = 0.0;
-        for (std::int64_t first = begin; first < end; first += kRun) {
-          const std::int64_t n = std::min(kRun, end - first);
-          sum += kernels().sum_of_squares(parameter.read_gradient(first, n, scratch.data()), n);
-        }
-        return sum;
-      });
+  return parallel_sum(parameter.shape().size(), kElementsPerUnit,
+                      [&](std::int64_t begin, std::int64_t end) {
+                        std::array<float, kRun> scratch;
+                        double sum = 0.0;
+                        for (std::int64_t first = begin; first < end; first += kRun) {
+                          const std::int64_t n = std::min(kRun, end - first);
+                          sum += kernels().reductions.sum_of_squares(
+                              parameter.read_gradient(first, n, scratch.data()), n);
+                        }
+                        return sum;
+                      });
 }
 
 [[noreturn]] void refuse_gradient(const Parameter& parameter, std::int64_t step) {

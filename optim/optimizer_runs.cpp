@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 #include "optim/optimizer.h"
 #include "optim/rules/microadam.h"
 
@@ -244,9 +244,9 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
     });
   } else if (float* values = storage.fp32_data()) {
     // One call for the run: a call for each block costs a tenth of what memory allows.
-    kernels().descend(values + block.first, block.direction, update.descent.lr, block.n);
+    kernels().updates.descend(values + block.first, block.direction, update.descent.lr, block.n);
   } else if (decodes_master(state) && storage.spec().traits().descends_by_encoding) {
-    kernels().descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
+    kernels().updates.descend(scratch.weight.data(), block.direction, update.descent.lr, block.n);
     for_each_block_of(run, storage, [&](const Block& b, std::int64_t offset) {
       storage.encode(b, scratch.weight.data() + offset, update.descent.key);
     });

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <span>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/direction.h"
 #include "engine/memory/parallel.h"
 #include "optim/optimizer.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 #include "engine/random.h"
 
 namespace tritgrad {
@@ -89,7 +89,7 @@ class Rule {
   // the new first moment itself (data_parallel.h).
   virtual void freeze_variance(std::int64_t t);
 
-  // Updates n neighbours in one pass (KernelTable::flash_adamw and others), with the bits of
+  // Updates n neighbours in one pass (UpdateKernels::flash_adamw and others), with the bits of
   // direct() between decoding and encoding. False, with nothing changed, if there is none for this
   // rule or for these numbers.
   virtual bool update_at_once(const FlashElements& /*at*/, float /*lr*/, std::int64_t /*n*/) const {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "engine/check.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
 #include "engine/memory/prefetch.h"
 
 namespace tritgrad {
@@ -38,7 +38,7 @@ void Dataset::prefetch(std::int64_t row) const {
 void Dataset::gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const {
   const std::int64_t first = row * features + begin;
   if (element == Element::kByte) {
-    kernels().bytes_to_float(out, values.as<std::uint8_t>() + first, end - begin);
+    kernels().layers.bytes_to_float(out, values.as<std::uint8_t>() + first, end - begin);
   } else {
     std::copy_n(values.as<float>() + first, end - begin, out);
   }

@@ -6,7 +6,8 @@
 #include <limits>
 
 #include "engine/check.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 
 namespace tritgrad {
@@ -28,7 +29,7 @@ struct Sample {
 
   void gather(std::int32_t row, std::int64_t begin, std::int64_t end, float* out) const {
     dataset.gather(row, begin, end, out);
-    if (pixels == PixelScale::kSquareRoot) kernels().square_roots(out, end - begin);
+    if (pixels == PixelScale::kSquareRoot) kernels().layers.square_roots(out, end - begin);
   }
 };
 
@@ -51,12 +52,12 @@ void column_moments(const Sample& sample, std::int64_t begin, std::int64_t end, 
   std::array<std::int32_t, kColumns> differs{};
   sample.gather(sample.rows[0], begin, end, first.data());
   for_each_piece(sample, begin, end, [&](const float* x) {
-    kernels().add_to_sums(means.data(), x, n, 1, n);
+    kernels().reductions.add_to_sums(means.data(), x, n, 1, n);
     for (std::size_t j = 0; j < kColumns; ++j) differs[j] |= x[j] != first[j];
   });
   for (double& mean : means) mean /= count;
   for_each_piece(sample, begin, end, [&](const float* x) {
-    kernels().add_squares_around(squares.data(), x, n, means.data(), 1, n);
+    kernels().reductions.add_squares_around(squares.data(), x, n, means.data(), 1, n);
   });
   for (std::int64_t j = 0; j < n; ++j) {
     const auto at = static_cast<std::size_t>(j);
@@ -137,10 +138,10 @@ void Standardizer::check_features(std::int64_t features) const {
 
 void Standardizer::apply(std::span<float> row) const {
   if (pixels_ == PixelScale::kSquareRoot) {
-    kernels().square_roots(row.data(), static_cast<std::int64_t>(row.size()));
+    kernels().layers.square_roots(row.data(), static_cast<std::int64_t>(row.size()));
   }
-  kernels().standardize_features(row.data(), means_.data(), inverse_stds_.data(),
-                                 means_.size() == 1, static_cast<std::int64_t>(row.size()));
+  kernels().layers.standardize_features(row.data(), means_.data(), inverse_stds_.data(),
+                                        means_.size() == 1, static_cast<std::int64_t>(row.size()));
 }
 
 }  // namespace tritgrad

@@ -35,18 +35,18 @@ class Bf16 {
   std::vector<Plane> planes() const { return {{spec_, value_.bytes()}}; }
 
   void decode_value(const Block& block, float* out) const {
-    kernels().bf16_to_float(out, at(block), block.n);
+    kernels().codecs.bf16_to_float(out, at(block), block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if (rounding_ == Rounding::kNearest) {
-      kernels().float_to_bf16(at(block), master, nullptr, block.n);
+      kernels().codecs.float_to_bf16(at(block), master, nullptr, block.n);
       return;
     }
     std::array<std::uint16_t, kBlock> noise;
-    kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
-    kernels().float_to_bf16(at(block), master, noise.data(), block.n);
+    kernels().codecs.random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+    kernels().codecs.float_to_bf16(at(block), master, noise.data(), block.n);
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {

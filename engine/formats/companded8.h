@@ -62,9 +62,9 @@ class Companded {
 
   void decode_value(const Block& block, float* out) const {
     if constexpr (kSigned) {
-      kernels().decode_companded(out, codes_at(block), scales_at(block), block.n);
+      kernels().codecs.decode_companded(out, codes_at(block), scales_at(block), block.n);
     } else {
-      kernels().decode_root(out, codes_at(block), scales_at(block), block.n);
+      kernels().codecs.decode_root(out, codes_at(block), scales_at(block), block.n);
     }
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
@@ -75,14 +75,14 @@ class Companded {
       return;
     }
     std::array<std::uint16_t, kBlock> noise;
-    kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+    kernels().codecs.random_u16(noise.data(), block.n, key, noise_index(block, cols_));
     // Noise of its own: shared noise would tie the rounding of an element to that of its scale.
     // 16 numbers are set apart for the scales of a block, as kernels draw eight at a time.
     RandomKey scale_key = key;
     scale_key.stream ^= random_stream("scale");
     std::array<std::uint16_t, kGroupsPerBlock> scale_noise;
-    kernels().random_u16(scale_noise.data(), kGroupsPerBlock, scale_key,
-                         noise_index(block, cols_) / kBlock * 16);
+    kernels().codecs.random_u16(scale_noise.data(), kGroupsPerBlock, scale_key,
+                                noise_index(block, cols_) / kBlock * 16);
     encode(block, master, noise.data(), scale_noise.data());
   }
 
@@ -99,10 +99,11 @@ class Companded {
   void encode(const Block& block, const float* master, const std::uint16_t* noise,
               const std::uint16_t* scale_noise) {
     if constexpr (kSigned) {
-      kernels().encode_companded(codes_at(block), scales_at(block), master, noise, scale_noise,
-                                 block.n);
+      kernels().codecs.encode_companded(codes_at(block), scales_at(block), master, noise,
+                                        scale_noise, block.n);
     } else {
-      kernels().encode_root(codes_at(block), scales_at(block), master, noise, scale_noise, block.n);
+      kernels().codecs.encode_root(codes_at(block), scales_at(block), master, noise, scale_noise,
+                                   block.n);
     }
   }
 

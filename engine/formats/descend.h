@@ -5,7 +5,9 @@
 
 #include "engine/formats/format.h"
 #include "engine/formats/update_noise.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 
@@ -16,7 +18,7 @@ inline const float* as_floats(const Direction& direction, std::int64_t n, float*
   if (direction.floats != nullptr) {
     const float* numbers = direction.floats;
     if (direction.signs) {
-      kernels().sign(scratch, numbers, n);
+      kernels().updates.sign(scratch, numbers, n);
       numbers = scratch;
     }
     for (std::int64_t i = 0; i < n; ++i) scratch[i] = factor * numbers[i];
@@ -26,16 +28,17 @@ inline const float* as_floats(const Direction& direction, std::int64_t n, float*
       scratch[i] = factor * static_cast<float>((number > 0) - (number < 0));
     }
   } else {
-    kernels().rescale_sums(scratch, n, direction.sums, n, &direction.correction, &factor, 1, n);
+    kernels().products.rescale_sums(scratch, n, direction.sums, n, &direction.correction, &factor,
+                                    1, n);
   }
   return scratch;
 }
 
 // DirectionRows::squares of one row.
 inline double sum_of_squares(const Direction& direction, std::int64_t n) {
-  if (direction.floats != nullptr) return kernels().sum_of_squares(direction.floats, n);
+  if (direction.floats != nullptr) return kernels().reductions.sum_of_squares(direction.floats, n);
   return static_cast<double>(
-      kernels().sum_of_squared_sums(direction.sums, direction.correction, n));
+      kernels().reductions.sum_of_squared_sums(direction.sums, direction.correction, n));
 }
 
 // The update of formats without integer arithmetic: decode, subtract, encode.
@@ -43,7 +46,7 @@ template <typename F>
 void descend_master(F& format, const Block& block, const float* direction, const Descent& descent) {
   std::array<float, kBlock> master;
   format.decode_master(block, master.data());
-  kernels().descend(master.data(), direction, descent.lr, block.n);
+  kernels().updates.descend(master.data(), direction, descent.lr, block.n);
   format.encode(block, master.data(), descent.key);
 }
 
@@ -53,11 +56,11 @@ void descend_carrying(F& format, const Block& block, const float* direction, con
                       const ErrorCarrier& carrier) {
   std::array<float, kBlock> wanted, stored;
   format.decode_master(block, wanted.data());
-  kernels().descend(wanted.data(), direction, descent.lr, block.n);
+  kernels().updates.descend(wanted.data(), direction, descent.lr, block.n);
   format.encode(block, wanted.data(), descent.key);
   format.decode_master(block, stored.data());
-  kernels().carry_error(carrier.momentum, wanted.data(), stored.data(), carrier.gain, carrier.alpha,
-                        carrier.rescale, block.n);
+  kernels().updates.carry_error(carrier.momentum, wanted.data(), stored.data(), carrier.gain,
+                                carrier.alpha, carrier.rescale, block.n);
 }
 
 // How the update of a block of a fixed-point format is rounded to whole levels, by noise spread

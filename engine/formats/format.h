@@ -173,7 +173,7 @@ inline std::uint64_t block_number(const Block& block, std::int64_t cols) {
   return static_cast<std::uint64_t>(block.row * blocks_per_row + block.col / kBlock);
 }
 // Of its first element, where rows are padded to whole blocks: a multiple of 8, at which random
-// bits begin (KernelTable::random_u16).
+// bits begin (CodecKernels::random_u16).
 inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
   return block_number(block, cols) * static_cast<std::uint64_t>(kBlock);
 }

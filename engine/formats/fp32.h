@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/memory_ahead.h"
 
 namespace tritgrad {
@@ -39,7 +39,7 @@ class Fp32 {
     std::copy_n(master, block.n, at(block));
   }
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    kernels().descend(at(block), direction, descent.lr, block.n);
+    kernels().updates.descend(at(block), direction, descent.lr, block.n);
     return {};
   }
 

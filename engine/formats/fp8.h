@@ -13,7 +13,8 @@
 
 #include "engine/formats/bf16_bits.h"
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 
@@ -40,7 +41,7 @@ class Fp8 {
   }
 
   void decode_value(const Block& block, float* out) const {
-    kernels().decode_fp8(out, at(block), *scale(block), block.n);
+    kernels().codecs.decode_fp8(out, at(block), *scale(block), block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
@@ -49,17 +50,17 @@ class Fp8 {
     std::array<std::uint16_t, kBlock> noise;
     const bool stochastic = rounding_ == Rounding::kStochastic;
     if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+      kernels().codecs.random_u16(noise.data(), block.n, key, noise_index(block, cols_));
     }
-    kernels().encode_fp8(at(block), scale(block), master, stochastic ? noise.data() : nullptr,
-                         block.n);
+    kernels().codecs.encode_fp8(at(block), scale(block), master,
+                                stochastic ? noise.data() : nullptr, block.n);
   }
 
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
     std::array<float, kBlock> before;
     decode_master(block, before.data());
     std::array<float, kBlock> after = before;
-    kernels().descend(after.data(), direction, descent.lr, block.n);
+    kernels().updates.descend(after.data(), direction, descent.lr, block.n);
     if (!std::equal(before.data(), before.data() + block.n, after.data())) {
       encode(block, after.data(), descent.key);
     }

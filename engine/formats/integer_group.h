@@ -2,7 +2,7 @@
 //
 // Code c in +-127 or +-7, value = master = c * scale. A group is 32 neighbours of a row (fewer at
 // its end); 320 = 10 x 32, so none crosses a block. The scale follows the largest magnitude of the
-// group at every writing (KernelTable::encode_groups):
+// group at every writing (CodecKernels::encode_groups):
 //
 // - nearest: the scale is rounded to nearest, which is within 2^-8, less than half a step of the
 //   top code (127 / 256). So the largest element always has the top code, the error is within half
@@ -21,7 +21,8 @@
 #include "engine/formats/bf16_bits.h"
 #include "engine/formats/format.h"
 #include "engine/formats/packed_codes.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/memory_ahead.h"
 
 namespace tritgrad {
@@ -68,7 +69,8 @@ class IntegerGroup {
 
   void decode_value(const Block& block, float* out) const {
     Codes unpacked;
-    kernels().decode_groups(out, unpacked_codes(block, unpacked), scales(block), kMaxCode, block.n);
+    kernels().codecs.decode_groups(out, unpacked_codes(block, unpacked), scales(block), kMaxCode,
+                                   block.n);
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
@@ -87,7 +89,7 @@ class IntegerGroup {
     std::array<float, kBlock> before;
     decode_master(block, before.data());
     std::array<float, kBlock> after = before;
-    kernels().descend(after.data(), direction, descent.lr, block.n);
+    kernels().updates.descend(after.data(), direction, descent.lr, block.n);
 
     Codes quantized;
     std::array<std::uint16_t, kBlock / kGroup> new_scales;
@@ -116,22 +118,22 @@ class IntegerGroup {
     std::array<std::uint16_t, kBlock> noise;
     const bool stochastic = rounding_ == Rounding::kStochastic;
     if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+      kernels().codecs.random_u16(noise.data(), block.n, key, noise_index(block, cols_));
     }
-    kernels().encode_groups(codes, scales, x, kMaxCode, stochastic ? noise.data() : nullptr,
-                            block.n);
+    kernels().codecs.encode_groups(codes, scales, x, kMaxCode, stochastic ? noise.data() : nullptr,
+                                   block.n);
   }
   // The codes of a block, unpacked where they are not bytes.
   const std::int8_t* unpacked_codes(const Block& block, Codes& unpacked) const {
     if constexpr (kBits == 8) return bytes(block);
-    kernels().unpack_codes(unpacked.data(), packed(block), kBits, kMaxCode, block.n);
+    kernels().codecs.unpack_codes(unpacked.data(), packed(block), kBits, kMaxCode, block.n);
     return unpacked.data();
   }
   void write(const Block& block, const Codes& codes) {
     if constexpr (kBits == 8) {
       std::copy_n(codes.data(), block.n, bytes(block));
     } else {
-      kernels().pack_codes(packed(block), codes.data(), kBits, kMaxCode, block.n);
+      kernels().codecs.pack_codes(packed(block), codes.data(), kBits, kMaxCode, block.n);
     }
   }
   std::int8_t* bytes(const Block& block) const {

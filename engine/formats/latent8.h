@@ -43,12 +43,12 @@ class Latent8 {
     return {{{at(first), rows, first.n, order_.width(first.col)}}};
   }
   void decode_trits(const Block& block, std::int8_t* out) const {
-    kernels().latent_to_trits(out, at(block), kThreshold, block.n);
+    kernels().codecs.latent_to_trits(out, at(block), kThreshold, block.n);
   }
   // Of `rows` rows from that of the block on, kBlock apart in `out`.
   void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
     if (first.n == kBlock) {
-      return kernels().latent_to_trits(out, at(first), kThreshold, rows * kBlock);
+      return kernels().codecs.latent_to_trits(out, at(first), kThreshold, rows * kBlock);
     }
     Block block = first;
     for (std::int64_t r = 0; r < rows; ++r, ++block.row) decode_trits(block, out + r * kBlock);
@@ -57,18 +57,19 @@ class Latent8 {
   // the kernels. Columns [begin, end) of the blocks.
   bool pack_across(const Block& first, std::int64_t rows, std::uint8_t* panel) const {
     if (first.n % kPanelColumns != 0 || rows != kPanelColumns) return false;
-    kernels().pack_latents_across(panel, at(first), order_.width(first.col), first.n, kThreshold);
+    kernels().products.pack_latents_across(panel, at(first), order_.width(first.col), first.n,
+                                           kThreshold);
     return true;
   }
   bool pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
                  std::uint8_t* panels, std::int64_t ld_panels) const {
     if (rows % 4 != 0 || (end - begin) % kPanelColumns != 0) return false;
-    kernels().pack_latents_down(panels, ld_panels, at(first) + begin, order_.width(first.col), rows,
-                                end - begin, kThreshold);
+    kernels().products.pack_latents_down(panels, ld_panels, at(first) + begin,
+                                         order_.width(first.col), rows, end - begin, kThreshold);
     return true;
   }
   void decode_value(const Block& block, float* out) const {
-    kernels().latent_to_float(out, at(block), kThreshold, block.n);
+    kernels().codecs.latent_to_float(out, at(block), kThreshold, block.n);
   }
 
   void decode_master(const Block& block, float* out) const {
@@ -94,7 +95,7 @@ class Latent8 {
                             const Descent& descent, double* squares) {
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
-    return kernels().descend_latent(
+    return kernels().updates.descend_latent(
         at(series.first), offset(series[1]) - offset(series.first),
         {directions.data(), roundings.data(), std::ssize(directions), series.first.n, squares},
         kThreshold, hysteresis_);

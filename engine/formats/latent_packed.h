@@ -12,7 +12,7 @@
 // thresholds are those that train best.
 //
 // A block of 320 is 240, 200 or 160 bytes: all low nibbles, then the bits above
-// (KernelTable::pack_codes). Patterns that no code has read as the nearest code.
+// (CodecKernels::pack_codes). Patterns that no code has read as the nearest code.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@
 #include "engine/formats/descend.h"
 #include "engine/formats/format.h"
 #include "engine/formats/packed_codes.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 
@@ -72,12 +73,12 @@ class LatentPacked {
   void decode_trits(const Block& block, std::int8_t* out) const {
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());
-    kernels().latent_to_trits(out, codes.data(), kThreshold, block.n);
+    kernels().codecs.latent_to_trits(out, codes.data(), kThreshold, block.n);
   }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> codes;
     unpack(block, codes.data());
-    kernels().latent_to_float(out, codes.data(), kThreshold, block.n);
+    kernels().codecs.latent_to_float(out, codes.data(), kThreshold, block.n);
   }
 
   void decode_master(const Block& block, float* out) const {
@@ -91,8 +92,8 @@ class LatentPacked {
   // Nearest level whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::array<std::int16_t, kBlock> levels;
-    kernels().quantize_levels(levels.data(), master,
-                              {-static_cast<float>(kLevels), kMaxCode, nullptr}, block.n);
+    kernels().updates.quantize_levels(levels.data(), master,
+                                      {-static_cast<float>(kLevels), kMaxCode, nullptr}, block.n);
     std::array<std::int8_t, kBlock> codes;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
       codes[i] = static_cast<std::int8_t>(levels[i]);
@@ -112,7 +113,7 @@ class LatentPacked {
       unpack(series[i], codes.data() + i * kBlock);
     }
     const std::int64_t n = series.first.n;
-    const FlipCounts counts = kernels().descend_latent(
+    const FlipCounts counts = kernels().updates.descend_latent(
         codes.data(), kBlock,
         {directions.data(), roundings.data(), std::ssize(directions), n, squares}, kThreshold,
         hysteresis_);
@@ -122,10 +123,10 @@ class LatentPacked {
 
  private:
   void pack(const Block& block, const std::int8_t* codes) {
-    kernels().pack_codes(at(block), codes, kBits, kMaxCode, block.n);
+    kernels().codecs.pack_codes(at(block), codes, kBits, kMaxCode, block.n);
   }
   void unpack(const Block& block, std::int8_t* codes) const {
-    kernels().unpack_codes(codes, at(block), kBits, kMaxCode, block.n);
+    kernels().codecs.unpack_codes(codes, at(block), kBits, kMaxCode, block.n);
   }
   std::uint8_t* at(const Block& block) const {
     return codes_.as<std::uint8_t>() + packed_offset(kBits, cols_, block);

@@ -8,7 +8,7 @@
 namespace tritgrad {
 
 // Bytes of n codes of 4, 5 or 6 bits: low nibbles two to a byte, then the bits above
-// (KernelTable::pack_codes).
+// (CodecKernels::pack_codes).
 constexpr std::int64_t packed_code_bytes(int bits, std::int64_t n) {
   return (n + 1) / 2 + (n * (bits - 4) + 7) / 8;
 }

@@ -14,7 +14,9 @@
 #include <array>
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 
@@ -27,35 +29,37 @@ class PackedTrits {
   }
 
   void decode_trits(const Block& block, std::int8_t* out) const {
-    kernels().decode_trits(out, 0, packed(block), 0, 1, block.n);
+    kernels().codecs.decode_trits(out, 0, packed(block), 0, 1, block.n);
   }
   // Of `rows` rows from that of the block on, kBlock apart in `out`.
   void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
-    kernels().decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
+    kernels().codecs.decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
   }
   // Storage::pack_across() and pack_down() of the blocks of `rows` rows; returns whether they suit
   // the kernels. Columns [begin, end) of the blocks.
   bool pack_across(const Block& first, std::int64_t rows, std::uint8_t* panel) const {
     if (first.n != kBlock || rows != kPanelColumns) return false;
-    kernels().pack_trits_across(panel, packed(first), row_bytes(cols_));
+    kernels().products.pack_trits_across(panel, packed(first), row_bytes(cols_));
     return true;
   }
   bool pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
                  std::uint8_t* panels, std::int64_t ld_panels) const {
     if (first.n != kBlock || rows % 4 != 0 || begin % kPanelColumns != 0) return false;
-    kernels().pack_trits_down(panels, ld_panels, packed(first), row_bytes(cols_), rows,
-                              begin / kPanelColumns, (end + kPanelColumns - 1) / kPanelColumns);
+    kernels().products.pack_trits_down(panels, ld_panels, packed(first), row_bytes(cols_), rows,
+                                       begin / kPanelColumns,
+                                       (end + kPanelColumns - 1) / kPanelColumns);
     return true;
   }
   // sums[r - begin] = the sum of (trit + 1) x along row r.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
                 std::int32_t* sums) const {
-    kernels().dot_packed_trits(sums, packed({begin}), row_bytes(cols_), end - begin, x, cols_);
+    kernels().products.dot_packed_trits(sums, packed({begin}), row_bytes(cols_), end - begin, x,
+                                        cols_);
   }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
-    kernels().trits_to_float(out, trits.data(), block.n);
+    kernels().codecs.trits_to_float(out, trits.data(), block.n);
   }
 
  protected:
@@ -74,16 +78,16 @@ class PackedTrits {
     return {packed(first), rows, (first.n + 4) / 5, row_bytes(cols_)};
   }
   void encode_trits(const Block& block, const std::int8_t* trits) {
-    kernels().encode_trits(packed(block), trits, block.n);
+    kernels().codecs.encode_trits(packed(block), trits, block.n);
   }
   // move(counts, trits) updates the trits of `count` blocks, kBlock apart, and counts for each.
   template <typename Move>
   FlipCounts move_trits(const BlockSeries& series, std::size_t count, const Move& move) {
     std::array<std::int8_t, kMostBlocksAtOnce * kBlock> trits;
     std::array<FlipCounts, kMostBlocksAtOnce> counts;
-    kernels().decode_trits(trits.data(), kBlock, packed(series.first),
-                           offset(series[1]) - offset(series.first),
-                           static_cast<std::int64_t>(count), series.first.n);
+    kernels().codecs.decode_trits(trits.data(), kBlock, packed(series.first),
+                                  offset(series[1]) - offset(series.first),
+                                  static_cast<std::int64_t>(count), series.first.n);
     move(counts.data(), trits.data());
     FlipCounts total;
     for (std::size_t i = 0; i < count; ++i) {
@@ -97,8 +101,8 @@ class PackedTrits {
     std::array<std::int16_t, kBlock> levels;
     std::array<std::uint32_t, kBlock> fractions;
     if (noise != nullptr) std::transform(noise, noise + block.n, fractions.data(), as_fraction);
-    kernels().quantize_levels(levels.data(), master,
-                              {-1.0f, 1, noise == nullptr ? nullptr : fractions.data()}, block.n);
+    kernels().updates.quantize_levels(
+        levels.data(), master, {-1.0f, 1, noise == nullptr ? nullptr : fractions.data()}, block.n);
     std::array<std::int8_t, kBlock> trits;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.n); ++i) {
       trits[i] = static_cast<std::int8_t>(levels[i]);

@@ -35,7 +35,7 @@ class Scalar {
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
   void encode(const Block& block, const float* master, const RandomKey&) {
-    add_sum(block.slot, kernels().sum(master, block.n), block.n);
+    add_sum(block.slot, kernels().reductions.sum(master, block.n), block.n);
   }
   void add_sum(std::int64_t slot, double sum, std::int64_t n) {
     sums_.as<Sum>()[slot].total += sum;

@@ -10,7 +10,7 @@
 
 #include "engine/formats/format.h"
 #include "engine/formats/half.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 
@@ -50,7 +50,7 @@ class Scale16 {
   }
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
     float* stored = at(block);
-    kernels().descend(stored, direction, descent.lr, block.n);
+    kernels().updates.descend(stored, direction, descent.lr, block.n);
     for (std::int64_t i = 0; i < block.n; ++i) stored[i] = std::clamp(stored[i], kMin, kMax);
     return {};
   }

@@ -93,8 +93,9 @@ class Shared : public PackedTrits {
                              series.first.n, squares};
     const int turn = static_cast<int>(descent.key.step % kSharing);
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
-      kernels().descend_shared(counts, trits, kBlock, accumulators(series.first),
-                               offset(series[1]) - offset(series.first), rows, kSharing, turn);
+      kernels().updates.descend_shared(counts, trits, kBlock, accumulators(series.first),
+                                       offset(series[1]) - offset(series.first), rows, kSharing,
+                                       turn);
     });
   }
 

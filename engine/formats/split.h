@@ -63,27 +63,27 @@ class SplitNumber {
   }
 
   void decode_value(const Block& block, float* out) const {
-    kernels().bf16_to_float(out, value_at(block), block.n);
+    kernels().codecs.bf16_to_float(out, value_at(block), block.n);
   }
 
   void decode_master(const Block& block, float* out) const {
     if constexpr (kIsWide) {
-      kernels().decode_split16(out, value_at(block), correction_at(block), block.n);
+      kernels().codecs.decode_split16(out, value_at(block), correction_at(block), block.n);
     } else {
-      kernels().decode_split8(out, value_at(block), correction_at(block), block.n);
+      kernels().codecs.decode_split8(out, value_at(block), correction_at(block), block.n);
     }
   }
 
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if constexpr (kIsWide) {
-      kernels().encode_split16(value_at(block), correction_at(block), master, block.n);
+      kernels().codecs.encode_split16(value_at(block), correction_at(block), master, block.n);
     } else {
       std::array<std::uint16_t, kBlock> noise;
       if (stochastic_) {
-        kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols_));
+        kernels().codecs.random_u16(noise.data(), block.n, key, noise_index(block, cols_));
       }
-      kernels().encode_split8(value_at(block), correction_at(block), master,
-                              stochastic_ ? noise.data() : nullptr, block.n);
+      kernels().codecs.encode_split8(value_at(block), correction_at(block), master,
+                                     stochastic_ ? noise.data() : nullptr, block.n);
     }
   }
 

@@ -1,7 +1,8 @@
 #include "engine/formats/storage.h"
 
 #include "engine/formats/descend.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/direction.h"
+#include "engine/kernels/products.h"
 #include "engine/memory/parallel.h"
 #include "engine/nearest.h"
 
@@ -195,12 +196,13 @@ void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* 
           return format.dot_rows(begin, end, x, sums);
         }
         std::int32_t sum_x = 0;
-        kernels().sum_int8(&sum_x, x, shape_.cols(), 1, shape_.cols());
+        kernels().products.sum_int8(&sum_x, x, shape_.cols(), 1, shape_.cols());
         std::fill_n(sums, end - begin, sum_x);
         for_each_block(begin, end, shape_.cols(), [&](const Block& block) {
           std::array<std::int8_t, kBlock> trits;
           decode_trits(block, trits.data());
-          sums[block.row - begin] += kernels().dot_int8(trits.data(), x + block.col, block.n);
+          sums[block.row - begin] +=
+              kernels().products.dot_int8(trits.data(), x + block.col, block.n);
         });
       },
       format_);

@@ -66,7 +66,7 @@ class Storage {
   void decode_trits(const Block& block, std::int8_t* out) const;
   // The same for a tile, its rows kBlock apart.
   void decode_trits(const Tile& tile, std::int8_t* out) const;
-  // Trits plus 1 as panels of an integer product (engine/kernels/kernel_table.h). pack_across: the
+  // Trits plus 1 as panels of an integer product (engine/kernels/products.h). pack_across: the
   // rows of the tile, kPanelColumns at most, are the columns of one panel. pack_down: its rows are
   // the depth of panels, ld_panels apart, of columns [first, last) of the matrix, which lie in the
   // tile's block; the columns of the last panel that are beyond them may be anything.

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "engine/formats/storage.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
 
 namespace tritgrad {
 namespace {
@@ -23,7 +23,7 @@ void Storage::pack_across(const Tile& tile, std::uint8_t* panel) const {
         }
         alignas(kAlignment) DecodedRows trits;
         decode_trits(tile, trits.data());
-        kernels().pack_across(panel, trits.data(), kBlock, block.n, rows, 1);
+        kernels().products.pack_across(panel, trits.data(), kBlock, block.n, rows, 1);
       },
       format_);
 }
@@ -45,8 +45,8 @@ void Storage::pack_down(const Tile& tile, std::int64_t first, std::int64_t last,
           decode_trits(Tile{top, top + n, tile.col}, trits.data());
           std::uint8_t* panel = panels + part * kPanelColumns;
           for (std::int64_t column = begin; column < end; column += kPanelColumns) {
-            kernels().pack_down(panel, trits.data() + column, kBlock, n,
-                                std::min(kPanelColumns, end - column), 1);
+            kernels().products.pack_down(panel, trits.data() + column, kBlock, n,
+                                         std::min(kPanelColumns, end - column), 1);
             panel += ld_panels;
           }
         }

@@ -86,8 +86,8 @@ class Ternary : public PackedTrits {
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
                              series.first.n, squares};
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
-      kernels().descend_ternary(counts, trits, kBlock, accumulator(series.first),
-                                offset(series[1]) - offset(series.first), rows, policy);
+      kernels().updates.descend_ternary(counts, trits, kBlock, accumulator(series.first),
+                                        offset(series[1]) - offset(series.first), rows, policy);
     });
   }
 

@@ -10,7 +10,9 @@
 #include <cmath>
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/parallel.h"
 
 namespace tritgrad {
@@ -42,7 +44,7 @@ class TernaryMaster {
   }
 
   void decode_value(const Block& block, float* out) const {
-    kernels().decode_ternary_master(out, at(block), gamma(), block.n);
+    kernels().codecs.decode_ternary_master(out, at(block), gamma(), block.n);
   }
   void decode_master(const Block& block, float* out) const { std::copy_n(at(block), block.n, out); }
   void encode(const Block& block, const float* master, const RandomKey&) {
@@ -50,8 +52,8 @@ class TernaryMaster {
   }
   FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
     FlipCounts counts;
-    counts.flips =
-        kernels().descend_ternary_master(at(block), direction, descent.lr, gamma(), block.n);
+    counts.flips = kernels().updates.descend_ternary_master(at(block), direction, descent.lr,
+                                                            gamma(), block.n);
     return counts;
   }
 
@@ -59,7 +61,7 @@ class TernaryMaster {
   void refresh() {
     const float* master = master_.as<float>();
     const double sum = parallel_sum(size_, 16384, [&](std::int64_t begin, std::int64_t end) {
-      return kernels().sum_of_magnitudes(master + begin, end - begin);
+      return kernels().reductions.sum_of_magnitudes(master + begin, end - begin);
     });
     const double count = static_cast<double>(std::max<std::int64_t>(size_, 1));
     *gamma_.as<float>() = std::max(static_cast<float>(sum / count), 1e-5f);

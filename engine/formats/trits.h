@@ -44,7 +44,7 @@ class Trits : public PackedTrits {
   void encode(const Block& block, const float* master, const RandomKey& key) {
     if (rounding_ == Rounding::kNearest) return encode_rounded(block, master, nullptr);
     std::array<std::uint16_t, kBlock> noise;
-    kernels().random_u16(noise.data(), block.n, key, noise_index(block, cols()));
+    kernels().codecs.random_u16(noise.data(), block.n, key, noise_index(block, cols()));
     encode_rounded(block, master, noise.data());
   }
 
@@ -55,14 +55,14 @@ class Trits : public PackedTrits {
     std::array<std::uint16_t, kBlock> noise;
     const bool stochastic = rounding_ == Rounding::kStochastic;
     if (stochastic) {
-      kernels().random_u16(noise.data(), block.n, descent.key, noise_index(block, cols()));
+      kernels().codecs.random_u16(noise.data(), block.n, descent.key, noise_index(block, cols()));
     }
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
     FlipCounts counts;
-    counts.flips = kernels().carry_trits(trits.data(), carrier.momentum, direction, carrier.gain,
-                                         {descent.lr, carrier.alpha, carrier.rescale},
-                                         stochastic ? noise.data() : nullptr, block.n);
+    counts.flips = kernels().updates.carry_trits(
+        trits.data(), carrier.momentum, direction, carrier.gain,
+        {descent.lr, carrier.alpha, carrier.rescale}, stochastic ? noise.data() : nullptr, block.n);
     if (counts.flips > 0) encode_trits(block, trits.data());
     return counts;
   }
@@ -82,7 +82,8 @@ class Trits : public PackedTrits {
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),
                              series.first.n, squares};
     return move_trits(series, directions.size(), [&](FlipCounts* counts, std::int8_t* trits) {
-      kernels().descend_ternary(counts, trits, kBlock, accumulators.data(), 0, rows, kOneLevel);
+      kernels().updates.descend_ternary(counts, trits, kBlock, accumulators.data(), 0, rows,
+                                        kOneLevel);
     });
   }
 

@@ -5,9 +5,9 @@
 
 namespace tritgrad {
 
-// What an update goes against, where it reads it: fp32 numbers, or sums of an integer product less
-// a correction (the difference fits an int32); or the signs of these, 0 where a number is 0 or not
-// finite; and what all of them are to be multiplied by.
+// The numbers that an update goes against, read where they lie: fp32 numbers, or sums of an integer
+// product less a correction (the difference fits an int32); or the signs of these, 0 where a number
+// is 0 or not finite. All of them are to be multiplied by `factor`.
 struct Direction {
   Direction() = default;  // not to be read
   // Implicit: every place for a direction takes plain floats.
@@ -17,7 +17,7 @@ struct Direction {
   Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_, bool signs_ = false)
       : sums(sums_), correction(correction_), factor(factor_), signs(signs_) {}
 
-  // That of elements from i on.
+  // The direction of elements from i on.
   Direction from(std::int64_t i) const {
     if (floats != nullptr) return {floats + i, factor, signs};
     return {sums + i, correction, factor, signs};
@@ -35,34 +35,34 @@ constexpr std::uint32_t as_fraction(std::uint16_t noise) {
   return std::uint32_t{noise} << 16 | 0x8000u;
 }
 
-// What is added to all noise, in the same units.
+// An offset of all noise, in units of 2^-32.
 constexpr std::uint32_t as_offset(std::uint16_t noise) { return std::uint32_t{noise} << 16; }
 
-// How a direction becomes whole levels of a fixed-point format: clip(floor(e + u), -limit, limit)
-// with u = ((noise[i] + offset) mod 2^32) / 2^32, or clip(rint(e)) (ties to even) when
-// noise == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction, or
-// its sign. NaN gives 0. 0 <= limit <= 255. Noise is given as_fraction(), its offset
-// as_offset(): a float holds u.
+// Rounding of a direction to whole levels of a fixed-point format: clip(floor(e + u), -limit,
+// limit) with u = ((noise[i] + offset) mod 2^32) / 2^32, or clip(rint(e)) (ties to even) when noise
+// == nullptr, where e = (-scale * factor) * x and x = floats[i] or sums[i] - correction, or its
+// sign. NaN gives 0. 0 <= limit <= 255. Noise is given as_fraction(), its offset as_offset(): a
+// float holds u.
 struct LevelRounding {
   float scale;
   int limit;
   const std::uint32_t* noise;
   std::uint32_t offset = 0;
 
-  // That of elements from i on.
+  // The rounding of elements from i on.
   LevelRounding from(std::int64_t i) const {
     return {scale, limit, noise == nullptr ? nullptr : noise + i, offset};
   }
 };
 
-// What rows of n elements, which one call updates, go against.
+// The directions of rows of n elements that one call updates.
 struct DirectionRows {
   const Direction* directions;     // [count]
   const LevelRounding* roundings;  // [count]
   std::int64_t count, n;
-  // Out [count], unless null: the sums of squares of their numbers without the factors; of floats
-  // as KernelTable::sum_of_squares gives them, of sums less corrections as sum_of_squared_sums
-  // does.
+  // Out [count], unless null: the sums of squares of their numbers without the factors, as
+  // sum_of_squares (reductions.h) gives them of floats, and sum_of_squared_sums of sums less
+  // corrections.
   double* squares = nullptr;
 };
 

@@ -1,5 +1,4 @@
-#include "ops/kernels/dispatch.h"
-
+// Which tables are used, and what only the processor itself tells.
 #ifndef TRITGRAD_PORTABLE
 #include <cpuid.h>
 #ifdef __linux__
@@ -11,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +20,7 @@
 namespace tritgrad {
 namespace {
 
-// In rising order; a table's place here is its rank.
+// The sets of tables in rising order; the place of one is its rank.
 constexpr std::array<std::string_view, 6> kNames = {"reference",  "avx2",       "avx512",
                                                     "avx512vnni", "avx512vbmi", "avx512amx"};
 
@@ -52,8 +52,8 @@ bool may_use_tiles() {
 #endif
 
 // The compiler's own detection also asks whether the operating system saves the vector registers.
-std::vector<const KernelTable*> detect() {
-  std::vector<const KernelTable*> tables = {&kReferenceKernels};
+std::vector<const KernelTables*> detect() {
+  std::vector<const KernelTables*> tables = {&reference::kKernels};
 #ifndef TRITGRAD_PORTABLE
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -75,36 +75,76 @@ std::vector<const KernelTable*> detect() {
   return tables;
 }
 
+bool detect_quick_gathers() {
+#ifdef TRITGRAD_PORTABLE
+  return false;
+#else
+  // Those before, which have no arithmetic in 16-bit floats, were slowed down by microcode.
+  constexpr unsigned kFloat16 = 1u << 23;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return __builtin_cpu_is("intel") && (edx & kFloat16) != 0;
+#endif
+}
+
 }  // namespace
 
-const KernelTable& choose_kernels(std::span<const KernelTable* const> supported,
-                                  const char* requested) {
+std::atomic<bool>& gathers_quickly() {
+  static std::atomic<bool> quickly{detect_quick_gathers()};
+  return quickly;
+}
+
+const KernelTables& choose_kernels(std::span<const KernelTables* const> supported,
+                                   const char* requested) {
   if (requested == nullptr || *requested == '\0') return *supported.back();
   const std::ptrdiff_t ceiling = rank_of(requested);
   check(ceiling < std::ssize(kNames), "TRITGRAD_ISA is '", requested,
         "'; set it to reference, avx2, avx512, avx512vnni, avx512vbmi or avx512amx, or unset it");
-  const KernelTable* chosen = supported.front();
-  for (const KernelTable* table : supported) {
+  const KernelTables* chosen = supported.front();
+  for (const KernelTables* table : supported) {
     if (rank_of(table->name) <= ceiling) chosen = table;
   }
   return *chosen;
 }
 
 // A table set by use_kernels() meanwhile stays.
-const KernelTable& choose_kernels_at_start() {
-  const KernelTable* expected = nullptr;
-  const KernelTable& chosen = choose_kernels(supported_kernels(), std::getenv("TRITGRAD_ISA"));
+const KernelTables& choose_kernels_at_start() {
+  const KernelTables* expected = nullptr;
+  const KernelTables& chosen = choose_kernels(supported_kernels(), std::getenv("TRITGRAD_ISA"));
   return kernels_in_use.compare_exchange_strong(expected, &chosen) ? chosen : *expected;
 }
 
-std::span<const KernelTable* const> supported_kernels() {
-  static const std::vector<const KernelTable*> tables = detect();
+const PeakLoops& peak_loops() {
+#ifndef TRITGRAD_PORTABLE
+  const std::string_view name = kernels().name;
+  if (name == "avx2") return avx2::kPeakLoops;
+  if (name == "avx512") return avx512::kPeakLoops;
+  if (name == "avx512vnni") return avx512vnni::kPeakLoops;
+  if (name == "avx512vbmi") return avx512vbmi::kPeakLoops;
+  if (name == "avx512amx") return avx512amx::kPeakLoops;
+#endif
+  return baseline::kPeakLoops;
+}
+
+PeakLoop bf16_peak_loop() {
+#ifndef TRITGRAD_PORTABLE
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx512bf16")) {
+    return {"this processor has no bf16 instruction", nullptr};
+  }
+  if (std::string_view(kernels().name).starts_with("avx512")) return avx512bf16::kPeakLoop;
+#endif
+  return {"the kernels in use are below AVX-512", nullptr};
+}
+
+std::span<const KernelTables* const> supported_kernels() {
+  static const std::vector<const KernelTables*> tables = detect();
   return tables;
 }
 
 void use_kernels(const char* name) {
   std::string names;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     if (std::string_view(table->name) == name) {
       kernels_in_use.store(table, std::memory_order_release);
       return;

@@ -1,13 +1,12 @@
 // The specification of every kernel in plain scalar code, compiled for the baseline instruction
-// set; of trits in reference_trits.cpp.
-#include "ops/kernels/reference.h"
-
+// set. Vector kernels hand it the elements that do not fill a vector, through its tables: it is a
+// baseline object, and a call from a vector object shares no inline code with it.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "engine/formats/format.h"
 #include "engine/formats/shared_accumulator.h"
-#include "ops/kernels/targets.h"
 
 // Loops that have no other form are their own specification.
 #define TRITGRAD_TARGET reference
@@ -15,16 +14,30 @@
 #include "ops/kernels/codecs/lowbit_loops-inl.h"
 #include "ops/kernels/codecs/split_loops-inl.h"
 #include "ops/kernels/codecs/ternary_master_loops-inl.h"
-#include "ops/kernels/layers/activation_loops-inl.h"
-#include "ops/kernels/layers/batch_norm_loops-inl.h"
 #include "ops/kernels/layers/layer_loops-inl.h"
-#include "ops/kernels/layers/row_norm_loops-inl.h"
+#include "ops/kernels/layers/norm_loops-inl.h"
 #include "ops/kernels/products/integer_loops-inl.h"
-#include "ops/kernels/updates/microadam_loops-inl.h"
+#include "ops/kernels/targets.h"
 #include "ops/kernels/updates/rule_loops-inl.h"
 
-namespace tritgrad {
-namespace reference {
+namespace tritgrad::reference {
+
+void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n,
+                       std::int64_t begin, std::int64_t end) {
+  const std::int64_t stripe = (n + 4) / 5;
+  for (std::int64_t i = begin; i < end; ++i) {
+    int digits = 0;
+    for (std::int64_t k = 4; k >= 0; --k) {
+      const std::int64_t element = k * stripe + i;
+      digits = 3 * digits + (element < n ? trits[element] : 0) + 1;
+    }
+    packed[i] = static_cast<std::uint8_t>(digits);
+  }
+}
+
+namespace {
+
+using baseline::gemm;
 
 void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first) {
   for (std::int64_t i = 0; i < n; i += 8) {
@@ -33,6 +46,101 @@ void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::u
     for (std::int64_t j = 0; j < count; ++j) {
       const std::uint32_t word = words[static_cast<std::size_t>(j / 2)];
       out[i + j] = static_cast<std::uint16_t>(j % 2 == 0 ? word : word >> 16);
+    }
+  }
+}
+
+void decode_trits(std::int8_t* trits, std::int64_t ld, const std::uint8_t* packed,
+                  std::int64_t ld_packed, std::int64_t rows, std::int64_t n) {
+  const std::int64_t stripe = (n + 4) / 5;
+  for (std::int64_t r = 0; r < rows; ++r, trits += ld, packed += ld_packed) {
+    for (std::int64_t i = 0; i < stripe; ++i) {
+      int digits = std::min<int>(packed[i], 242);
+      for (std::int64_t element = i; element < n; element += stripe) {
+        trits[element] = static_cast<std::int8_t>(digits % 3 - 1);
+        digits /= 3;
+      }
+    }
+  }
+}
+
+void dot_packed_trits(std::int32_t* sums, const std::uint8_t* packed, std::int64_t row_bytes,
+                      std::int64_t rows, const std::int8_t* x, std::int64_t n) {
+  for (std::int64_t row = 0; row < rows; ++row, packed += row_bytes) {
+    sums[row] = 0;
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+      const std::int64_t count = std::min(kBlock, n - begin);
+      std::int8_t trits[kBlock];
+      decode_trits(trits, 0, packed + begin / 5, 0, 1, count);
+      for (std::int64_t i = 0; i < count; ++i) sums[row] += (trits[i] + 1) * x[begin + i];
+    }
+  }
+}
+
+void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n) {
+  encode_trit_bytes(packed, trits, n, 0, (n + 4) / 5);
+}
+
+void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = trits[i];
+}
+
+void pack_trits_down(std::uint8_t* panels, std::int64_t ld_panels, const std::uint8_t* packed,
+                     std::int64_t ld_packed, std::int64_t rows, std::int64_t first,
+                     std::int64_t last) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int8_t trits[kBlock];
+    decode_trits(trits, 0, packed + row * ld_packed, 0, 1, kBlock);
+    for (std::int64_t p = first; p < last; ++p) {
+      std::uint8_t* group = panels + (p - first) * ld_panels + row / 4 * 4 * kPanelColumns;
+      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+        group[4 * c + row % 4] = static_cast<std::uint8_t>(trits[p * kPanelColumns + c] + 1);
+      }
+    }
+  }
+}
+
+void pack_trits_across(std::uint8_t* panel, const std::uint8_t* packed, std::int64_t ld_packed) {
+  for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+    std::int8_t trits[kBlock];
+    decode_trits(trits, 0, packed + c * ld_packed, 0, 1, kBlock);
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      panel[(i / 4 * kPanelColumns + c) * 4 + i % 4] = static_cast<std::uint8_t>(trits[i] + 1);
+    }
+  }
+}
+
+void latent_to_trits(std::int8_t* trits, const std::int8_t* codes, int threshold, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    trits[i] = static_cast<std::int8_t>(split_code(codes[i], threshold).trit);
+  }
+}
+
+void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<float>((codes[i] > threshold) - (codes[i] < -threshold));
+  }
+}
+
+void pack_latents_down(std::uint8_t* panels, std::int64_t ld_panels, const std::int8_t* codes,
+                       std::int64_t ld, std::int64_t rows, std::int64_t columns, int threshold) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      std::uint8_t* group = panels + c / kPanelColumns * ld_panels + row / 4 * 4 * kPanelColumns;
+      std::int8_t trit;
+      latent_to_trits(&trit, codes + row * ld + c, threshold, 1);
+      group[4 * (c % kPanelColumns) + row % 4] = static_cast<std::uint8_t>(trit + 1);
+    }
+  }
+}
+
+void pack_latents_across(std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
+                         std::int64_t depth, int threshold) {
+  for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+    for (std::int64_t i = 0; i < depth; ++i) {
+      std::int8_t trit;
+      latent_to_trits(&trit, codes + c * ld + i, threshold, 1);
+      panel[(i / 4 * kPanelColumns + c) * 4 + i % 4] = static_cast<std::uint8_t>(trit + 1);
     }
   }
 }
@@ -109,8 +217,6 @@ void quantize_levels(std::int16_t* levels, const Direction& direction,
   }
 }
 
-namespace {
-
 // term(i) for elements 0 to n - 1, added as kSumLanes says.
 template <typename Term>
 double sum_in_lanes(std::int64_t n, const Term& term) {
@@ -154,8 +260,6 @@ void measure(const DirectionRows& rows) {
                                 sum_of_squared_sums(direction.sums, direction.correction, rows.n));
   }
 }
-
-}  // namespace
 
 void descend_ternary(FlipCounts* counts, std::int8_t* trits, std::int64_t ld,
                      std::int8_t* accumulators, std::int64_t ld_a, const DirectionRows& rows,
@@ -204,8 +308,6 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   }
 }
 
-namespace {
-
 FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
                           int threshold, int hysteresis) {
   const FlipPolicy policy{.threshold = threshold,
@@ -226,6 +328,33 @@ FlipCounts descend_latent(std::int8_t* codes, std::int64_t ld, const DirectionRo
   return counts;
 }
 
+std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direction,
+                         const float* gain, const CarryConstants& constants,
+                         const std::uint16_t* noise, std::int64_t n) {
+  std::int64_t changed = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float exact = static_cast<float>(trits[i]) - constants.lr * direction[i];
+    const float wanted = std::isnan(exact) ? 0.0f : std::clamp(exact, -1.5f, 1.5f);
+    float level = std::nearbyint(wanted);
+    if (noise != nullptr) {
+      level = std::floor(wanted + (static_cast<float>(noise[i]) + 0.5f) * 0x1p-16f);
+    }
+    const float stored = std::clamp(level, -1.0f, 1.0f);
+    const float error = constants.alpha * (wanted - stored);
+    momentum[i] = constants.rescale * (momentum[i] + (gain == nullptr ? error : error / gain[i]));
+    changed += stored != static_cast<float>(trits[i]);
+    trits[i] = static_cast<std::int8_t>(stored);
+  }
+  return changed;
+}
+
+// The reference has no passes that do several kernels' work at once.
+bool flash_adamw(const FlashElements&, const AdamwConstants&, float, std::int64_t) { return false; }
+bool flash_lion(const FlashElements&, const LionConstants&, float, float, std::int64_t) {
+  return false;
+}
+bool flash_sgd(const FlashElements&, const SgdConstants&, float, std::int64_t) { return false; }
+
 double sum_of_squares_around(const float* x, double mean, std::int64_t n) {
   return sum_in_lanes(n, [=](std::int64_t i) {
     const double centered = double{x[i]} - mean;
@@ -240,112 +369,11 @@ RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, 
           sum_in_lanes(n, [&](std::int64_t i) { return double{dz(i)} * double{z(i)}; })};
 }
 
-// Of passes that do several kernels' work at once.
-template <typename... Arguments>
-bool has_no_pass(Arguments...) {
-  return false;
-}
-
 }  // namespace
-}  // namespace reference
 
-const KernelTable kReferenceKernels = {
-    .name = "reference",
-    .gemm = baseline::gemm,
-    .quantize_int8 = reference::quantize_int8,
-    .max_abs_product = reference::max_abs_product,
-    .quantize_columns = reference::quantize_columns,
-    .sum_int8 = reference::sum_int8,
-    .dot_int8 = reference::dot_int8,
-    .dot_packed_trits = reference::dot_packed_trits,
-    .any_negative = reference::any_negative,
-    .raise_max_abs = reference::raise_max_abs,
-    .pack_down = reference::pack_down,
-    .pack_across = reference::pack_across,
-    .pack_trits_down = reference::pack_trits_down,
-    .pack_trits_across = reference::pack_trits_across,
-    .pack_latents_down = reference::pack_latents_down,
-    .pack_latents_across = reference::pack_latents_across,
-    .multiply_panel = reference::multiply_panel,
-    .rescale_sums = reference::rescale_sums,
-    .rescale_sums_by = reference::rescale_sums_by,
-    .random_u16 = reference::random_u16,
-    .decode_trits = reference::decode_trits,
-    .encode_trits = reference::encode_trits,
-    .trits_to_float = reference::trits_to_float,
-    .latent_to_trits = reference::latent_to_trits,
-    .latent_to_float = reference::latent_to_float,
-    .bf16_to_float = reference::bf16_to_float,
-    .float_to_bf16 = reference::float_to_bf16,
-    .encode_split8 = reference::encode_split8,
-    .decode_split8 = reference::decode_split8,
-    .encode_split16 = reference::encode_split16,
-    .decode_split16 = reference::decode_split16,
-    .encode_companded = reference::encode_companded,
-    .decode_companded = reference::decode_companded,
-    .encode_root = reference::encode_root,
-    .decode_root = reference::decode_root,
-    .pack_codes = reference::pack_codes,
-    .unpack_codes = reference::unpack_codes,
-    .encode_groups = reference::encode_groups,
-    .decode_groups = reference::decode_groups,
-    .encode_fp8 = reference::encode_fp8,
-    .decode_fp8 = reference::decode_fp8,
-    .decode_ternary_master = reference::decode_ternary_master,
-    .descend = reference::descend,
-    .descend_ternary_master = reference::descend_ternary_master,
-    .quantize_levels = reference::quantize_levels,
-    .descend_ternary = reference::descend_ternary,
-    .descend_shared = reference::descend_shared,
-    .descend_latent = reference::descend_latent,
-    .adamw = reference::adamw,
-    .add_scaled = reference::add_scaled,
-    .sgd = reference::sgd,
-    .sign = reference::sign,
-    .lion = reference::lion,
-    .normalized = reference::normalized,
-    .divide_by_roots = reference::divide_by_roots,
-    .adam_gain = reference::adam_gain,
-    .carry_error = reference::carry_error,
-    .carry_trits = reference::carry_trits,
-    .limit = reference::limit,
-    .count_at_least = reference::count_at_least,
-    .find_at_least = reference::find_at_least,
-    .find_range = reference::find_range,
-    .quantize_feedback = reference::quantize_feedback,
-    .add_feedback = reference::add_feedback,
-    .flash_adamw = reference::has_no_pass,
-    .flash_lion = reference::has_no_pass,
-    .flash_sgd = reference::has_no_pass,
-    .relu = reference::relu,
-    .rectify_gradient = reference::rectify_gradient,
-    .squared_relu = reference::squared_relu,
-    .squared_relu_gradient = reference::squared_relu_gradient,
-    .tanh = reference::tanh,
-    .tanh_gradient = reference::tanh_gradient,
-    .add_to_sums = reference::add_to_sums,
-    .add_squares_around = reference::add_squares_around,
-    .add_products = reference::add_products,
-    .batch_norm = reference::batch_norm,
-    .add_batch_norm_sums = reference::add_batch_norm_sums,
-    .batch_norm_gradient = reference::batch_norm_gradient,
-    .row_norm = reference::row_norm,
-    .add_row_norm_gradients = reference::add_row_norm_gradients,
-    .row_norm_gradient = reference::row_norm_gradient,
-    .bytes_to_float = reference::bytes_to_float,
-    .square_roots = reference::square_roots,
-    .standardize_features = reference::standardize_features,
-    .max_pool = reference::max_pool,
-    .max_pool_gradient = reference::max_pool_gradient,
-    .all_finite = reference::all_finite,
-    .all_finite_bf16 = reference::all_finite_bf16,
-    .max_abs = reference::max_abs,
-    .sum = reference::sum,
-    .sum_of_magnitudes = reference::sum_of_magnitudes,
-    .sum_of_squares = reference::sum_of_squares,
-    .sum_of_squares_around = reference::sum_of_squares_around,
-    .row_norm_sums = reference::row_norm_sums,
-    .sum_of_squared_sums = reference::sum_of_squared_sums,
-};
+// Loops are the widest form that the reference has.
+namespace wide = reference;
 
-}  // namespace tritgrad
+}  // namespace tritgrad::reference
+
+#include "ops/kernels/tables-inl.h"

@@ -11,7 +11,7 @@
 // with the reference, products are those of the kernels' gemm.
 #pragma once
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
 
 namespace tritgrad {
 

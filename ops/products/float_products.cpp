@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
 #include "ops/products/dense_product.h"
@@ -65,7 +65,7 @@ const float* decode_panel(const LinearOperands& w, const float* scales, std::int
 
 double sum_of_squares(const Tensor& x) {
   return parallel_sum(x.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
-    return kernels().sum_of_squares(x.data + begin, end - begin);
+    return kernels().reductions.sum_of_squares(x.data + begin, end - begin);
   });
 }
 
@@ -80,7 +80,8 @@ double gradient_bound(const LinearOperands& w, const float* scales, const Tensor
   }
   const double product = std::sqrt(sum_of_squares(dy) * sum_of_squares(x));
   if (scales == nullptr) return product;
-  const double largest_scale = kernels().max_abs(scales, w.outputs * w.groups);  // NaN if one is
+  const double largest_scale =
+      kernels().reductions.max_abs(scales, w.outputs * w.groups);  // NaN if one is
   return largest_scale < 1.0 ? product : largest_scale * product;
 }
 

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
 #include "ops/products/integer_linear.h"
@@ -31,9 +33,9 @@ struct WeightGradient {
   // them. Columns that fill the last vector are written, too.
   void multiply(std::int64_t top, std::int64_t rows, std::int64_t p, std::int64_t last,
                 std::int32_t* sums, std::int64_t ld, const MemoryAhead& ahead) const {
-    kernels().multiply_panel(sums, ld, dy.codes + top * dy.ld, dy.ld, rows,
-                             last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
-                             /*add=*/false, ahead);
+    kernels().products.multiply_panel(sums, ld, dy.codes + top * dy.ld, dy.ld, rows,
+                                      last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
+                                      /*add=*/false, ahead);
   }
 
   // Rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, each row times its factor.
@@ -50,9 +52,9 @@ struct WeightGradient {
         const std::int64_t first = std::max(col_begin, p * kPanelColumns);
         const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
         multiply(top, rows, p, last, sums.data(), kPanelColumns, ahead.take(share));
-        kernels().rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
-                               sums.data() + first - p * kPanelColumns, kPanelColumns,
-                               offsets + top, factors + top, rows, last - first);
+        kernels().products.rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
+                                        sums.data() + first - p * kPanelColumns, kPanelColumns,
+                                        offsets + top, factors + top, rows, last - first);
       }
     }
   }
@@ -100,14 +102,14 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
     gradient.read_product(gradient.dy.scales, begin, end, col, col + n, dw.data());
     for (std::int64_t row = begin; row < end; ++row) {
       w.weight->storage().decode_trits(Block{row, col, n}, trits.data());
-      kernels().trits_to_float(signs.data(), trits.data(), n);
+      kernels().codecs.trits_to_float(signs.data(), trits.data(), n);
       float* products = dw.data() + (row - begin) * n;
       for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];
       for (std::int64_t first = col; first < col + n;) {
         const std::int64_t group = first / w.group_size;
         const std::int64_t last = std::min(col + n, (group + 1) * w.group_size);
         dscale.row(row)[group] +=
-            static_cast<float>(kernels().sum(products + first - col, last - first));
+            static_cast<float>(kernels().reductions.sum(products + first - col, last - first));
         first = last;
       }
     }
@@ -117,12 +119,13 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
 // Down the columns, sums of dy y.
 const double* sum_products(Tape& tape, const Tensor& y, const Tensor& dy) {
   const Wide wide(y);
-  return sum_columns(
-      tape, wide, y, 1, [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
-        prefetch_after(wide(dy), row, begin, n);
-        prefetch_after(wide(y), row, begin, n);
-        kernels().add_products(to, wide(dy).row(row) + begin, wide(y).row(row) + begin, 0, 1, n);
-      });
+  return sum_columns(tape, wide, y, 1,
+                     [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+                       prefetch_after(wide(dy), row, begin, n);
+                       prefetch_after(wide(y), row, begin, n);
+                       kernels().reductions.add_products(to, wide(dy).row(row) + begin,
+                                                         wide(y).row(row) + begin, 0, 1, n);
+                     });
 }
 
 // d scale. With one scale a row, y / E is what E multiplied, so d E = sum of dy y / E.
@@ -169,8 +172,9 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
   const float most = 127.0f * 127.0f * static_cast<float>(dy.cols);
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     // A call for each output would take longer than its one number.
-    const float largest =
-        w.groups == 1 ? std::abs(scales[o]) : kernels().max_abs(scales + o * w.groups, w.groups);
+    const float largest = w.groups == 1
+                              ? std::abs(scales[o])
+                              : kernels().reductions.max_abs(scales + o * w.groups, w.groups);
     const float most_of_row = most * gradient->dy.scales[o] * largest;
     finite &= std::isfinite(most_of_row);
     bound = std::max(bound, most_of_row);
@@ -206,8 +210,8 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
                       const std::int64_t n = std::min(kBlock, w.inputs - col);
                       gradient->read(begin, end, col, col + n, tile.data());
                       for (std::int64_t row = begin; row < end; ++row) {
-                        kernels().add_scaled(dweight.row(row) + col,
-                                             tile.data() + (row - begin) * n, 1.0f, n);
+                        kernels().reductions.add_scaled(dweight.row(row) + col,
+                                                        tile.data() + (row - begin) * n, 1.0f, n);
                       }
                     }
                   });

@@ -4,7 +4,8 @@
 #include <array>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
 
@@ -47,9 +48,9 @@ struct ForwardOperands {
     const Tensor all{y, {rows, ld_y}};
     for (std::int64_t r = 0; r < rows; r += kRowsAhead) {
       prefetch_rows(all, r + kRowsAhead, kRowsAhead, 0, end - begin);
-      kernels().rescale_sums_by(y + r * ld_y, ld_y, sums + r * ld, ld, x_sums + top + r,
-                                x.scales + top + r, scales + begin, std::min(kRowsAhead, rows - r),
-                                end - begin);
+      kernels().products.rescale_sums_by(y + r * ld_y, ld_y, sums + r * ld, ld, x_sums + top + r,
+                                         x.scales + top + r, scales + begin,
+                                         std::min(kRowsAhead, rows - r), end - begin);
     }
   }
 };
@@ -68,10 +69,10 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
   for (std::int64_t r = 0; r < rows; ++r) {
     std::array<float, kPanelColumns> share;
     float* out = y + r * ld_y;
-    kernels().rescale_sums_by(
+    kernels().products.rescale_sums_by(
         group == 0 ? out : share.data(), kPanelColumns, sums + r * kPanelColumns, kPanelColumns,
         f.x_sums + (top + r) * f.w.groups + group, f.x.scales + top + r, scales.data(), 1, n);
-    if (group > 0) kernels().add_scaled(out, share.data(), 1.0f, n);
+    if (group > 0) kernels().reductions.add_scaled(out, share.data(), 1.0f, n);
   }
 }
 
@@ -94,10 +95,10 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
       const std::int64_t group_begin = group * w.group_size;
       const std::int64_t group_end = std::min(w.inputs, (group + 1) * w.group_size);
       const std::int64_t last = std::min(block_end, group_end);
-      kernels().multiply_panel(sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld,
-                               bottom - top, end - begin,
-                               panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
-                               PanelRange::kTrits, /*add=*/first > group_begin, ahead);
+      kernels().products.multiply_panel(
+          sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld, bottom - top,
+          end - begin, panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
+          PanelRange::kTrits, /*add=*/first > group_begin, ahead);
       ahead = {};
       if (last == group_end) {
         finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
@@ -124,8 +125,8 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
   for (std::int64_t top = 0; top < rows; top += kRowsAhead) {
     const std::int64_t count = std::min(kRowsAhead, rows - top);
     const auto rescale = [&](float* to, std::int64_t ld) {
-      kernels().rescale_sums(to, ld, sums + top * kBlock, kBlock, z_sums + top, scales + top, count,
-                             n);
+      kernels().products.rescale_sums(to, ld, sums + top * kBlock, kBlock, z_sums + top,
+                                      scales + top, count, n);
     };
     if (dx.fresh) {
       prefetch_rows({out, {rows, dx.ld}}, top + kRowsAhead, kRowsAhead, 0, n);
@@ -135,7 +136,7 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
     std::array<float, kRowsAhead * kBlock> share;
     rescale(share.data(), kBlock);
     for (std::int64_t r = 0; r < count; ++r) {
-      kernels().add_scaled(out + (top + r) * dx.ld, share.data() + r * kBlock, 1.0f, n);
+      kernels().reductions.add_scaled(out + (top + r) * dx.ld, share.data() + r * kBlock, 1.0f, n);
     }
   }
 }
@@ -161,11 +162,11 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                                                              : Tile{};
     MemoryAhead ahead = w.weight->storage().memory_of(next, Reading::kValue);
     for (std::int64_t p = 0; p < count; ++p) {
-      kernels().multiply_panel(sums.data() + p * kPanelColumns, kBlock,
-                               z.codes + top * z.ld + output, z.ld, rows,
-                               std::min(kPanelColumns, last - first - p * kPanelColumns),
-                               panels.data() + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits,
-                               /*add=*/output > 0, ahead.take((kDepth + count - 1) / count));
+      kernels().products.multiply_panel(
+          sums.data() + p * kPanelColumns, kBlock, z.codes + top * z.ld + output, z.ld, rows,
+          std::min(kPanelColumns, last - first - p * kPanelColumns),
+          panels.data() + p * kPanelBytes, (depth + 3) / 4, PanelRange::kTrits,
+          /*add=*/output > 0, ahead.take((kDepth + count - 1) / count));
     }
   }
   for (std::int64_t column = first; column < last;) {

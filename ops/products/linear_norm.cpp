@@ -26,9 +26,10 @@ struct MeasuredProduct {
     const auto count = static_cast<double>(z.rows);
     const float* strip = z.at(first, 0);
     StripDoubles means{}, squares{};
-    kernels().add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
+    kernels().reductions.add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
     for (double& mean : means) mean /= count;
-    kernels().add_squares_around(squares.data(), strip, kStripColumns, means.data(), z.rows, n);
+    kernels().reductions.add_squares_around(squares.data(), strip, kStripColumns, means.data(),
+                                            z.rows, n);
     for (std::int64_t c = 0; c < n; ++c) {
       const auto at = static_cast<std::size_t>(c);
       batch.set(first + c, means[at], squares[at], count);
@@ -39,8 +40,8 @@ struct MeasuredProduct {
   void normalize(const Tensor& y, std::int64_t first, std::int64_t n) const {
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
       prefetch_rows(y, top + kRowsAhead, kRowsAhead, first, n);
-      kernels().batch_norm(y.row(top) + first, y.cols(), z.at(first, top), kStripColumns,
-                           batch.from(first), std::min(kRowsAhead, z.rows - top), n);
+      kernels().layers.batch_norm(y.row(top) + first, y.cols(), z.at(first, top), kStripColumns,
+                                  batch.from(first), std::min(kRowsAhead, z.rows - top), n);
     }
   }
 };
@@ -87,9 +88,9 @@ struct StripGradient {
       prefetch<Near::kNext>(strip + (top + kRowsAhead) * kStripColumns,
                             kRowsAhead * kStripRowBytes);
       prefetch<Near::kNext>(z.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
-      kernels().add_batch_norm_sums(sum_dy.data(), sum_dy_z.data(), strip + top * kStripColumns,
-                                    z.at(first, top), kStripColumns, norm.batch.from(first),
-                                    std::min(kRowsAhead, z.rows - top), n);
+      kernels().layers.add_batch_norm_sums(
+          sum_dy.data(), sum_dy_z.data(), strip + top * kStripColumns, z.at(first, top),
+          kStripColumns, norm.batch.from(first), std::min(kRowsAhead, z.rows - top), n);
     }
     for (std::int64_t c = 0; c < n; ++c) {
       const auto at = static_cast<std::size_t>(c);
@@ -109,7 +110,8 @@ struct StripGradient {
     sum_dy(strip, first, n);
     norm.apply(strip, z.at(first, 0), kStripColumns, z.rows, first, n);
     std::fill_n(dz_z + first, n, 0.0);
-    kernels().add_products(dz_z + first, strip, z.at(first, 0), kStripColumns, z.rows, n);
+    kernels().reductions.add_products(dz_z + first, strip, z.at(first, 0), kStripColumns, z.rows,
+                                      n);
     quantize_strip(codes, first, strip, x_scales, n);
   }
 };

@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "engine/memory/prefetch.h"
 #include "ops/columns.h"
@@ -34,7 +36,8 @@ int offset_for(const QuantizedRows& x) {
   if (x.rectified) return 0;
   const double negative = parallel_sum(
       x.rows, std::max(kRowsPerUnit, kCodesRead / x.ld), [&](std::int64_t begin, std::int64_t end) {
-        return kernels().any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0 : 0.0;
+        return kernels().products.any_negative(x.codes + begin * x.ld, (end - begin) * x.ld) ? 1.0
+                                                                                             : 0.0;
       });
   return negative > 0.0 ? 128 : 0;
 }
@@ -56,13 +59,14 @@ void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* 
     for (std::int64_t i = 0; i < q.cols; ++i) {
       to[i] = factors == nullptr ? numbers[i] : numbers[i] * factors[i];
     }
-    const float largest = kernels().max_abs(to, q.cols);
+    const float largest = kernels().reductions.max_abs(to, q.cols);
     const float inverse = inverse_scale(largest);
     for (std::int64_t i = 0; i < q.cols; ++i) to[i] *= inverse;
     std::fill(to + q.cols, to + q.ld, 0.0f);
     q.scales[first + r] = scale_of(largest);
   }
-  kernels().quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f, rows * q.ld);
+  kernels().products.quantize_int8(q.codes + first * q.ld, product.data(), nullptr, 1.0f,
+                                   rows * q.ld);
 }
 
 // Columns of a row that are read at a time, while those of a row below are asked for.
@@ -82,13 +86,13 @@ void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_
     }
   };
   for_each_chunk([&](std::int64_t, const float* numbers, const float* by, std::int64_t n) {
-    largest = larger(largest, by == nullptr ? kernels().max_abs(numbers, n)
-                                            : kernels().max_abs_product(numbers, by, n));
+    largest = larger(largest, by == nullptr ? kernels().reductions.max_abs(numbers, n)
+                                            : kernels().products.max_abs_product(numbers, by, n));
   });
   std::int8_t* codes = q.codes + row * q.ld;
   const float inverse = inverse_scale(largest);
   for_each_chunk([&](std::int64_t first, const float* numbers, const float* by, std::int64_t n) {
-    kernels().quantize_int8(codes + first, numbers, by, inverse, n);
+    kernels().products.quantize_int8(codes + first, numbers, by, inverse, n);
   });
   std::fill(codes + q.cols, codes + q.ld, std::int8_t{0});
   q.scales[row] = scale_of(largest);
@@ -101,8 +105,8 @@ void quantize_normalized_rows(const QuantizedRows& q, const Strips& x, const Nor
   alignas(kAlignment) std::array<float, kRowsAhead * kChunk> y;
   const auto normalize = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t c = first; c < last; c += kStripColumns) {
-      kernels().batch_norm(y.data() + c - first, kChunk, x.at(c, top), kStripColumns, norm.from(c),
-                           rows, std::min(kStripColumns, last - c));
+      kernels().layers.batch_norm(y.data() + c - first, kChunk, x.at(c, top), kStripColumns,
+                                  norm.from(c), rows, std::min(kStripColumns, last - c));
     }
   };
   std::array<float, kRowsAhead> largest{};
@@ -114,15 +118,16 @@ void quantize_normalized_rows(const QuantizedRows& q, const Strips& x, const Nor
     normalize(first, last);
     for (std::int64_t r = 0; r < rows; ++r) {
       float& so_far = largest[static_cast<std::size_t>(r)];
-      so_far = larger(so_far, kernels().max_abs(y.data() + r * kChunk, last - first));
+      so_far = larger(so_far, kernels().reductions.max_abs(y.data() + r * kChunk, last - first));
     }
   }
   for (std::int64_t first = 0; first < q.cols; first += kChunk) {
     const std::int64_t last = std::min(q.cols, first + kChunk);
     normalize(first, last);
     for (std::int64_t r = 0; r < rows; ++r) {
-      kernels().quantize_int8(q.codes + (top + r) * q.ld + first, y.data() + r * kChunk, nullptr,
-                              inverse_scale(largest[static_cast<std::size_t>(r)]), last - first);
+      kernels().products.quantize_int8(q.codes + (top + r) * q.ld + first, y.data() + r * kChunk,
+                                       nullptr, inverse_scale(largest[static_cast<std::size_t>(r)]),
+                                       last - first);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -195,13 +200,13 @@ void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sum
   parallel_pieces(
       x.rows, kRowsSummed, kSumming * x.cols, [&](std::int64_t begin, std::int64_t end) {
         if (groups == 1) {
-          return kernels().sum_int8(sums + begin, x.codes + begin * x.ld, x.ld, end - begin,
-                                    x.cols);
+          return kernels().products.sum_int8(sums + begin, x.codes + begin * x.ld, x.ld,
+                                             end - begin, x.cols);
         }
         for (std::int64_t r = begin; r < end; ++r) {
           for (std::int64_t g = 0; g < groups; ++g) {
-            kernels().sum_int8(sums + r * groups + g, x.codes + r * x.ld + g * group_size, x.ld, 1,
-                               std::min(group_size, x.cols - g * group_size));
+            kernels().products.sum_int8(sums + r * groups + g, x.codes + r * x.ld + g * group_size,
+                                        x.ld, 1, std::min(group_size, x.cols - g * group_size));
           }
         }
       });
@@ -226,11 +231,12 @@ struct ColumnCodes {
 
   void raise(float* largest, std::int64_t row, std::int64_t begin, std::int64_t n) const {
     prefetch_after(x, row, begin, n);
-    kernels().raise_max_abs(largest, x.row(row) + begin, 0, factors + row, 1, n);
+    kernels().products.raise_max_abs(largest, x.row(row) + begin, 0, factors + row, 1, n);
   }
   void write(std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) const {
-    kernels().quantize_columns(q.codes + begin * q.ld + top, q.ld, x.row(top) + begin, x.cols(),
-                               factors + top, inverse + begin, bottom - top, end - begin);
+    kernels().products.quantize_columns(q.codes + begin * q.ld + top, q.ld, x.row(top) + begin,
+                                        x.cols(), factors + top, inverse + begin, bottom - top,
+                                        end - begin);
   }
 };
 
@@ -288,13 +294,13 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
 void quantize_strip(const QuantizedRows& q, std::int64_t first, const float* strip,
                     const float* factors, std::int64_t n) {
   std::array<float, kStripColumns> largest{}, inverse;
-  kernels().raise_max_abs(largest.data(), strip, kStripColumns, factors, q.cols, n);
+  kernels().products.raise_max_abs(largest.data(), strip, kStripColumns, factors, q.cols, n);
   for (std::int64_t c = 0; c < n; ++c) {
     const auto at = static_cast<std::size_t>(c);
     inverse[at] = start_column(q, first + c, largest[at]);
   }
-  kernels().quantize_columns(q.codes + first * q.ld, q.ld, strip, kStripColumns, factors,
-                             inverse.data(), q.cols, n);
+  kernels().products.quantize_columns(q.codes + first * q.ld, q.ld, strip, kStripColumns, factors,
+                                      inverse.data(), q.cols, n);
 }
 
 Panels pack_columns(Tape& tape, const QuantizedRows& x) {
@@ -302,12 +308,12 @@ Panels pack_columns(Tape& tape, const QuantizedRows& x) {
   const std::int64_t groups = (x.rows + 3) / 4;
   const Panels panels{tape.allocate_scratch<std::uint8_t>(count * groups * 4 * kPanelColumns),
                       groups, offset_for(x)};
-  parallel_pieces(count, 1, kPacking * kPanelColumns * 4 * groups,
-                  [&](std::int64_t p, std::int64_t) {
-                    const std::int64_t first = p * kPanelColumns;
-                    kernels().pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
-                                        std::min(kPanelColumns, x.cols - first), panels.offset);
-                  });
+  parallel_pieces(
+      count, 1, kPacking * kPanelColumns * 4 * groups, [&](std::int64_t p, std::int64_t) {
+        const std::int64_t first = p * kPanelColumns;
+        kernels().products.pack_down(panels.at(p, 0), x.codes + first, x.ld, x.rows,
+                                     std::min(kPanelColumns, x.cols - first), panels.offset);
+      });
   return panels;
 }
 

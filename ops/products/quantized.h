@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/products.h"
 #include "engine/memory/parallel.h"
 #include "engine/tape.h"
 #include "ops/products/strips.h"
@@ -74,8 +75,9 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
 void quantize_strip(const QuantizedRows& q, std::int64_t first, const float* strip,
                     const float* factors, std::int64_t n);
 
-// All of a matrix in panels of 64 columns: kernels().multiply_panel reads panel p from group g on
-// at at(p, g). Bytes are codes + offset; what is never negative, as behind a rectifier, needs none.
+// All of a matrix in panels of 64 columns: kernels().products.multiply_panel reads panel p from
+// group g on at at(p, g). Bytes are codes + offset; what is never negative, as behind a rectifier,
+// needs none.
 struct Panels {
   std::uint8_t* bytes;
   std::int64_t groups;  // of one panel

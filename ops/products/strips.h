@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
 #include "engine/memory/prefetch.h"
 #include "engine/tape.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 #include "engine/nearest.h"
 
 namespace tritgrad {
@@ -24,7 +24,7 @@ double sum_of(const Storage& storage) {
   for_each_block(storage.shape(), [&](const Block& block) {
     std::array<float, kBlock> numbers;
     storage.decode_master(block, numbers.data());
-    sum += kernels().sum(numbers.data(), block.n);
+    sum += kernels().reductions.sum(numbers.data(), block.n);
   });
   return sum;
 }

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/parallel.h"
 #include "optim/finite_gradient.h"
 
@@ -91,14 +92,14 @@ class OrderedExchange final : public SourceExchange {
     if (grad != shares_.part(part)) std::copy_n(grad, size(), shares_.part(part));
   }
   bool is_finite() const override {
-    return kernels().all_finite(shares_.part(0), shares_.count() * size());
+    return kernels().reductions.all_finite(shares_.part(0), shares_.count() * size());
   }
   Reduction& reduction() override { return shares_; }
   void deliver() override {
     for (int part = 1; part < shares_.count(); ++part) {
-      kernels().add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
+      kernels().reductions.add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
     }
-    offer(kernels().all_finite(shares_.part(0), size()));
+    offer(kernels().reductions.all_finite(shares_.part(0), size()));
   }
 
  private:
@@ -148,7 +149,7 @@ class VoteExchange final : public SourceExchange {
  private:
   void cast(std::int64_t first, std::int64_t n, const float* grad) {
     std::array<float, kBlock> sign;
-    kernels().sign(sign.data(), grad, n);
+    kernels().updates.sign(sign.data(), grad, n);
     std::int8_t* to = sum_.votes() + first;
     for (std::int64_t i = 0; i < n; ++i) {
       to[i] = static_cast<std::int8_t>(to[i] + static_cast<int>(sign[static_cast<std::size_t>(i)]));

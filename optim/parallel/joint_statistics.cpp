@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
 
 namespace tritgrad {
 namespace {
@@ -63,7 +63,7 @@ void JointStatistics::end_parts() {
   if (!exact_ && noted_ >= 0) {
     for (const Statistic& statistic : statistics_) stand_in_for_non_finite(statistic);
     const float weight = kAverageMomentum * kept_after(parts_.all - 1 - noted_);
-    kernels().add_scaled(summed_.as<float>(), own_.as<float>(), weight, n_);
+    kernels().reductions.add_scaled(summed_.as<float>(), own_.as<float>(), weight, n_);
   }
   noted_ = -1;
 }
@@ -72,7 +72,7 @@ void JointStatistics::stand_in_for_non_finite(const Statistic& statistic) {
   const Parameter& parameter = *statistic.parameter;
   float* shown = own_.as<float>() + statistic.offset;
   const std::int64_t n = parameter.shape().size();
-  if (kernels().all_finite(shown, n)) return;
+  if (kernels().reductions.all_finite(shown, n)) return;
   std::copy_n(parameter.storage().fp32_data(), n, shown);
 }
 

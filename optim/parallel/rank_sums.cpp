@@ -4,7 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/reductions.h"
 
 namespace tritgrad {
 namespace {
@@ -26,7 +27,7 @@ void decode(WireFloat number, const std::byte* in, std::int64_t n, float* out) {
   }
   std::array<std::uint16_t, kPiece> halves;
   std::memcpy(halves.data(), in, static_cast<std::size_t>(n) * sizeof(std::uint16_t));
-  kernels().bf16_to_float(out, halves.data(), n);
+  kernels().codecs.bf16_to_float(out, halves.data(), n);
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ void ChunkSum::read_share(int from, const std::byte* in) {
     if (from == 0) return decode(number_, piece, n, sum() + first);
     std::array<float, kPiece> addend;
     decode(number_, piece, n, addend.data());
-    kernels().add_scaled(sum() + first, addend.data(), 1.0f, n);
+    kernels().reductions.add_scaled(sum() + first, addend.data(), 1.0f, n);
   });
 }
 
@@ -57,7 +58,7 @@ void ChunkSum::write_result(std::byte* out) {
   if (number_ == WireFloat::kFp32) return write_share(rank_, out);
   for_each_piece_of(partition_.size(rank_), [&](std::int64_t first, std::int64_t n) {
     std::array<std::uint16_t, kPiece> halves;
-    kernels().float_to_bf16(halves.data(), sum() + first, nullptr, n);
+    kernels().codecs.float_to_bf16(halves.data(), sum() + first, nullptr, n);
     std::memcpy(out + first * width(), halves.data(), static_cast<std::size_t>(n * width()));
   });
 }
@@ -88,7 +89,7 @@ CompressedMean::CompressedMean(const Communicator& ranks, Compression compressio
 void CompressedMean::attach(float* x, const std::uint8_t* used) {
   x_ = x;
   used_ = used;
-  kernels().add_scaled(worker_error_.as<float>(), x, 1.0f, partition_.n);
+  kernels().reductions.add_scaled(worker_error_.as<float>(), x, 1.0f, partition_.n);
 }
 
 void CompressedMean::write_share(int to, std::byte* out) {
@@ -99,8 +100,8 @@ void CompressedMean::write_share(int to, std::byte* out) {
 void CompressedMean::read_share(int /*from*/, const std::byte* in) {
   const std::int64_t own = partition_.size(rank_);
   decompress(compression_, in, own, used(rank_), decoded_.as<float>());
-  kernels().add_scaled(server_error_.as<float>(), decoded_.as<float>(),
-                       1.0f / static_cast<float>(partition_.ranks), own);
+  kernels().reductions.add_scaled(server_error_.as<float>(), decoded_.as<float>(),
+                                  1.0f / static_cast<float>(partition_.ranks), own);
 }
 
 void CompressedMean::write_result(std::byte* out) {

@@ -8,7 +8,8 @@
 
 #include "engine/check.h"
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/reductions.h"
 
 namespace tritgrad {
 namespace {
@@ -92,7 +93,7 @@ std::size_t scale_bytes(const Piece& piece) {
 void write_groups(std::byte* message, const Piece& piece, const float* x) {
   GroupScales scales;
   auto* codes = reinterpret_cast<std::int8_t*>(message + codes_at(piece));
-  kernels().encode_groups(codes, scales.data(), x, kTopCode, nullptr, piece.n);
+  kernels().codecs.encode_groups(codes, scales.data(), x, kTopCode, nullptr, piece.n);
   std::memcpy(message + scales_at(piece), scales.data(), scale_bytes(piece));
 }
 
@@ -100,7 +101,7 @@ void read_groups(const std::byte* message, const Piece& piece, float* out) {
   GroupScales scales;
   std::memcpy(scales.data(), message + scales_at(piece), scale_bytes(piece));
   const auto* codes = reinterpret_cast<const std::int8_t*>(message + codes_at(piece));
-  kernels().decode_groups(out, codes, scales.data(), kTopCode, piece.n);
+  kernels().codecs.decode_groups(out, codes, scales.data(), kTopCode, piece.n);
 }
 
 void read_piece(Compression compression, const std::byte* message, const Piece& piece,
@@ -180,9 +181,9 @@ std::int64_t vote_bytes(VoteCode code, std::int64_t n) {
 
 void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::byte* out) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(out);
-  if (code == VoteCode::kTrits) return kernels().encode_trits(bytes, votes, n);
+  if (code == VoteCode::kTrits) return kernels().codecs.encode_trits(bytes, votes, n);
   if (const int bits = code_bits(code); bits > 0) {
-    return kernels().pack_codes(bytes, votes, bits, largest_code(bits), n);
+    return kernels().codecs.pack_codes(bytes, votes, bits, largest_code(bits), n);
   }
   if (code == VoteCode::kBytes) {
     std::copy_n(votes, n, reinterpret_cast<std::int8_t*>(out));
@@ -200,9 +201,9 @@ void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::by
 
 void unpack_votes(VoteCode code, const std::byte* in, std::int64_t n, std::int8_t* votes) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(in);
-  if (code == VoteCode::kTrits) return kernels().decode_trits(votes, 0, bytes, 0, 1, n);
+  if (code == VoteCode::kTrits) return kernels().codecs.decode_trits(votes, 0, bytes, 0, 1, n);
   if (const int bits = code_bits(code); bits > 0) {
-    return kernels().unpack_codes(votes, bytes, bits, largest_code(bits), n);
+    return kernels().codecs.unpack_codes(votes, bytes, bits, largest_code(bits), n);
   }
   if (code == VoteCode::kBytes) {
     std::copy_n(reinterpret_cast<const std::int8_t*>(in), n, votes);
@@ -249,7 +250,7 @@ void compress(Compression compression, float* x, std::int64_t n, const std::uint
     }
     std::array<float, kBlock> sent;
     read_piece(compression, out, piece, used, sent.data());
-    kernels().add_scaled(numbers, sent.data(), -1.0f, piece.n);
+    kernels().reductions.add_scaled(numbers, sent.data(), -1.0f, piece.n);
   });
 }
 

@@ -12,7 +12,8 @@
 #include <array>
 #include <cmath>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -58,19 +59,20 @@ class Adam : public Rule {
     std::array<float, kRun> decayed;
     if (coupled()) {
       std::copy_n(b.grad, b.n, decayed.data());
-      kernels().add_scaled(decayed.data(), b.weight, static_cast<float>(spec_.weight_decay), b.n);
+      kernels().reductions.add_scaled(decayed.data(), b.weight,
+                                      static_cast<float>(spec_.weight_decay), b.n);
       grad = decayed.data();
     }
     // Without decay the weight counts for nothing, but the kernel reads something finite.
     const float* weight = weight_reading() == WeightReading::kNone ? grad : b.weight;
-    kernels().adamw(b.direction, b.moments[0], b.moments[1], grad, weight, constants_, b.n);
+    kernels().updates.adamw(b.direction, b.moments[0], b.moments[1], grad, weight, constants_, b.n);
     if (b.gain == nullptr) return;
-    kernels().adam_gain(b.gain, b.moments[1], constants_.inverse_bias1, constants_.inverse_bias2,
-                        constants_.eps, b.n);
+    kernels().updates.adam_gain(b.gain, b.moments[1], constants_.inverse_bias1,
+                                constants_.inverse_bias2, constants_.eps, b.n);
   }
 
   bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
-    return !coupled() && at.v != nullptr && kernels().flash_adamw(at, constants_, lr, n);
+    return !coupled() && at.v != nullptr && kernels().updates.flash_adamw(at, constants_, lr, n);
   }
 
  private:

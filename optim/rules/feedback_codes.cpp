@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "engine/formats/bf16_bits.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 
 namespace tritgrad {
 namespace {
@@ -87,7 +87,7 @@ void unpack(std::uint8_t* __restrict levels, const std::uint8_t* __restrict code
 
 FeedbackBounds feedback_bounds(const float* x, std::int64_t n) {
   float low, high;
-  kernels().find_range(&low, &high, x, n);
+  kernels().updates.find_range(&low, &high, x, n);
   return {bf16_down(low), bf16_up(high)};
 }
 
@@ -98,8 +98,9 @@ void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, st
   std::array<std::uint8_t, kCodesAtOnce> levels;
   for (std::int64_t begin = 0; begin < n; begin += kCodesAtOnce) {
     const std::int64_t size = std::min(kCodesAtOnce, n - begin);
-    kernels().quantize_feedback(levels.data(), x + begin, grid.low, grid.inverse, grid.levels,
-                                noise == nullptr ? nullptr : noise + begin, size);
+    kernels().updates.quantize_feedback(levels.data(), x + begin, grid.low, grid.inverse,
+                                        grid.levels, noise == nullptr ? nullptr : noise + begin,
+                                        size);
     pack(codes, first + begin, levels.data(), size, bits);
   }
 }
@@ -111,7 +112,7 @@ void add_decoded_feedback(float* out, const std::uint8_t* codes, std::int64_t fi
   for (std::int64_t begin = 0; begin < n; begin += kCodesAtOnce) {
     const std::int64_t size = std::min(kCodesAtOnce, n - begin);
     unpack(levels.data(), codes, first + begin, size, bits);
-    kernels().add_feedback(out + begin, levels.data(), grid.low, grid.unit, size);
+    kernels().updates.add_feedback(out + begin, levels.data(), grid.low, grid.unit, size);
   }
 }
 

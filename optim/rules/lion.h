@@ -6,7 +6,8 @@
 // The magnitude of m is lost in the sign, so no rounding error can be carried in it (ECO).
 #pragma once
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -26,12 +27,13 @@ class Lion : public Rule {
   }
 
   void direct(const RuleBlock& b) const override {
-    kernels().lion(b.direction, b.moments[0], b.grad, constants_, b.n);
-    if (weight_decay_ > 0.0f) kernels().add_scaled(b.direction, b.weight, weight_decay_, b.n);
+    kernels().updates.lion(b.direction, b.moments[0], b.grad, constants_, b.n);
+    if (weight_decay_ > 0.0f)
+      kernels().reductions.add_scaled(b.direction, b.weight, weight_decay_, b.n);
   }
 
   bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
-    return kernels().flash_lion(at, constants_, weight_decay_, lr, n);
+    return kernels().updates.flash_lion(at, constants_, weight_decay_, lr, n);
   }
 
  private:

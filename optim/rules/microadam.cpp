@@ -7,7 +7,9 @@
 #include <span>
 
 #include "engine/formats/bf16_bits.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "optim/rules/adam.h"
 #include "optim/rules/feedback_codes.h"
 
@@ -24,7 +26,7 @@ std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) &
 std::uint32_t with_bits_of_kth(const float* a, std::int64_t n, std::int64_t k, std::uint32_t least,
                                std::uint32_t highest, std::uint32_t lowest) {
   for (std::uint32_t bit = highest; bit >= lowest; bit >>= 1) {
-    if (kernels().count_at_least(a, least | bit, n) >= k) least |= bit;
+    if (kernels().updates.count_at_least(a, least | bit, n) >= k) least |= bit;
   }
   return least;
 }
@@ -37,14 +39,14 @@ void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* o
   constexpr std::uint32_t kHighest = 1u << 30, kLowestOfMany = 1u << 18;
   const std::uint32_t first_bits = with_bits_of_kth(a, n, k, 0, kHighest, kLowestOfMany);
   std::array<std::uint16_t, Microadam::kElements> found;
-  const std::int64_t count = kernels().find_at_least(found.data(), a, first_bits, n);
+  const std::int64_t count = kernels().updates.find_at_least(found.data(), a, first_bits, n);
   const std::span indices = std::span(found).first(static_cast<std::size_t>(count));
   std::array<float, Microadam::kElements> large;
   std::transform(indices.begin(), indices.end(), large.begin(),
                  [a](std::uint16_t i) { return a[i]; });
   const std::uint32_t least =
       with_bits_of_kth(large.data(), count, k, first_bits, kLowestOfMany >> 1, 1);
-  std::int64_t ties = k - kernels().count_at_least(large.data(), least + 1, count);
+  std::int64_t ties = k - kernels().updates.count_at_least(large.data(), least + 1, count);
   for (const std::uint16_t i : indices) {
     const std::uint32_t bits = magnitude_bits(a[i]);
     if (bits > least || (bits == least && ties-- > 0)) *out++ = i;
@@ -155,7 +157,8 @@ void Microadam::store_feedback(const Place& place, const float* a, std::int64_t 
   std::array<std::uint16_t, kElements> noise;
   const bool stochastic = spec_.feedback_rounding == Rounding::kStochastic;
   if (stochastic) {
-    kernels().random_u16(noise.data(), n, key_, static_cast<std::uint64_t>(run_index * kElements));
+    kernels().codecs.random_u16(noise.data(), n, key_,
+                                static_cast<std::uint64_t>(run_index * kElements));
   }
   for (std::int64_t i = 0; i < n; i += spec_.bucket) {
     const std::int64_t size = std::min<std::int64_t>(spec_.bucket, n - i);
@@ -181,7 +184,7 @@ void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
     std::uint16_t* to = value_ + row + first;
     std::array<float, kBlock> chosen;
     for (std::int64_t j = 0; j < size; ++j) chosen[static_cast<std::size_t>(j)] = a[from[j]];
-    kernels().float_to_bf16(to, chosen.data(), nullptr, size);
+    kernels().codecs.float_to_bf16(to, chosen.data(), nullptr, size);
     for (std::int64_t j = 0; j < size; ++j) a[from[j]] -= float_of_bf16(to[j]);
   }
 }
@@ -208,7 +211,7 @@ void Microadam::direct(const RuleBlock& b) const {
   if (spec_.feedback_bits > 0) add_feedback(place, a.data(), b.n);
   // Gradients are finite, but sums may not be, nor what a damaged file says of the feedback.
   constexpr float kLimit = 0x1p126f;
-  kernels().limit(a.data(), kLimit, b.n);
+  kernels().updates.limit(a.data(), kLimit, b.n);
   remember(place, a.data(), b.n);
   if (spec_.feedback_bits > 0) store_feedback(place, a.data(), b.n, run);
 
@@ -216,9 +219,11 @@ void Microadam::direct(const RuleBlock& b) const {
   std::fill_n(b.direction, b.n, 0.0f);
   std::fill_n(z2.data(), b.n, 0.0f);
   moments_of_window(place, b.n, b.direction, z2.data());
-  kernels().divide_by_roots(b.direction, z2.data(), rate_, static_cast<float>(spec_.eps), b.n);
+  kernels().updates.divide_by_roots(b.direction, z2.data(), rate_, static_cast<float>(spec_.eps),
+                                    b.n);
   if (spec_.weight_decay > 0.0) {
-    kernels().add_scaled(b.direction, b.weight, static_cast<float>(spec_.weight_decay), b.n);
+    kernels().reductions.add_scaled(b.direction, b.weight, static_cast<float>(spec_.weight_decay),
+                                    b.n);
   }
 }
 

@@ -54,14 +54,15 @@ class Normalized : public Rule {
     if (momentum_ == 0.0) return normalize(b, b.moments[0], b.direction);
     std::array<float, kRun> normalized;
     normalize(b, b.moments[1], normalized.data());
-    kernels().sgd(b.direction, b.moments[0], normalized.data(), static_cast<float>(momentum_),
-                  static_cast<float>(1.0 - momentum_), false, b.n);
+    kernels().updates.sgd(b.direction, b.moments[0], normalized.data(),
+                          static_cast<float>(momentum_), static_cast<float>(1.0 - momentum_), false,
+                          b.n);
   }
 
  private:
   void normalize(const RuleBlock& b, float* v, float* out) const {
-    kernels().normalized(out, v, b.grad, static_cast<float>(beta_), static_cast<float>(1.0 - beta_),
-                         inverse_bias_, b.n);
+    kernels().updates.normalized(out, v, b.grad, static_cast<float>(beta_),
+                                 static_cast<float>(1.0 - beta_), inverse_bias_, b.n);
   }
 
   double beta_;

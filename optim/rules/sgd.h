@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -42,16 +43,16 @@ class Sgd : public Rule {
     std::array<float, kRun> decayed;
     if (coupled_ && weight_decay_ > 0.0f) {
       std::copy_n(b.grad, b.n, decayed.data());
-      kernels().add_scaled(decayed.data(), b.weight, weight_decay_, b.n);
+      kernels().reductions.add_scaled(decayed.data(), b.weight, weight_decay_, b.n);
       grad = decayed.data();
     }
     if (momentum_ > 0.0f) {
-      kernels().sgd(b.direction, b.moments[0], grad, momentum_, fresh_, nesterov_, b.n);
+      kernels().updates.sgd(b.direction, b.moments[0], grad, momentum_, fresh_, nesterov_, b.n);
     } else {
       std::copy_n(grad, b.n, b.direction);
     }
     if (!coupled_ && weight_decay_ > 0.0f) {
-      kernels().add_scaled(b.direction, b.weight, weight_decay_, b.n);
+      kernels().reductions.add_scaled(b.direction, b.weight, weight_decay_, b.n);
     }
     if (b.gain != nullptr) std::fill_n(b.gain, b.n, momentum_);
   }
@@ -62,7 +63,7 @@ class Sgd : public Rule {
                                  .nesterov = nesterov_,
                                  .weight_decay = weight_decay_,
                                  .coupled = coupled_ && weight_decay_ > 0.0f};
-    return kernels().flash_sgd(at, constants, lr, n);
+    return kernels().updates.flash_sgd(at, constants, lr, n);
   }
 
  private:

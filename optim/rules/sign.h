@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "optim/rule.h"
 
 namespace tritgrad {
@@ -35,12 +36,12 @@ class Sign : public Rule {
     if (counted_) {
       std::copy_n(b.grad, b.n, b.direction);
     } else {
-      kernels().sign(b.direction, b.grad, b.n);
+      kernels().updates.sign(b.direction, b.grad, b.n);
     }
     if (decay_ == 0.0f) return;
     std::array<float, kRun> pull;
-    kernels().sign(pull.data(), b.weight, b.n);
-    kernels().add_scaled(b.direction, pull.data(), decay_, b.n);
+    kernels().updates.sign(pull.data(), b.weight, b.n);
+    kernels().reductions.add_scaled(b.direction, pull.data(), decay_, b.n);
   }
 
  private:

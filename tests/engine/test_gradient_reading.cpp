@@ -150,13 +150,13 @@ TEST_CASE("optim: a gradient in memory is measured exactly, however it lies ther
           g = grad[static_cast<std::size_t>(at.row * shape.cols() + at.col + i)];
           if (gradient == FormatKind::kBf16) {
             std::uint16_t bits;
-            kernels().float_to_bf16(&bits, &g, nullptr, 1);
-            kernels().bf16_to_float(&g, &bits, 1);
+            kernels().codecs.float_to_bf16(&bits, &g, nullptr, 1);
+            kernels().codecs.bf16_to_float(&g, &bits, 1);
           }
           const auto limit = static_cast<float>(clip);
           if (clip > 0.0) g = std::clamp(g, -limit, limit);
         }
-        squares += kernels().sum_of_squares(block.data(), at.n);
+        squares += kernels().reductions.sum_of_squares(block.data(), at.n);
       });
       float v;
       single.optimizer->moment(single.w(), 0).decode_master({0, 0, 1, 0}, &v);
@@ -170,7 +170,7 @@ TEST_CASE("optim: signs that are read in place move weights as signs that were w
   std::vector<float> grad = numbers(shape.size(), 3);
   for (std::size_t i = 0; i < grad.size(); i += 7) grad[i] = 0.0f;
   std::vector<float> signs(grad.size());
-  kernels().sign(signs.data(), grad.data(), shape.size());
+  kernels().updates.sign(signs.data(), grad.data(), shape.size());
   const GroupSpec group = votes();
   for (FormatKind kind : kVoting) {
     CAPTURE(std::string(format_name(kind)));

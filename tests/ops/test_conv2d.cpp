@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/conv2d.h"
 #include "tests/support/convolved.h"
@@ -136,7 +136,7 @@ TEST_CASE("conv2d: the same bits on every instruction set and for any number of 
     const Products floats = dense.run(Compute::kFp32);
     use_kernels("reference");
     const Products expected = layer.run(Compute::kInt8);
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       use_kernels(table->name);
       for (int threads : {1, 3}) {
         set_thread_count(threads);

@@ -89,7 +89,7 @@ TEST_CASE("flash training: the recorded bytes, on every instruction set") {
           GroupSpec group = group_of(golden);
           group.clip_value = clip;
           std::vector<std::byte> expected;
-          for (const KernelTable* table : supported_kernels()) {
+          for (const KernelTables* table : supported_kernels()) {
             use_kernels(table->name);
             Single single = make(shape, group, gradient);
             train(single, 4);

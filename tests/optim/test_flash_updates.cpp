@@ -4,7 +4,7 @@
 #include <bit>
 #include <functional>
 
-#include "ops/kernels/processor.h"
+#include "ops/kernels/targets.h"
 #include "tests/support/kernel_inputs.h"
 #include "tests/support/support.h"
 
@@ -46,7 +46,7 @@ bool same_state(FlashState& a, FlashState& b, std::int64_t n) {
 
 // Each group has a size of its own, as those of layers have. Gradients are bf16 numbers.
 void fill_ordinary(FlashState& state, std::int64_t n, std::uint32_t salt) {
-  const KernelTable& reference = reference_kernels();
+  const KernelTables& reference = reference_kernels();
   std::vector<float> w = numbers(n, salt), m = numbers(n, salt + 1), v = numbers(n, salt + 2);
   for (std::int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -55,9 +55,11 @@ void fill_ordinary(FlashState& state, std::int64_t n, std::uint32_t salt) {
     // As uneven as squares are; some are zero.
     v[at] = i % 97 == 0 ? 0.0f : v[at] * v[at] * v[at] * v[at] * size * size;
   }
-  reference.encode_split8(state.value.data(), state.correction.data(), w.data(), nullptr, n);
-  reference.encode_companded(state.m.data(), state.m_scales.data(), m.data(), nullptr, nullptr, n);
-  reference.encode_root(state.v.data(), state.v_scales.data(), v.data(), nullptr, nullptr, n);
+  reference.codecs.encode_split8(state.value.data(), state.correction.data(), w.data(), nullptr, n);
+  reference.codecs.encode_companded(state.m.data(), state.m_scales.data(), m.data(), nullptr,
+                                    nullptr, n);
+  reference.codecs.encode_root(state.v.data(), state.v_scales.data(), v.data(), nullptr, nullptr,
+                               n);
 }
 
 void draw_gradient(FlashState& state, std::int64_t n, std::uint32_t salt) {
@@ -66,8 +68,8 @@ void draw_gradient(FlashState& state, std::int64_t n, std::uint32_t salt) {
     const float size = std::ldexp(1.0f, static_cast<int>(i / kGroup * 7 % 30) - 25);
     state.grad[i] = size * g[static_cast<std::size_t>(i)];
   }
-  reference_kernels().float_to_bf16(state.bf16_grad.data(), state.grad.data(), nullptr, n);
-  reference_kernels().bf16_to_float(state.grad.data(), state.bf16_grad.data(), n);
+  reference_kernels().codecs.float_to_bf16(state.bf16_grad.data(), state.grad.data(), nullptr, n);
+  reference_kernels().codecs.bf16_to_float(state.grad.data(), state.bf16_grad.data(), n);
 }
 
 constexpr float kRate = 1e-3f;
@@ -79,11 +81,11 @@ struct FlashRule {
   std::function<void(float* direction, float* m, float* v, const float* g, const float* w,
                      std::int64_t n)>
       direct;
-  std::function<bool(const KernelTable&, const FlashElements&, std::int64_t n)> at_once;
+  std::function<bool(const KernelTables&, const FlashElements&, std::int64_t n)> at_once;
 };
 
 FlashRule flash_sgd(bool nesterov, float decay, bool coupled) {
-  const KernelTable& reference = reference_kernels();
+  const KernelTables& reference = reference_kernels();
   return {coupled    ? "sgd, coupled decay"
           : nesterov ? "sgd, nesterov"
                      : "sgd",
@@ -91,36 +93,37 @@ FlashRule flash_sgd(bool nesterov, float decay, bool coupled) {
           [=, &reference](float* direction, float* m, float*, const float* g, const float* w,
                           std::int64_t n) {
             std::vector<float> decayed(g, g + n);
-            if (coupled) reference.add_scaled(decayed.data(), w, decay, n);
-            reference.sgd(direction, m, decayed.data(), 0.9f, 1.0f, nesterov, n);
-            if (!coupled && decay > 0.0f) reference.add_scaled(direction, w, decay, n);
+            if (coupled) reference.reductions.add_scaled(decayed.data(), w, decay, n);
+            reference.updates.sgd(direction, m, decayed.data(), 0.9f, 1.0f, nesterov, n);
+            if (!coupled && decay > 0.0f) reference.reductions.add_scaled(direction, w, decay, n);
           },
-          [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
-            return table.flash_sgd(at, {0.9f, 1.0f, nesterov, decay, coupled}, kRate, n);
+          [=](const KernelTables& table, const FlashElements& at, std::int64_t n) {
+            return table.updates.flash_sgd(at, {0.9f, 1.0f, nesterov, decay, coupled}, kRate, n);
           }};
 }
 
 std::vector<FlashRule> flash_rules() {
-  const KernelTable& reference = reference_kernels();
+  const KernelTables& reference = reference_kernels();
   std::vector<FlashRule> rules;
   for (const float decay : {0.0f, 0.01f}) {
     const AdamwConstants adamw{0.9f, 0.999f, 0.1f, 0.001f, 1.2f, 30.0f, 1e-8f, decay};
-    rules.push_back(
-        {"adamw", true, decay > 0.0f,
-         [=, &reference](float* direction, float* m, float* v, const float* g, const float* w,
-                         std::int64_t n) { reference.adamw(direction, m, v, g, w, adamw, n); },
-         [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
-           return table.flash_adamw(at, adamw, kRate, n);
-         }});
+    rules.push_back({"adamw", true, decay > 0.0f,
+                     [=, &reference](float* direction, float* m, float* v, const float* g,
+                                     const float* w, std::int64_t n) {
+                       reference.updates.adamw(direction, m, v, g, w, adamw, n);
+                     },
+                     [=](const KernelTables& table, const FlashElements& at, std::int64_t n) {
+                       return table.updates.flash_adamw(at, adamw, kRate, n);
+                     }});
     const LionConstants lion{0.9f, 0.99f, 0.1f, 0.01f};
     rules.push_back({"lion", false, decay > 0.0f,
                      [=, &reference](float* direction, float* m, float*, const float* g,
                                      const float* w, std::int64_t n) {
-                       reference.lion(direction, m, g, lion, n);
-                       if (decay > 0.0f) reference.add_scaled(direction, w, decay, n);
+                       reference.updates.lion(direction, m, g, lion, n);
+                       if (decay > 0.0f) reference.reductions.add_scaled(direction, w, decay, n);
                      },
-                     [=](const KernelTable& table, const FlashElements& at, std::int64_t n) {
-                       return table.flash_lion(at, lion, decay, kRate, n);
+                     [=](const KernelTables& table, const FlashElements& at, std::int64_t n) {
+                       return table.updates.flash_lion(at, lion, decay, kRate, n);
                      }});
     for (const bool nesterov : {false, true}) rules.push_back(flash_sgd(nesterov, decay, false));
   }
@@ -129,26 +132,26 @@ std::vector<FlashRule> flash_rules() {
 }
 
 void part_by_part(const FlashRule& rule, FlashState& state, std::int64_t n) {
-  const KernelTable& t = reference_kernels();
+  const KernelTables& t = reference_kernels();
   std::vector<float> w(static_cast<std::size_t>(n)), m = w, v = w, direction = w;
-  t.decode_split8(w.data(), state.value.data(), state.correction.data(), n);
-  t.decode_companded(m.data(), state.m.data(), state.m_scales.data(), n);
-  t.decode_root(v.data(), state.v.data(), state.v_scales.data(), n);
+  t.codecs.decode_split8(w.data(), state.value.data(), state.correction.data(), n);
+  t.codecs.decode_companded(m.data(), state.m.data(), state.m_scales.data(), n);
+  t.codecs.decode_root(v.data(), state.v.data(), state.v_scales.data(), n);
   // What rules hand to the kernel of AdamW where nothing decays.
   const float* weight = rule.decays ? w.data() : state.grad.data();
   rule.direct(direction.data(), m.data(), v.data(), state.grad.data(), weight, n);
-  t.descend(w.data(), direction.data(), kRate, n);
-  t.encode_split8(state.value.data(), state.correction.data(), w.data(), nullptr, n);
-  t.encode_companded(state.m.data(), state.m_scales.data(), m.data(), nullptr, nullptr, n);
+  t.updates.descend(w.data(), direction.data(), kRate, n);
+  t.codecs.encode_split8(state.value.data(), state.correction.data(), w.data(), nullptr, n);
+  t.codecs.encode_companded(state.m.data(), state.m_scales.data(), m.data(), nullptr, nullptr, n);
   if (!rule.has_v) return;
-  t.encode_root(state.v.data(), state.v_scales.data(), v.data(), nullptr, nullptr, n);
+  t.codecs.encode_root(state.v.data(), state.v_scales.data(), v.data(), nullptr, nullptr, n);
 }
 
 // Calls body(table) for the tables that have such passes, all but the reference, with quotients of
 // codes looked up and computed.
-void for_each_pass(const std::function<void(const KernelTable&)>& body) {
+void for_each_pass(const std::function<void(const KernelTables&)>& body) {
   const bool before = gathers_quickly();
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     for (const bool looks_up : {false, true}) {
       CAPTURE(std::string(table->name));
       CAPTURE(looks_up);
@@ -231,7 +234,7 @@ std::vector<Oddity> odd_moments() {
 
 void check_odd(const std::vector<Oddity>& oddities) {
   const std::int64_t n = 640;
-  for_each_pass([&](const KernelTable& table) {
+  for_each_pass([&](const KernelTables& table) {
     for (const FlashRule& rule : flash_rules()) {
       for (const Oddity& odd : oddities) {
         for (const std::int64_t i : {0, 63, 333, 639}) {
@@ -258,7 +261,7 @@ void check_odd(const std::vector<Oddity>& oddities) {
 }  // namespace
 
 TEST_CASE("flash updates: one pass has the bits of its parts") {
-  for_each_pass([](const KernelTable& table) {
+  for_each_pass([](const KernelTables& table) {
     for (const FlashRule& rule : flash_rules()) {
       for (const std::int64_t n : {64, 128, 192, 320, 512, 576, 768, 1024, 1216, 1280}) {
         for (const std::int64_t offset : {0, 1, 7}) {
@@ -290,7 +293,7 @@ TEST_CASE("flash updates: one pass has the bits of its parts") {
 TEST_CASE("flash updates: numbers next to the middle between two codes") {
   const std::int64_t n = 1280;
   const FlashRule rule = flash_rules().front();
-  for_each_pass([&](const KernelTable& table) {
+  for_each_pass([&](const KernelTables& table) {
     FlashState expected(n, 0), actual(n, 0);
     for (std::uint32_t t = 0; t < 400; ++t) {
       if (t % 40 == 0) {
@@ -314,7 +317,7 @@ TEST_CASE("flash updates: what takes special care has the same bits or is left a
 
 TEST_CASE("flash updates: groups of zeros are ordinary, lengths that no run has are refused") {
   const std::int64_t n = 640;
-  for_each_pass([&](const KernelTable& table) {
+  for_each_pass([&](const KernelTables& table) {
     for (const FlashRule& rule : flash_rules()) {
       CAPTURE(std::string(rule.name));
       FlashState expected(n, 0), actual(n, 0);

@@ -1,6 +1,5 @@
 // The smallest update that chance carries, as stalled_updates.h counts it, against what updates do.
 // (What a run says of stalled updates is tests/models/training/test_training_warnings.cpp.)
-#include "engine/kernels/kernel_table.h"
 #include "optim/stalled_updates.h"
 #include "tests/support/single.h"
 #include "tests/support/support_formats.h"

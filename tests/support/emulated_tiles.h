@@ -1,5 +1,6 @@
 // Tile registers (AMX) in memory, for processors without: what the instructions of
-// ops/kernels/products/tiles-inl.h do, as Intel's manual describes them, and what they refuse.
+// ops/kernels/products/tile_product-inl.h do, as Intel's manual describes them, and what they
+// refuse.
 //
 // The namespace of whoever includes it is TRITGRAD_TARGET, as that of kernels.
 #pragma once
@@ -10,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "ops/kernels/products/tile_shapes-inl.h"
+#include "ops/kernels/products/tile_product-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {

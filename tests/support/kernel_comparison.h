@@ -13,7 +13,7 @@ namespace tritgrad {
 // Runs body(table, out) for the reference and the table; the results must agree with each other
 // and with formula(i, value before).
 template <typename T, typename Body, typename Formula>
-void compare(const KernelTable& table, std::int64_t n, std::int64_t offset, const Body& body,
+void compare(const KernelTables& table, std::int64_t n, std::int64_t offset, const Body& body,
              const Formula& formula) {
   const auto start = [](std::int64_t i) { return static_cast<T>(awkward_float(i, 7)); };
   Twins<T> out(n, offset, start);

@@ -12,7 +12,12 @@
 #include <span>
 #include <vector>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/layers.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
+#include "engine/random.h"
 
 namespace tritgrad {
 
@@ -127,7 +132,7 @@ inline Guarded<std::uint32_t> noise_fractions(std::int64_t n, std::int64_t offse
 
 // Every table above the reference; where there is none, nothing is tested, which tools/test.sh
 // tells.
-inline std::span<const KernelTable* const> vector_kernels() {
+inline std::span<const KernelTables* const> vector_kernels() {
   const auto tables = supported_kernels().subspan(1);
   if (tables.empty()) MESSAGE("skipped: kernels of vectors, there are none but the reference");
   return tables;
@@ -136,13 +141,13 @@ inline std::span<const KernelTable* const> vector_kernels() {
 // Calls body(table, n, offset) for every table above the reference.
 template <typename Body>
 void for_each_case(const Body& body) {
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     for (std::int64_t n : awkward_lengths()) {
       for (std::int64_t offset : {0, 1, 7}) body(*table, n, offset);
     }
   }
 }
 
-inline const KernelTable& reference_kernels() { return *supported_kernels().front(); }
+inline const KernelTables& reference_kernels() { return *supported_kernels().front(); }
 
 }  // namespace tritgrad

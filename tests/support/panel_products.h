@@ -43,7 +43,7 @@ inline constexpr PanelCase kPanelCases[] = {{127, 2, PanelRange::kTrits},
                                             {127, 255, PanelRange::kBytes}};
 
 // The first `columns` columns, for sums that begin anew (`add` = false) and that go on.
-inline void compare_product(const KernelTable& table, const PanelCase& c, std::int64_t rows,
+inline void compare_product(const ProductKernels& table, const PanelCase& c, std::int64_t rows,
                             std::int64_t columns, std::int64_t groups, std::int64_t offset,
                             bool all_limit) {
   const std::int64_t lda = 4 * groups + offset;
@@ -57,8 +57,8 @@ inline void compare_product(const KernelTable& table, const PanelCase& c, std::i
   const MemoryAhead ahead{{{panel.data() + offset, rows, 5 * groups, 77}, {a.data(), 3, 1, 0}}};
   for (const bool add : {false, true}) {
     Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
-    reference_kernels().multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows, columns,
-                                       panel.data(), groups, c.range, add, {});
+    reference_kernels().products.multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows,
+                                                columns, panel.data(), groups, c.range, add, {});
     table.multiply_panel(sums.actual.data(), ldc, a.data(), lda, rows, columns, panel.data(),
                          groups, c.range, add, ahead);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -78,8 +78,7 @@ inline void compare_product(const KernelTable& table, const PanelCase& c, std::i
 }
 
 // Of as many rows, columns and groups as there are ways to cut them.
-inline void compare_products(const KernelTable& table) {
-  CAPTURE(table.name);
+inline void compare_products(const ProductKernels& table) {
   for (const PanelCase& c : kPanelCases) {
     for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 15, 16, 17, 31, 32, 33}) {
       for (std::int64_t groups : {0, 1, 2, 7, 15, 16, 17, 31, 32, 63, 64, 65, 80, 129}) {
@@ -99,7 +98,7 @@ inline void compare_products(const KernelTable& table) {
 
 // The same product twice, with release() after each.
 template <typename Release>
-void check_products_between(const KernelTable& table, const Release& release) {
+void check_products_between(const ProductKernels& table, const Release& release) {
   const std::vector<std::int8_t> a(16 * 64, 3);
   const std::vector<std::uint8_t> panel(64 * kPanelColumns, 2);
   for (int time = 0; time < 2; ++time) {

@@ -38,7 +38,7 @@ struct Product {
         b(s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, padding, 2),
         c(s.m, s.n, padding, 3) {}
 
-  // multiply has the signature of KernelTable::gemm.
+  // multiply has the signature of ProductKernels::gemm.
   template <typename Multiply>
   void run(const Multiply& multiply) {
     multiply(shape, a.values.data(), a.stride, b.values.data(), b.stride, c.values.data(),
@@ -98,7 +98,7 @@ class ExpectedProduct {
     for (double& bound : bounds_) bound *= nu / (1.0 - nu);
   }
 
-  // multiply has the signature of KernelTable::gemm.
+  // multiply has the signature of ProductKernels::gemm.
   template <typename Multiply>
   void check(const char* name, const Multiply& multiply, std::int64_t padding) const {
     const GemmShape& s = shape_;

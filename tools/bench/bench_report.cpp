@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/dense_product.h"
 #include "tools/report/machine.h"

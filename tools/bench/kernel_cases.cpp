@@ -3,7 +3,10 @@
 #include <memory>
 
 #include "engine/formats/shared_accumulator.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/reductions.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/buffer.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/linear.h"
@@ -52,8 +55,9 @@ KernelSpec panel_spec(const std::string& name, PanelRange range, int largest, Ce
                                     [&](std::uint64_t i) { return random_int(i, 0, largest); });
     const Array<std::int32_t> c(kRows * kPanelColumns);
     return [=] {
-      kernels().multiply_panel(c.data(), kPanelColumns, a.data(), kDepth, kRows, kPanelColumns,
-                               panel.data(), kDepth / 4, range, /*add=*/false, {});
+      kernels().products.multiply_panel(c.data(), kPanelColumns, a.data(), kDepth, kRows,
+                                        kPanelColumns, panel.data(), kDepth / 4, range,
+                                        /*add=*/false, {});
     };
   };
   return {name, "GOP/s", 2e-9 * kRows * kDepth * kPanelColumns, ceiling, make};
@@ -66,8 +70,8 @@ KernelSpec gemm_spec() {
     const Array<float> y(kRows * kSide);
     return [=] {
       for (std::int64_t n = 0; n < kSide; n += kTile) {
-        kernels().gemm({.m = kRows, .n = kTile, .k = kSide, .transpose_b = true}, x.data(), kSide,
-                       w.data() + n * kSide, kSide, y.data() + n, kSide);
+        kernels().products.gemm({.m = kRows, .n = kTile, .k = kSide, .transpose_b = true}, x.data(),
+                                kSide, w.data() + n * kSide, kSide, y.data() + n, kSide);
       }
     };
   };
@@ -165,7 +169,7 @@ std::function<void()> make_decode_trits() {
   const Array<std::uint8_t> packed((kNumbers + 4) / 5,
                                    [](std::uint64_t i) { return random_int(i, 0, 242); });
   const Array<std::int8_t> trits(kNumbers);
-  return [=] { kernels().decode_trits(trits.data(), 0, packed.data(), 0, 1, kNumbers); };
+  return [=] { kernels().codecs.decode_trits(trits.data(), 0, packed.data(), 0, 1, kNumbers); };
 }
 
 std::function<void()> make_pack(bool down) {
@@ -174,9 +178,10 @@ std::function<void()> make_pack(bool down) {
   const Array<std::uint8_t> panel(kNumbers);
   return [=] {
     if (down) {
-      kernels().pack_down(panel.data(), rows.data(), kPanelColumns, kDepth, kPanelColumns, 128);
+      kernels().products.pack_down(panel.data(), rows.data(), kPanelColumns, kDepth, kPanelColumns,
+                                   128);
     } else {
-      kernels().pack_across(panel.data(), rows.data(), kDepth, kDepth, kPanelColumns, 128);
+      kernels().products.pack_across(panel.data(), rows.data(), kDepth, kDepth, kPanelColumns, 128);
     }
   };
 }
@@ -189,7 +194,9 @@ void add_integer_loops(std::vector<KernelSpec>& specs) {
       loop_spec("quantize_int8", "Gnumber/s", kGigaNumbers, []() -> std::function<void()> {
         const Array<float> x(kNumbers, random_float);
         const Array<std::int8_t> codes(kNumbers);
-        return [=] { kernels().quantize_int8(codes.data(), x.data(), nullptr, 127.0f, kNumbers); };
+        return [=] {
+          kernels().products.quantize_int8(codes.data(), x.data(), nullptr, 127.0f, kNumbers);
+        };
       }));
   specs.push_back(
       loop_spec("quantize_columns", "Gnumber/s", kGigaNumbers, []() -> std::function<void()> {
@@ -199,15 +206,15 @@ void add_integer_loops(std::vector<KernelSpec>& specs) {
         const Array<float> inverse(kColumns, random_float);
         const Array<std::int8_t> codes(kNumbers);
         return [=] {
-          kernels().quantize_columns(codes.data(), kRows, x.data(), kColumns, factors.data(),
-                                     inverse.data(), kRows, kColumns);
+          kernels().products.quantize_columns(codes.data(), kRows, x.data(), kColumns,
+                                              factors.data(), inverse.data(), kRows, kColumns);
         };
       }));
   specs.push_back(
       {"max_abs", "GB/s", 4.0 * kGigaNumbers, Ceiling::kL2Read, []() -> std::function<void()> {
          const Array<float> x(kNumbers, random_float);
          const Array<float> largest(1);
-         return [=] { largest[0] = kernels().max_abs(x.data(), kNumbers); };
+         return [=] { largest[0] = kernels().reductions.max_abs(x.data(), kNumbers); };
        }});
   specs.push_back(
       loop_spec("pack_down", "Gnumber/s", kGigaNumbers, [] { return make_pack(true); }));
@@ -215,7 +222,7 @@ void add_integer_loops(std::vector<KernelSpec>& specs) {
       loop_spec("pack_across", "Gnumber/s", kGigaNumbers, [] { return make_pack(false); }));
   specs.push_back(loop_spec("random_u16", "Gnumber/s", kGigaNumbers, []() -> std::function<void()> {
     const Array<std::uint16_t> out(kNumbers);
-    return [=] { kernels().random_u16(out.data(), kNumbers, kKey, 0); };
+    return [=] { kernels().codecs.random_u16(out.data(), kNumbers, kKey, 0); };
   }));
 }
 
@@ -231,26 +238,29 @@ void add_codecs(std::vector<KernelSpec>& specs) {
   const auto add = adder(specs);
   add("encode_split8", []() -> Body {
     return [d = CodecData<std::int8_t>{}] {
-      kernels().encode_split8(d.words.data(), d.codes.data(), d.x.data(), nullptr, kNumbers);
+      kernels().codecs.encode_split8(d.words.data(), d.codes.data(), d.x.data(), nullptr, kNumbers);
     };
   });
   add("decode_split8", []() -> Body {
     const CodecData<std::int8_t> d;
-    kernels().encode_split8(d.words.data(), d.codes.data(), d.x.data(), nullptr, kNumbers);
-    return [d] { kernels().decode_split8(d.x.data(), d.words.data(), d.codes.data(), kNumbers); };
+    kernels().codecs.encode_split8(d.words.data(), d.codes.data(), d.x.data(), nullptr, kNumbers);
+    return [d] {
+      kernels().codecs.decode_split8(d.x.data(), d.words.data(), d.codes.data(), kNumbers);
+    };
   });
   add("encode_companded", []() -> Body {
     return [d = CodecData<std::int8_t>{}] {
-      kernels().encode_companded(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr,
-                                 kNumbers);
+      kernels().codecs.encode_companded(d.codes.data(), d.words.data(), d.x.data(), nullptr,
+                                        nullptr, kNumbers);
     };
   });
   add("decode_companded", []() -> Body {
     const CodecData<std::int8_t> d;
-    kernels().encode_companded(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr,
-                               kNumbers);
-    return
-        [d] { kernels().decode_companded(d.x.data(), d.codes.data(), d.words.data(), kNumbers); };
+    kernels().codecs.encode_companded(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr,
+                                      kNumbers);
+    return [d] {
+      kernels().codecs.decode_companded(d.x.data(), d.codes.data(), d.words.data(), kNumbers);
+    };
   });
   const auto squares = [] {
     CodecData<std::uint8_t> d;
@@ -259,13 +269,16 @@ void add_codecs(std::vector<KernelSpec>& specs) {
   };
   add("encode_root", [squares]() -> Body {
     return [d = squares()] {
-      kernels().encode_root(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr, kNumbers);
+      kernels().codecs.encode_root(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr,
+                                   kNumbers);
     };
   });
   add("decode_root", [squares]() -> Body {
     const CodecData<std::uint8_t> d = squares();
-    kernels().encode_root(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr, kNumbers);
-    return [d] { kernels().decode_root(d.x.data(), d.codes.data(), d.words.data(), kNumbers); };
+    kernels().codecs.encode_root(d.codes.data(), d.words.data(), d.x.data(), nullptr, nullptr,
+                                 kNumbers);
+    return
+        [d] { kernels().codecs.decode_root(d.x.data(), d.codes.data(), d.words.data(), kNumbers); };
   });
 }
 
@@ -275,9 +288,11 @@ std::function<void()> make_codes(int bits, bool pack) {
                                  [&](std::uint64_t i) { return random_int(i, -largest, largest); });
   const Array<std::uint8_t> packed(kNumbers);
   if (pack)
-    return [=] { kernels().pack_codes(packed.data(), codes.data(), bits, largest, kNumbers); };
-  kernels().pack_codes(packed.data(), codes.data(), bits, largest, kNumbers);
-  return [=] { kernels().unpack_codes(codes.data(), packed.data(), bits, largest, kNumbers); };
+    return
+        [=] { kernels().codecs.pack_codes(packed.data(), codes.data(), bits, largest, kNumbers); };
+  kernels().codecs.pack_codes(packed.data(), codes.data(), bits, largest, kNumbers);
+  return
+      [=] { kernels().codecs.unpack_codes(codes.data(), packed.data(), bits, largest, kNumbers); };
 }
 
 void add_low_bits(std::vector<KernelSpec>& specs) {
@@ -289,28 +304,31 @@ void add_low_bits(std::vector<KernelSpec>& specs) {
   }
   add("encode_groups", []() -> Body {
     return [d = CodecData<std::int8_t>{}] {
-      kernels().encode_groups(d.codes.data(), d.words.data(), d.x.data(), 127, nullptr, kNumbers);
+      kernels().codecs.encode_groups(d.codes.data(), d.words.data(), d.x.data(), 127, nullptr,
+                                     kNumbers);
     };
   });
   add("decode_groups", []() -> Body {
     const CodecData<std::int8_t> d;
-    kernels().encode_groups(d.codes.data(), d.words.data(), d.x.data(), 127, nullptr, kNumbers);
-    return
-        [d] { kernels().decode_groups(d.x.data(), d.codes.data(), d.words.data(), 127, kNumbers); };
+    kernels().codecs.encode_groups(d.codes.data(), d.words.data(), d.x.data(), 127, nullptr,
+                                   kNumbers);
+    return [d] {
+      kernels().codecs.decode_groups(d.x.data(), d.codes.data(), d.words.data(), 127, kNumbers);
+    };
   });
   add("encode_fp8", []() -> Body {
     return [d = CodecData<std::uint8_t>{}] {
-      kernels().encode_fp8(d.codes.data(), d.words.data(), d.x.data(), nullptr, kNumbers);
+      kernels().codecs.encode_fp8(d.codes.data(), d.words.data(), d.x.data(), nullptr, kNumbers);
     };
   });
   add("decode_fp8", []() -> Body {
     const CodecData<std::uint8_t> d;
-    kernels().encode_fp8(d.codes.data(), d.words.data(), d.x.data(), nullptr, kNumbers);
-    return [d] { kernels().decode_fp8(d.x.data(), d.codes.data(), d.words[0], kNumbers); };
+    kernels().codecs.encode_fp8(d.codes.data(), d.words.data(), d.x.data(), nullptr, kNumbers);
+    return [d] { kernels().codecs.decode_fp8(d.x.data(), d.codes.data(), d.words[0], kNumbers); };
   });
   add("float_to_bf16", []() -> Body {
     return [d = CodecData<std::int8_t>{}] {
-      kernels().float_to_bf16(d.words.data(), d.x.data(), nullptr, kNumbers);
+      kernels().codecs.float_to_bf16(d.words.data(), d.x.data(), nullptr, kNumbers);
     };
   });
 }
@@ -339,7 +357,7 @@ void add_updates(std::vector<KernelSpec>& specs) {
   add("descend_latent", []() -> Body {
     return [d = UpdateData{}] {
       with_row(d, 85, [&](const DirectionRows& row) {
-        kernels().descend_latent(d.levels.data(), 0, row, 42, 0);
+        kernels().updates.descend_latent(d.levels.data(), 0, row, 42, 0);
       });
     };
   });
@@ -347,7 +365,7 @@ void add_updates(std::vector<KernelSpec>& specs) {
     return [d = UpdateData{}] {
       with_row(d, 85, [&](const DirectionRows& row) {
         FlipCounts counts;
-        kernels().descend_ternary(&counts, d.trits.data(), 0, d.levels.data(), 0, row, {});
+        kernels().updates.descend_ternary(&counts, d.trits.data(), 0, d.levels.data(), 0, row, {});
       });
     };
   });
@@ -356,7 +374,7 @@ void add_updates(std::vector<KernelSpec>& specs) {
     return [d = UpdateData{}] {
       with_row(d, shared_threshold(8), [&](const DirectionRows& row) {
         FlipCounts counts;
-        kernels().descend_shared(&counts, d.trits.data(), 0, d.levels.data(), 0, row, 8, 0);
+        kernels().updates.descend_shared(&counts, d.trits.data(), 0, d.levels.data(), 0, row, 8, 0);
       });
     };
   });

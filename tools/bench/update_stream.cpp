@@ -1,6 +1,6 @@
 #include "tools/bench/update_stream.h"
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/parallel.h"
 
 namespace tritgrad {
@@ -17,7 +17,7 @@ UpdateStream::UpdateStream()
 
 void UpdateStream::run() const {
   parallel_ranges(kElements, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
-    kernels().descend(w_.as<float>() + begin, g_.as<float>() + begin, 1e-3f, end - begin);
+    kernels().updates.descend(w_.as<float>() + begin, g_.as<float>() + begin, 1e-3f, end - begin);
   });
 }
 

@@ -10,7 +10,7 @@
 #include "engine/diverged.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/hash.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "models/recipes/recipe.h"
 #include "ops/products/dense_product.h"
 #include "tools/compare/recipe_key.h"

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/dense_product.h"
 

@@ -44,7 +44,7 @@ function check_project_include(target,    layer) {
   if (file ~ /^engine\/formats\// && target ~ /^engine\/(data|files)\//)
     complain("engine/formats/ may not include \"" target "\"; formats know neither data nor files")
   if (target ~ /^ops\/kernels\// && file !~ /^ops\/kernels\// && folder != "tests")
-    complain("\"" target "\" is private to ops/kernels/; use engine/kernels/kernel_table.h")
+    complain("\"" target "\" is private to ops/kernels/; use the tables of engine/kernels/")
 }
 
 function check_system_include(target) {

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "engine/formats/format.h"
-#include "ops/kernels/reference.h"
 #include "ops/kernels/simd-inl.h"
+#include "ops/kernels/targets.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -223,7 +223,7 @@ void encode_trits(std::uint8_t* packed, const std::int8_t* trits, std::int64_t n
 void trits_to_float(float* out, const std::int8_t* trits, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) write(out + i, to_float(read_i32(trits + i)));
-  reference::trits_to_float(out + i, trits + i, n - i);
+  reference::kKernels.codecs.trits_to_float(out + i, trits + i, n - i);
 }
 
 void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::int64_t n) {
@@ -233,7 +233,7 @@ void latent_to_float(float* out, const std::int8_t* codes, int threshold, std::i
     const I32 code = read_i32(codes + i);
     write(out + i, to_float(one_if(code > up) - one_if(code < down)));
   }
-  reference::latent_to_float(out + i, codes + i, threshold, n - i);
+  reference::kKernels.codecs.latent_to_float(out + i, codes + i, threshold, n - i);
 }
 
 void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n) {
@@ -242,7 +242,7 @@ void bf16_to_float(float* out, const std::uint16_t* in, std::int64_t n) {
     read_ahead(in + i, kLanes<F32>);
     write(out + i, bits_as<F32>(read_i32(in + i) << 16));
   }
-  reference::bf16_to_float(out + i, in + i, n - i);
+  reference::kKernels.codecs.bf16_to_float(out + i, in + i, n - i);
 }
 
 void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noise,
@@ -260,7 +260,8 @@ void float_to_bf16(std::uint16_t* out, const float* in, const std::uint16_t* noi
     const I32 quiet = bits_as<I32>(kept | U32(0x40u));
     write_narrow(out + i, bits_as<U32>(select(is_nan, quiet, rounded)));
   }
-  reference::float_to_bf16(out + i, in + i, noise == nullptr ? nullptr : noise + i, n - i);
+  reference::kKernels.codecs.float_to_bf16(out + i, in + i, noise == nullptr ? nullptr : noise + i,
+                                           n - i);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
 #include "ops/kernels/scalar-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

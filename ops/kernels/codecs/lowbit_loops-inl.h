@@ -4,7 +4,7 @@
 // compiler makes the vectors. (Whole groups of integers are encoded by groups-inl.h there.) Bits
 // are equal everywhere because nothing here depends on the order of operations: + - * /,
 // comparisons, integers, and no call into a library. The contracts are those of
-// engine/kernels/kernel_table.h.
+// engine/kernels/codecs.h.
 #pragma once
 
 #include <bit>

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
 #include "ops/kernels/scalar-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

@@ -12,7 +12,7 @@
 
 #include "engine/check.h"
 #include "engine/memory/parallel.h"
-#include "ops/kernels/dispatch.h"
+#include "ops/kernels/targets.h"
 
 namespace tritgrad {
 namespace {
@@ -44,7 +44,7 @@ std::atomic<bool> g_allowed{true};
 // Code for floats that oneDNN has.
 enum class FloatCode { kOther, kAvx2, kAvx512 };
 
-FloatCode code_of(const KernelTable& table) {
+FloatCode code_of(const KernelTables& table) {
   const std::string_view name = table.name;
   return name.starts_with("avx512") ? FloatCode::kAvx512
          : name == "avx2"           ? FloatCode::kAvx2
@@ -65,7 +65,7 @@ FloatCode fix_onednn() {
                                        : FloatCode::kOther;
 }
 
-bool onednn_serves(const KernelTable& table) {
+bool onednn_serves(const KernelTables& table) {
   const FloatCode needed = code_of(table);
   if (needed == FloatCode::kOther || !g_allowed.load(std::memory_order_relaxed)) return false;
   static const FloatCode fixed = fix_onednn();
@@ -84,7 +84,7 @@ void multiply_by_onednn(const GemmShape& s, const float* a, std::int64_t lda, co
 
 #else
 
-bool onednn_serves(const KernelTable&) { return false; }
+bool onednn_serves(const KernelTables&) { return false; }
 
 #endif
 
@@ -92,7 +92,7 @@ bool onednn_serves(const KernelTable&) { return false; }
 
 void dense_product(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
                    std::int64_t ldb, float* c, std::int64_t ldc) {
-  const KernelTable& table = kernels();
+  const KernelTables& table = kernels();
 #ifdef TRITGRAD_WITH_ONEDNN
   // Without an inner dimension there is nothing to multiply, but perhaps C to clear.
   if (shape.k > 0 && onednn_serves(table)) {
@@ -101,7 +101,7 @@ void dense_product(const GemmShape& shape, const float* a, std::int64_t lda, con
     return;
   }
 #endif
-  in_tiles(kGemmTile, shape, a, lda, b, ldb, c, ldc, table.gemm);
+  in_tiles(kGemmTile, shape, a, lda, b, ldb, c, ldc, table.products.gemm);
 }
 
 const char* dense_product_library() { return onednn_serves(kernels()) ? "oneDNN" : "Eigen"; }

@@ -2,14 +2,14 @@
 // vectorises; and the product itself as a specification.
 //
 // Compiled once per target, and once as the specification (reference.cpp). The contracts are those
-// of engine/kernels/kernel_table.h.
+// of engine/kernels/products.h.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
 #include "ops/kernels/scalar-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

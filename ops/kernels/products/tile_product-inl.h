@@ -8,26 +8,52 @@
 // Tiles are not released after a product: the next one would have to load their shapes again, which
 // takes as long as a small product.
 //
-// `Tiles` are the registers of tiles-inl.h, or what tests have in their place.
+// `Tiles` are the registers themselves, where TRITGRAD_TILES is defined, or what tests have in
+// their place.
 #pragma once
 
+#ifdef TRITGRAD_TILES
+#include <immintrin.h>
+#endif
+
+#include <array>
 #include <cstdint>
 #include <utility>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
 #include "ops/kernels/products/ask_ahead-inl.h"
-#include "ops/kernels/products/tile_shapes-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
+
+constexpr std::int64_t kRowsOfTile = 16;
+constexpr std::int64_t kBytesOfRow = 64;
+
+// Shapes of tiles as the operand of ldtilecfg: palette 1; from byte 16 on the bytes of a row of
+// each tile, 16 bits each; from byte 48 on their rows, 8 bits each.
+class TileShapes {
+ public:
+  void set(int tile, std::int64_t rows, std::int64_t bytes) {
+    rows_ |= static_cast<std::uint64_t>(rows) << (8 * tile);
+    row_bytes_[tile / 4] |= static_cast<std::uint64_t>(bytes) << (16 * (tile % 4));
+  }
+  std::array<long long, 8> operand() const {
+    const auto word = [](std::uint64_t bytes) { return static_cast<long long>(bytes); };
+    return {1, 0, word(row_bytes_[0]), word(row_bytes_[1]), 0, 0, word(rows_), 0};
+  }
+
+ private:
+  std::uint64_t rows_ = 0;
+  std::uint64_t row_bytes_[2] = {};
+};
 
 constexpr std::int64_t kTileGroups = kBytesOfRow / 4;  // of the inner dimension
 constexpr std::int64_t kTileColumns = kBytesOfRow / 4;
 constexpr std::int64_t kPanelGroupBytes = 4 * kPanelColumns;
 constexpr std::int64_t kTilesAcross = kPanelColumns / kTileColumns;
 
-// Tiles 0 to 3 hold sums, 4 and 5 the operands, 6 and 7 those of the last `groups_left` groups,
-// which may be none.
+// Sets the shapes: tiles 0 to 3 hold sums, 4 and 5 the operands, 6 and 7 those of the last
+// `groups_left` groups, which may be none.
 template <typename Tiles>
 inline void configure(std::int64_t rows, std::int64_t groups_left) {
   TileShapes shapes;
@@ -80,7 +106,7 @@ void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
   }
 }
 
-// KernelTable::multiply_panel.
+// This is ProductKernels::multiply_panel.
 template <typename Tiles>
 void multiply_in_tiles(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                        std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
@@ -96,6 +122,48 @@ void multiply_in_tiles(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, 
     multiply_columns<Tiles, 1>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   }
 }
+
+#ifdef TRITGRAD_TILES
+
+// Tile registers and their instructions. The intrinsics of g++ 12 want tiles as literals, and do
+// not say which memory they read.
+struct Tiles {
+  // Shapes belong to a thread, and whoever else uses tiles (oneDNN) changes them. To load them
+  // takes 50 ns, to look what they are 5.
+  static void configure(const TileShapes& shapes) {
+    const auto [w0, w1, w2, w3, w4, w5, w6, w7] = shapes.operand();
+    const __m512i wanted = _mm512_set_epi64(w7, w6, w5, w4, w3, w2, w1, w0);
+    __m512i loaded;
+    asm volatile("sttilecfg %0" : "=m"(loaded));
+    if (_mm512_cmpneq_epi64_mask(loaded, wanted) == 0) return;
+    asm volatile("ldtilecfg %0" : : "m"(wanted));
+  }
+
+  template <int kTile>
+  static void load(const void* rows, std::int64_t stride) {
+    asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(rows), "r"(stride), "i"(kTile) : "memory");
+  }
+  template <int kTile>
+  static void store(void* rows, std::int64_t stride) {
+    asm volatile("tilestored %%tmm%c2, (%0,%1,1)"
+                 :
+                 : "r"(rows), "r"(stride), "i"(kTile)
+                 : "memory");
+  }
+  template <int kTile>
+  static void clear() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
+  }
+  // Adds the products of signed bytes (rows of kA) with bytes from 0 to 255 (columns of kB).
+  template <int kSum, int kA, int kB>
+  static void add_product() {
+    asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kA), "i"(kB));
+  }
+};
+
+constexpr auto multiply_panel = multiply_in_tiles<Tiles>;
+
+#endif
 
 }  // namespace
 }  // namespace tritgrad::TRITGRAD_TARGET

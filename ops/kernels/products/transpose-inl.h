@@ -1,5 +1,7 @@
-// A square of 32-bit words, as many rows as a register has words, transposed in registers.
+// Squares of 32-bit words transposed, and rows of bytes interleaved, in registers.
 #pragma once
+
+#include <cstdint>
 
 #include "ops/kernels/simd-inl.h"
 
@@ -67,6 +69,52 @@ template <typename Body>
   }
   transpose(words);
   for (int i = 0; i < kWords; ++i) body(i, U8(words[i]));
+}
+
+// Bytes c of the four rows become word c, of as many columns as four registers have words.
+#ifdef __AVX512F__
+inline void interleave(U8 (&rows)[4]) {
+  const __m512i low01 = _mm512_unpacklo_epi8(rows[0], rows[1]);
+  const __m512i high01 = _mm512_unpackhi_epi8(rows[0], rows[1]);
+  const __m512i low23 = _mm512_unpacklo_epi8(rows[2], rows[3]);
+  const __m512i high23 = _mm512_unpackhi_epi8(rows[2], rows[3]);
+  // Columns 0 to 3, 4 to 7, 8 to 11 and 12 to 15 of each quarter of 16.
+  const __m512i a = _mm512_unpacklo_epi16(low01, low23), b = _mm512_unpackhi_epi16(low01, low23);
+  const __m512i c = _mm512_unpacklo_epi16(high01, high23);
+  const __m512i d = _mm512_unpackhi_epi16(high01, high23);
+  const __m512i ab02 = _mm512_shuffle_i32x4(a, b, 0b10001000);
+  const __m512i ab13 = _mm512_shuffle_i32x4(a, b, 0b11011101);
+  const __m512i cd02 = _mm512_shuffle_i32x4(c, d, 0b10001000);
+  const __m512i cd13 = _mm512_shuffle_i32x4(c, d, 0b11011101);
+  rows[0] = U8(_mm512_shuffle_i32x4(ab02, cd02, 0b10001000));
+  rows[1] = U8(_mm512_shuffle_i32x4(ab13, cd13, 0b10001000));
+  rows[2] = U8(_mm512_shuffle_i32x4(ab02, cd02, 0b11011101));
+  rows[3] = U8(_mm512_shuffle_i32x4(ab13, cd13, 0b11011101));
+}
+#else
+inline void interleave(U8 (&rows)[4]) {
+  const __m256i low01 = _mm256_unpacklo_epi8(rows[0], rows[1]);
+  const __m256i high01 = _mm256_unpackhi_epi8(rows[0], rows[1]);
+  const __m256i low23 = _mm256_unpacklo_epi8(rows[2], rows[3]);
+  const __m256i high23 = _mm256_unpackhi_epi8(rows[2], rows[3]);
+  const __m256i a = _mm256_unpacklo_epi16(low01, low23), b = _mm256_unpackhi_epi16(low01, low23);
+  const __m256i c = _mm256_unpacklo_epi16(high01, high23);
+  const __m256i d = _mm256_unpackhi_epi16(high01, high23);
+  rows[0] = U8(_mm256_permute2x128_si256(a, b, 0x20));
+  rows[1] = U8(_mm256_permute2x128_si256(c, d, 0x20));
+  rows[2] = U8(_mm256_permute2x128_si256(a, b, 0x31));
+  rows[3] = U8(_mm256_permute2x128_si256(c, d, 0x31));
+}
+#endif
+
+// body(v, words) for words [v, v + 1) kLanes<I32> of four rows of kLanes<U8> bytes, ld apart.
+template <typename Body>
+[[gnu::always_inline]] inline void interleave_rows(const void* rows, std::int64_t ld,
+                                                   const Body& body) {
+  U8 four[4];
+  for (int j = 0; j < 4; ++j) four[j] = read<U8>(static_cast<const std::uint8_t*>(rows) + j * ld);
+  interleave(four);
+  for (int v = 0; v < 4; ++v) body(v, four[v]);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "ops/kernels/codecs/companded-inl.h"
 #include "ops/kernels/codecs/split-inl.h"
-#include "ops/kernels/processor.h"
+#include "ops/kernels/targets.h"
 #include "ops/kernels/updates/rules-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/kernels/reference.h"
+#include "ops/kernels/targets.h"
 #include "ops/kernels/updates/byte_rules-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -138,8 +138,9 @@ FlipCounts descend_words(const TernaryRow& row, const FlipPolicy& policy, const 
   if (done < row.n) {
     const TernaryRow rest = row.from(done);
     FlipCounts of_rest;
-    reference::descend_ternary(&of_rest, rest.trits, 0, rest.accumulators, 0,
-                               {&rest.direction, &rest.rounding, 1, rest.n}, policy);
+    reference::kKernels.updates.descend_ternary(&of_rest, rest.trits, 0, rest.accumulators, 0,
+                                                {&rest.direction, &rest.rounding, 1, rest.n},
+                                                policy);
     counts += of_rest;
   }
   return counts;

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
-#include "ops/kernels/layers/lane_sums-inl.h"
+#include "engine/kernels/updates.h"
+#include "ops/kernels/layers/sums-inl.h"
 #include "ops/kernels/simd-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {

@@ -1,10 +1,11 @@
-// Float arithmetic of update rules. The order of operations is that of reference.cpp and
-// multiply-add is never fused, so the bits are the same everywhere.
+// Float arithmetic of update rules, and of bare trits whose rounding errors are carried on
+// (optim/eco.h). The order of operations is that of reference.cpp and multiply-add is never fused,
+// so the bits are the same everywhere.
 #pragma once
 
-#include "ops/kernels/layers/lane_sums-inl.h"
-#include "ops/kernels/reference.h"
+#include "ops/kernels/layers/sums-inl.h"
 #include "ops/kernels/simd-inl.h"
+#include "ops/kernels/targets.h"
 #include "ops/kernels/updates/levels-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
@@ -16,7 +17,7 @@ void descend(float* w, const float* direction, float lr, std::int64_t n) {
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
     write(w + i, read<F32>(w + i) - rate * read<F32>(direction + i));
   }
-  reference::descend(w + i, direction + i, lr, n - i);
+  reference::kKernels.updates.descend(w + i, direction + i, lr, n - i);
 }
 
 void quantize_levels(std::int16_t* levels, const Direction& direction,
@@ -26,7 +27,8 @@ void quantize_levels(std::int16_t* levels, const Direction& direction,
     const Levels vectors(source, rounding);
     for (std::int64_t i = 0; i < done; i += kLanes<I32>) write_narrow(levels + i, vectors.at(i));
   });
-  reference::quantize_levels(levels + done, direction.from(done), rounding.from(done), n - done);
+  reference::kKernels.updates.quantize_levels(levels + done, direction.from(done),
+                                              rounding.from(done), n - done);
 }
 
 struct AdamwLanes {
@@ -73,7 +75,8 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
     write(v + i, square);
     write(direction + i, d);
   }
-  reference::adamw(direction + i, m + i, v + i, grad + i, master + i, constants, n - i);
+  reference::kKernels.updates.adamw(direction + i, m + i, v + i, grad + i, master + i, constants,
+                                    n - i);
 }
 
 RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, std::int64_t n) {
@@ -98,6 +101,45 @@ RowNormSums row_norm_sums(const float* dy, const float* x, const RowNorm& norm, 
   };
   return {sum_dz.total(n - i, dz_at),
           sum_dz_z.total(n - i, [&](std::int64_t lane) { return dz_at(lane) * z_at(lane); })};
+}
+
+std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direction,
+                         const float* gain, const CarryConstants& constants,
+                         const std::uint16_t* noise, std::int64_t n) {
+  constexpr std::int64_t kStep = kLanes<F32>, kBytes = kLanes<I8>;
+  const F32 lr(constants.lr), alpha(constants.alpha), rescale(constants.rescale), most(1.5f);
+  I32 changed(0);
+  // Moves a vector of elements from i on; returns its trits.
+  const auto carry = [&](std::int64_t i) __attribute__((always_inline)) {
+    const I32 trit = read_i32(trits + i);
+    const F32 exact = to_float(trit) - lr * read<F32>(direction + i);
+    const F32 wanted = clamp(select(exact == exact, exact, F32(0.0f)), -most, most);
+    const I32 stored =
+        clamp(round_small(wanted, noise == nullptr ? nullptr : noise + i), I32(-1), I32(1));
+    changed += one_if(stored != trit);
+    F32 error = alpha * (wanted - to_float(stored));
+    if (gain != nullptr) error = error / read<F32>(gain + i);
+    write(momentum + i, rescale * (read<F32>(momentum + i) + error));
+    return stored;
+  };
+  std::int64_t i = 0;
+  for (; i + kBytes <= n; i += kBytes) {
+    const I32 a = carry(i), b = carry(i + kStep);
+    write(trits + i, narrow(a, b, carry(i + 2 * kStep), carry(i + 3 * kStep)));
+  }
+  std::int32_t numbers[kStep];
+  for (; i + kStep <= n; i += kStep) {
+    write(numbers, carry(i));
+    for (std::int64_t lane = 0; lane < kStep; ++lane) {
+      trits[i + lane] = static_cast<std::int8_t>(numbers[lane]);
+    }
+  }
+  std::int64_t count = reference::kKernels.updates.carry_trits(
+      trits + i, momentum + i, direction + i, gain == nullptr ? nullptr : gain + i, constants,
+      noise == nullptr ? nullptr : noise + i, n - i);
+  write(numbers, changed);
+  for (const std::int32_t number : numbers) count += number;
+  return count;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr CarryConstants kConstants = {.lr = 0.75f, .alpha = -3.0f, .rescale = 1
 }  // namespace
 
 TEST_CASE("carried errors: trits move as in the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     const auto trit = [](std::int64_t i) { return static_cast<std::int8_t>(i * 7 % 3 - 1); };
     Guarded<float> direction = floats(n, offset, 41), gain = floats(n, offset, 42);
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
@@ -28,11 +28,11 @@ TEST_CASE("carried errors: trits move as in the reference") {
       for (const std::uint16_t* its_noise : {noise.data(), static_cast<std::uint16_t*>(nullptr)}) {
         Twins<std::int8_t> trits(n, offset, trit);
         Twins<float> m(n, offset, [](std::int64_t i) { return awkward_float(i, 43); });
-        const std::int64_t expected =
-            reference_kernels().carry_trits(trits.expected.data(), m.expected.data(),
-                                            direction.data(), its_gain, kConstants, its_noise, n);
-        CHECK(table.carry_trits(trits.actual.data(), m.actual.data(), direction.data(), its_gain,
-                                kConstants, its_noise, n) == expected);
+        const std::int64_t expected = reference_kernels().updates.carry_trits(
+            trits.expected.data(), m.expected.data(), direction.data(), its_gain, kConstants,
+            its_noise, n);
+        CHECK(table.updates.carry_trits(trits.actual.data(), m.actual.data(), direction.data(),
+                                        its_gain, kConstants, its_noise, n) == expected);
         REQUIRE(same_bits(trits.expected, trits.actual, n));
         REQUIRE(same_bits(m.expected, m.actual, n, true));
       }
@@ -55,7 +55,7 @@ TEST_CASE("carried errors: the reference is the formula, in double") {
           auto stored = static_cast<std::int8_t>(trit);
           float momentum = 0.25f;
           const auto bits = static_cast<std::uint16_t>(noise);
-          const std::int64_t changed = reference_kernels().carry_trits(
+          const std::int64_t changed = reference_kernels().updates.carry_trits(
               &stored, &momentum, &direction, gain == 0.0f ? nullptr : &gain, kConstants,
               noise < 0 ? nullptr : &bits, 1);
           const float exact = static_cast<float>(trit) - 0.75f * direction;

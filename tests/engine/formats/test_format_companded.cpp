@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
 #include "tests/support/support.h"
 
 namespace tritgrad::test::test_format_companded {
@@ -65,13 +65,13 @@ struct Group {
     const std::uint16_t* noises = noise == nullptr ? nullptr : same.data();
     if (kind == FormatKind::kCompanded8) {
       std::vector<std::int8_t> code(in.size());
-      kernels().encode_companded(code.data(), &scale, in.data(), noises, scale_noise, n);
-      kernels().decode_companded(out.data(), code.data(), &scale, n);
+      kernels().codecs.encode_companded(code.data(), &scale, in.data(), noises, scale_noise, n);
+      kernels().codecs.decode_companded(out.data(), code.data(), &scale, n);
       codes.assign(code.begin(), code.end());
     } else {
       std::vector<std::uint8_t> code(in.size());
-      kernels().encode_root(code.data(), &scale, in.data(), noises, scale_noise, n);
-      kernels().decode_root(out.data(), code.data(), &scale, n);
+      kernels().codecs.encode_root(code.data(), &scale, in.data(), noises, scale_noise, n);
+      kernels().codecs.decode_root(out.data(), code.data(), &scale, n);
       codes.assign(code.begin(), code.end());
     }
     return {out.begin(), out.end()};

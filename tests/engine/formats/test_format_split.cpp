@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
 #include "tests/support/support.h"
 
 namespace tritgrad::test::test_format_split {
@@ -45,13 +45,13 @@ struct Encoded {
 
   void encode(const std::vector<float>& in, const std::uint16_t* noise = nullptr) {
     const auto n = static_cast<std::int64_t>(in.size());
-    kernels().encode_split8(value8.data(), code8.data(), in.data(), noise, n);
-    kernels().encode_split16(value16.data(), code16.data(), in.data(), n);
+    kernels().codecs.encode_split8(value8.data(), code8.data(), in.data(), noise, n);
+    kernels().codecs.encode_split16(value16.data(), code16.data(), in.data(), n);
   }
   void decode(std::vector<float>& out8, std::vector<float>& out16) const {
     const auto n = static_cast<std::int64_t>(value8.size());
-    kernels().decode_split8(out8.data(), value8.data(), code8.data(), n);
-    kernels().decode_split16(out16.data(), value16.data(), code16.data(), n);
+    kernels().codecs.decode_split8(out8.data(), value8.data(), code8.data(), n);
+    kernels().codecs.decode_split16(out16.data(), value16.data(), code16.data(), n);
   }
 
   std::vector<std::uint16_t> value8, value16;
@@ -189,7 +189,7 @@ TEST_CASE("split: decode is value + correction / N of half the way, rounded once
   for (std::size_t i = 0; i < 256; ++i) code[i] = static_cast<std::int8_t>(i);
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     std::fill(value.begin(), value.end(), static_cast<std::uint16_t>(bits));
-    kernels().decode_split8(out.data(), value.data(), code.data(), 256);
+    kernels().codecs.decode_split8(out.data(), value.data(), code.data(), 256);
     const bool is_finite = std::isfinite(bf16_number(bits));
     for (std::size_t i = 0; i < 256; ++i) {
       wrong += is_finite ? out[i] != definition(bits, code[i], kN8) : bits_of(out[i]) != bits << 16;
@@ -204,8 +204,8 @@ TEST_CASE("split: decode is value + correction / N of half the way, rounded once
   for (std::uint32_t bits : {0x0000u, 0x0001u, 0x007Fu, 0x0080u, 0x0100u, 0x3F7Fu, 0x3F80u, 0x3F81u,
                              0x7F00u, 0x7F7Fu, 0x8000u, 0xBF80u, 0xFF7Fu}) {
     std::fill(value.begin(), value.end(), static_cast<std::uint16_t>(bits));
-    kernels().decode_split16(out.data(), value.data(), wide.data(),
-                             static_cast<std::int64_t>(kChunk));
+    kernels().codecs.decode_split16(out.data(), value.data(), wide.data(),
+                                    static_cast<std::int64_t>(kChunk));
     for (std::size_t i = 0; i < kChunk; ++i) wrong += out[i] != definition(bits, wide[i], kN16);
   }
   CHECK(wrong == 0);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/updates.h"
 #include "tests/support/support.h"
 #include "tests/support/support_formats.h"
 
@@ -81,7 +81,7 @@ TEST_CASE("format traits: who descends by encoding may be given the new master")
         std::array<float, kBlock> master;
         encoded.decode_master(block, master.data());
         const float* against = direction.data() + block.row * kCols + block.col;
-        kernels().descend(master.data(), against, kSmallStep, block.n);
+        kernels().updates.descend(master.data(), against, kSmallStep, block.n);
         encoded.encode(block, master.data(), kKey);
       });
       CHECK(all_bytes(descended) == all_bytes(encoded));

@@ -4,7 +4,8 @@
 #include <set>
 
 #include "engine/formats/half.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/direction.h"
+#include "engine/kernels/reductions.h"
 #include "tests/support/support.h"
 #include "tests/support/support_formats.h"
 
@@ -304,11 +305,11 @@ TEST_CASE("formats: blocks that are updated at once become what they become one 
         expected += one_by_one.descend(blocks[i], mixed[i], descent);
         expected += one_by_one.descend(blocks[i], floats[i], descent);
         const std::int64_t n = blocks.first.n;
-        CHECK(squares[i] == kernels().sum_of_squares(floats[i].floats, n));
+        CHECK(squares[i] == kernels().reductions.sum_of_squares(floats[i].floats, n));
         CHECK(of_mixed[i] == sum_of_squares(mixed[i], n));
         if (mixed[i].floats == nullptr) {
           const std::int64_t whole =
-              kernels().sum_of_squared_sums(mixed[i].sums, mixed[i].correction, n);
+              kernels().reductions.sum_of_squared_sums(mixed[i].sums, mixed[i].correction, n);
           CHECK(of_mixed[i] == static_cast<double>(whole));
         }
       }

@@ -187,15 +187,16 @@ TEST_CASE("shared: of equal updates that whose turn it is by the number of the s
 
 // ---- the kernels -------------------------------------------------------------------------------
 
-FlipCounts descend_shared(const KernelTable& table, std::int8_t* trits, std::int8_t* shared,
+FlipCounts descend_shared(const KernelTables& table, std::int8_t* trits, std::int8_t* shared,
                           const Direction& direction, const LevelRounding& rounding, int sharing,
                           int turn, std::int64_t n) {
   FlipCounts counts;
-  table.descend_shared(&counts, trits, 0, shared, 0, {&direction, &rounding, 1, n}, sharing, turn);
+  table.updates.descend_shared(&counts, trits, 0, shared, 0, {&direction, &rounding, 1, n}, sharing,
+                               turn);
   return counts;
 }
 
-void compare_shared(const KernelTable& table, std::int64_t n, std::int64_t offset, int sharing,
+void compare_shared(const KernelTables& table, std::int64_t n, std::int64_t offset, int sharing,
                     int turn, const Direction& direction, const LevelRounding& rounding) {
   const std::int64_t groups = (n + sharing - 1) / sharing;
   const auto trits = [&] {
@@ -226,7 +227,7 @@ void compare_shared(const KernelTable& table, std::int64_t n, std::int64_t offse
 
 TEST_CASE("kernels: descend_shared handles every length, start, turn and noise") {
   std::int64_t turn = 0;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (std::int64_t n : awkward_lengths()) {
       for (std::int64_t offset : {0, 1, 13}) {
         Guarded<float> numbers(n, offset);
@@ -286,7 +287,7 @@ TEST_CASE("kernels: descend_shared is update_shared() of every byte, trit and le
       expected[group] = update_shared(shared[group], expected_trits.data() + first, levels.data(),
                                       sharing, sharing, 1, expected_counts);
     }
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       CAPTURE(table->name);
       Trits actual_trits = trits, actual = shared;
       const FlipCounts counts =

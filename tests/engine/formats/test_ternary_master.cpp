@@ -21,7 +21,7 @@ float value_of(float master, float gamma) {
 
 float decoded(float master, float gamma) {
   float value;
-  reference_kernels().decode_ternary_master(&value, &master, gamma, 1);
+  reference_kernels().codecs.decode_ternary_master(&value, &master, gamma, 1);
   return value;
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("ternary_master: values, what is not finite among them, and sums of ma
     CHECK(std::isnan(decoded(0.1f, std::abs(master))));
   }
   const std::vector<float> numbers = {0.5f, -0.25f, -0.0f, 3.0f};
-  CHECK(reference_kernels().sum_of_magnitudes(numbers.data(), 4) == 3.75);
+  CHECK(reference_kernels().reductions.sum_of_magnitudes(numbers.data(), 4) == 3.75);
 }
 
 TEST_CASE("ternary_master: an update counts the values that change") {
@@ -68,16 +68,16 @@ TEST_CASE("ternary_master: an update counts the values that change") {
     for (const float to : {-0.4f, 0.0f, 0.4f}) {
       float master = from;
       const float direction = 2.0f * (from - to);
-      CHECK(reference_kernels().descend_ternary_master(&master, &direction, 0.5f, 0.4f, 1) ==
-            (from != to));
+      CHECK(reference_kernels().updates.descend_ternary_master(&master, &direction, 0.5f, 0.4f,
+                                                               1) == (from != to));
       CHECK(decoded(master, 0.4f) == to);
     }
   }
 }
 
 TEST_CASE("ternary_master: kernels equal the reference") {
-  const KernelTable& reference = reference_kernels();
-  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  const KernelTables& reference = reference_kernels();
+  for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> direction = floats(n, offset, 51);
     Twins<float> master(n, offset, [](std::int64_t i) { return awkward_float(i, 52); });
     Twins<float> values(n, offset);
@@ -85,14 +85,15 @@ TEST_CASE("ternary_master: kernels equal the reference") {
     for (std::int64_t i = 0; i < n; ++i) {
       finite[i] = random_uniform({4, 5, 6}, static_cast<std::uint64_t>(i)) - 0.5f;
     }
-    CHECK(table.sum_of_magnitudes(finite.data(), n) ==
-          reference.sum_of_magnitudes(finite.data(), n));
-    reference.decode_ternary_master(values.expected.data(), master.expected.data(), 0.4f, n);
-    table.decode_ternary_master(values.actual.data(), master.actual.data(), 0.4f, n);
+    CHECK(table.reductions.sum_of_magnitudes(finite.data(), n) ==
+          reference.reductions.sum_of_magnitudes(finite.data(), n));
+    reference.codecs.decode_ternary_master(values.expected.data(), master.expected.data(), 0.4f, n);
+    table.codecs.decode_ternary_master(values.actual.data(), master.actual.data(), 0.4f, n);
     REQUIRE(same_bits(values.expected, values.actual, n, true));
-    CHECK(
-        table.descend_ternary_master(master.actual.data(), direction.data(), 0.3f, 0.4f, n) ==
-        reference.descend_ternary_master(master.expected.data(), direction.data(), 0.3f, 0.4f, n));
+    CHECK(table.updates.descend_ternary_master(master.actual.data(), direction.data(), 0.3f, 0.4f,
+                                               n) ==
+          reference.updates.descend_ternary_master(master.expected.data(), direction.data(), 0.3f,
+                                                   0.4f, n));
     REQUIRE(same_bits(master.expected, master.actual, n, true));
   });
 }

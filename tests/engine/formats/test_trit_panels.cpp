@@ -39,21 +39,21 @@ Guarded<std::uint8_t> packed_rows(std::int64_t rows, std::int64_t ld, std::int64
 std::vector<std::int8_t> trits_of(Guarded<std::uint8_t>& packed, std::int64_t rows,
                                   std::int64_t ld) {
   std::vector<std::int8_t> trits(static_cast<std::size_t>(rows * kBlock));
-  reference_kernels().decode_trits(trits.data(), kBlock, packed.data(), ld, rows, kBlock);
+  reference_kernels().codecs.decode_trits(trits.data(), kBlock, packed.data(), ld, rows, kBlock);
   return trits;
 }
 
 }  // namespace
 
 TEST_CASE("trit panels: packed rows across hold every trit where the contract says") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (const std::int64_t ld : {std::int64_t{64}, std::int64_t{71}, std::int64_t{820}}) {
       CAPTURE(ld);
       Guarded<std::uint8_t> packed = packed_rows(kPanelColumns, ld, ld % 3);
       const std::vector<std::int8_t> trits = trits_of(packed, kPanelColumns, ld);
       Guarded<std::uint8_t> panel(kBlock * kPanelColumns, ld % 2);
-      table->pack_trits_across(panel.data(), packed.data(), ld);
+      table->products.pack_trits_across(panel.data(), packed.data(), ld);
       std::int64_t wrong = 0;
       for (std::int64_t c = 0; c < kPanelColumns; ++c) {
         for (std::int64_t i = 0; i < kBlock; ++i) {
@@ -68,7 +68,7 @@ TEST_CASE("trit panels: packed rows across hold every trit where the contract sa
 
 TEST_CASE("trit panels: packed rows down fill the panels that are asked for and no others") {
   constexpr std::int64_t kPanels = kBlock / kPanelColumns;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (const std::int64_t rows : {4, 8, 12, 64, 252}) {
       CAPTURE(rows);
@@ -83,7 +83,8 @@ TEST_CASE("trit panels: packed rows down fill the panels that are asked for and 
           const std::int64_t ld_panels = panel_bytes + gap;
           const std::int64_t size = (last - first) * ld_panels;
           Guarded<std::uint8_t> panels(size, 1);
-          table->pack_trits_down(panels.data(), ld_panels, packed.data(), ld, rows, first, last);
+          table->products.pack_trits_down(panels.data(), ld_panels, packed.data(), ld, rows, first,
+                                          last);
           std::int64_t wrong = 0;
           for (std::int64_t p = first; p < last; ++p) {
             std::uint8_t* panel = panels.data() + (p - first) * ld_panels;
@@ -105,7 +106,7 @@ TEST_CASE("trit panels: packed rows down fill the panels that are asked for and 
 
 TEST_CASE("trit panels: latents become the trits that they hold, across and down") {
   constexpr std::int64_t kDepth = 128, kColumns = 192, kDown = 12;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (const int threshold : {0, 1, 42, 126}) {
       CAPTURE(threshold);
@@ -119,7 +120,7 @@ TEST_CASE("trit panels: latents become the trits that they hold, across and down
         return 1 + (code > threshold) - (code < -threshold);
       };
       Guarded<std::uint8_t> across(kDepth * kPanelColumns, 1);
-      table->pack_latents_across(across.data(), codes.data(), ld, kDepth, threshold);
+      table->products.pack_latents_across(across.data(), codes.data(), ld, kDepth, threshold);
       std::int64_t wrong = 0;
       for (std::int64_t c = 0; c < kPanelColumns; ++c) {
         for (std::int64_t i = 0; i < kDepth; ++i) wrong += across[place(i, c)] != digit(c, i);
@@ -129,8 +130,8 @@ TEST_CASE("trit panels: latents become the trits that they hold, across and down
       constexpr std::int64_t panel_bytes = kDown * kPanelColumns, ld_panels = panel_bytes + 64;
       constexpr std::int64_t size = kColumns / kPanelColumns * ld_panels;
       Guarded<std::uint8_t> down(size, 1);
-      table->pack_latents_down(down.data(), ld_panels, codes.data(), ld, kDown, kColumns,
-                               threshold);
+      table->products.pack_latents_down(down.data(), ld_panels, codes.data(), ld, kDown, kColumns,
+                                        threshold);
       for (std::int64_t c = 0; c < kColumns; ++c) {
         std::uint8_t* panel = down.data() + c / kPanelColumns * ld_panels;
         for (std::int64_t r = 0; r < kDown; ++r) {

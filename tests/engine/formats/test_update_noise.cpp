@@ -132,7 +132,7 @@ TEST_CASE("update noise: a steady direction is rounded without bias") {
     const Descent descent{0.01f, {kSeed, kStream, t}};
     const LevelRounding rounding =
         update_rounding(kFirstBlock, kBlock, descent, 21, 127, Rounding::kStochastic);
-    kernels().quantize_levels(levels.data(), direction.data(), rounding, kBlock);
+    kernels().updates.quantize_levels(levels.data(), direction.data(), rounding, kBlock);
     for (std::size_t i = 0; i < levels.size(); ++i) moved[i] += levels[i];
   }
   for (std::size_t i = 0; i < direction.size(); ++i) {

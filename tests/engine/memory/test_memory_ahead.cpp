@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/formats/storage.h"
-#include "engine/kernels/kernel_table.h"
 #include "engine/memory/parallel.h"
 #define TRITGRAD_TARGET in_test
 #include "ops/kernels/products/ask_ahead-inl.h"

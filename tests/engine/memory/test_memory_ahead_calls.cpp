@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/codecs.h"
+#include "engine/kernels/products.h"
+#include "engine/kernels/updates.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/linear.h"
 #include "optim/optimizer.h"
@@ -59,50 +61,55 @@ class Watch {
 };
 
 Watch* g_watch = nullptr;
-const KernelTable* g_kernels = nullptr;
+const KernelTables* g_kernels = nullptr;
 
 // While it lives, kernels tell g_watch.
 class WatchedKernels {
  public:
-  explicit WatchedKernels(Watch& watch) : table_(kernels()) {
+  explicit WatchedKernels(Watch& watch) {
     g_watch = &watch;
     g_kernels = &kernels();
-    table_.multiply_panel = [](std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
-                               std::int64_t lda, std::int64_t rows, std::int64_t columns,
-                               const std::uint8_t* panel, std::int64_t groups, PanelRange range,
-                               bool add, const MemoryAhead& ahead) {
+    products_.multiply_panel = [](std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
+                                  std::int64_t lda, std::int64_t rows, std::int64_t columns,
+                                  const std::uint8_t* panel, std::int64_t groups, PanelRange range,
+                                  bool add, const MemoryAhead& ahead) {
       g_watch->ask(ahead);
-      g_kernels->multiply_panel(c, ldc, a, lda, rows, columns, panel, groups, range, add, ahead);
+      g_kernels->products.multiply_panel(c, ldc, a, lda, rows, columns, panel, groups, range, add,
+                                         ahead);
     };
-    table_.latent_to_trits = [](std::int8_t* trits, const std::int8_t* codes, int threshold,
-                                std::int64_t n) {
+    codecs_.latent_to_trits = [](std::int8_t* trits, const std::int8_t* codes, int threshold,
+                                 std::int64_t n) {
       g_watch->look(codes, n);
-      g_kernels->latent_to_trits(trits, codes, threshold, n);
+      g_kernels->codecs.latent_to_trits(trits, codes, threshold, n);
     };
-    table_.pack_latents_across = [](std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
-                                    std::int64_t depth, int threshold) {
+    products_.pack_latents_across = [](std::uint8_t* panel, const std::int8_t* codes,
+                                       std::int64_t ld, std::int64_t depth, int threshold) {
       for (std::int64_t r = 0; r < kPanelColumns; ++r) g_watch->look(codes + r * ld, depth);
-      g_kernels->pack_latents_across(panel, codes, ld, depth, threshold);
+      g_kernels->products.pack_latents_across(panel, codes, ld, depth, threshold);
     };
-    table_.pack_latents_down = [](std::uint8_t* panels, std::int64_t ld_panels,
-                                  const std::int8_t* codes, std::int64_t ld, std::int64_t rows,
-                                  std::int64_t columns, int threshold) {
+    products_.pack_latents_down = [](std::uint8_t* panels, std::int64_t ld_panels,
+                                     const std::int8_t* codes, std::int64_t ld, std::int64_t rows,
+                                     std::int64_t columns, int threshold) {
       for (std::int64_t r = 0; r < rows; ++r) g_watch->look(codes + r * ld, columns);
-      g_kernels->pack_latents_down(panels, ld_panels, codes, ld, rows, columns, threshold);
+      g_kernels->products.pack_latents_down(panels, ld_panels, codes, ld, rows, columns, threshold);
     };
-    table_.descend_latent = [](std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
-                               int threshold, int hysteresis) {
+    updates_.descend_latent = [](std::int8_t* codes, std::int64_t ld, const DirectionRows& rows,
+                                 int threshold, int hysteresis) {
       for (std::int64_t r = 0; r < rows.count; ++r) g_watch->look(codes + r * ld, rows.n);
-      return g_kernels->descend_latent(codes, ld, rows, threshold, hysteresis);
+      return g_kernels->updates.descend_latent(codes, ld, rows, threshold, hysteresis);
     };
-    kernels_in_use.store(&table_);
+    kernels_in_use.store(&tables_);
   }
   ~WatchedKernels() { kernels_in_use.store(g_kernels); }
   WatchedKernels(const WatchedKernels&) = delete;
   WatchedKernels& operator=(const WatchedKernels&) = delete;
 
  private:
-  KernelTable table_;
+  ProductKernels products_ = kernels().products;
+  CodecKernels codecs_ = kernels().codecs;
+  UpdateKernels updates_ = kernels().updates;
+  const KernelTables tables_{kernels().name, products_,        codecs_,
+                             updates_,       kernels().layers, kernels().reductions};
 };
 
 }  // namespace

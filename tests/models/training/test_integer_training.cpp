@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/files/hash.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "models/networks/model.h"
 #include "ops/loss.h"
@@ -105,7 +105,7 @@ TEST_CASE("integer training: the recorded bytes, on every instruction set, for a
       set_thread_count(1);
       const Trained expected = trained(recipe, model.name);
       CHECK(expected.hash() == std::string(golden(recipe).*model.hash));
-      for (const KernelTable* table : supported_kernels()) {
+      for (const KernelTables* table : supported_kernels()) {
         use_kernels(table->name);
         for (int threads : {1, 2}) {
           set_thread_count(threads);

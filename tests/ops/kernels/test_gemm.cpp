@@ -13,9 +13,9 @@ void check_products(std::int64_t m, std::int64_t n, std::int64_t k,
                     std::initializer_list<std::int64_t> paddings) {
   for_each_mode(m, n, k, [&](const GemmShape& shape) {
     const ExpectedProduct expected(shape);
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       for (const std::int64_t padding : paddings) {
-        expected.check(table->name, table->gemm, padding);
+        expected.check(table->name, table->products.gemm, padding);
       }
     }
   });
@@ -38,11 +38,11 @@ TEST_CASE("gemm: empty dimensions give zeros or leave the output alone") {
 }
 
 TEST_CASE("gemm: an infinity or a NaN in an operand is not lost") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     Product product({20, 20, 20}, 0);
     product.a.at(3, 4) = std::numeric_limits<float>::infinity();
     product.b.at(5, 6) = std::numeric_limits<float>::quiet_NaN();
-    product.run(table->gemm);
+    product.run(table->products.gemm);
     CHECK(std::isinf(product.c.at(3, 2)));
     CHECK(std::isnan(product.c.at(9, 6)));
     CHECK(std::isfinite(product.c.at(9, 2)));
@@ -50,12 +50,12 @@ TEST_CASE("gemm: an infinity or a NaN in an operand is not lost") {
 }
 
 TEST_CASE("gemm: the bits depend on neither the call nor the place in memory") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (const auto& [m, n, k] : kShapes) {
       for_each_mode(m, n, k, [&](const GemmShape& shape) {
         Product first(shape, 0);
         Product second = first;
-        first.run(table->gemm);
+        first.run(table->products.gemm);
         for (std::ptrdiff_t shift : {0, 1, 5}) {
           const auto moved = [shift](const std::vector<float>& values) {
             Guarded<float> copy(std::ssize(values), shift);
@@ -64,8 +64,8 @@ TEST_CASE("gemm: the bits depend on neither the call nor the place in memory") {
           };
           Guarded<float> a = moved(second.a.values), b = moved(second.b.values);
           Guarded<float> c = moved(second.c.values);
-          table->gemm(shape, a.data(), second.a.stride, b.data(), second.b.stride, c.data(),
-                      second.c.stride);
+          table->products.gemm(shape, a.data(), second.a.stride, b.data(), second.b.stride,
+                               c.data(), second.c.stride);
           REQUIRE(std::memcmp(c.data(), first.c.values.data(),
                               first.c.values.size() * sizeof(float)) == 0);
         }

@@ -8,22 +8,25 @@ namespace tritgrad::test::test_kernel_activations {
 namespace {
 
 TEST_CASE("kernel activations: rectifiers equal the reference and their formulas") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> x = floats(n, offset, 1);
     compare<float>(
-        table, n, offset, [&](const KernelTable& t, float* out) { t.relu(out, x.data(), n); },
+        table, n, offset,
+        [&](const KernelTables& t, float* out) { t.layers.relu(out, x.data(), n); },
         [&](std::int64_t i, float) { return x[i] < 0.0f ? 0.0f : x[i]; });
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* out) { t.rectify_gradient(out, x.data(), n); },
+        [&](const KernelTables& t, float* out) { t.layers.rectify_gradient(out, x.data(), n); },
         [&](std::int64_t i, float dy) { return dy * (x[i] > 0.0f ? 1.0f : 0.0f); });
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* out) { t.squared_relu(out, x.data(), n); },
+        [&](const KernelTables& t, float* out) { t.layers.squared_relu(out, x.data(), n); },
         [&](std::int64_t i, float) { return x[i] < 0.0f ? 0.0f : x[i] * x[i]; });
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* out) { t.squared_relu_gradient(out, x.data(), n); },
+        [&](const KernelTables& t, float* out) {
+          t.layers.squared_relu_gradient(out, x.data(), n);
+        },
         [&](std::int64_t i, float dy) { return dy * (x[i] > 0.0f ? 2.0f * x[i] : 0.0f); });
   });
 }
@@ -36,16 +39,16 @@ float argument(std::int64_t i) {
 }
 
 TEST_CASE("kernel activations: tanh equals the reference, and its gradient the formula") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> x(n, offset);
     for (std::int64_t i = 0; i < n; ++i) x[i] = argument(i);
     Twins<float> y(n, offset);
-    reference_kernels().tanh(y.expected.data(), x.data(), n);
-    table.tanh(y.actual.data(), x.data(), n);
+    reference_kernels().layers.tanh(y.expected.data(), x.data(), n);
+    table.layers.tanh(y.actual.data(), x.data(), n);
     REQUIRE(same_bits(y.expected, y.actual, n, true));
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* out) { t.tanh_gradient(out, x.data(), n); },
+        [&](const KernelTables& t, float* out) { t.layers.tanh_gradient(out, x.data(), n); },
         [&](std::int64_t i, float dy) { return dy * (1.0f - x[i] * x[i]); });
   });
 }
@@ -61,7 +64,7 @@ TEST_CASE("kernel activations: tanh is within 3.5 units of 2^-24 of the exact on
       const float x = std::ldexp(1.0f + static_cast<float>(i) / 300.0f, exponent);
       for (const float argument : {x, -x}) {
         float y;
-        reference_kernels().tanh(&y, &argument, 1);
+        reference_kernels().layers.tanh(&y, &argument, 1);
         const double exact = std::tanh(double{argument});
         REQUIRE(std::abs(double{y} - exact) <= 3.5 * 0x1p-24 * std::abs(exact));
       }
@@ -72,7 +75,7 @@ TEST_CASE("kernel activations: tanh is within 3.5 units of 2^-24 of the exact on
 TEST_CASE("kernel activations: corners of tanh") {
   const auto tanh = [](float x) {
     float y;
-    reference_kernels().tanh(&y, &x, 1);
+    reference_kernels().layers.tanh(&y, &x, 1);
     return y;
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

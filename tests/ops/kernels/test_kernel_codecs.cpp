@@ -28,7 +28,7 @@ float grouped_float(std::int64_t i, std::uint32_t stream, bool is_signed) {
 
 // `encode(table, value, correction, in, noise, n)`; `decode` is a member of the table.
 template <typename Code, typename Encode, typename Decode>
-void compare_split(const KernelTable& table, std::int64_t n, std::int64_t offset,
+void compare_split(const KernelTables& table, std::int64_t n, std::int64_t offset,
                    const Encode& encode, Decode decode) {
   Guarded<float> in = floats(n, offset, 11);
   Guarded<std::uint16_t> noise = noise_bits(n, offset);
@@ -47,30 +47,32 @@ void compare_split(const KernelTable& table, std::int64_t n, std::int64_t offset
     any[i] = static_cast<Code>(random_u16(kKey, static_cast<std::uint64_t>(n + i)));
   }
   Twins<float> out(n, offset);
-  (reference_kernels().*decode)(out.expected.data(), noise.data(), any.data(), n);
-  (table.*decode)(out.actual.data(), noise.data(), any.data(), n);
+  (reference_kernels().codecs.*decode)(out.expected.data(), noise.data(), any.data(), n);
+  (table.codecs.*decode)(out.actual.data(), noise.data(), any.data(), n);
   REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n), table.name, " n=", n);
 }
 
 TEST_CASE("kernel codecs: split numbers equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     compare_split<std::int8_t>(
         table, n, offset,
-        [n](const KernelTable& t, std::uint16_t* value, std::int8_t* correction, const float* in,
-            const std::uint16_t* noise) { t.encode_split8(value, correction, in, noise, n); },
-        &KernelTable::decode_split8);
+        [n](const KernelTables& t, std::uint16_t* value, std::int8_t* correction, const float* in,
+            const std::uint16_t* noise) {
+          t.codecs.encode_split8(value, correction, in, noise, n);
+        },
+        &CodecKernels::decode_split8);
     compare_split<std::int16_t>(
         table, n, offset,
-        [n](const KernelTable& t, std::uint16_t* value, std::int16_t* correction, const float* in,
-            const std::uint16_t*) { t.encode_split16(value, correction, in, n); },
-        &KernelTable::decode_split16);
+        [n](const KernelTables& t, std::uint16_t* value, std::int16_t* correction, const float* in,
+            const std::uint16_t*) { t.codecs.encode_split16(value, correction, in, n); },
+        &CodecKernels::decode_split16);
   });
 }
 
 // Whether numbers are ordinary must not depend on those beside them, of whatever sign.
 TEST_CASE("kernel codecs: split numbers near the largest beside large ones of the other sign") {
   const std::int64_t n = 128;
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     for (const float large : {-1.7e38f, 1.7e38f, -3.3e38f, -1e30f}) {
       for (const std::uint32_t bits : {0x7F7F7FFFu, 0x7F7FFFFFu, 0x7F7F0000u, 0x7F7EFFFFu}) {
         Guarded<float> in(n, 0);
@@ -78,9 +80,10 @@ TEST_CASE("kernel codecs: split numbers near the largest beside large ones of th
         for (std::int64_t i = 8; i < n; i += 24) in[i] = std::bit_cast<float>(bits);
         Twins<std::uint16_t> value(n, 0);
         Twins<std::int8_t> correction(n, 0);
-        reference_kernels().encode_split8(value.expected.data(), correction.expected.data(),
-                                          in.data(), nullptr, n);
-        table->encode_split8(value.actual.data(), correction.actual.data(), in.data(), nullptr, n);
+        reference_kernels().codecs.encode_split8(value.expected.data(), correction.expected.data(),
+                                                 in.data(), nullptr, n);
+        table->codecs.encode_split8(value.actual.data(), correction.actual.data(), in.data(),
+                                    nullptr, n);
         CAPTURE(table->name);
         CAPTURE(large);
         CHECK(same_bits(value.expected, value.actual, n));
@@ -91,10 +94,10 @@ TEST_CASE("kernel codecs: split numbers near the largest beside large ones of th
           correction.expected[i] = static_cast<std::int8_t>(-127 + i);
         }
         Twins<float> out(n, 0);
-        reference_kernels().decode_split8(out.expected.data(), value.expected.data(),
-                                          correction.expected.data(), n);
-        table->decode_split8(out.actual.data(), value.expected.data(), correction.expected.data(),
-                             n);
+        reference_kernels().codecs.decode_split8(out.expected.data(), value.expected.data(),
+                                                 correction.expected.data(), n);
+        table->codecs.decode_split8(out.actual.data(), value.expected.data(),
+                                    correction.expected.data(), n);
         CHECK(same_bits(out.expected, out.actual, n));
       }
     }
@@ -103,7 +106,7 @@ TEST_CASE("kernel codecs: split numbers near the largest beside large ones of th
 
 // `encode` and `decode` are members of the table.
 template <typename Code, typename Encode, typename Decode>
-void compare_groups(const KernelTable& table, std::int64_t n, std::int64_t offset, Encode encode,
+void compare_groups(const KernelTables& table, std::int64_t n, std::int64_t offset, Encode encode,
                     Decode decode) {
   const std::int64_t groups = (n + kCompandedGroup - 1) / kCompandedGroup;
   Guarded<std::uint16_t> noise = noise_bits(n, offset);
@@ -118,9 +121,10 @@ void compare_groups(const KernelTable& table, std::int64_t n, std::int64_t offse
     for (bool stochastic : {false, true}) {
       const std::uint16_t* bits = stochastic ? noise.data() : nullptr;
       const std::uint16_t* scale_bits = stochastic ? scale_noise.data() : nullptr;
-      (reference_kernels().*encode)(codes.expected.data(), scales.expected.data(), in.data(), bits,
-                                    scale_bits, n);
-      (table.*encode)(codes.actual.data(), scales.actual.data(), in.data(), bits, scale_bits, n);
+      (reference_kernels().codecs.*encode)(codes.expected.data(), scales.expected.data(), in.data(),
+                                           bits, scale_bits, n);
+      (table.codecs.*encode)(codes.actual.data(), scales.actual.data(), in.data(), bits, scale_bits,
+                             n);
       REQUIRE_MESSAGE(same_bits(codes.expected, codes.actual, n), table.name, " n=", n);
       REQUIRE_MESSAGE(same_bits(scales.expected, scales.actual, groups), table.name, " n=", n);
     }
@@ -129,17 +133,17 @@ void compare_groups(const KernelTable& table, std::int64_t n, std::int64_t offse
     codes.expected[i] = static_cast<Code>(random_u16(kKey, static_cast<std::uint64_t>(n + i)));
   }
   Twins<float> out(n, offset);
-  (reference_kernels().*decode)(out.expected.data(), codes.expected.data(), noise.data(), n);
-  (table.*decode)(out.actual.data(), codes.expected.data(), noise.data(), n);
+  (reference_kernels().codecs.*decode)(out.expected.data(), codes.expected.data(), noise.data(), n);
+  (table.codecs.*decode)(out.actual.data(), codes.expected.data(), noise.data(), n);
   REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n, true), table.name, " n=", n);
 }
 
 TEST_CASE("kernel codecs: companded numbers equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
-    compare_groups<std::int8_t>(table, n, offset, &KernelTable::encode_companded,
-                                &KernelTable::decode_companded);
-    compare_groups<std::uint8_t>(table, n, offset, &KernelTable::encode_root,
-                                 &KernelTable::decode_root);
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
+    compare_groups<std::int8_t>(table, n, offset, &CodecKernels::encode_companded,
+                                &CodecKernels::decode_companded);
+    compare_groups<std::uint8_t>(table, n, offset, &CodecKernels::encode_root,
+                                 &CodecKernels::decode_root);
   });
 }
 
@@ -158,20 +162,22 @@ TEST_CASE("kernel codecs: split8 of ordinary numbers equals the reference") {
     }
   }
   const auto n = static_cast<std::int64_t>(in.size());
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     Twins<std::uint16_t> value(n, 0);
     Twins<std::int8_t> correction(n, 0);
     Twins<float> out(n, 0);
-    reference_kernels().encode_split8(value.expected.data(), correction.expected.data(), in.data(),
-                                      nullptr, n);
-    table->encode_split8(value.actual.data(), correction.actual.data(), in.data(), nullptr, n);
+    reference_kernels().codecs.encode_split8(value.expected.data(), correction.expected.data(),
+                                             in.data(), nullptr, n);
+    table->codecs.encode_split8(value.actual.data(), correction.actual.data(), in.data(), nullptr,
+                                n);
     CHECK_MESSAGE(same_bits(value.expected, value.actual, n), table->name);
     CHECK_MESSAGE(same_bits(correction.expected, correction.actual, n), table->name);
     // Every correction with every sign, beside ordinary values.
     for (std::int64_t i = 0; i < n; ++i) correction.actual[i] = static_cast<std::int8_t>(i);
-    reference_kernels().decode_split8(out.expected.data(), value.expected.data(),
-                                      correction.actual.data(), n);
-    table->decode_split8(out.actual.data(), value.expected.data(), correction.actual.data(), n);
+    reference_kernels().codecs.decode_split8(out.expected.data(), value.expected.data(),
+                                             correction.actual.data(), n);
+    table->codecs.decode_split8(out.actual.data(), value.expected.data(), correction.actual.data(),
+                                n);
     CHECK_MESSAGE(same_bits(out.expected, out.actual, n), table->name);
   }
 }
@@ -185,7 +191,7 @@ TEST_CASE("kernel codecs: one odd number among ordinary ones, in every place") {
                             3.4e38f,
                             std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN()};
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     for (std::int64_t place = 0; place < n; place += 7) {
       std::vector<float> in(n);
       for (std::int64_t i = 0; i < n; ++i) {
@@ -208,27 +214,27 @@ TEST_CASE("kernel codecs: one odd number among ordinary ones, in every place") {
       };
       compare(
           codes, n,
-          [&](const KernelTable& t, std::uint16_t* value, std::int8_t* code) {
-            t.encode_split8(value, code, in.data(), nullptr, n);
+          [&](const KernelTables& t, std::uint16_t* value, std::int8_t* code) {
+            t.codecs.encode_split8(value, code, in.data(), nullptr, n);
           },
-          [&](const KernelTable& t, float* to) {
-            t.decode_split8(to, words.expected.data(), codes.expected.data(), n);
+          [&](const KernelTables& t, float* to) {
+            t.codecs.decode_split8(to, words.expected.data(), codes.expected.data(), n);
           });
       compare(
           codes, n / kCompandedGroup,
-          [&](const KernelTable& t, std::uint16_t* scale, std::int8_t* code) {
-            t.encode_companded(code, scale, in.data(), nullptr, nullptr, n);
+          [&](const KernelTables& t, std::uint16_t* scale, std::int8_t* code) {
+            t.codecs.encode_companded(code, scale, in.data(), nullptr, nullptr, n);
           },
-          [&](const KernelTable& t, float* to) {
-            t.decode_companded(to, codes.expected.data(), words.expected.data(), n);
+          [&](const KernelTables& t, float* to) {
+            t.codecs.decode_companded(to, codes.expected.data(), words.expected.data(), n);
           });
       compare(
           roots, n / kCompandedGroup,
-          [&](const KernelTable& t, std::uint16_t* scale, std::uint8_t* code) {
-            t.encode_root(code, scale, in.data(), nullptr, nullptr, n);
+          [&](const KernelTables& t, std::uint16_t* scale, std::uint8_t* code) {
+            t.codecs.encode_root(code, scale, in.data(), nullptr, nullptr, n);
           },
-          [&](const KernelTable& t, float* to) {
-            t.decode_root(to, roots.expected.data(), words.expected.data(), n);
+          [&](const KernelTables& t, float* to) {
+            t.codecs.decode_root(to, roots.expected.data(), words.expected.data(), n);
           });
     }
   }
@@ -276,7 +282,7 @@ void check_edges(float largest, const Curve& curve, Encode encode) {
     const float in[] = {largest, numbers[begin], numbers[begin + kWidth - 1]};
     Code codes[3];
     std::uint16_t scale;
-    (reference_kernels().*encode)(codes, &scale, in, nullptr, nullptr, 3);
+    (reference_kernels().codecs.*encode)(codes, &scale, in, nullptr, nullptr, 3);
     CHECK(codes[0] == curve.top);
     CHECK(codes[1] == std::max(code, curve.lowest));
     CHECK(codes[2] == code + 1);
@@ -303,12 +309,13 @@ std::vector<float> in_groups(float largest, const std::vector<float>& numbers) {
 template <typename Code, typename Encode>
 void compare_codes(const std::vector<float>& in, Encode encode) {
   const auto n = static_cast<std::int64_t>(in.size());
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     Twins<Code> codes(n, 0);
     Twins<std::uint16_t> scales(n / kCompandedGroup, 0);
-    (reference_kernels().*encode)(codes.expected.data(), scales.expected.data(), in.data(), nullptr,
-                                  nullptr, n);
-    (table->*encode)(codes.actual.data(), scales.actual.data(), in.data(), nullptr, nullptr, n);
+    (reference_kernels().codecs.*encode)(codes.expected.data(), scales.expected.data(), in.data(),
+                                         nullptr, nullptr, n);
+    (table->codecs.*encode)(codes.actual.data(), scales.actual.data(), in.data(), nullptr, nullptr,
+                            n);
     CHECK_MESSAGE(same_bits(codes.expected, codes.actual, n), table->name);
     CHECK_MESSAGE(same_bits(scales.expected, scales.actual, n / kCompandedGroup), table->name);
   }
@@ -320,14 +327,14 @@ TEST_CASE("kernel codecs: companded codes change at the same numbers as in the r
   constexpr float kLeast = 0x1p-23f;
   for (const float largest : {1.0f, 1.0f + 0x1p-9f, 1.0f + 0x1p-9f + kLeast,
                               1.0f + 0x1p-8f - kLeast, 1.7f, 3.1e37f, 5e-29f}) {
-    check_edges<std::int8_t>(largest, kSoftsign, &KernelTable::encode_companded);
-    check_edges<std::uint8_t>(largest, kRoot, &KernelTable::encode_root);
+    check_edges<std::int8_t>(largest, kSoftsign, &CodecKernels::encode_companded);
+    check_edges<std::uint8_t>(largest, kRoot, &CodecKernels::encode_root);
     std::vector<float> in = in_groups(largest, around_every_edge(largest, kSoftsign));
-    compare_codes<std::int8_t>(in, &KernelTable::encode_companded);
+    compare_codes<std::int8_t>(in, &CodecKernels::encode_companded);
     for (std::size_t i = 0; i < in.size(); i += 3) in[i] = -in[i];
-    compare_codes<std::int8_t>(in, &KernelTable::encode_companded);
+    compare_codes<std::int8_t>(in, &CodecKernels::encode_companded);
     in = in_groups(largest, around_every_edge(largest, kRoot));
-    compare_codes<std::uint8_t>(in, &KernelTable::encode_root);
+    compare_codes<std::uint8_t>(in, &CodecKernels::encode_root);
   }
 }
 
@@ -343,13 +350,14 @@ TEST_CASE(
     }
   }
   const auto* signed_codes = reinterpret_cast<const std::int8_t*>(codes.data());
-  for (const KernelTable* table : vector_kernels()) {
+  for (const KernelTables* table : vector_kernels()) {
     Twins<float> out(n, 0);
-    reference_kernels().decode_companded(out.expected.data(), signed_codes, scales.data(), n);
-    table->decode_companded(out.actual.data(), signed_codes, scales.data(), n);
+    reference_kernels().codecs.decode_companded(out.expected.data(), signed_codes, scales.data(),
+                                                n);
+    table->codecs.decode_companded(out.actual.data(), signed_codes, scales.data(), n);
     CHECK_MESSAGE(same_bits(out.expected, out.actual, n), table->name);
-    reference_kernels().decode_root(out.expected.data(), codes.data(), scales.data(), n);
-    table->decode_root(out.actual.data(), codes.data(), scales.data(), n);
+    reference_kernels().codecs.decode_root(out.expected.data(), codes.data(), scales.data(), n);
+    table->codecs.decode_root(out.actual.data(), codes.data(), scales.data(), n);
     CHECK_MESSAGE(same_bits(out.expected, out.actual, n), table->name);
   }
 }

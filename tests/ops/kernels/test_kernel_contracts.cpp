@@ -1,4 +1,4 @@
-// The reference kernels of update rules against the formulas of engine/kernels/kernel_table.h, in
+// The reference kernels of update rules against the formulas of engine/kernels/updates.h, in
 // double: what other kernels are compared with is itself right
 // (tests/ops/kernels/test_kernel_rules.cpp has the rest).
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ constexpr float kValues[] = {0.0f,   -0.0f,  1.0f,  -1.0f, 0.75f, -2.5f, 1e-9f,
                              -3e-7f, 1.5e8f, -3e9f, kInf,  -kInf, kNan};
 constexpr float kRoots[] = {0.0f, -0.0f, 1e-12f, 0.3f, 7e8f, kInf, kNan, -1.0f};
 
-const KernelTable& reference() { return reference_kernels(); }
+const KernelTables& reference() { return reference_kernels(); }
 
 // Each rounding of a float changes it by 2^-24 of itself at most; `size` is the sum of the
 // magnitudes of what was added up (or the result where nothing was). The rest, 2^-20 of that,
@@ -62,7 +62,7 @@ TEST_CASE("kernel contracts: sgd, with nesterov and without") {
     const double m = old + added, size = std::abs(old) + std::abs(added);
     for (const bool nesterov : {false, true}) {
       float moment = before, direction = 99.0f;
-      reference().sgd(&direction, &moment, &grad, kMomentum, kFresh, nesterov, 1);
+      reference().updates.sgd(&direction, &moment, &grad, kMomentum, kFresh, nesterov, 1);
       check_near(moment, m, size, 2);  // a product and the sum
       if (!nesterov) check_near(direction, m, size, 2);
       if (nesterov) check_near(direction, g + kMomentum * m, std::abs(g) + kMomentum * size, 4);
@@ -74,13 +74,13 @@ TEST_CASE("kernel contracts: sign and lion") {
   constexpr LionConstants kLion = {0.9f, 0.99f, 0.1f, 0.01f};
   for (const float grad : kValues) {
     float direction = 99.0f;
-    reference().sign(&direction, &grad, 1);
+    reference().updates.sign(&direction, &grad, 1);
     CHECK(double{direction} == sign_of(grad));
   }
   for_pairs(kValues, kValues, [&](float before, float grad) {
     const double m = before, g = grad;
     float moment = before, direction = 99.0f;
-    reference().lion(&direction, &moment, &grad, kLion, 1);
+    reference().updates.lion(&direction, &moment, &grad, kLion, 1);
     // Nothing here cancels to less than the roundings, which could turn the sign.
     CHECK(double{direction} == sign_of(kLion.beta1 * m + kLion.one_minus_beta1 * g));
     const double old = kLion.beta2 * m, added = kLion.one_minus_beta2 * g;
@@ -92,7 +92,7 @@ TEST_CASE("kernel contracts: normalized is 0 where the root is not positive") {
   constexpr float kBeta = 0.999f, kRest = 0.001f, kInverseBias = 1.5f;
   for_pairs(kRoots, kValues, [&](float before, float grad) {
     float v = before, direction = 99.0f;
-    reference().normalized(&direction, &v, &grad, kBeta, kRest, kInverseBias, 1);
+    reference().updates.normalized(&direction, &v, &grad, kBeta, kRest, kInverseBias, 1);
     const double root = std::sqrt(double{before} * kInverseBias), g = grad;
     // The product under the root counts half; root, its inverse, the product.
     if (root > 0.0) check_near(direction, g * (1.0 / root), std::abs(g / root), 4);
@@ -107,7 +107,7 @@ TEST_CASE("kernel contracts: divide_by_roots leaves 0 at 0, whatever it is divid
   for (const float eps : {0.0f, 1e-8f}) {
     for_pairs(kRoots, kValues, [&](float squares, float before) {
       float direction = before;
-      reference().divide_by_roots(&direction, &squares, kRate, eps, 1);
+      reference().updates.divide_by_roots(&direction, &squares, kRate, eps, 1);
       if (before == 0.0f) {
         CHECK(direction == 0.0f);
         return;
@@ -124,7 +124,7 @@ TEST_CASE("kernel contracts: adam_gain") {
     for (const float v : kRoots) {
       CAPTURE(v);
       float gain = 99.0f;
-      reference().adam_gain(&gain, &v, kInverseBias1, kInverseBias2, eps, 1);
+      reference().updates.adam_gain(&gain, &v, kInverseBias1, kInverseBias2, eps, 1);
       const double expected = kInverseBias1 / (std::sqrt(double{v} * kInverseBias2) + eps);
       check_near(gain, expected, std::abs(expected), 4);  // half a product, root, sum, quotient
     }
@@ -139,7 +139,7 @@ TEST_CASE("kernel contracts: carry_error") {
       CAPTURE(before);
       for_pairs(kValues, kValues, [&](float wanted, float stored) {
         float momentum = before;
-        reference().carry_error(&momentum, &wanted, &stored, &gain, kAlpha, kRescale, 1);
+        reference().updates.carry_error(&momentum, &wanted, &stored, &gain, kAlpha, kRescale, 1);
         const double error = double{wanted} - stored, carried = kAlpha * error / gain;
         const double size = std::abs(double{before}) + std::abs(carried);
         // The difference, product, quotient, sum, and the last product.
@@ -155,7 +155,7 @@ TEST_CASE("kernel contracts: limit makes NaN 0 and leaves what lies within") {
     for (const float before : kValues) {
       CAPTURE(before);
       float x = before;
-      reference().limit(&x, bound, 1);
+      reference().updates.limit(&x, bound, 1);
       const float clipped = before > bound ? bound : before < -bound ? -bound : before;
       CHECK(x == (std::isnan(before) ? 0.0f : clipped));
     }

@@ -32,19 +32,19 @@ struct AllStates {
 LevelRounding whole(int most) { return {1.0f, most, nullptr}; }
 
 // Updates of one row.
-FlipCounts descend_ternary(const KernelTable& table, std::int8_t* trits, std::int8_t* accumulators,
+FlipCounts descend_ternary(const KernelTables& table, std::int8_t* trits, std::int8_t* accumulators,
                            const Direction& direction, const LevelRounding& rounding,
                            const FlipPolicy& policy, std::int64_t n, double* squares = nullptr) {
   FlipCounts counts;
-  table.descend_ternary(&counts, trits, 0, accumulators, 0, {&direction, &rounding, 1, n, squares},
-                        policy);
+  table.updates.descend_ternary(&counts, trits, 0, accumulators, 0,
+                                {&direction, &rounding, 1, n, squares}, policy);
   return counts;
 }
-FlipCounts descend_latent(const KernelTable& table, std::int8_t* codes, const Direction& direction,
+FlipCounts descend_latent(const KernelTables& table, std::int8_t* codes, const Direction& direction,
                           const LevelRounding& rounding, int threshold, int hysteresis,
                           std::int64_t n, double* squares = nullptr) {
-  return table.descend_latent(codes, 0, {&direction, &rounding, 1, n, squares}, threshold,
-                              hysteresis);
+  return table.updates.descend_latent(codes, 0, {&direction, &rounding, 1, n, squares}, threshold,
+                                      hysteresis);
 }
 
 void compare(const AllStates& start, const FlipPolicy& policy, int most) {
@@ -56,7 +56,7 @@ void compare(const AllStates& start, const FlipPolicy& policy, int most) {
     expected.trits[i] = static_cast<std::int8_t>(next.trit);
     expected.accumulators[i] = static_cast<std::int8_t>(next.accumulator);
   }
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     AllStates actual = start;
     const FlipCounts counts =
         descend_ternary(*table, actual.trits.data(), actual.accumulators.data(),
@@ -112,7 +112,7 @@ void compare_latent(int threshold) {
           accumulate(split_code(codes[i], threshold), levels[i], policy, expected_counts);
       expected[i] = static_cast<std::int8_t>(k * next.trit + next.accumulator);
     }
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       std::vector<std::int8_t> actual = codes;
       const FlipCounts counts = descend_latent(*table, actual.data(), direction.data(), whole(most),
                                                threshold, hysteresis, std::ssize(actual));
@@ -145,8 +145,8 @@ struct Arrays {
 
   void compare_levels(const Direction& direction, const LevelRounding& rounding) const {
     Twins<std::int16_t> levels(n, offset);
-    table.quantize_levels(levels.actual.data(), direction, rounding, n);
-    reference_kernels().quantize_levels(levels.expected.data(), direction, rounding, n);
+    table.updates.quantize_levels(levels.actual.data(), direction, rounding, n);
+    reference_kernels().updates.quantize_levels(levels.expected.data(), direction, rounding, n);
     REQUIRE_MESSAGE(same_bits(levels.actual, levels.expected, n), table.name, " n=", n);
   }
 
@@ -158,7 +158,7 @@ struct Arrays {
   bool is_sum_of_squares(double squares, const Direction& direction) const {
     double unasked = -1.0;
     if (asked(direction, unasked) == nullptr) return squares == -1.0;
-    const double expected = reference_kernels().sum_of_squares(direction.floats, n);
+    const double expected = reference_kernels().reductions.sum_of_squares(direction.floats, n);
     return std::isnan(expected) ? std::isnan(squares) : squares == expected;
   }
 
@@ -166,7 +166,7 @@ struct Arrays {
   void compare_ternary(const Direction& direction, const LevelRounding& rounding,
                        const FlipPolicy& policy) const {
     std::vector<std::int16_t> levels(static_cast<std::size_t>(n));
-    table.quantize_levels(levels.data(), direction, rounding, n);
+    table.updates.quantize_levels(levels.data(), direction, rounding, n);
     Guarded<std::int8_t> trits = make_trits(), accumulators = make_codes();
     Guarded<std::int8_t> expected_trits = make_trits(), expected_accumulators = make_codes();
     FlipCounts expected;
@@ -198,12 +198,12 @@ struct Arrays {
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   }
 
-  const KernelTable& table;
+  const KernelTables& table;
   std::int64_t n, offset;
 };
 
 TEST_CASE("kernels: updates handle every length, start and noise, and stay inside their arrays") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> numbers = floats(n, offset, 41);
     Guarded<std::uint32_t> noise = noise_fractions(n, offset);
     FlipPolicy wide, reset;
@@ -227,7 +227,7 @@ TEST_CASE("kernels: updates handle every length, start and noise, and stay insid
 }
 
 TEST_CASE("kernels: updates read sums of a product like numbers, of any size and factor") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<std::int32_t> sums(n, offset);
     for (std::int64_t i = 0; i < n; ++i) sums[i] = static_cast<std::int32_t>(i * 7919 % 4001);
     // 2^24 and beyond are rounded on their way to floats.
@@ -258,7 +258,7 @@ TEST_CASE("kernels: updates read sums of a product like numbers, of any size and
 
 TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding of its own") {
   constexpr std::int64_t kRows = 4, kGap = 5;
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t ld = n + kGap;
     Guarded<float> numbers = floats(n, offset, 43);
     Guarded<std::uint32_t> noise = noise_fractions(n, offset);
@@ -281,8 +281,8 @@ TEST_CASE("kernels: descend_latent moves each row by a direction and a rounding 
       expected += descend_latent(reference_kernels(), codes.expected.data() + r * ld, directions[r],
                                  roundings[r], 42, 0, n);
     }
-    const FlipCounts counts =
-        table.descend_latent(codes.actual.data(), ld, {directions, roundings, kRows, n}, 42, 0);
+    const FlipCounts counts = table.updates.descend_latent(
+        codes.actual.data(), ld, {directions, roundings, kRows, n}, 42, 0);
     REQUIRE_MESSAGE(same_bits(codes.actual, codes.expected, kRows * ld), table.name, " n=", n);
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   });
@@ -300,7 +300,7 @@ constexpr Change kChanges[] = {
 };
 
 // Many rows of sums, which share a noise but for their offsets.
-void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t offset,
+void compare_rows_of_sums(const KernelTables& table, std::int64_t n, std::int64_t offset,
                           Change change = kChanges[0]) {
   constexpr std::int64_t kRows = 19, kGap = 3;
   const std::int64_t ld = n + kGap;
@@ -329,9 +329,9 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
     for (std::int64_t i = 0; i < kRows * ld; ++i) {
       codes.actual[i] = codes.expected[i] = static_cast<std::int8_t>(i * 29 % 256 - 128);
     }
-    const auto descend = [&](const KernelTable& by, std::int8_t* rows) {
-      return by.descend_latent(rows, ld, {directions.data(), roundings.data(), kRows, n},
-                               set.threshold, set.hysteresis);
+    const auto descend = [&](const KernelTables& by, std::int8_t* rows) {
+      return by.updates.descend_latent(rows, ld, {directions.data(), roundings.data(), kRows, n},
+                                       set.threshold, set.hysteresis);
     };
     const FlipCounts expected = descend(reference_kernels(), codes.expected.data());
     const FlipCounts counts = descend(table, codes.actual.data());
@@ -341,12 +341,12 @@ void compare_rows_of_sums(const KernelTable& table, std::int64_t n, std::int64_t
 }
 
 TEST_CASE("kernels: descend_latent rounds many rows of sums by one noise and their own offsets") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     compare_rows_of_sums(table, n, offset);
   });
   // More vectors than a counter of one byte counts.
-  for (const KernelTable* table : supported_kernels()) compare_rows_of_sums(*table, 1471, 1);
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) compare_rows_of_sums(*table, 1471, 1);
+  for (const KernelTables* table : supported_kernels()) {
     for (const Change change : kChanges) compare_rows_of_sums(*table, 150, 1, change);
   }
 }
@@ -358,7 +358,7 @@ TEST_CASE("kernels: flips are counted exactly beyond the 16 bits of a lane") {
   FlipPolicy wide, reset;
   wide.threshold = 43;  // the first whose lanes have 16 bits
   reset.on_flip = OnFlip::kReset;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (const FlipPolicy& policy : {FlipPolicy{}, wide, reset}) {
       for (int most : kMostLevels) {
         std::fill(direction.begin(), direction.end(), static_cast<float>(-most));

@@ -14,14 +14,17 @@ namespace tritgrad::test::test_kernel_integers {
 namespace {
 
 TEST_CASE("kernel integers: products with a panel equal the reference, extremes included") {
-  for (const KernelTable* table : vector_kernels()) compare_products(*table);
+  for (const KernelTables* tables : vector_kernels()) {
+    CAPTURE(tables->name);
+    compare_products(tables->products);
+  }
 }
 
 TEST_CASE("kernel integers: sums become numbers") {
   const std::array<std::int32_t, 3> corrections{0, -77, 123456};
   const std::array<float, 3> factors{0.37f, -1e-30f, 2.0f};
   constexpr std::int64_t kRows = 3, kGap = 5, kGapOfSums = 2;
-  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t ld = n + kGap, all = kRows * ld;
     const std::int64_t ld_sums = n + kGapOfSums, all_sums = kRows * ld_sums;
     Guarded<std::int32_t> sums(all_sums, offset);
@@ -30,11 +33,12 @@ TEST_CASE("kernel integers: sums become numbers") {
     const auto start = [](std::int64_t i) { return static_cast<float>(i); };
     Twins<float> one(all, offset, start), many(all, offset, start);
     for (const bool actual : {false, true}) {
-      const KernelTable& t = actual ? table : reference_kernels();
-      t.rescale_sums((actual ? one.actual : one.expected).data(), ld, sums.data(), ld_sums,
-                     corrections.data(), factors.data(), kRows, n);
-      t.rescale_sums_by((actual ? many.actual : many.expected).data(), ld, sums.data(), ld_sums,
-                        corrections.data(), factors.data(), column_factors.data(), kRows, n);
+      const KernelTables& t = actual ? table : reference_kernels();
+      t.products.rescale_sums((actual ? one.actual : one.expected).data(), ld, sums.data(), ld_sums,
+                              corrections.data(), factors.data(), kRows, n);
+      t.products.rescale_sums_by((actual ? many.actual : many.expected).data(), ld, sums.data(),
+                                 ld_sums, corrections.data(), factors.data(), column_factors.data(),
+                                 kRows, n);
     }
     REQUIRE(same_bits(one.expected, one.actual, all));
     REQUIRE(same_bits(many.expected, many.actual, all, true));
@@ -55,7 +59,7 @@ TEST_CASE("kernel integers: sums become numbers") {
 }
 
 TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     std::vector<std::int64_t> lengths = awkward_lengths();
     lengths.insert(lengths.end(), {640, 3840, 3841, 4096, 9600});
@@ -72,13 +76,13 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
             products += trits[i] * x[i];
           }
           for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-            table->encode_trits(packed.data() + begin / 5, trits.data() + begin,
-                                std::min(kBlock, n - begin));
+            table->codecs.encode_trits(packed.data() + begin / 5, trits.data() + begin,
+                                       std::min(kBlock, n - begin));
           }
           std::int32_t sum = 7;
-          table->dot_packed_trits(&sum, packed.data(), 1, 1, x.data(), n);
+          table->products.dot_packed_trits(&sum, packed.data(), 1, 1, x.data(), n);
           REQUIRE(sum == digits);
-          REQUIRE(table->dot_int8(trits.data(), x.data(), n) == products);
+          REQUIRE(table->products.dot_int8(trits.data(), x.data(), n) == products);
         }
       }
     }
@@ -103,7 +107,8 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
           }
         }
       }
-      table->dot_packed_trits(sums.actual.data(), packed.data(), used + 5, kRows, x.data(), n);
+      table->products.dot_packed_trits(sums.actual.data(), packed.data(), used + 5, kRows, x.data(),
+                                       n);
       REQUIRE(same_bits(sums.expected, sums.actual, kRows));
     }
   }
@@ -112,7 +117,7 @@ TEST_CASE("kernel integers: dot products with packed trits and with bytes") {
 // Rows are read several at a time, and a vector beyond the end of one where the next one lies: not
 // beyond the last.
 TEST_CASE("kernel integers: any number of rows of packed trits, up to the last byte of memory") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (std::int64_t n : {1, 5, 63, 64, 319, 320, 321, 700}) {
       const std::int64_t used = n / kBlock * (kBlock / 5) + (n % kBlock + 4) / 5;
@@ -124,9 +129,10 @@ TEST_CASE("kernel integers: any number of rows of packed trits, up to the last b
             packed[i] = static_cast<std::uint8_t>(draw(static_cast<std::int64_t>(i), 0, 255));
           }
           Twins<std::int32_t> sums(rows, 1);
-          reference_kernels().dot_packed_trits(sums.expected.data(), packed.data(), row_bytes, rows,
-                                               x.data(), n);
-          table->dot_packed_trits(sums.actual.data(), packed.data(), row_bytes, rows, x.data(), n);
+          reference_kernels().products.dot_packed_trits(sums.expected.data(), packed.data(),
+                                                        row_bytes, rows, x.data(), n);
+          table->products.dot_packed_trits(sums.actual.data(), packed.data(), row_bytes, rows,
+                                           x.data(), n);
           REQUIRE(same_bits(sums.expected, sums.actual, rows));
         }
       }
@@ -139,10 +145,10 @@ TEST_CASE("kernel integers: the longest rows of packed trits fit the sums") {
   const std::vector<std::uint8_t> ones(n / 5, 242);  // every trit is 1
   for (const int code : {127, -127}) {
     const std::vector<std::int8_t> x(n, static_cast<std::int8_t>(code));
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       CAPTURE(table->name);
       std::int32_t sum = 0;
-      table->dot_packed_trits(&sum, ones.data(), n / 5, 1, x.data(), n);
+      table->products.dot_packed_trits(&sum, ones.data(), n / 5, 1, x.data(), n);
       CHECK(sum == 2 * code * n);
     }
   }
@@ -159,8 +165,9 @@ TEST_CASE("kernel integers: the reference product is the sum of products") {
   for (const bool add : {false, true}) {
     std::array<std::int32_t, kPanelColumns> sums;
     sums.fill(7);
-    reference_kernels().multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1, kPanelColumns,
-                                       panel.data(), groups, PanelRange::kBytes, add, {});
+    reference_kernels().products.multiply_panel(sums.data(), kPanelColumns, a.data(), 0, 1,
+                                                kPanelColumns, panel.data(), groups,
+                                                PanelRange::kBytes, add, {});
     for (std::size_t c = 0; c < kPanelColumns; ++c) {
       int expected = add ? 7 : 0;
       for (std::size_t i = 0; i < a.size(); ++i) {
@@ -172,7 +179,7 @@ TEST_CASE("kernel integers: the reference product is the sum of products") {
 }
 
 TEST_CASE("kernel integers: panels hold every number where the contract says, and zeros beyond") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     std::vector<std::int64_t> depths(21);
     std::iota(depths.begin(), depths.end(), std::int64_t{0});
@@ -185,8 +192,8 @@ TEST_CASE("kernel integers: panels hold every number where the contract says, an
           Guarded<std::int8_t> rows = bytes(ld * ld, 1, limit);
           const std::int64_t size = (depth + 3) / 4 * 4 * kPanelColumns;
           Guarded<std::uint8_t> down(size, 3), across(size, 3);
-          table->pack_down(down.data(), rows.data(), ld, depth, columns, offset);
-          table->pack_across(across.data(), rows.data(), ld, depth, columns, offset);
+          table->products.pack_down(down.data(), rows.data(), ld, depth, columns, offset);
+          table->products.pack_across(across.data(), rows.data(), ld, depth, columns, offset);
           std::int64_t wrong = 0;
           for (std::int64_t i = 0; i < size; ++i) {
             const std::int64_t column = i / 4 % kPanelColumns;
@@ -207,7 +214,7 @@ TEST_CASE("kernel integers: panels hold every number where the contract says, an
 }
 
 TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     CAPTURE(table.name);
     CAPTURE(n);
     Guarded<float> x = floats(n, offset, 31);
@@ -219,8 +226,9 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
         if (std::isinf(x[i])) x[i] = 1.0f;  // infinity times zero: any code
       }
       Twins<std::int8_t> codes(n, offset);
-      reference_kernels().quantize_int8(codes.expected.data(), x.data(), nullptr, inverse, n);
-      table.quantize_int8(codes.actual.data(), x.data(), nullptr, inverse, n);
+      reference_kernels().products.quantize_int8(codes.expected.data(), x.data(), nullptr, inverse,
+                                                 n);
+      table.products.quantize_int8(codes.actual.data(), x.data(), nullptr, inverse, n);
       REQUIRE(same_bits(codes.expected, codes.actual, n));
       for (std::int64_t i = 0; i < n; ++i) {
         const float exact = std::clamp(x[i] * inverse, -127.0f, 127.0f);
@@ -239,9 +247,10 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
     }
     for (Guarded<float>* numbers : {&usual, &clipped}) {
       Twins<std::int8_t> products(n, offset);
-      reference_kernels().quantize_int8(products.expected.data(), numbers->data(), factors.data(),
-                                        211.0f, n);
-      table.quantize_int8(products.actual.data(), numbers->data(), factors.data(), 211.0f, n);
+      reference_kernels().products.quantize_int8(products.expected.data(), numbers->data(),
+                                                 factors.data(), 211.0f, n);
+      table.products.quantize_int8(products.actual.data(), numbers->data(), factors.data(), 211.0f,
+                                   n);
       REQUIRE(same_bits(products.expected, products.actual, n));
       for (std::int64_t i = 0; i < n; ++i) {
         const float exact = std::clamp((*numbers)[i] * factors[i] * 211.0f, -127.0f, 127.0f);
@@ -254,14 +263,15 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
         const float magnitude = std::abs((*numbers)[i] * factors[i]);
         if (!(magnitude <= most) && !std::isnan(most)) most = magnitude;
       }
-      const float found = table.max_abs_product(numbers->data(), factors.data(), n);
+      const float found = table.products.max_abs_product(numbers->data(), factors.data(), n);
       REQUIRE((std::isnan(most) ? std::isnan(found) : found == most));
     }
     Twins<float> largest(n, offset, [](std::int64_t i) { return std::abs(awkward_float(i, 8)); });
     Guarded<float> numbers = floats(n, offset, 32);
     const float half = -0.5f;
-    reference_kernels().raise_max_abs(largest.expected.data(), numbers.data(), n, &half, 1, n);
-    table.raise_max_abs(largest.actual.data(), numbers.data(), n, &half, 1, n);
+    reference_kernels().products.raise_max_abs(largest.expected.data(), numbers.data(), n, &half, 1,
+                                               n);
+    table.products.raise_max_abs(largest.actual.data(), numbers.data(), n, &half, 1, n);
     REQUIRE(same_bits(largest.expected, largest.actual, n, true));
     for (std::int64_t i = 0; i < n; ++i) {
       const float before = std::abs(awkward_float(i, 8)), now = std::abs(-0.5f * numbers[i]);
@@ -272,11 +282,11 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
     Guarded<std::int8_t> latent = bytes(n, offset, 127);
     const bool negative =
         std::any_of(latent.data(), latent.data() + n, [](std::int8_t c) { return c < 0; });
-    REQUIRE(table.any_negative(latent.data(), n) == negative);
+    REQUIRE(table.products.any_negative(latent.data(), n) == negative);
     // Rows that overlap, so that each has sums of its own.
     const std::int64_t rows = std::min<std::int64_t>(n, 3), length = n - rows + 1;
     std::array<std::int32_t, 4> sums{7, 7, 7, 7};
-    table.sum_int8(sums.data(), latent.data(), 1, rows, length);
+    table.products.sum_int8(sums.data(), latent.data(), 1, rows, length);
     for (std::int64_t r = 0; r < 4; ++r) {
       const std::int8_t* row = latent.data() + r;
       REQUIRE(sums[static_cast<std::size_t>(r)] ==
@@ -284,8 +294,9 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
     }
     for (int threshold : {2, 42}) {
       Twins<std::int8_t> trits(n, offset);
-      reference_kernels().latent_to_trits(trits.expected.data(), latent.data(), threshold, n);
-      table.latent_to_trits(trits.actual.data(), latent.data(), threshold, n);
+      reference_kernels().codecs.latent_to_trits(trits.expected.data(), latent.data(), threshold,
+                                                 n);
+      table.codecs.latent_to_trits(trits.actual.data(), latent.data(), threshold, n);
       REQUIRE(same_bits(trits.expected, trits.actual, n));
       for (std::int64_t i = 0; i < n; ++i) {
         REQUIRE(trits.actual[i] == (latent[i] > threshold) - (latent[i] < -threshold));

@@ -25,15 +25,15 @@ struct Inputs {
 };
 
 TEST_CASE("kernel layers: square roots equal the reference and are rounded correctly") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     compare<float>(
-        table, n, offset, [&](const KernelTable& t, float* out) { t.square_roots(out, n); },
+        table, n, offset, [&](const KernelTables& t, float* out) { t.layers.square_roots(out, n); },
         [](std::int64_t, float x0) { return std::sqrt(x0); });
   });
 }
 
 TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the reference and formulas") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Inputs in(n, offset);
     Guarded<float> x = floats(n, offset, 8), given = floats(n, offset, 9);
     for (const bool rectify : {false, true}) {
@@ -45,38 +45,43 @@ TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the refere
       };
       compare<float>(
           table, n, offset,
-          [&](const KernelTable& t, float* y) { t.batch_norm(y, n, x.data(), n, columns, 1, n); },
+          [&](const KernelTables& t, float* y) {
+            t.layers.batch_norm(y, n, x.data(), n, columns, 1, n);
+          },
           [&](std::int64_t i, float) { return rectify && shifted(i) < 0.0f ? 0.0f : shifted(i); });
       // Of the three that it writes, one is looked at, the others are spare.
       Guarded<double> spare(n, offset);
       compare<float>(
           table, n, offset,
-          [&](const KernelTable& t, float* dy) {
+          [&](const KernelTables& t, float* dy) {
             Guarded<double> other(n, offset);
-            t.add_batch_norm_sums(spare.data(), other.data(), dy, x.data(), n, columns, 1, n);
+            t.layers.add_batch_norm_sums(spare.data(), other.data(), dy, x.data(), n, columns, 1,
+                                         n);
           },
           passed);
       compare<double>(
           table, n, offset,
-          [&](const KernelTable& t, double* sum_dy) {
+          [&](const KernelTables& t, double* sum_dy) {
             Guarded<float> dy = floats(n, offset, 9);
-            t.add_batch_norm_sums(sum_dy, spare.data(), dy.data(), x.data(), n, columns, 1, n);
+            t.layers.add_batch_norm_sums(sum_dy, spare.data(), dy.data(), x.data(), n, columns, 1,
+                                         n);
           },
           [&](std::int64_t i, double sum) { return sum + double{passed(i, given[i])}; });
       compare<double>(
           table, n, offset,
-          [&](const KernelTable& t, double* sum_dy_z) {
+          [&](const KernelTables& t, double* sum_dy_z) {
             Guarded<float> dy = floats(n, offset, 9);
-            t.add_batch_norm_sums(spare.data(), sum_dy_z, dy.data(), x.data(), n, columns, 1, n);
+            t.layers.add_batch_norm_sums(spare.data(), sum_dy_z, dy.data(), x.data(), n, columns, 1,
+                                         n);
           },
           [&](std::int64_t i, double sum) {
             return sum + double{passed(i, given[i])} * double{z(i)};
           });
       compare<float>(
           table, n, offset,
-          [&](const KernelTable& t, float* dy) {
-            t.batch_norm_gradient(dy, x.data(), n, columns, in.c.data(), in.d.data(), in.e.data(),
-                                  1, n);
+          [&](const KernelTables& t, float* dy) {
+            t.layers.batch_norm_gradient(dy, x.data(), n, columns, in.c.data(), in.d.data(),
+                                         in.e.data(), 1, n);
           },
           [&](std::int64_t i, float dy) { return in.c[i] * (dy - in.d[i] - z(i) * in.e[i]); });
     }
@@ -85,7 +90,7 @@ TEST_CASE("kernel layers: batch norm, its sums and its gradient equal the refere
 
 // Three rows in one call, with gaps between them, and row after row: n numbers each.
 TEST_CASE("kernel layers: rows in one call give what they give one by one") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     constexpr std::int64_t kRows = 3;
     const std::int64_t ld = n + 5, all = kRows * ld;
     Inputs in(n, offset);
@@ -101,15 +106,15 @@ TEST_CASE("kernel layers: rows in one call give what they give one by one") {
     const auto run = [&](auto side, std::int64_t first, std::int64_t rows) {
       const float* from = x.data() + first * ld;
       const auto at = [&](auto& twins, std::int64_t i) { return side(twins).data() + i; };
-      table.raise_max_abs(at(largest, 0), from, ld, factors.data() + first, rows, n);
-      table.add_to_sums(at(sums, 0), from, ld, rows, n);
-      table.add_squares_around(at(squares, 0), from, ld, in.means.data(), rows, n);
-      table.add_products(at(products, 0), from, other.data() + first * ld, ld, rows, n);
-      table.batch_norm(at(y, first * (ld + 1)), ld + 1, from, ld, columns, rows, n);
-      table.add_batch_norm_sums(at(sum_dy, 0), at(sum_dy_z, 0), at(dy, first * ld), from, ld,
-                                columns, rows, n);
-      table.batch_norm_gradient(at(dx, first * ld), from, ld, columns, in.c.data(), in.d.data(),
-                                in.e.data(), rows, n);
+      table.products.raise_max_abs(at(largest, 0), from, ld, factors.data() + first, rows, n);
+      table.reductions.add_to_sums(at(sums, 0), from, ld, rows, n);
+      table.reductions.add_squares_around(at(squares, 0), from, ld, in.means.data(), rows, n);
+      table.reductions.add_products(at(products, 0), from, other.data() + first * ld, ld, rows, n);
+      table.layers.batch_norm(at(y, first * (ld + 1)), ld + 1, from, ld, columns, rows, n);
+      table.layers.add_batch_norm_sums(at(sum_dy, 0), at(sum_dy_z, 0), at(dy, first * ld), from, ld,
+                                       columns, rows, n);
+      table.layers.batch_norm_gradient(at(dx, first * ld), from, ld, columns, in.c.data(),
+                                       in.d.data(), in.e.data(), rows, n);
     };
     for (std::int64_t r = 0; r < kRows; ++r) {
       run(
@@ -134,7 +139,7 @@ TEST_CASE("kernel layers: features are standardised in double and stay finite") 
     const float x = awkward_float(i, stream);
     return std::isfinite(x) ? x : std::copysign(kMost, x);
   };
-  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     // One more, so that the statistics of all features are there for none, too.
     Guarded<float> means(n + 1, offset), inverse_stds(n + 1, offset);
     for (std::int64_t i = 0; i <= n; ++i) {
@@ -146,8 +151,8 @@ TEST_CASE("kernel layers: features are standardised in double and stay finite") 
       Twins<float> x(n, offset, start);
       for (const bool actual : {false, true}) {
         (actual ? table : reference_kernels())
-            .standardize_features((actual ? x.actual : x.expected).data(), means.data(),
-                                  inverse_stds.data(), one_for_all, n);
+            .layers.standardize_features((actual ? x.actual : x.expected).data(), means.data(),
+                                         inverse_stds.data(), one_for_all, n);
       }
       REQUIRE(same_bits(x.expected, x.actual, n));
       for (std::int64_t i = 0; i < n; ++i) {
@@ -161,12 +166,12 @@ TEST_CASE("kernel layers: features are standardised in double and stay finite") 
 }
 
 TEST_CASE("kernel layers: bytes become floats") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<std::uint8_t> bytes(n, offset);
     for (std::int64_t i = 0; i < n; ++i) bytes[i] = static_cast<std::uint8_t>(255 - i);
     Twins<float> out(n, offset);
-    reference_kernels().bytes_to_float(out.expected.data(), bytes.data(), n);
-    table.bytes_to_float(out.actual.data(), bytes.data(), n);
+    reference_kernels().layers.bytes_to_float(out.expected.data(), bytes.data(), n);
+    table.layers.bytes_to_float(out.actual.data(), bytes.data(), n);
     REQUIRE(same_bits(out.expected, out.actual, n));
     for (std::int64_t i = 0; i < n; ++i) REQUIRE(out.actual[i] == static_cast<float>(bytes[i]));
   });
@@ -174,16 +179,18 @@ TEST_CASE("kernel layers: bytes become floats") {
 
 TEST_CASE(
     "kernel layers: sums down columns and along rows equal the reference and their formulas") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Inputs x(n, offset);
     compare<double>(
         table, n, offset,
-        [&](const KernelTable& t, double* sums) { t.add_to_sums(sums, x.a.data(), n, 1, n); },
+        [&](const KernelTables& t, double* sums) {
+          t.reductions.add_to_sums(sums, x.a.data(), n, 1, n);
+        },
         [&](std::int64_t i, double sum) { return sum + double{x.a[i]}; });
     compare<double>(
         table, n, offset,
-        [&](const KernelTable& t, double* sums) {
-          t.add_squares_around(sums, x.a.data(), n, x.means.data(), 1, n);
+        [&](const KernelTables& t, double* sums) {
+          t.reductions.add_squares_around(sums, x.a.data(), n, x.means.data(), 1, n);
         },
         [&](std::int64_t i, double sum) {
           const double centered = double{x.a[i]} - x.means[i];
@@ -191,8 +198,8 @@ TEST_CASE(
         });
     compare<double>(
         table, n, offset,
-        [&](const KernelTable& t, double* sums) {
-          t.add_products(sums, x.a.data(), x.b.data(), n, 1, n);
+        [&](const KernelTables& t, double* sums) {
+          t.reductions.add_products(sums, x.a.data(), x.b.data(), n, 1, n);
         },
         [&](std::int64_t i, double sum) { return sum + double{x.a[i]} * double{x.b[i]}; });
 
@@ -204,23 +211,23 @@ TEST_CASE(
       lanes[static_cast<std::size_t>(i % kSumLanes)] += double{x.a[i]};
     }
     const double total = sum_of_lanes(lanes);
-    REQUIRE(table.sum(x.a.data(), n) == total);
-    REQUIRE(reference_kernels().sum(x.a.data(), n) == total);
+    REQUIRE(table.reductions.sum(x.a.data(), n) == total);
+    REQUIRE(reference_kernels().reductions.sum(x.a.data(), n) == total);
   });
 }
 
 TEST_CASE("kernel layers: features that are no numbers stay none") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> x(n, offset);
     for (std::int64_t i = 0; i < n; ++i) x[i] = i % 3 == 0 ? std::nanf("") : 1.0f;
     const float mean = 1.0f, inverse_std = 2.0f;
-    table.standardize_features(x.data(), &mean, &inverse_std, true, n);
+    table.layers.standardize_features(x.data(), &mean, &inverse_std, true, n);
     for (std::int64_t i = 0; i < n; ++i) REQUIRE((i % 3 == 0 ? std::isnan(x[i]) : x[i] == 0.0f));
   });
 }
 
 TEST_CASE("kernel layers: max pooling takes the largest of four, and its gradient the first") {
-  for_each_case([](const KernelTable& table, std::int64_t channels, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t channels, std::int64_t offset) {
     const std::int64_t width = channels % 3 + 1;
     const std::int64_t n = width * channels;
     // Few values, so that there are ties.
@@ -234,14 +241,14 @@ TEST_CASE("kernel layers: max pooling takes the largest of four, and its gradien
     Twins<std::int32_t> winners(n, offset);
     Twins<float> dabove(2 * n, offset, fill(4)), dbelow(2 * n, offset, fill(5));
     Twins<float> before_above(2 * n, offset, fill(4)), before_below(2 * n, offset, fill(5));
-    const auto run = [&](const KernelTable& t, Guarded<float> Twins<float>::*side,
+    const auto run = [&](const KernelTables& t, Guarded<float> Twins<float>::*side,
                          std::int32_t* won) {
-      t.max_pool((alone.*side).data(), nullptr, (above.*side).data(), (below.*side).data(), width,
-                 channels);
-      t.max_pool((y.*side).data(), won, (above.*side).data(), (below.*side).data(), width,
-                 channels);
-      t.max_pool_gradient((dabove.*side).data(), (dbelow.*side).data(), won, (dy.*side).data(),
-                          width, channels);
+      t.layers.max_pool((alone.*side).data(), nullptr, (above.*side).data(), (below.*side).data(),
+                        width, channels);
+      t.layers.max_pool((y.*side).data(), won, (above.*side).data(), (below.*side).data(), width,
+                        channels);
+      t.layers.max_pool_gradient((dabove.*side).data(), (dbelow.*side).data(), won,
+                                 (dy.*side).data(), width, channels);
     };
     run(reference_kernels(), &Twins<float>::expected, winners.expected.data());
     run(table, &Twins<float>::actual, winners.actual.data());

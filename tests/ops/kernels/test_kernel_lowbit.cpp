@@ -53,7 +53,7 @@ std::vector<std::uint8_t> packed_by_hand(const std::int8_t* codes, int bits, std
 }
 
 TEST_CASE("kernels: packed codes lie in stripes, low nibbles first") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     // Of blocks all, as stripes end otherwise in each.
     std::vector<std::int64_t> lengths = awkward_lengths();
     for (std::int64_t n = 0; n <= 321; ++n) lengths.push_back(n);
@@ -71,7 +71,7 @@ TEST_CASE("kernels: packed codes lie in stripes, low nibbles first") {
         const std::int64_t bytes = std::ssize(by_hand);
         Guarded<std::uint8_t> expected(bytes, n % 3), packed(bytes, n % 3);
         std::copy(by_hand.begin(), by_hand.end(), expected.data());
-        table->pack_codes(packed.data(), codes.data(), bits, offset, n);
+        table->codecs.pack_codes(packed.data(), codes.data(), bits, offset, n);
         REQUIRE(same_bits(expected, packed, bytes));
 
         for (int max_code : {offset - 1, offset - 3}) {
@@ -82,7 +82,7 @@ TEST_CASE("kernels: packed codes lie in stripes, low nibbles first") {
           }
           const std::vector<std::uint8_t> clipped = packed_by_hand(codes.data(), bits, n);
           Guarded<std::uint8_t> packed_clipped(bytes, n % 3);
-          table->pack_codes(packed_clipped.data(), again.data(), bits, max_code, n);
+          table->codecs.pack_codes(packed_clipped.data(), again.data(), bits, max_code, n);
           REQUIRE(std::equal(clipped.begin(), clipped.end(), packed_clipped.data()));
         }
         for (std::int64_t i = 0; i < n; ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("kernels: packed codes lie in stripes, low nibbles first") {
             codes[i] = static_cast<std::int8_t>(std::clamp<int>(codes[i], -max_code, max_code));
             again[i] = 99;
           }
-          table->unpack_codes(again.data(), packed.data(), bits, max_code, n);
+          table->codecs.unpack_codes(again.data(), packed.data(), bits, max_code, n);
           REQUIRE(same_bits(codes, again, n));
         }
       }
@@ -102,7 +102,7 @@ TEST_CASE("kernels: packed codes lie in stripes, low nibbles first") {
 }
 
 TEST_CASE("kernels: groups of integers equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t groups = (n + kGroup - 1) / kGroup;
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
     for (int kind : {0, 1, 2}) {
@@ -112,17 +112,19 @@ TEST_CASE("kernels: groups of integers equal the reference") {
           const std::uint16_t* bits = stochastic ? noise.data() : nullptr;
           Guarded<std::int8_t> expected(n, offset), actual(n, offset);
           Guarded<std::uint16_t> expected_scales(groups, offset), actual_scales(groups, offset);
-          reference_kernels().encode_groups(expected.data(), expected_scales.data(), x.data(),
-                                            max_code, bits, n);
-          table.encode_groups(actual.data(), actual_scales.data(), x.data(), max_code, bits, n);
+          reference_kernels().codecs.encode_groups(expected.data(), expected_scales.data(),
+                                                   x.data(), max_code, bits, n);
+          table.codecs.encode_groups(actual.data(), actual_scales.data(), x.data(), max_code, bits,
+                                     n);
           REQUIRE_MESSAGE(same_bits(expected, actual, n), table.name, " n=", n);
           REQUIRE_MESSAGE(same_bits(expected_scales, actual_scales, groups), table.name, " n=", n);
 
           for (std::int64_t i = 0; i < n; i += 3) expected[i] = static_cast<std::int8_t>(i * 37);
           Guarded<float> expected_values(n, offset), values(n, offset);
-          reference_kernels().decode_groups(expected_values.data(), expected.data(),
-                                            expected_scales.data(), max_code, n);
-          table.decode_groups(values.data(), expected.data(), expected_scales.data(), max_code, n);
+          reference_kernels().codecs.decode_groups(expected_values.data(), expected.data(),
+                                                   expected_scales.data(), max_code, n);
+          table.codecs.decode_groups(values.data(), expected.data(), expected_scales.data(),
+                                     max_code, n);
           REQUIRE_MESSAGE(same_bits(expected_values, values, n), table.name, " n=", n);
         }
       }
@@ -131,7 +133,7 @@ TEST_CASE("kernels: groups of integers equal the reference") {
 }
 
 TEST_CASE("kernels: fp8 equals the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
     for (int kind : {0, 1, 2}) {
       Guarded<float> x = inputs(n, offset, kind);
@@ -139,15 +141,15 @@ TEST_CASE("kernels: fp8 equals the reference") {
         const std::uint16_t* bits = stochastic ? noise.data() : nullptr;
         Guarded<std::uint8_t> expected(n, offset), actual(n, offset);
         std::uint16_t expected_scale = 1, scale = 2;
-        reference_kernels().encode_fp8(expected.data(), &expected_scale, x.data(), bits, n);
-        table.encode_fp8(actual.data(), &scale, x.data(), bits, n);
+        reference_kernels().codecs.encode_fp8(expected.data(), &expected_scale, x.data(), bits, n);
+        table.codecs.encode_fp8(actual.data(), &scale, x.data(), bits, n);
         REQUIRE_MESSAGE(same_bits(expected, actual, n), table.name, " n=", n);
         REQUIRE_MESSAGE(scale == expected_scale, table.name, " n=", n);
 
         for (std::int64_t i = 0; i < n; i += 3) expected[i] = static_cast<std::uint8_t>(i * 37);
         Guarded<float> expected_values(n, offset), values(n, offset);
-        reference_kernels().decode_fp8(expected_values.data(), expected.data(), scale, n);
-        table.decode_fp8(values.data(), expected.data(), scale, n);
+        reference_kernels().codecs.decode_fp8(expected_values.data(), expected.data(), scale, n);
+        table.codecs.decode_fp8(values.data(), expected.data(), scale, n);
         REQUIRE_MESSAGE(same_bits(expected_values, values, n, true), table.name, " n=", n);
       }
     }
@@ -164,7 +166,8 @@ TEST_CASE("kernels: groups take the largest magnitude for the top code and round
     std::array<std::int8_t, 4> codes{};
     std::uint16_t scale = 0;
     const auto encode = [&](const std::array<float, 4>& x) {
-      reference_kernels().encode_groups(codes.data(), &scale, x.data(), max_code, nullptr, 4);
+      reference_kernels().codecs.encode_groups(codes.data(), &scale, x.data(), max_code, nullptr,
+                                               4);
     };
     using Codes = std::array<std::int8_t, 4>;
     const auto most = static_cast<std::int8_t>(max_code);
@@ -195,17 +198,18 @@ TEST_CASE("kernels: for every mantissa of the scale the top code is exact and en
       std::array<std::int8_t, 3> codes{}, again{};
       std::array<float, 3> values{};
       std::uint16_t scale = 0, scale_again = 0;
-      reference_kernels().encode_groups(codes.data(), &scale, x.data(), max_code, nullptr, 3);
+      reference_kernels().codecs.encode_groups(codes.data(), &scale, x.data(), max_code, nullptr,
+                                               3);
       REQUIRE(codes[0] == max_code);
-      reference_kernels().decode_groups(values.data(), codes.data(), &scale, max_code, 3);
-      reference_kernels().encode_groups(again.data(), &scale_again, values.data(), max_code,
-                                        nullptr, 3);
+      reference_kernels().codecs.decode_groups(values.data(), codes.data(), &scale, max_code, 3);
+      reference_kernels().codecs.encode_groups(again.data(), &scale_again, values.data(), max_code,
+                                               nullptr, 3);
       REQUIRE((codes == again && scale == scale_again));
       // Rounding up, the largest element is at most the top code, so that nothing is clipped (the
       // quotient in fp32 may err by 2^-24).
       const std::array<std::uint16_t, 3> noise{};
-      reference_kernels().encode_groups(again.data(), &scale_again, x.data(), max_code,
-                                        noise.data(), 3);
+      reference_kernels().codecs.encode_groups(again.data(), &scale_again, x.data(), max_code,
+                                               noise.data(), 3);
       REQUIRE(double{x[0]} <= max_code * decoded_scale(scale_again) * (1.0 + 0x1p-23));
       REQUIRE(scale_again - scale >= 0);
       REQUIRE(scale_again - scale <= 1);
@@ -221,8 +225,8 @@ TEST_CASE("kernels: stochastic integers round up exactly as often as the fractio
       for (std::size_t i = 0; i < x.size(); i += kGroup) x[i] = static_cast<float>(max_code);
       std::vector<std::int8_t> codes(x.size());
       std::vector<std::uint16_t> scales(x.size() / kGroup);
-      reference_kernels().encode_groups(codes.data(), scales.data(), x.data(), max_code,
-                                        noise.data(), std::ssize(x));
+      reference_kernels().codecs.encode_groups(codes.data(), scales.data(), x.data(), max_code,
+                                               noise.data(), std::ssize(x));
       // Noise is equidistant, and every 32nd value went to the element that sets the scale: each
       // of the others misses a 32nd of its quarter or eighth alike, up to one noise value.
       const auto down = static_cast<std::int8_t>(std::floor(level));
@@ -261,8 +265,8 @@ std::vector<std::uint8_t> fp8_codes(std::vector<float> x,
   if (noise != nullptr) bits.insert(bits.end(), noise->begin(), noise->end());
   std::vector<std::uint8_t> codes(x.size());
   std::uint16_t scale = 0;
-  reference_kernels().encode_fp8(codes.data(), &scale, x.data(),
-                                 noise == nullptr ? nullptr : bits.data(), std::ssize(x));
+  reference_kernels().codecs.encode_fp8(codes.data(), &scale, x.data(),
+                                        noise == nullptr ? nullptr : bits.data(), std::ssize(x));
   REQUIRE((scale == 0x3F80 && codes[0] == 0x7E));
   codes.erase(codes.begin());
   return codes;
@@ -272,7 +276,7 @@ TEST_CASE("kernels: all 256 codes of fp8 are the numbers of e4m3fn, and come bac
   std::vector<std::uint8_t> codes(256);
   for (std::size_t i = 0; i < 256; ++i) codes[i] = static_cast<std::uint8_t>(i);
   std::vector<float> values(256);
-  reference_kernels().decode_fp8(values.data(), codes.data(), 0x3F80, 256);
+  reference_kernels().codecs.decode_fp8(values.data(), codes.data(), 0x3F80, 256);
   for (int i = 0; i < 256; ++i) {
     CAPTURE(i);
     const double value = static_cast<double>(values[static_cast<std::size_t>(i)]);
@@ -327,8 +331,8 @@ TEST_CASE("kernels: the scale of fp8 spares infinities and vanishes with the sma
   std::array<float, 4> values{};
   std::uint16_t scale = 0;
   const auto encode = [&](const std::array<float, 4>& x) {
-    reference_kernels().encode_fp8(codes.data(), &scale, x.data(), nullptr, 4);
-    reference_kernels().decode_fp8(values.data(), codes.data(), scale, 4);
+    reference_kernels().codecs.encode_fp8(codes.data(), &scale, x.data(), nullptr, 4);
+    reference_kernels().codecs.decode_fp8(values.data(), codes.data(), scale, 4);
   };
   constexpr float kInf = std::numeric_limits<float>::infinity();
   encode({kInf, -kInf, 1.0f, -std::numeric_limits<float>::max()});

@@ -28,25 +28,25 @@ double sum_of(std::int64_t n, const Term& term) {
 bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
 
 TEST_CASE("kernel row norm: rows and gradients equal the reference and their formulas") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Row row(n, offset);
     Guarded<float> dy = floats(n, offset, 4);
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* y) {
-          t.row_norm(y, row.x.data(), row.norm(), row.bias.data(), n);
+        [&](const KernelTables& t, float* y) {
+          t.layers.row_norm(y, row.x.data(), row.norm(), row.bias.data(), n);
         },
         [&](std::int64_t i, float) { return row.z(i) * row.gain[i] + row.bias[i]; });
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* y) {
-          t.row_norm(y, row.x.data(), row.norm(), nullptr, n);
+        [&](const KernelTables& t, float* y) {
+          t.layers.row_norm(y, row.x.data(), row.norm(), nullptr, n);
         },
         [&](std::int64_t i, float) { return row.z(i) * row.gain[i]; });
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* dx) {
-          t.row_norm_gradient(dx, row.x.data(), row.norm(), 0.3f, -0.2f, n);
+        [&](const KernelTables& t, float* dx) {
+          t.layers.row_norm_gradient(dx, row.x.data(), row.norm(), 0.3f, -0.2f, n);
         },
         [&](std::int64_t i, float before) {
           return 1.3f * (row.gain[i] * before - 0.3f - row.z(i) * -0.2f);
@@ -55,22 +55,23 @@ TEST_CASE("kernel row norm: rows and gradients equal the reference and their for
     for (float* dbias : {static_cast<float*>(nullptr), other.data()}) {
       compare<float>(
           table, n, offset,
-          [&](const KernelTable& t, float* dgain) {
-            t.add_row_norm_gradients(dgain, dbias, dy.data(), row.x.data(), row.norm(), n);
+          [&](const KernelTables& t, float* dgain) {
+            t.layers.add_row_norm_gradients(dgain, dbias, dy.data(), row.x.data(), row.norm(), n);
           },
           [&](std::int64_t i, float sum) { return sum + dy[i] * row.z(i); });
     }
     compare<float>(
         table, n, offset,
-        [&](const KernelTable& t, float* dbias) {
-          t.add_row_norm_gradients(other.data(), dbias, dy.data(), row.x.data(), row.norm(), n);
+        [&](const KernelTables& t, float* dbias) {
+          t.layers.add_row_norm_gradients(other.data(), dbias, dy.data(), row.x.data(), row.norm(),
+                                          n);
         },
         [&](std::int64_t i, float sum) { return sum + dy[i]; });
   });
 }
 
 TEST_CASE("kernel row norm: sums of rows equal the reference and their formulas") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Row row(n, offset);
     Guarded<float> dy = floats(n, offset, 4);
     for (const bool finite : {false, true}) {
@@ -86,9 +87,9 @@ TEST_CASE("kernel row norm: sums of rows equal the reference and their formulas"
       const auto dz = [&](std::int64_t i) { return double{row.gain[i] * dy[i]}; };
       const double sum_dz = sum_of(n, dz);
       const double sum_dz_z = sum_of(n, [&](std::int64_t i) { return dz(i) * double{row.z(i)}; });
-      for (const KernelTable* t : {&reference_kernels(), &table}) {
-        REQUIRE(same(t->sum_of_squares_around(row.x.data(), 0.7, n), squares));
-        const RowNormSums sums = t->row_norm_sums(dy.data(), row.x.data(), row.norm(), n);
+      for (const KernelTables* t : {&reference_kernels(), &table}) {
+        REQUIRE(same(t->reductions.sum_of_squares_around(row.x.data(), 0.7, n), squares));
+        const RowNormSums sums = t->layers.row_norm_sums(dy.data(), row.x.data(), row.norm(), n);
         REQUIRE(same(sums.dz, sum_dz));
         REQUIRE(same(sums.dz_z, sum_dz_z));
       }

@@ -75,7 +75,7 @@ struct Squares {
   }
   static double sum_of_squares(const Direction& direction, std::int64_t n) {
     if (direction.floats != nullptr) {
-      return reference_kernels().sum_of_squares(direction.floats, n);
+      return reference_kernels().reductions.sum_of_squares(direction.floats, n);
     }
     double sum = 0.0;  // of whole numbers far below 2^53
     for (std::int64_t i = 0; i < n; ++i) {
@@ -110,7 +110,7 @@ void fill_rows(Twins<std::int8_t>& rows, std::int64_t ld, std::int64_t n, int st
   }
 }
 
-void compare_ternary(const KernelTable& table, Rows& rows, DirectionRows all, std::int64_t offset,
+void compare_ternary(const KernelTables& table, Rows& rows, DirectionRows all, std::int64_t offset,
                      const FlipPolicy& policy) {
   const std::int64_t n = rows.n, ld = n + kGap, ld_a = n + 2 * kGap;
   Twins<std::int8_t> trits(kRows * ld, offset), accumulators(kRows * ld_a, offset);
@@ -118,14 +118,14 @@ void compare_ternary(const KernelTable& table, Rows& rows, DirectionRows all, st
   fill_rows(accumulators, ld_a, n, 29, policy.threshold == 0 ? 1 : 85,
             policy.threshold == 0 ? 0 : -42);
   std::array<FlipCounts, kRows> counts;
-  table.descend_ternary(counts.data(), trits.actual.data(), ld, accumulators.actual.data(), ld_a,
-                        all, policy);
+  table.updates.descend_ternary(counts.data(), trits.actual.data(), ld, accumulators.actual.data(),
+                                ld_a, all, policy);
   for (std::size_t r = 0; r < kRows; ++r) {
     const auto row = static_cast<std::int64_t>(r);
     FlipCounts expected;
-    reference_kernels().descend_ternary(&expected, trits.expected.data() + row * ld, 0,
-                                        accumulators.expected.data() + row * ld_a, 0, rows.only(r),
-                                        policy);
+    reference_kernels().updates.descend_ternary(&expected, trits.expected.data() + row * ld, 0,
+                                                accumulators.expected.data() + row * ld_a, 0,
+                                                rows.only(r), policy);
     REQUIRE_MESSAGE(same_counts(counts[r], expected), table.name, " n=", n, " row ", r);
   }
   REQUIRE_MESSAGE(same_bits(trits.actual, trits.expected, kRows * ld), table.name, " n=", n);
@@ -138,7 +138,7 @@ TEST_CASE("kernel rows: descend_ternary counts and moves each row by itself") {
   between.threshold = 50;
   whole.threshold = 0;
   reset.on_flip = OnFlip::kReset;
-  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     for (const FlipPolicy& policy : {bytes, wide, between, whole, reset}) {
       for (const int large : {85, 253}) {
         for (const Measured measured : kEveryMeasured) {
@@ -155,7 +155,7 @@ TEST_CASE("kernel rows: descend_ternary counts and moves each row by itself") {
 }
 
 TEST_CASE("kernel rows: descend_shared counts and moves each row by itself") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     for (const int sharing : {4, 8, 16}) {
       const std::int64_t groups = (n + sharing - 1) / sharing;
       const std::int64_t ld = n + kGap, ld_shared = groups + kGap;
@@ -168,14 +168,14 @@ TEST_CASE("kernel rows: descend_shared counts and moves each row by itself") {
         fill_rows(trits, ld, n, 7, 3, -1);
         fill_rows(shared, ld_shared, groups, 37, 255, -127);
         std::array<FlipCounts, kRows> counts;
-        table.descend_shared(counts.data(), trits.actual.data(), ld, shared.actual.data(),
-                             ld_shared, all, sharing, 1);
+        table.updates.descend_shared(counts.data(), trits.actual.data(), ld, shared.actual.data(),
+                                     ld_shared, all, sharing, 1);
         for (std::size_t r = 0; r < kRows; ++r) {
           const auto row = static_cast<std::int64_t>(r);
           FlipCounts expected;
-          reference_kernels().descend_shared(&expected, trits.expected.data() + row * ld, 0,
-                                             shared.expected.data() + row * ld_shared, 0,
-                                             rows.only(r), sharing, 1);
+          reference_kernels().updates.descend_shared(&expected, trits.expected.data() + row * ld, 0,
+                                                     shared.expected.data() + row * ld_shared, 0,
+                                                     rows.only(r), sharing, 1);
           REQUIRE_MESSAGE(same_counts(counts[r], expected), table.name, " n=", n, " row ", r);
         }
         REQUIRE_MESSAGE(same_bits(trits.actual, trits.expected, kRows * ld), table.name, " n=", n);
@@ -187,7 +187,7 @@ TEST_CASE("kernel rows: descend_shared counts and moves each row by itself") {
 }
 
 TEST_CASE("kernel rows: descend_latent moves each row by itself") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     const std::int64_t ld = n + kGap;
     for (const Measured measured : kEveryMeasured) {
       Rows rows(n, offset);
@@ -196,10 +196,10 @@ TEST_CASE("kernel rows: descend_latent moves each row by itself") {
       const Squares squares(rows, all, measured);
       Twins<std::int8_t> codes(kRows * ld, offset);
       fill_rows(codes, ld, n, 29, 255, -127);
-      const FlipCounts counts = table.descend_latent(codes.actual.data(), ld, all, 42, 0);
+      const FlipCounts counts = table.updates.descend_latent(codes.actual.data(), ld, all, 42, 0);
       FlipCounts expected;
       for (std::size_t r = 0; r < kRows; ++r) {
-        expected += reference_kernels().descend_latent(
+        expected += reference_kernels().updates.descend_latent(
             codes.expected.data() + static_cast<std::int64_t>(r) * ld, 0, rows.only(r), 42, 0);
       }
       REQUIRE_MESSAGE(same_counts(counts, expected), table.name, " n=", n);

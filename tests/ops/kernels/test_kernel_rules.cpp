@@ -16,7 +16,7 @@ namespace {
 // Calls run(table, out, state) for the reference and for the table under test, with equal awkward
 // contents in both arrays, and compares what became of them. NaN may have another payload.
 template <typename Run>
-void compare(const KernelTable& table, std::int64_t n, std::int64_t offset, const Run& run) {
+void compare(const KernelTables& table, std::int64_t n, std::int64_t offset, const Run& run) {
   const auto content = [](std::uint32_t stream) {
     return [stream](std::int64_t i) { return awkward_float(i, stream); };
   };
@@ -31,40 +31,42 @@ void compare(const KernelTable& table, std::int64_t n, std::int64_t offset, cons
 }  // namespace
 
 TEST_CASE("kernel rules: directions, gains and carried errors equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> grad = floats(n, offset, 33);
     Guarded<float> other = floats(n, offset, 34);
     const float* g = grad.data();
     const float* x = other.data();
     const auto check = [&](const auto& run) { compare(table, n, offset, run); };
-    check([&](const KernelTable& t, float* out, float*) { t.add_scaled(out, g, 0.3f, n); });
-    check([&](const KernelTable& t, float* out, float*) { t.sign(out, g, n); });
+    check([&](const KernelTables& t, float* out, float*) {
+      t.reductions.add_scaled(out, g, 0.3f, n);
+    });
+    check([&](const KernelTables& t, float* out, float*) { t.updates.sign(out, g, n); });
     for (bool nesterov : {false, true}) {
-      check([&](const KernelTable& t, float* out, float* m) {
-        t.sgd(out, m, g, 0.9f, 0.1f, nesterov, n);
+      check([&](const KernelTables& t, float* out, float* m) {
+        t.updates.sgd(out, m, g, 0.9f, 0.1f, nesterov, n);
       });
     }
-    check([&](const KernelTable& t, float* out, float* m) {
-      t.lion(out, m, g, {0.9f, 0.99f, 0.1f, 0.01f}, n);
+    check([&](const KernelTables& t, float* out, float* m) {
+      t.updates.lion(out, m, g, {0.9f, 0.99f, 0.1f, 0.01f}, n);
     });
     for (float inverse_bias : {0.0f, 1.5f}) {
-      check([&](const KernelTable& t, float* out, float* v) {
-        t.normalized(out, v, g, 0.999f, 0.001f, inverse_bias, n);
+      check([&](const KernelTables& t, float* out, float* v) {
+        t.updates.normalized(out, v, g, 0.999f, 0.001f, inverse_bias, n);
       });
     }
-    check([&](const KernelTable& t, float* out, float*) {
-      t.adam_gain(out, g, 1.1f, 2.0f, 1e-8f, n);
+    check([&](const KernelTables& t, float* out, float*) {
+      t.updates.adam_gain(out, g, 1.1f, 2.0f, 1e-8f, n);
     });
-    check([&](const KernelTable& t, float* m, float* stored) {
-      t.carry_error(m, g, stored, x, -3.0f, 1.25f, n);
+    check([&](const KernelTables& t, float* m, float* stored) {
+      t.updates.carry_error(m, g, stored, x, -3.0f, 1.25f, n);
     });
-    check([&](const KernelTable& t, float* m, float* stored) {
-      t.carry_error(m, g, stored, nullptr, -3.0f, 1.25f, n);
+    check([&](const KernelTables& t, float* m, float* stored) {
+      t.updates.carry_error(m, g, stored, nullptr, -3.0f, 1.25f, n);
     });
-    check([&](const KernelTable& t, float* out, float*) { t.limit(out, 0.5f, n); });
-    check([&](const KernelTable& t, float* out, float* squares) {
+    check([&](const KernelTables& t, float* out, float*) { t.updates.limit(out, 0.5f, n); });
+    check([&](const KernelTables& t, float* out, float* squares) {
       for (std::int64_t i = 0; i < n; ++i) squares[i] = g[i] * g[i];
-      t.divide_by_roots(out, squares, 0.3f, 1e-8f, n);
+      t.updates.divide_by_roots(out, squares, 0.3f, 1e-8f, n);
     });
   });
 }
@@ -73,7 +75,7 @@ TEST_CASE("kernel rules: normalized of equal mean squares is that of each alone"
   for (const float v : {0.0f, -0.0f, 1e-12f, 0.3f, std::numeric_limits<float>::infinity(),
                         std::numeric_limits<float>::quiet_NaN(), -1.0f}) {
     CAPTURE(v);
-    for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+    for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
       Guarded<float> grad = floats(n, offset, 35);
       Twins<float> direction(n, offset);
       Twins<float> squares(n, offset, [&](std::int64_t) { return v; });
@@ -81,10 +83,10 @@ TEST_CASE("kernel rules: normalized of equal mean squares is that of each alone"
       Guarded<float> others(n + 1, offset), its_direction(n + 1, offset), its_grad(n + 1, offset);
       for (std::int64_t i = 0; i < n; ++i) others[i] = v, its_grad[i] = grad[i];
       others[n] = 2.0f, its_grad[n] = 1.0f;
-      table.normalized(direction.actual.data(), squares.actual.data(), grad.data(), 0.999f, 0.001f,
-                       1.5f, n);
-      table.normalized(its_direction.data(), others.data(), its_grad.data(), 0.999f, 0.001f, 1.5f,
-                       n + 1);
+      table.updates.normalized(direction.actual.data(), squares.actual.data(), grad.data(), 0.999f,
+                               0.001f, 1.5f, n);
+      table.updates.normalized(its_direction.data(), others.data(), its_grad.data(), 0.999f, 0.001f,
+                               1.5f, n + 1);
       for (std::int64_t i = 0; i < n; ++i) {
         direction.expected[i] = its_direction[i];
         squares.expected[i] = others[i];
@@ -96,24 +98,24 @@ TEST_CASE("kernel rules: normalized of equal mean squares is that of each alone"
 }
 
 TEST_CASE("kernel rules: what MicroAdam counts, finds and codes equals the reference") {
-  const KernelTable& reference = reference_kernels();
-  for_each_case([&](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  const KernelTables& reference = reference_kernels();
+  for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> x(n, offset);
     for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(i * 7919 % 101 - 50) / 64.0f;
     if (n > 2) x[n - 1] = -0.0f;
     for (const float least : {0.0f, 0.25f, 0.75f, 2.0f}) {
       const auto bits = std::bit_cast<std::uint32_t>(least);
       Twins<std::uint16_t> found(n, offset);
-      const std::int64_t count = reference.count_at_least(x.data(), bits, n);
-      CHECK(table.count_at_least(x.data(), bits, n) == count);
-      CHECK(reference.find_at_least(found.expected.data(), x.data(), bits, n) == count);
-      CHECK(table.find_at_least(found.actual.data(), x.data(), bits, n) == count);
+      const std::int64_t count = reference.updates.count_at_least(x.data(), bits, n);
+      CHECK(table.updates.count_at_least(x.data(), bits, n) == count);
+      CHECK(reference.updates.find_at_least(found.expected.data(), x.data(), bits, n) == count);
+      CHECK(table.updates.find_at_least(found.actual.data(), x.data(), bits, n) == count);
       REQUIRE(same_bits(found.expected, found.actual, n));
     }
     if (n == 0) return;
     float low, high, expected_low, expected_high;
-    reference.find_range(&expected_low, &expected_high, x.data(), n);
-    table.find_range(&low, &high, x.data(), n);
+    reference.updates.find_range(&expected_low, &expected_high, x.data(), n);
+    table.updates.find_range(&low, &high, x.data(), n);
     CHECK(std::bit_cast<std::uint32_t>(low) == std::bit_cast<std::uint32_t>(expected_low));
     CHECK(std::bit_cast<std::uint32_t>(high) == std::bit_cast<std::uint32_t>(expected_high));
     CHECK(low == *std::min_element(x.data(), x.data() + n));
@@ -122,13 +124,14 @@ TEST_CASE("kernel rules: what MicroAdam counts, finds and codes equals the refer
     const std::uint16_t* const bits[] = {nullptr, noise.data()};
     for (const std::uint16_t* its : bits) {
       Twins<std::uint8_t> levels(n, offset);
-      reference.quantize_feedback(levels.expected.data(), x.data(), low, 9.5f, 15.0f, its, n);
-      table.quantize_feedback(levels.actual.data(), x.data(), low, 9.5f, 15.0f, its, n);
+      reference.updates.quantize_feedback(levels.expected.data(), x.data(), low, 9.5f, 15.0f, its,
+                                          n);
+      table.updates.quantize_feedback(levels.actual.data(), x.data(), low, 9.5f, 15.0f, its, n);
       REQUIRE(same_bits(levels.expected, levels.actual, n));
       Twins<float> out(n, offset);
       for (std::int64_t i = 0; i < n; ++i) out.expected[i] = out.actual[i] = x[i];
-      reference.add_feedback(out.expected.data(), levels.expected.data(), low, 0.1f, n);
-      table.add_feedback(out.actual.data(), levels.actual.data(), low, 0.1f, n);
+      reference.updates.add_feedback(out.expected.data(), levels.expected.data(), low, 0.1f, n);
+      table.updates.add_feedback(out.actual.data(), levels.actual.data(), low, 0.1f, n);
       REQUIRE(same_bits(out.expected, out.actual, n));
     }
   });
@@ -136,7 +139,7 @@ TEST_CASE("kernel rules: what MicroAdam counts, finds and codes equals the refer
 
 TEST_CASE("kernel rules: squares of sums are added exactly, up to the largest of both signs") {
   __extension__ using Wide = __int128;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (const std::int64_t n : awkward_lengths()) {
       for (const std::int32_t correction : {0, 3, -70000, 1 << 30}) {
         const std::int32_t largest = correction < 0 ? 0x7FFFFFFF : -0x7FFFFFFF;
@@ -149,28 +152,28 @@ TEST_CASE("kernel rules: squares of sums are added exactly, up to the largest of
           sums[i] = difference + correction;
           expected += Wide{difference} * difference;
         }
-        CHECK(Wide{table->sum_of_squared_sums(sums.data(), correction, n)} == expected);
+        CHECK(Wide{table->reductions.sum_of_squared_sums(sums.data(), correction, n)} == expected);
       }
     }
   }
 }
 
 TEST_CASE("kernel rules: the largest magnitude and what is not finite are found anywhere") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (std::int64_t n : awkward_lengths()) {
       Guarded<float> x(n, 1);
       for (std::int64_t i = 0; i < n; ++i) x[i] = 0.25f * static_cast<float>(i % 3 - 1);
-      CHECK(table->all_finite(x.data(), n));
-      CHECK(table->max_abs(x.data(), n) == (n == 0 ? 0.0f : 0.25f));
+      CHECK(table->reductions.all_finite(x.data(), n));
+      CHECK(table->reductions.max_abs(x.data(), n) == (n == 0 ? 0.0f : 0.25f));
       for (std::int64_t i : {std::int64_t{0}, n / 2, n - 1}) {
         if (n == 0) continue;
         const float before = x[i];
         x[i] = -3.4e38f;
-        CHECK(table->all_finite(x.data(), n));
-        CHECK(table->max_abs(x.data(), n) == 3.4e38f);
+        CHECK(table->reductions.all_finite(x.data(), n));
+        CHECK(table->reductions.max_abs(x.data(), n) == 3.4e38f);
         for (float bad : {INFINITY, -INFINITY, NAN}) {
           x[i] = bad;
-          CHECK_FALSE(table->all_finite(x.data(), n));
+          CHECK_FALSE(table->reductions.all_finite(x.data(), n));
         }
         x[i] = before;
       }
@@ -179,18 +182,18 @@ TEST_CASE("kernel rules: the largest magnitude and what is not finite are found 
 }
 
 TEST_CASE("kernel rules: bf16 numbers that are not finite are found anywhere") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (std::int64_t n : awkward_lengths()) {
       Guarded<std::uint16_t> x(n, 1);
       constexpr std::uint16_t kFinite[] = {0x7F7F, 0x0001, 0xFF7F, 0x8000};
       for (std::int64_t i = 0; i < n; ++i) x[i] = kFinite[i % 4];
-      CHECK(table->all_finite_bf16(x.data(), n));
+      CHECK(table->reductions.all_finite_bf16(x.data(), n));
       for (std::int64_t i : {std::int64_t{0}, n / 2, n - 1}) {
         if (n == 0) continue;
         const std::uint16_t before = x[i];
         for (int bad : {0x7F80, 0xFF80, 0x7F81, 0xFFC0}) {
           x[i] = static_cast<std::uint16_t>(bad);
-          CHECK_FALSE(table->all_finite_bf16(x.data(), n));
+          CHECK_FALSE(table->reductions.all_finite_bf16(x.data(), n));
         }
         x[i] = before;
       }
@@ -201,9 +204,9 @@ TEST_CASE("kernel rules: bf16 numbers that are not finite are found anywhere") {
 TEST_CASE("kernel rules: the sign of numbers without one is zero") {
   const float in[] = {0.0f, -0.0f, NAN, INFINITY, -INFINITY, 1e-45f, -1e-45f, 3e38f};
   const float expected[] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, -1.0f, 1.0f};
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     float out[8];
-    table->sign(out, in, 8);
+    table->updates.sign(out, in, 8);
     for (int i = 0; i < 8; ++i) CHECK(out[i] == expected[i]);
   }
 }

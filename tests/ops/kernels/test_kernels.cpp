@@ -16,14 +16,14 @@ std::int8_t random_trit(std::int64_t i) {
 }
 
 TEST_CASE("kernels: random_u16 equals the scalar function on every table") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (std::int64_t n : awkward_lengths()) {
       // The third start carries into the upper word of the counter in the middle of the output.
       for (std::uint64_t first : {0ull, 8ull, (1ull << 35) - 64, 1ull << 60}) {
         Twins<std::uint16_t> out(n, n % 8, [&](std::int64_t i) {
           return random_u16(kKey, first + static_cast<std::uint64_t>(i));
         });
-        table->random_u16(out.actual.data(), n, kKey, first);
+        table->codecs.random_u16(out.actual.data(), n, kKey, first);
         REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n), table->name, " n=", n);
       }
     }
@@ -31,7 +31,7 @@ TEST_CASE("kernels: random_u16 equals the scalar function on every table") {
 }
 
 TEST_CASE("kernels: packed trits lie in stripes, the first element in the lowest digit") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     for (std::int64_t n : awkward_lengths()) {
       const std::int64_t stripe = (n + 4) / 5;
       Twins<std::uint8_t> packed(stripe, n % 3);
@@ -43,10 +43,10 @@ TEST_CASE("kernels: packed trits lie in stripes, the first element in the lowest
         }
         packed.expected[i] = static_cast<std::uint8_t>(byte);
       }
-      table->encode_trits(packed.actual.data(), trits.expected.data(), n);
+      table->codecs.encode_trits(packed.actual.data(), trits.expected.data(), n);
       REQUIRE_MESSAGE(same_bits(packed.expected, packed.actual, stripe), table->name, " n=", n);
       for (std::int64_t i = 0; i < n; ++i) trits.actual[i] = 99;
-      table->decode_trits(trits.actual.data(), 0, packed.expected.data(), 0, 1, n);
+      table->codecs.decode_trits(trits.actual.data(), 0, packed.expected.data(), 0, 1, n);
       REQUIRE_MESSAGE(same_bits(trits.expected, trits.actual, n), table->name, " n=", n);
     }
   }
@@ -54,7 +54,7 @@ TEST_CASE("kernels: packed trits lie in stripes, the first element in the lowest
 
 TEST_CASE("kernels: rows of packed trits are decoded each by itself, and nothing between them") {
   constexpr std::int64_t kRows = 3, kGap = 2;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (std::int64_t n : awkward_lengths()) {
       CAPTURE(n);
@@ -65,10 +65,10 @@ TEST_CASE("kernels: rows of packed trits are decoded each by itself, and nothing
       }
       Twins<std::int8_t> trits(kRows * ld, n % 7, [](std::int64_t) { return std::int8_t{99}; });
       for (std::int64_t r = 0; r < kRows; ++r) {
-        reference_kernels().decode_trits(trits.expected.data() + r * ld, 0,
-                                         packed.data() + r * ld_packed, 0, 1, n);
+        reference_kernels().codecs.decode_trits(trits.expected.data() + r * ld, 0,
+                                                packed.data() + r * ld_packed, 0, 1, n);
       }
-      table->decode_trits(trits.actual.data(), ld, packed.data(), ld_packed, kRows, n);
+      table->codecs.decode_trits(trits.actual.data(), ld, packed.data(), ld_packed, kRows, n);
       REQUIRE(same_bits(trits.expected, trits.actual, kRows * ld));
     }
   }
@@ -76,12 +76,12 @@ TEST_CASE("kernels: rows of packed trits are decoded each by itself, and nothing
 
 TEST_CASE(
     "kernels: every byte of five trits survives decode and encode; above 242 it reads as 242") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     std::array<std::uint8_t, 256> bytes{}, again{};
     std::array<std::int8_t, 5 * 256> trits{};
     for (std::size_t i = 0; i < 256; ++i) bytes[i] = static_cast<std::uint8_t>(i);
-    table->decode_trits(trits.data(), 0, bytes.data(), 0, 1, 5 * 256);
-    table->encode_trits(again.data(), trits.data(), 5 * 256);
+    table->codecs.decode_trits(trits.data(), 0, bytes.data(), 0, 1, 5 * 256);
+    table->codecs.encode_trits(again.data(), trits.data(), 5 * 256);
     for (std::size_t i = 0; i < 256; ++i) REQUIRE(again[i] == (i < 243 ? i : 242));
     for (std::int8_t trit : trits) REQUIRE((trit >= -1 && trit <= 1));
   }
@@ -89,7 +89,7 @@ TEST_CASE(
 
 TEST_CASE("kernels: what a byte of trits decodes to does not depend on its neighbour") {
   constexpr int kBytes = 64;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (int other = 0; other < 256; ++other) {
       for (int first = 0; first < 256; first += kBytes / 2) {
@@ -99,8 +99,8 @@ TEST_CASE("kernels: what a byte of trits decodes to does not depend on its neigh
               static_cast<std::uint8_t>(i % 2 == 0 ? other : first + i / 2);
         }
         std::array<std::int8_t, 5 * kBytes> expected, actual;
-        reference_kernels().decode_trits(expected.data(), 0, bytes.data(), 0, 1, 5 * kBytes);
-        table->decode_trits(actual.data(), 0, bytes.data(), 0, 1, 5 * kBytes);
+        reference_kernels().codecs.decode_trits(expected.data(), 0, bytes.data(), 0, 1, 5 * kBytes);
+        table->codecs.decode_trits(actual.data(), 0, bytes.data(), 0, 1, 5 * kBytes);
         REQUIRE(actual == expected);
       }
     }
@@ -108,22 +108,22 @@ TEST_CASE("kernels: what a byte of trits decodes to does not depend on its neigh
 }
 
 TEST_CASE("kernels: trits_to_float and latent_to_float equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Twins<float> out(n, offset);
     Guarded<std::int8_t> codes(n, offset);
     for (std::int64_t i = 0; i < n; ++i) codes[i] = static_cast<std::int8_t>(i * 37 % 256 - 128);
-    reference_kernels().trits_to_float(out.expected.data(), codes.data(), n);
-    table.trits_to_float(out.actual.data(), codes.data(), n);
+    reference_kernels().codecs.trits_to_float(out.expected.data(), codes.data(), n);
+    table.codecs.trits_to_float(out.actual.data(), codes.data(), n);
     REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n), table.name, " n=", n);
     for (int threshold : {0, 42, 126}) {
-      reference_kernels().latent_to_float(out.expected.data(), codes.data(), threshold, n);
-      table.latent_to_float(out.actual.data(), codes.data(), threshold, n);
+      reference_kernels().codecs.latent_to_float(out.expected.data(), codes.data(), threshold, n);
+      table.codecs.latent_to_float(out.actual.data(), codes.data(), threshold, n);
       REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n), table.name, " n=", n);
     }
   });
   std::array<float, 5> out{};
   const std::array<std::int8_t, 5> codes = {-43, -42, 0, 42, 43};
-  reference_kernels().latent_to_float(out.data(), codes.data(), 42, 5);
+  reference_kernels().codecs.latent_to_float(out.data(), codes.data(), 42, 5);
   CHECK(out == std::array<float, 5>{-1.0f, 0.0f, 0.0f, 0.0f, 1.0f});
 }
 
@@ -132,11 +132,11 @@ TEST_CASE("kernels: all bf16 patterns are the upper halves of floats, and come b
   std::vector<std::uint16_t> codes(n), again(n);
   std::vector<float> values(n);
   for (std::size_t i = 0; i < n; ++i) codes[i] = static_cast<std::uint16_t>(i);
-  for (const KernelTable* table : supported_kernels()) {
-    table->bf16_to_float(values.data(), codes.data(), n);
+  for (const KernelTables* table : supported_kernels()) {
+    table->codecs.bf16_to_float(values.data(), codes.data(), n);
     for (const std::uint16_t* noise : {static_cast<const std::uint16_t*>(nullptr),
                                        static_cast<const std::uint16_t*>(codes.data())}) {
-      table->float_to_bf16(again.data(), values.data(), noise, n);
+      table->codecs.float_to_bf16(again.data(), values.data(), noise, n);
       for (std::size_t i = 0; i < n; ++i) {
         REQUIRE(std::bit_cast<std::uint32_t>(values[i]) == i << 16);
         const bool is_nan = (i & 0x7FFF) > 0x7F80;
@@ -151,7 +151,7 @@ TEST_CASE(
   const auto code = [](std::uint32_t bits, const std::uint16_t* noise) {
     const auto value = std::bit_cast<float>(bits);
     std::uint16_t out = 0;
-    reference_kernels().float_to_bf16(&out, &value, noise, 1);
+    reference_kernels().codecs.float_to_bf16(&out, &value, noise, 1);
     return out;
   };
   CHECK(code(0x3F808000, nullptr) == 0x3F80);
@@ -173,29 +173,29 @@ TEST_CASE(
 }
 
 TEST_CASE("kernels: bf16 codecs equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> in = floats(n, offset, 1);
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
     Twins<std::uint16_t> out(n, offset);
     for (bool stochastic : {false, true}) {
       const std::uint16_t* bits = stochastic ? noise.data() : nullptr;
-      reference_kernels().float_to_bf16(out.expected.data(), in.data(), bits, n);
-      table.float_to_bf16(out.actual.data(), in.data(), bits, n);
+      reference_kernels().codecs.float_to_bf16(out.expected.data(), in.data(), bits, n);
+      table.codecs.float_to_bf16(out.actual.data(), in.data(), bits, n);
       REQUIRE_MESSAGE(same_bits(out.expected, out.actual, n), table.name, " n=", n);
     }
     Twins<float> back(n, offset);
-    reference_kernels().bf16_to_float(back.expected.data(), noise.data(), n);
-    table.bf16_to_float(back.actual.data(), noise.data(), n);
+    reference_kernels().codecs.bf16_to_float(back.expected.data(), noise.data(), n);
+    table.codecs.bf16_to_float(back.actual.data(), noise.data(), n);
     REQUIRE_MESSAGE(same_bits(back.expected, back.actual, n), table.name, " n=", n);
   });
 }
 
 TEST_CASE("kernels: descend and sum_of_squares equal the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> direction = floats(n, offset, 2);
     Twins<float> w(n, offset, [](std::int64_t i) { return awkward_float(i, 3); });
-    reference_kernels().descend(w.expected.data(), direction.data(), 0.1f, n);
-    table.descend(w.actual.data(), direction.data(), 0.1f, n);
+    reference_kernels().updates.descend(w.expected.data(), direction.data(), 0.1f, n);
+    table.updates.descend(w.actual.data(), direction.data(), 0.1f, n);
     REQUIRE_MESSAGE(same_bits(w.expected, w.actual, n, true), table.name, " n=", n);
 
     Guarded<float> x(n, offset);
@@ -203,17 +203,17 @@ TEST_CASE("kernels: descend and sum_of_squares equal the reference") {
       const float value = awkward_float(i, 4);
       x[i] = std::isfinite(value) ? value : 1.0f;
     }
-    const double expected = reference_kernels().sum_of_squares(x.data(), n);
-    REQUIRE_MESSAGE(table.sum_of_squares(x.data(), n) == expected, table.name, " n=", n);
+    const double expected = reference_kernels().reductions.sum_of_squares(x.data(), n);
+    REQUIRE_MESSAGE(table.reductions.sum_of_squares(x.data(), n) == expected, table.name, " n=", n);
     if (n > 0) {
       x[n / 2] = std::numeric_limits<float>::quiet_NaN();
-      REQUIRE(std::isnan(table.sum_of_squares(x.data(), n)));
+      REQUIRE(std::isnan(table.reductions.sum_of_squares(x.data(), n)));
     }
   });
 }
 
 TEST_CASE("kernels: quantize_levels equals the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> direction = floats(n, offset, 5);
     Guarded<std::uint32_t> noise = noise_fractions(n, offset);
     Twins<std::int16_t> levels(n, offset);
@@ -221,9 +221,10 @@ TEST_CASE("kernels: quantize_levels equals the reference") {
       const std::uint32_t* bits = stochastic ? noise.data() : nullptr;
       for (float scale : {1.0f, 0.37f, 0.0f}) {
         for (int limit : {0, 1, 127, 255}) {
-          reference_kernels().quantize_levels(levels.expected.data(), direction.data(),
-                                              {scale, limit, bits}, n);
-          table.quantize_levels(levels.actual.data(), direction.data(), {scale, limit, bits}, n);
+          reference_kernels().updates.quantize_levels(levels.expected.data(), direction.data(),
+                                                      {scale, limit, bits}, n);
+          table.updates.quantize_levels(levels.actual.data(), direction.data(),
+                                        {scale, limit, bits}, n);
           REQUIRE_MESSAGE(same_bits(levels.expected, levels.actual, n), table.name, " n=", n);
         }
       }
@@ -237,7 +238,8 @@ TEST_CASE("kernels: quantize_levels goes against the direction, clips, and is un
   const std::array<float, 9> direction = {-0.5f, -1.5f, 2.5f,    -3.49f, inf,
                                           -inf,  nan,   -300.0f, 0.6f};
   std::array<std::int16_t, 9> levels{};
-  reference_kernels().quantize_levels(levels.data(), direction.data(), {1.0f, 255, nullptr}, 9);
+  reference_kernels().updates.quantize_levels(levels.data(), direction.data(), {1.0f, 255, nullptr},
+                                              9);
   CHECK(levels == std::array<std::int16_t, 9>{0, 2, -2, 3, -255, 255, 0, 255, -1});
   // 2.25 becomes 3 for a quarter of the noise values and 2 for the rest.
   const std::vector<float> same(65536, -2.25f);
@@ -246,7 +248,8 @@ TEST_CASE("kernels: quantize_levels goes against the direction, clips, and is un
   for (std::size_t i = 0; i < noise.size(); ++i) {
     noise[i] = as_fraction(static_cast<std::uint16_t>(i));
   }
-  reference_kernels().quantize_levels(drawn.data(), same.data(), {1.0f, 255, noise.data()}, 65536);
+  reference_kernels().updates.quantize_levels(drawn.data(), same.data(), {1.0f, 255, noise.data()},
+                                              65536);
   CHECK(std::count(drawn.begin(), drawn.end(), 3) == 16384);
   CHECK(std::count(drawn.begin(), drawn.end(), 2) == 49152);
 }
@@ -261,15 +264,15 @@ const AdamwConstants kAdamw{.beta1 = 0.9f,
                             .weight_decay = 0.01f};
 
 TEST_CASE("kernels: adamw equals the reference") {
-  for_each_case([](const KernelTable& table, std::int64_t n, std::int64_t offset) {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<float> grad = floats(n, offset, 6), master = floats(n, offset, 7);
     Twins<float> direction(n, offset);
     Twins<float> m(n, offset, [](std::int64_t i) { return awkward_float(i, 8); });
     Twins<float> v(n, offset, [](std::int64_t i) { return std::fabs(awkward_float(i, 9)); });
-    reference_kernels().adamw(direction.expected.data(), m.expected.data(), v.expected.data(),
-                              grad.data(), master.data(), kAdamw, n);
-    table.adamw(direction.actual.data(), m.actual.data(), v.actual.data(), grad.data(),
-                master.data(), kAdamw, n);
+    reference_kernels().updates.adamw(direction.expected.data(), m.expected.data(),
+                                      v.expected.data(), grad.data(), master.data(), kAdamw, n);
+    table.updates.adamw(direction.actual.data(), m.actual.data(), v.actual.data(), grad.data(),
+                        master.data(), kAdamw, n);
     REQUIRE_MESSAGE(same_bits(direction.expected, direction.actual, n, true), table.name, " n=", n);
     REQUIRE_MESSAGE(same_bits(m.expected, m.actual, n, true), table.name, " n=", n);
     REQUIRE_MESSAGE(same_bits(v.expected, v.actual, n, true), table.name, " n=", n);
@@ -294,7 +297,7 @@ TEST_CASE("kernels: adamw is the published rule") {
     const double square = double{c.beta2} * v + double{c.one_minus_beta2} * grad * grad;
     const double expected = mean * c.inverse_bias1 / (std::sqrt(square * c.inverse_bias2) + c.eps) +
                             double{c.weight_decay} * master;
-    reference_kernels().adamw(&direction, &m, &v, &grad, &master, c, 1);
+    reference_kernels().updates.adamw(&direction, &m, &v, &grad, &master, c, 1);
     REQUIRE(std::fabs(m - mean) <= tolerance * mean);
     REQUIRE(std::fabs(v - square) <= tolerance * square);
     REQUIRE(std::fabs(direction - expected) <= tolerance * expected);

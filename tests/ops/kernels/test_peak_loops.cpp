@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/kernels/peak_loops.h"
 #include "engine/memory/buffer.h"
 
@@ -14,7 +14,7 @@ namespace {
 template <typename Check>
 void with_each_table(const Check& check) {
   const std::string before = kernels().name;
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     use_kernels(table->name);
     check();

@@ -17,9 +17,8 @@ namespace {
 
 using in_test::EmulatedTiles;
 
-KernelTable with_tiles() {
-  KernelTable table = reference_kernels();
-  table.name = "reference, with tiles in memory";
+ProductKernels with_tiles() {
+  ProductKernels table = reference_kernels().products;
   table.multiply_panel = in_test::multiply_in_tiles<EmulatedTiles>;
   return table;
 }

@@ -31,8 +31,8 @@ void for_both_libraries(const Body& body) {
 template <typename Body>
 void for_each_table(const Body& body) {
   for_both_libraries(body);
-  const KernelTable& before = kernels();
-  for (const KernelTable* table : supported_kernels()) {
+  const KernelTables& before = kernels();
+  for (const KernelTables* table : supported_kernels()) {
     use_kernels(table->name);
     if (table != &before) body(table->name);
   }

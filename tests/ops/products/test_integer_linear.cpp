@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/linear.h"
 #include "optim/optimizer.h"
@@ -250,7 +250,7 @@ TEST_CASE("integer linear: the same bits on every instruction set and for any nu
     set_thread_count(1);
     use_kernels("reference");
     const Products expected = layer.run(Compute::kInt8);
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       use_kernels(table->name);
       for (int threads : {1, 2, 3}) {
         set_thread_count(threads);

@@ -1,6 +1,6 @@
 // Products in integers with few rows and with many: they read the weights in different ways and
 // give the same bits.
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/linear.h"
 #include "tests/support/support.h"
@@ -43,7 +43,7 @@ TEST_CASE("integer rows: a row of y does not depend on the rows beside it") {
         const std::int64_t groups = group == 0 ? 1 : (inputs + group - 1) / group;
         Parameter scale = make_parameter("s", Role::kScale, {kOutputs, groups}, {}, 0.5f);
         std::vector<float> x = numbers(kRows * inputs, 8);
-        for (const KernelTable* table : supported_kernels()) {
+        for (const KernelTables* table : supported_kernels()) {
           const std::string before = kernels().name;
           use_kernels(table->name);
           const std::vector<float> all = product(weight, scale, x, kRows);

@@ -47,11 +47,11 @@ TEST_CASE("product memory: gemm takes less than 2 MiB of stack and no heap") {
        {std::array<std::int64_t, 3>{256, 256, 1000}, {256, 1, 3000}, {1, 256, 3000}}) {
     for_each_mode(m, n, k, [&](const GemmShape& shape) {
       Product product(shape, 0);
-      for (const KernelTable* table : supported_kernels()) {
+      for (const KernelTables* table : supported_kernels()) {
         std::int64_t calls = -1;
         const std::int64_t stack = stack_of([&] {
           const std::int64_t before = g_heap_calls;
-          product.run(table->gemm);
+          product.run(table->products.gemm);
           calls = g_heap_calls - before;
         });
         INFO(table->name, " ", shape.m, "x", shape.n, "x", shape.k, " transposes ",

@@ -47,7 +47,7 @@ struct ColumnsCase {
   Guarded<float> x, factors, inverse;
 };
 
-void check_columns(const KernelTable& table, ColumnsCase& c, std::int64_t offset) {
+void check_columns(const KernelTables& table, ColumnsCase& c, std::int64_t offset) {
   const std::int64_t padded = (c.rows + 3) / 4 * 4, ld = padded + offset;
   Twins<std::int8_t> codes(c.columns * ld, offset,
                            [](std::int64_t i) { return static_cast<std::int8_t>(i % 100); });
@@ -56,8 +56,8 @@ void check_columns(const KernelTable& table, ColumnsCase& c, std::int64_t offset
       codes.expected[column * ld + r] = c.code(r, column);
     }
   }
-  table.quantize_columns(codes.actual.data(), ld, c.x.data(), c.ld_x, c.factors.data(),
-                         c.inverse.data(), c.rows, c.columns);
+  table.products.quantize_columns(codes.actual.data(), ld, c.x.data(), c.ld_x, c.factors.data(),
+                                  c.inverse.data(), c.rows, c.columns);
   REQUIRE(same_bits(codes.expected, codes.actual, c.columns * ld));
 }
 
@@ -68,11 +68,11 @@ TEST_CASE("quantize columns: rows that fill up four are zero even where a factor
   for (const float inverse :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const std::vector<float> inverses(kColumns, inverse);
-    for (const KernelTable* table : supported_kernels()) {
+    for (const KernelTables* table : supported_kernels()) {
       CAPTURE(table->name);
       std::vector<std::int8_t> codes(kColumns * kLd, 1);
-      table->quantize_columns(codes.data(), kLd, x.data(), kColumns, factors.data(),
-                              inverses.data(), kRows, kColumns);
+      table->products.quantize_columns(codes.data(), kLd, x.data(), kColumns, factors.data(),
+                                       inverses.data(), kRows, kColumns);
       for (std::size_t i = 0; i < codes.size(); ++i) {
         if (static_cast<std::int64_t>(i) % kLd >= kRows) CHECK(codes[i] == 0);
       }
@@ -109,7 +109,7 @@ TEST_CASE("quantize columns: rows keep their factors however many there are") {
 }
 
 TEST_CASE("quantize columns: every table writes the codes, and nothing else") {
-  for (const KernelTable* table : supported_kernels()) {
+  for (const KernelTables* table : supported_kernels()) {
     CAPTURE(table->name);
     for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 127, 130, 192}) {
       for (std::int64_t columns : {0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 48}) {

@@ -224,11 +224,11 @@ TEST_CASE("parallel sums: sums are made in the order of the ranks") {
         // bf16 has 8 bits of mantissa: each addend and the sum are off by 2^-9 of their size.
         std::vector<float> rough = numbers(n, static_cast<std::uint32_t>(ranks.rank()));
         std::vector<std::uint16_t> halves(rough.size());
-        kernels().float_to_bf16(halves.data(), rough.data(), nullptr, n);
+        kernels().codecs.float_to_bf16(halves.data(), rough.data(), nullptr, n);
         ChunkSum rough_sum(ranks, WireFloat::kBf16, n);
         rough_sum.attach(std::as_writable_bytes(std::span(halves)));
         reduce_one(ranks, rough_sum);
-        kernels().bf16_to_float(rough.data(), halves.data(), n);
+        kernels().codecs.bf16_to_float(rough.data(), halves.data(), n);
         for (std::size_t i = 0; i < rough.size(); ++i) {
           const float size = std::abs(expected[i]) + magnitudes[i];
           if (std::abs(rough[i] - expected[i]) > size * 0x1p-8f) {

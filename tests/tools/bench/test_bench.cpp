@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "models/recipes/recipe.h"
 #include "tests/support/json_keys.h"
 #include "tests/support/program.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/data/open_dataset.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "models/recipes/recipe.h"
 #include "models/training/training_state.h"

@@ -1,14 +1,57 @@
-// Trits as panels of the integer product, which hold trit + 1, made of what they are kept as. Its
-// bytes are brought into the order of a panel first: of packed trits they are a fifth of the trits.
+// Panels of integer products, packed in registers: rows of bytes are interleaved into groups, or
+// transposed, a word of four bytes at a time.
+//
+// Panels of trits hold trit + 1 and are made of what the trits are kept as. Its bytes are brought
+// into the order of a panel first: of packed trits they are a fifth of the trits.
 #pragma once
 
 #include "engine/formats/format.h"
-#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/products.h"
 #include "ops/kernels/codecs/codecs-inl.h"
-#include "ops/kernels/products/interleave-inl.h"
+#include "ops/kernels/products/integer_loops-inl.h"
 #include "ops/kernels/products/transpose-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
+namespace wide {
+namespace {
+
+void pack_down(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, std::int64_t depth,
+               std::int64_t columns, int offset) {
+  std::int64_t packed = 0;
+  if (columns == kPanelColumns) {
+    const U8 offsets(static_cast<std::uint8_t>(offset));
+    for (; packed + 4 <= depth; packed += 4) {
+      for (std::int64_t column = 0; column < kPanelColumns; column += kLanes<U8>) {
+        std::uint8_t* to = panel + packed * kPanelColumns + 4 * column;
+        interleave_rows(rows + packed * ld + column, ld,
+                        [&](int v, const U8& four) { write(to + v * kLanes<U8>, four + offsets); });
+      }
+    }
+  }
+  TRITGRAD_TARGET::pack_down(panel + packed * kPanelColumns, rows + packed * ld, ld, depth - packed,
+                             columns, offset);
+}
+
+void pack_across(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, std::int64_t depth,
+                 std::int64_t columns, int offset) {
+  std::int64_t packed = 0;
+  if (columns == kPanelColumns) {
+    const U8 offsets(static_cast<std::uint8_t>(offset));
+    for (; packed + 4 * kWords <= depth; packed += 4 * kWords) {
+      for (std::int64_t column = 0; column < kPanelColumns; column += kWords) {
+        transpose_rows(rows + column * ld + packed, ld, [&](int i, const U8& words) {
+          write(panel + (packed + 4 * i) * kPanelColumns + 4 * column, words + offsets);
+        });
+      }
+    }
+  }
+  TRITGRAD_TARGET::pack_across(panel + packed * kPanelColumns, rows + packed, ld, depth - packed,
+                               columns, offset);
+}
+
+}  // namespace
+}  // namespace wide
+
 namespace {
 
 static_assert(kTritStripe == kPanelColumns);

@@ -1,0 +1,96 @@
+// Kernels of layers without weights: activations, norms, pooling, standardising. No two arrays
+// overlap.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/kernels/kernels.h"
+
+namespace tritgrad {
+
+// What batch norm knows of neighbouring columns, and whether a rectifier follows it.
+struct NormColumns {
+  const float* mean;
+  const float* inverse_std;
+  const float* gain;
+  const float* bias;
+  bool rectify;
+
+  // The columns from i on.
+  NormColumns from(std::int64_t i) const {
+    return {mean + i, inverse_std + i, gain + i, bias + i, rectify};
+  }
+};
+
+// What layer norm or RMS norm (mean 0) knows of one row.
+struct RowNorm {
+  float mean, inverse_std;
+  const float* gain;
+};
+struct RowNormSums {
+  double dz, dz_z;
+};
+
+struct LayerKernels {
+  // ---- activations -----------------------------------------------------------------------------
+  // out[i] = max(x[i], 0); NaN stays.
+  void (*relu)(float* out, const float* x, std::int64_t n);
+  // dy[i] *= (y[i] > 0), with y before or after the rectifier
+  void (*rectify_gradient)(float* dy, const float* y, std::int64_t n);
+  // out[i] = max(x[i], 0)^2; NaN stays. dy[i] *= 2 max(x[i], 0)
+  void (*squared_relu)(float* out, const float* x, std::int64_t n);
+  void (*squared_relu_gradient)(float* dy, const float* x, std::int64_t n);
+  // out[i] = tanh(x[i]) within 3.5 units of 2^-24 of it; NaN stays. dy[i] *= 1 - y[i]^2
+  void (*tanh)(float* out, const float* x, std::int64_t n);
+  void (*tanh_gradient)(float* dy, const float* y, std::int64_t n);
+
+  // ---- batch norm: n columns of `rows` rows, `ld` apart in all arrays where none has its own
+  // ----- With z = (x - mean) * inverse_std and u = z * gain + bias, each operation rounded to
+  // float: y[i] = u, or max(u, 0) where NaN stays
+  void (*batch_norm)(float* y, std::int64_t ld_y, const float* x, std::int64_t ld_x,
+                     const NormColumns& columns, std::int64_t rows, std::int64_t n);
+  // where rectified, dy[i] *= (u > 0); then sum_dy[i] += dy[i], sum_dy_z[i] += dy[i] z
+  void (*add_batch_norm_sums)(double* sum_dy, double* sum_dy_z, float* dy, const float* x,
+                              std::int64_t ld, const NormColumns& columns, std::int64_t rows,
+                              std::int64_t n);
+  // dy[i] = factor[i] * (dy[i] - mean_dy[i] - z * mean_dy_z[i])
+  void (*batch_norm_gradient)(float* dy, const float* x, std::int64_t ld,
+                              const NormColumns& columns, const float* factor, const float* mean_dy,
+                              const float* mean_dy_z, std::int64_t rows, std::int64_t n);
+
+  // ---- layer norm and RMS norm of one row ------------------------------------------------------
+  // With z = (x - mean) * inverse_std and dz = gain * dy, each operation rounded to float:
+  // y[i] = z * gain[i] + bias[i], or without a bias where that is null
+  void (*row_norm)(float* y, const float* x, const RowNorm& norm, const float* bias,
+                   std::int64_t n);
+  // the sums of dz and of dz times z, in double, in kSumLanes lanes (reductions.h)
+  RowNormSums (*row_norm_sums)(const float* dy, const float* x, const RowNorm& norm,
+                               std::int64_t n);
+  // dgain[i] += dy[i] z; dbias[i] += dy[i] unless null
+  void (*add_row_norm_gradients)(float* dgain, float* dbias, const float* dy, const float* x,
+                                 const RowNorm& norm, std::int64_t n);
+  // dy[i] = inverse_std * (dz - mean_dz - z mean_dz_z)
+  void (*row_norm_gradient)(float* dy, const float* x, const RowNorm& norm, float mean_dz,
+                            float mean_dz_z, std::int64_t n);
+
+  // ---- features --------------------------------------------------------------------------------
+  void (*bytes_to_float)(float* out, const std::uint8_t* x, std::int64_t n);
+  // x[i] <- sqrt(x[i]), rounded correctly
+  void (*square_roots)(float* x, std::int64_t n);
+  // x[i] <- (x[i] - mean) * inverse_std in double, then within +-the largest float; NaN stays. Mean
+  // and inverse_std are those of column i, or mean[0] and inverse_std[0] for all columns.
+  void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
+                               bool one_for_all, std::int64_t n);
+
+  // ---- pooling ---------------------------------------------------------------------------------
+  // One line of y, `width` pixels of `channels` numbers, comes from two of x, twice as long: the
+  // largest of 2 x 2 pixels. NaN wins. `winners`, unless null, tells which of the four it was, the
+  // first of equals: 1 upper left, 2 upper right, 4 lower left, 8 lower right; 0 for NaN.
+  void (*max_pool)(float* y, std::int32_t* winners, const float* above, const float* below,
+                   std::int64_t width, std::int64_t channels);
+  // Adds dy to that one of the four pixels of x that won; where NaN did, to none.
+  void (*max_pool_gradient)(float* dabove, float* dbelow, const std::int32_t* winners,
+                            const float* dy, std::int64_t width, std::int64_t channels);
+};
+
+}  // namespace tritgrad
