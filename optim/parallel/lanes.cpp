@@ -45,7 +45,7 @@ class OrderedLane final : public Lane {
       kernels().reductions.add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
     }
     source_ = {[](const void* lane, std::int64_t row_begin, std::int64_t row_end,
-                  std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
+                  std::int64_t col_begin, std::int64_t col_end, float* out, const PrefetchList&) {
                  static_cast<const OrderedLane*>(lane)->read(row_begin, row_end, col_begin, col_end,
                                                              out);
                },
@@ -63,7 +63,7 @@ class OrderedLane final : public Lane {
   }
 
   GatheredParts shares_;  // the first part becomes the sum
-  GradientSource source_{};
+  LazyGradient source_{};
 };
 
 class Int8Lane final : public Lane {

@@ -21,11 +21,10 @@ class VoteLane final : public Lane {
   // Rows are read in the tiles in which a gradient is cheapest to compute.
   void collect(int /*part*/) override {
     const std::int64_t cols = parameter().shape().cols();
-    const GradientSource* source = parameter().gradient_source;
+    const LazyGradient* source = parameter().gradient_source;
     parallel_ranges(
-        parameter().shape().rows(), GradientSource::kRows,
-        [&](std::int64_t begin, std::int64_t end) {
-          alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
+        parameter().shape().rows(), LazyGradient::kRows, [&](std::int64_t begin, std::int64_t end) {
+          alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
           for (std::int64_t col = 0; col < cols; col += kBlock) {
             const std::int64_t n = std::min(kBlock, cols - col);
             if (source != nullptr) {
@@ -45,7 +44,7 @@ class VoteLane final : public Lane {
   Reduction& reduction() override { return sum_; }
   void deliver() override {
     source_ = {[](const void* lane, std::int64_t row_begin, std::int64_t row_end,
-                  std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
+                  std::int64_t col_begin, std::int64_t col_end, float* out, const PrefetchList&) {
                  static_cast<const VoteLane*>(lane)->read(row_begin, row_end, col_begin, col_end,
                                                           out);
                },
@@ -77,7 +76,7 @@ class VoteLane final : public Lane {
   bool majority_;
   float share_ = 1.0f;  // what one vote counts
   VoteSum sum_;
-  GradientSource source_{};
+  LazyGradient source_{};
 };
 
 }  // namespace
