@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/formats/storage.h"
-#include "engine/gradient_source.h"
+#include "engine/lazy_gradient.h"
 #include "engine/tensor.h"
 
 namespace tritgrad {
@@ -72,7 +72,7 @@ class Parameter {
   // backward has left there must say so by add_to_gradient_bound().
   Tensor grad;
   // The gradient, where it is complete and computed when it is read: the tape's, during backward.
-  const GradientSource* gradient_source = nullptr;
+  const LazyGradient* gradient_source = nullptr;
   // Uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 

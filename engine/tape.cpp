@@ -93,7 +93,7 @@ Tensor Tape::gradient(Parameter& parameter, double bound) {
   return parameter.grad;
 }
 
-bool Tape::offer_gradient(Parameter& parameter, const GradientSource& source) {
+bool Tape::offer_gradient(Parameter& parameter, const LazyGradient& source) {
   if (parameter.pending_uses > 1 || parameter.grad || parameter.gradient_is_kept()) return false;
   parameter.gradient_source = &source;
   return true;

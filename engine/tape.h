@@ -118,7 +118,7 @@ class Tape {
   // Offers the whole gradient of a parameter as a source. Taken if nothing else adds to it and it
   // is not kept: it is then the parameter's gradient until on_ready has returned. Otherwise
   // false, and the caller must add to gradient(). During backward only.
-  bool offer_gradient(Parameter& parameter, const GradientSource& source);
+  bool offer_gradient(Parameter& parameter, const LazyGradient& source);
 
   // Fills all gradients of `weight` * `loss` (one element), once until reset(), and calls
   // on_ready(parameter) as soon as a parameter's gradient is complete. Without on_ready every used

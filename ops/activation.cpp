@@ -9,7 +9,7 @@ namespace {
 
 using Loop = void (*)(float* out, const float* x, std::int64_t n);
 
-// What the gradient of an activation is made of besides dy.
+// The array that the gradient of an activation is made of besides dy.
 enum class Reads { kX, kY };
 
 // y = value(x); `gradient` makes dx of dy, with x or y.

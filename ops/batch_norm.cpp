@@ -18,9 +18,9 @@ struct Columns : NormStatistics {
   Wide wide;
 };
 
-// Of wide x and y, rows [top, bottom) of columns [begin, end); y may be x.
-void normalize_tile(const Tensor& x, const Tensor& y, const Columns& c, std::int64_t begin,
-                    std::int64_t end, std::int64_t top, std::int64_t bottom) {
+// Normalises rows [top, bottom) of columns [begin, end) of wide x into y, which may be x.
+void normalize_piece(const Tensor& x, const Tensor& y, const Columns& c, std::int64_t begin,
+                     std::int64_t end, std::int64_t top, std::int64_t bottom) {
   ColumnFloats copy;
   for (std::int64_t i = top; i < bottom; ++i) {
     prefetch_after(x, i, begin, end - begin);
@@ -37,9 +37,9 @@ void normalize_tile(const Tensor& x, const Tensor& y, const Columns& c, std::int
 // y of x with the statistics in `c`; y may be x.
 void normalize(const Tensor& narrow_x, const Tensor& narrow_y, const Columns& c) {
   const Tensor x = c.wide(narrow_x), y = c.wide(narrow_y);
-  for_each_tile(c.wide, narrow_x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                    std::int64_t) { normalize_tile(x, y, c, begin, end, top, bottom); });
+  for_each_piece(c.wide, narrow_x,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                     std::int64_t) { normalize_piece(x, y, c, begin, end, top, bottom); });
 }
 
 // The statistics of x, and y by them.
@@ -62,11 +62,11 @@ void measure_and_normalize_whole(const Tensor& x, const Tensor& y, const Columns
       const auto at = static_cast<std::size_t>(j);
       c.set(begin + j, means[at], squares[at], count);
     }
-    normalize_tile(x, y, c, begin, end, 0, x.rows());
+    normalize_piece(x, y, c, begin, end, 0, x.rows());
   });
 }
 
-// The same where columns are not whole: a pass of all of them after the other.
+// Measures and normalises where columns are not whole: a pass of all of them after the other.
 void measure_and_normalize(Tape& tape, const Tensor& x, const Tensor& y, const Columns& c) {
   const auto count = static_cast<double>(x.rows());
   const std::int64_t features = c.wide.features;
@@ -148,9 +148,9 @@ void backward(Tape& tape, const Tensor& narrow_x, const Gradient& g) {
     repeat_columns(numbers, features, wide.together);
   }
   if (!g.dx.grad) return;
-  for_each_tile(wide, narrow_x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                    std::int64_t) { g.write_tile(begin, end, top, bottom); });
+  for_each_piece(wide, narrow_x,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                     std::int64_t) { g.write_tile(begin, end, top, bottom); });
 }
 
 }  // namespace

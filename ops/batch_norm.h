@@ -14,15 +14,17 @@ struct BatchNormParameters {
 
 inline constexpr float kBatchNormEps = 1e-5f;
 
-// Training: y = gain * (x - mean) / sqrt(var + eps) + bias with the batch's own mean and biased
-// variance per column; the running statistics are updated. x [n, features] with n >= 2.
+// The op of training: x [n, features] with n >= 2 -> y [n, features] = gain * (x - mean) / sqrt(var
+// + eps) + bias, with the batch's own mean and biased variance of each column; the running
+// statistics are updated. Throws Error when shapes do not fit, for running statistics that are not
+// in fp32, and for fewer rows.
 // Rectify::kYes: y = max(0, that), with no memory for what lies between.
 enum class Rectify { kNo, kYes };
 Var batch_norm(Tape& tape, const Var& x, const BatchNormParameters& parameters,
                Rectify rectify = Rectify::kNo);
 
-// Inference: the same with the running statistics; no gradient, any n. While the tape records
-// nothing, y takes over the memory of x.
+// The op of inference takes the running statistics; it has no gradient, and n may be anything.
+// While the tape records nothing, y takes over the memory of x.
 Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& parameters,
                          Rectify rectify = Rectify::kNo);
 

@@ -21,7 +21,7 @@ inline std::int64_t column_piece(std::int64_t cols) {
 }
 inline constexpr std::int64_t kElementsPerUnit = 32768;
 
-// body(row)
+// Calls body(row) for all rows of x.
 template <typename Body>
 void for_each_row(const Tensor& x, Body&& body) {
   const std::int64_t rows =
@@ -31,7 +31,7 @@ void for_each_row(const Tensor& x, Body&& body) {
   });
 }
 
-// body(first_column, last_column), kLongestPiece columns at most
+// Calls body(first_column, last_column) for pieces of at most kLongestPiece columns.
 template <typename Body>
 void for_each_column_piece(const Tensor& x, Body&& body) {
   parallel_ranges(x.cols(), column_piece(x.cols()), body);
@@ -51,9 +51,11 @@ struct Wide {
   Tensor operator()(const Tensor& x) const { return {x.data, {x.rows() / together, cols()}}; }
 };
 
-// Rows of a tile, before they are widened: more than a batch of anything but pixels has.
-inline constexpr std::int64_t kTileRows = 4096;
-inline std::int64_t tiles_down(const Tensor& x) { return (x.rows() + kTileRows - 1) / kTileRows; }
+// Rows of a piece, before they are widened: more than a batch of anything but pixels has.
+inline constexpr std::int64_t kPieceRows = 4096;
+inline std::int64_t pieces_down(const Tensor& x) {
+  return (x.rows() + kPieceRows - 1) / kPieceRows;
+}
 
 // Asks for columns [begin, begin + n) of the row that follows the next one: a piece of columns is a
 // stretch of each row, and rows lie pages apart, where the processor's own prefetching starts anew.
@@ -74,47 +76,49 @@ inline void prefetch_rows(const Tensor& x, std::int64_t top, std::int64_t rows, 
   }
 }
 
-// body(first_column, last_column, first_row, last_row, how many tiles lie above) of wide x
+// Calls body(first_column, last_column, first_row, last_row, how many pieces lie above) for pieces
+// of wide x.
 template <typename Body>
-void for_each_tile(const Wide& wide, const Tensor& x, Body&& body) {
+void for_each_piece(const Wide& wide, const Tensor& x, Body&& body) {
   const Tensor all = wide(x);
-  const std::int64_t rows = kTileRows / wide.together;
+  const std::int64_t rows = kPieceRows / wide.together;
   const std::int64_t down = (all.rows() + rows - 1) / rows;
-  const std::int64_t piece = column_piece(all.cols());
-  parallel_for((all.cols() + piece - 1) / piece * down, [&](std::int64_t tile) {
-    const std::int64_t begin = tile / down * piece;
-    const std::int64_t top = tile % down * rows;
-    body(begin, std::min(all.cols(), begin + piece), top, std::min(all.rows(), top + rows),
-         tile % down);
+  const std::int64_t width = column_piece(all.cols());
+  parallel_for((all.cols() + width - 1) / width * down, [&](std::int64_t piece) {
+    const std::int64_t begin = piece / down * width;
+    const std::int64_t top = piece % down * rows;
+    body(begin, std::min(all.cols(), begin + width), top, std::min(all.rows(), top + rows),
+         piece % down);
   });
 }
 
 // Whether a piece of columns can go through all passes of an op in one turn: its sums are nobody
 // else's. That spares threads the waits between passes.
 inline bool columns_are_whole(const Wide& wide, const Tensor& x) {
-  return wide.together == 1 && tiles_down(x) == 1;
+  return wide.together == 1 && pieces_down(x) == 1;
 }
 
 // `kinds` sums down each column of x [kinds x features], in double and in scratch. add(sums, row,
 // begin, n) adds columns [begin, begin + n) of a wide row; sums of the next kind lie wide.cols()
-// further on. Rows are read in order, so that memory is, and the sums of tiles are joined in order.
+// further on. Rows are read in order, so that memory is, and the sums of pieces are joined in
+// order.
 template <typename Add>
 double* sum_columns(Tape& tape, const Wide& wide, const Tensor& x, std::int64_t kinds,
                     const Add& add) {
   const std::int64_t n = kinds * wide.cols();
-  const std::int64_t tiles = tiles_down(x);
-  double* sums = tape.allocate_scratch<double>(tiles * n);
-  std::fill_n(sums, tiles * n, 0.0);
-  for_each_tile(wide, x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                    std::int64_t tile) {
-                  for (std::int64_t row = top; row < bottom; ++row) {
-                    add(sums + tile * n + begin, row, begin, end - begin);
-                  }
-                });
+  const std::int64_t pieces = pieces_down(x);
+  double* sums = tape.allocate_scratch<double>(pieces * n);
+  std::fill_n(sums, pieces * n, 0.0);
+  for_each_piece(wide, x,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                     std::int64_t piece) {
+                   for (std::int64_t row = top; row < bottom; ++row) {
+                     add(sums + piece * n + begin, row, begin, end - begin);
+                   }
+                 });
   double* joined = tape.allocate_scratch<double>(kinds * wide.features);
   std::fill_n(joined, kinds * wide.features, 0.0);
-  for (std::int64_t part = 0; part < tiles * kinds * wide.together; ++part) {
+  for (std::int64_t part = 0; part < pieces * kinds * wide.together; ++part) {
     double* to = joined + part / wide.together % kinds * wide.features;
     for (std::int64_t i = 0; i < wide.features; ++i) to[i] += sums[part * wide.features + i];
   }

@@ -2,8 +2,7 @@
 
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
-#include "ops/feature_maps.h"
-#include "ops/patches.h"
+#include "ops/images.h"
 #include "ops/products/float_products.h"
 #include "ops/products/integer_linear.h"
 
@@ -19,7 +18,7 @@ struct Convolution {
   Patches patches;
   std::int64_t images;
 
-  // body(first, count) for parts of the images, one after the other.
+  // Calls body(first, count) for parts of the images, one after the other.
   template <typename Body>
   void for_each_part(const Body& body) const {
     const std::int64_t rows = std::min(kPatchNumbers / patches.cols(), kMostIntegerRows);
@@ -28,7 +27,7 @@ struct Convolution {
       body(first, std::min(part, images - first));
     }
   }
-  // body(image, line) for all lines of `count` images.
+  // Calls body(image, line) for all lines of `count` images.
   template <typename Body>
   void for_each_line(std::int64_t count, const Body& body) const {
     const std::int64_t height = patches.image.height;
@@ -54,7 +53,7 @@ Tensor unfold_images(Tape& tape, const Convolution& c, const Tensor& x) {
   return patches;
 }
 
-// The same of `count` images whose numbers are rows of `x`.
+// Unfolds `count` images whose numbers are rows of `x`.
 QuantizedRows unfold_images(Tape& tape, const Convolution& c, const QuantizedRows& x,
                             std::int64_t first, std::int64_t count) {
   const std::int64_t pixels = c.patches.pixels();
@@ -68,7 +67,7 @@ QuantizedRows unfold_images(Tape& tape, const Convolution& c, const QuantizedRow
   return patches;
 }
 
-// What lies over a pixel in dpatches, added up: dx, or added to it.
+// Adds up whatever lies over a pixel in dpatches: dx becomes that, or it is added to dx.
 void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx) {
   const std::int64_t line_numbers = c.patches.image.width * c.patches.image.channels;
   c.for_each_line(dpatches.rows() / c.patches.pixels(), [&](std::int64_t image, std::int64_t line) {

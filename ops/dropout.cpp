@@ -24,7 +24,7 @@ void apply_mask(const Tensor& out, const Tensor& in, std::uint32_t threshold, fl
     std::copy_n(in.data + begin, n, numbers.data());
     float* to = out.data + begin;
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-      // By bits: no processor can guess what chance drops.
+      // The choice is made by bits: no processor can guess what chance drops.
       const std::uint32_t kept = 0u - static_cast<std::uint32_t>(noise[i] >= threshold);
       const float masked =
           std::bit_cast<float>(std::bit_cast<std::uint32_t>(numbers[i] * gain) & kept);

@@ -7,18 +7,19 @@
 
 namespace tritgrad {
 
-// logits [n, classes], labels[n] in [0, classes) -> mean over n of -sum_j t_j log
+// logits [n, classes], labels[n] in [0, classes) -> the mean over n of -sum_j t_j log
 // softmax(logits)_j, in nats, where t is 1 at the label and 0 elsewhere, or, with a smoothing s in
 // [0, 1), (1 - s) of that and s / classes everywhere (Szegedy et al. 2016, section 7). The labels
-// must outlive backward().
+// must outlive backward(). Throws Error for another number of labels or none, for a label or a
+// smoothing out of range.
 Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
                           double smoothing = 0.0);
 
-// Mean over all elements of (prediction - target)^2; the target has the prediction's shape and no
-// gradient.
+// The mean over all elements of (prediction - target)^2; the target has no gradient. Throws Error
+// unless it has the prediction's shape and elements.
 Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target);
 
-// Rows whose largest logit (the first of equals) is that of the label.
+// Counts the rows whose largest logit (the first of equals) is that of the label.
 std::int64_t count_correct(const Tensor& logits, std::span<const std::int32_t> labels);
 
 }  // namespace tritgrad

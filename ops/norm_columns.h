@@ -1,5 +1,5 @@
-// What batch norm knows of each column between its passes, for those who go down the columns: a
-// piece of them after the other (batch_norm.cpp), or as a product makes them (linear_norm.cpp).
+// The statistics of batch norm between its passes, for the ops that go down the columns: a piece of
+// them after the other (batch_norm.cpp), or as a product makes them (linear_norm.cpp).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace tritgrad {
 
-// What forward leaves for backward: arrays with one element per column, in the tape's arena.
+// The statistics that forward leaves for backward: arrays with one element per column, in the
+// tape's arena.
 struct NormStatistics {
   float* gain;
   float* bias;
@@ -23,7 +24,8 @@ struct NormStatistics {
   NormColumns from(std::int64_t column) const {
     return NormColumns{mean, inverse_std, gain, bias, rectify == Rectify::kYes}.from(column);
   }
-  // Of column j in a batch of `count` rows: its mean, and the sum of squares around it.
+  // Sets those of column j in a batch of `count` rows from its mean and the sum of squares around
+  // it.
   void set(std::int64_t j, double mean_of_j, double squares, double count) const {
     const double variance = squares / count;
     unbiased[j] = static_cast<float>(variance * count / (count - 1.0));
@@ -33,12 +35,12 @@ struct NormStatistics {
   }
 };
 
-// The first n numbers of an array, repeated behind them until there are `times` times as many.
+// Repeats the first n numbers of an array behind them until there are `times` times as many.
 inline void repeat_columns(float* numbers, std::int64_t n, std::int64_t times) {
   for (std::int64_t i = 1; i < times; ++i) std::copy_n(numbers, n, numbers + i * n);
 }
 
-// A parameter's values, so often after each other, in the tape's arena.
+// Returns a parameter's values, `times` times after each other, in the tape's arena.
 inline float* decode_columns(Tape& tape, const Parameter& parameter, std::int64_t times) {
   const Shape shape = parameter.shape();
   auto* values = tape.allocate<float>(shape.size() * times);
@@ -55,7 +57,7 @@ inline NormStatistics allocate_statistics(Tape& tape, const BatchNormParameters&
           tape.allocate_scratch<float>(features), rectify};
 }
 
-// The running statistics follow those of a batch that is trained on.
+// Moves the running statistics towards those of a batch that is trained on.
 inline void move_averages(const Tape& tape, const BatchNormParameters& p,
                           const NormStatistics& batch) {
   if (!tape.recording()) return;
@@ -73,7 +75,7 @@ void check_batch(const Shape& x);
 struct NormGradient {
   NormStatistics batch;
   Tensor dgain, dbias;
-  // Of each column, in scratch:
+  // One number of each a column, in scratch:
   float* factor;  // gain * inverse_std
   float* mean_dy;
   float* mean_dy_z;

@@ -5,12 +5,12 @@
 #include "engine/kernels/layers.h"
 #include "engine/kernels/reductions.h"
 #include "ops/columns.h"
-#include "ops/feature_maps.h"
+#include "ops/images.h"
 
 namespace tritgrad {
 namespace {
 
-// body(index) for n images.
+// Calls body(index) for n images.
 template <typename Body>
 void for_each_image(std::int64_t n, const ImageShape& image, const Body& body) {
   parallel_ranges(n, kElementsPerUnit / image.size(), [&](std::int64_t begin, std::int64_t end) {
@@ -18,8 +18,8 @@ void for_each_image(std::int64_t n, const ImageShape& image, const Body& body) {
   });
 }
 
-// body(first row of x, of y) for all lines of y of an image; the line of x below the first one
-// lies a line further on.
+// Calls body(first row of x, of y) for all lines of y of an image; the line of x below the first
+// one lies a line further on.
 template <typename Body>
 void for_each_line(const ImageShape& image, std::int64_t index, const Body& body) {
   const ImageShape out = pooled(image);

@@ -7,17 +7,18 @@
 
 namespace tritgrad {
 
-// What max_pool leaves of an image; a last odd line or column is dropped.
+// Returns the shape that max_pool makes of an image's; a last odd line or column is dropped.
 inline ImageShape pooled(const ImageShape& image) {
   return {image.height / 2, image.width / 2, image.channels};
 }
 
-// y [n (h / 2) (w / 2), c]: the largest of each 2 x 2 pixels, channel by channel. The gradient goes
-// to the first of equals, and none to what is dropped. NaN stays NaN.
-// Throws Error when there are less than 2 x 2 pixels.
+// x [n h w, c] -> y [n (h / 2) (w / 2), c], the largest of each 2 x 2 pixels, channel by channel.
+// The gradient goes to the first of equals, and none to what is dropped. NaN stays NaN. Throws
+// Error when x is no number of images, or there are less than 2 x 2 pixels.
 Var max_pool(Tape& tape, const Var& x, const ImageShape& image);
 
-// y [n, c]: the mean over all pixels of each image.
+// x [n h w, c] -> y [n, c], the mean over all pixels of each image. Throws Error when x is no
+// number of images.
 Var average_pool(Tape& tape, const Var& x, const ImageShape& image);
 
 }  // namespace tritgrad

@@ -28,7 +28,7 @@ std::int64_t unit_rows(const Shape& shape, const Runs& runs) {
   const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
   const std::int64_t wanted =
       std::max({std::int64_t{1}, kElementsPerUnit / cols, (shape.rows() + kSlots - 1) / kSlots});
-  const std::int64_t together = std::lcm(GradientSource::kRows, runs.rows_per_run());
+  const std::int64_t together = std::lcm(LazyGradient::kRows, runs.rows_per_run());
   // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a run has one row at least
   return (wanted + together - 1) / together * together;
 }

@@ -142,7 +142,7 @@ class Optimizer {
   double lr_at(const State& state, std::int64_t step) const;
   const State& find(const Parameter& parameter) const;
   State& find(const Parameter& parameter);
-  static MemoryAhead memory_of(const State& state, const Run& run);
+  static PrefetchList memory_of(const State& state, const Run& run);
   const float* read_gradient(const State& state, const Run& run, float* scratch) const;
   bool limits_gradient(const State& state) const {
     return gradient_scale_ != 1.0f || state.group.clip_value != 0.0;

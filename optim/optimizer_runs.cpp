@@ -53,9 +53,9 @@ struct Optimizer::RunScratch {
 
 // The product that makes a gradient takes long enough for what it is added to to arrive. Of runs of
 // several blocks, the first one's.
-MemoryAhead Optimizer::memory_of(const State& state, const Run& run) {
+PrefetchList Optimizer::memory_of(const State& state, const Run& run) {
   const Tile tile{run.row_begin, run.row_end, run.col_begin};
-  MemoryAhead memory = state.parameter->storage().memory_of(tile, Reading::kMaster);
+  PrefetchList memory = state.parameter->storage().memory_of(tile, Reading::kMaster);
   for (const Storage& moment : state.moments) memory.add(moment.memory_of(tile, Reading::kMaster));
   return memory;
 }
@@ -63,7 +63,7 @@ MemoryAhead Optimizer::memory_of(const State& state, const Run& run) {
 const float* Optimizer::read_gradient(const State& state, const Run& run, float* scratch) const {
   const Parameter& parameter = *state.parameter;
   const std::int64_t first = run.row_begin * parameter.shape().cols() + run.col_begin;
-  if (const GradientSource* source = parameter.gradient_source) {
+  if (const LazyGradient* source = parameter.gradient_source) {
     source->read(source->context, run.row_begin, run.row_end, run.col_begin, run.col_end, scratch,
                  memory_of(state, run));
     return limit_gradient(state, scratch, run.size(), scratch);
@@ -106,7 +106,7 @@ void Optimizer::step_rows(State& state, const Update& update, const Unit& unit, 
 // look at every element alone and do not mind how a parameter is cut.
 void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
                            FlipCounts& flips) {
-  const GradientSource& source = *state.parameter->gradient_source;
+  const LazyGradient& source = *state.parameter->gradient_source;
   const std::int64_t cols = state.parameter->shape().cols();
   // What is in fp32 is used where it lies, and rows of a tile lie apart.
   const bool in_place = state.parameter->storage().fp32_data() != nullptr ||
@@ -114,9 +114,9 @@ void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
                                     [](Storage& m) { return m.fp32_data() != nullptr; });
   const std::int64_t together = in_place ? 1 : kRun / kBlock;
   RunScratch scratch;
-  alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
+  alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
   const auto step = [&](std::int64_t top, std::int64_t left) {
-    const std::int64_t bottom = std::min(unit.row_end, top + GradientSource::kRows);
+    const std::int64_t bottom = std::min(unit.row_end, top + LazyGradient::kRows);
     const std::int64_t right = std::min(cols, left + kBlock);
     source.read(source.context, top, bottom, left, right, tile.data(),
                 memory_of(state, {top, bottom, left, right, unit.slot}));
@@ -133,7 +133,7 @@ void Optimizer::step_tiles(State& state, const Update& update, const Unit& unit,
                                 [](Storage& m) { return m.spec().kind == FormatKind::kScalar; });
   const std::int64_t width = sums ? cols : kBlock;
   for (std::int64_t first = 0; first < cols; first += width) {
-    for (std::int64_t top = unit.row_begin; top < unit.row_end; top += GradientSource::kRows) {
+    for (std::int64_t top = unit.row_begin; top < unit.row_end; top += LazyGradient::kRows) {
       for (std::int64_t left = first; left < std::min(cols, first + width); left += kBlock) {
         step(top, left);
       }

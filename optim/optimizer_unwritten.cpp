@@ -72,7 +72,7 @@ double Optimizer::step_unwritten_rows(State& state, const Update& update, const 
 // order in which the tiles were read: of a parameter that is one unit, threads share the tiles.
 double Optimizer::step_unwritten_tiles(State& state, const Update& update, const Unit& unit,
                                        float factor, FlipCounts& flips) {
-  constexpr std::int64_t kHeight = GradientSource::kRows;
+  constexpr std::int64_t kHeight = LazyGradient::kRows;
   const std::int64_t cols = state.parameter->shape().cols();
   const std::int64_t blocks = std::max<std::int64_t>(1, (cols + kBlock - 1) / kBlock);
   const std::int64_t together = std::min(blocks, kSumsKept / kHeight);
@@ -117,21 +117,21 @@ double Optimizer::step_unwritten_tiles(State& state, const Update& update, const
 // squares[r]: of the gradient of row r of the tile, unless signs are all that counts.
 void Optimizer::step_unwritten_tile(State& state, const Update& update, const Run& tile,
                                     float factor, double* squares, FlipCounts& flips) {
-  static_assert(GradientSource::kRows <= kMostBlocksAtOnce);
+  static_assert(LazyGradient::kRows <= kMostBlocksAtOnce);
   const std::int64_t count = tile.row_end - tile.row_begin;
   const std::int64_t n = tile.col_end - tile.col_begin;
-  const GradientSource& source = *state.parameter->gradient_source;
+  const LazyGradient& source = *state.parameter->gradient_source;
   const BlockSeries series{{tile.row_begin, tile.col_begin, n, tile.slot}, BlockSeries::Way::kDown};
-  std::array<Direction, GradientSource::kRows> directions;
+  std::array<Direction, LazyGradient::kRows> directions;
   const auto of_rows = std::span(directions).first(static_cast<std::size_t>(count));
   const bool signs = state.form == Rule::DirectionForm::kSigns;
   if (source.read_sums == nullptr || limits_gradient(state)) {
-    alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> numbers;
+    alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> numbers;
     const float* grad = read_gradient(state, tile, numbers.data());
     for (Direction& direction : of_rows) direction = {grad, factor, signs}, grad += n;
     return descend_unwritten(state, update, series, of_rows, signs ? nullptr : squares, flips);
   }
-  alignas(kAlignment) std::array<std::int32_t, GradientSource::kRows * kBlock> sums;
+  alignas(kAlignment) std::array<std::int32_t, LazyGradient::kRows * kBlock> sums;
   const SumRows rows =
       source.read_sums(source.context, tile.row_begin, tile.row_end, tile.col_begin, tile.col_end,
                        sums.data(), memory_of(state, tile));

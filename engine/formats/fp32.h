@@ -4,7 +4,7 @@
 
 #include "engine/formats/format.h"
 #include "engine/kernels/updates.h"
-#include "engine/memory/memory_ahead.h"
+#include "engine/memory/prefetch.h"
 
 namespace tritgrad {
 
@@ -25,7 +25,7 @@ class Fp32 {
 
   std::vector<Plane> planes() const { return {{spec_, value_.bytes()}}; }
 
-  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+  PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
     return {{{at(first), rows, first.n * kBytes, cols_ * kBytes}}};
   }

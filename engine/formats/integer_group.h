@@ -23,7 +23,7 @@
 #include "engine/formats/packed_codes.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/updates.h"
-#include "engine/memory/memory_ahead.h"
+#include "engine/memory/prefetch.h"
 
 namespace tritgrad {
 
@@ -62,7 +62,7 @@ class IntegerGroup {
   }
 
   // Of the scales, and of packed codes, nothing: they are few.
-  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+  PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     if (kBits != 8) return {};
     return {{{bytes(first), rows, first.n, cols_}}};
   }

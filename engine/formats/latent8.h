@@ -39,7 +39,7 @@ class Latent8 {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes(), order_}}; }
 
-  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+  PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     return {{{at(first), rows, first.n, order_.width(first.col)}}};
   }
   void decode_trits(const Block& block, std::int8_t* out) const {

@@ -67,7 +67,7 @@ class LatentPacked {
 
   std::vector<Plane> planes() const { return {{spec_, codes_.bytes()}}; }
 
-  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+  PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     return {{{at(first), rows, (first.n * kBits + 7) / 8, packed_row_bytes(kBits, cols_)}}};
   }
   void decode_trits(const Block& block, std::int8_t* out) const {

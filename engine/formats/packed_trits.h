@@ -74,7 +74,7 @@ class PackedTrits {
   std::int64_t cols() const { return cols_; }
   std::span<std::byte> trit_bytes() const { return bytes_.bytes(); }
   // Where the trits of a block and of those below it lie.
-  MemoryRuns trit_memory(const Block& first, std::int64_t rows) const {
+  PrefetchRows trit_memory(const Block& first, std::int64_t rows) const {
     return {packed(first), rows, (first.n + 4) / 5, row_bytes(cols_)};
   }
   void encode_trits(const Block& block, const std::int8_t* trits) {

@@ -57,8 +57,8 @@ class Shared : public PackedTrits {
     return {{specs_[0], trit_bytes()}, {specs_[1], accumulators_.bytes()}};
   }
 
-  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading reading) const {
-    MemoryAhead memory{{trit_memory(first, rows)}};
+  PrefetchList memory_of(const Block& first, std::int64_t rows, Reading reading) const {
+    PrefetchList memory{{trit_memory(first, rows)}};
     if (reading == Reading::kMaster) {
       memory.planes[1] = {accumulators(first), rows, groups(first.n), groups(cols())};
     }

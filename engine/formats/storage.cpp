@@ -108,12 +108,12 @@ void Storage::decode_trits(const Tile& tile, std::int8_t* out) const {
       format_);
 }
 
-MemoryAhead Storage::memory_of(const Tile& tile, Reading reading) const {
+PrefetchList Storage::memory_of(const Tile& tile, Reading reading) const {
   const Block first = first_block(tile);
   const std::int64_t rows = std::min(tile.row_end, shape_.rows()) - tile.row_begin;
   if (rows <= 0 || first.n <= 0) return {};
   return std::visit(
-      [&](const auto& format) -> MemoryAhead {
+      [&](const auto& format) -> PrefetchList {
         if constexpr (requires { format.memory_of(first, rows, reading); }) {
           return format.memory_of(first, rows, reading);
         } else {

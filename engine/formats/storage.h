@@ -23,7 +23,7 @@
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
 #include "engine/formats/trits.h"
-#include "engine/memory/memory_ahead.h"
+#include "engine/memory/prefetch.h"
 
 namespace tritgrad {
 
@@ -76,7 +76,7 @@ class Storage {
   // The memory that the reading of a tile, or an update, will touch, for whoever has time to ask
   // for it. Rows and columns beyond the matrix have none; nor have formats whose tiles are not read
   // often, which leave it to the processor.
-  MemoryAhead memory_of(const Tile& tile, Reading reading) const;
+  PrefetchList memory_of(const Tile& tile, Reading reading) const;
   // sums[r - begin] = the sum of (trit + 1) x along row r, for rows [begin, end) of a format that
   // holds trits and x [cols] in +-127.
   void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,

@@ -35,7 +35,7 @@ class Trits : public PackedTrits {
 
   std::vector<Plane> planes() const { return {{spec_, trit_bytes()}}; }
 
-  MemoryAhead memory_of(const Block& first, std::int64_t rows, Reading) const {
+  PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     return {{trit_memory(first, rows)}};
   }
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }

@@ -1,4 +1,5 @@
-// What an update of weights goes against, and how it becomes whole levels of a format.
+// The numbers that an update of weights goes against, and their rounding to whole levels of a
+// format.
 #pragma once
 
 #include <cstdint>

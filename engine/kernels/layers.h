@@ -8,7 +8,8 @@
 
 namespace tritgrad {
 
-// What batch norm knows of neighbouring columns, and whether a rectifier follows it.
+// The statistics and parameters of batch norm for neighbouring columns, and whether a rectifier
+// follows it.
 struct NormColumns {
   const float* mean;
   const float* inverse_std;
@@ -22,7 +23,7 @@ struct NormColumns {
   }
 };
 
-// What layer norm or RMS norm (mean 0) knows of one row.
+// The statistics of one row for layer norm or RMS norm (mean 0), and the gain.
 struct RowNorm {
   float mean, inverse_std;
   const float* gain;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "engine/kernels/kernels.h"
-#include "engine/memory/memory_ahead.h"
+#include "engine/memory/prefetch.h"
 
 namespace tritgrad {
 
@@ -26,7 +26,7 @@ inline constexpr std::int64_t kLongestSum = 8'000'000;
 // not there is 0.
 inline constexpr std::int64_t kPanelColumns = 64;
 
-// What is known of the numbers of a product with a panel; it decides how many products fit 16 bits.
+// The range of the numbers of a product with a panel, which decides how many products fit 16 bits.
 enum class PanelRange {
   kTrits,      // either the other operand holds trits alone, or all bytes are at most 2
   kSevenBits,  // all bytes are at most 127
@@ -99,7 +99,8 @@ struct ProductKernels {
   // afterwards. The memory ahead is asked for by the way.
   void (*multiply_panel)(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                          std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                         std::int64_t groups, PanelRange range, bool add, const MemoryAhead& ahead);
+                         std::int64_t groups, PanelRange range, bool add,
+                         const PrefetchList& ahead);
 
   // ---- sums to numbers -------------------------------------------------------------------------
   // Row r of out is factors[r] * (sums[r][i] - corrections[r]), or (factors[r] * column_factors[i])

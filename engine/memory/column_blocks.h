@@ -19,7 +19,7 @@ namespace tritgrad {
 
 class ColumnBlocks {
  public:
-  // As in files.
+  // The layout of files: row by row.
   ColumnBlocks() = default;
   // A row's last block may be shorter.
   ColumnBlocks(std::int64_t rows, std::int64_t row_bytes, std::int64_t block_bytes)

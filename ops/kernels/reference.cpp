@@ -180,7 +180,7 @@ void quantize_columns(std::int8_t* codes, std::int64_t ld, const float* x, std::
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange, bool add, const MemoryAhead&) {
+                    std::int64_t groups, PanelRange, bool add, const PrefetchList&) {
   for (std::int64_t r = 0; r < rows; ++r) {
     if (!add) std::fill_n(c + r * ldc, columns, 0);
     for (std::int64_t g = 0; g < groups; ++g) {

@@ -1,4 +1,4 @@
-// What the objects of ops/kernels/ offer each other; everybody else uses engine/kernels/.
+// The names that the objects of ops/kernels/ offer each other; everybody else uses engine/kernels/.
 #pragma once
 
 #include <atomic>

@@ -24,7 +24,7 @@ std::int64_t rows_per_unit(std::int64_t multiplications_per_row,
   return std::max(smallest, kWorthAThread / std::max<std::int64_t>(1, multiplications_per_row));
 }
 
-// The same for rows of dW: where there are few, smaller pieces leave something to share.
+// Rows of dW in a unit: where there are few, smaller pieces leave something to share.
 std::int64_t gradient_rows_per_unit(const LinearOperands& w, std::int64_t batch) {
   const std::int64_t quarter = (w.outputs / 4 + 15) / 16 * 16;
   return rows_per_unit(batch * w.inputs, std::clamp<std::int64_t>(quarter, 16, kRowPiece));
@@ -69,10 +69,10 @@ double sum_of_squares(const Tensor& x) {
   });
 }
 
-// Of the magnitude of the weight's gradient: an element of dy^T x is a product of two columns, at
-// most that of their lengths. It is a float before it is scaled, too. Infinite where to look
-// through the gradient costs less than to go over x and dy, and where it is kept in bf16, which is
-// looked through anyway.
+// Returns a bound of the magnitudes in the weight's gradient: an element of dy^T x is a product of
+// two columns, at most that of their lengths. It is a float before it is scaled, too. The bound is
+// infinite where to look through the gradient costs less than to go over x and dy, and where it is
+// kept in bf16, which is looked through anyway.
 double gradient_bound(const LinearOperands& w, const float* scales, const Tensor& x,
                       const Tensor& dy) {
   if (w.weight->bf16_gradient() != nullptr || w.weight->shape().size() < x.size() + dy.size()) {
@@ -85,7 +85,7 @@ double gradient_bound(const LinearOperands& w, const float* scales, const Tensor
   return largest_scale < 1.0 ? product : largest_scale * product;
 }
 
-// One row: d scale += sum trit dW; d weight += scale dW.
+// Adds one row: d scale += sum trit dW; d weight += scale dW.
 void scaled_gradient(const LinearOperands& w, const float* trits, const float* scales,
                      const float* dw_row, float* dweight, float* dscale) {
   const std::int64_t size = w.group_size;

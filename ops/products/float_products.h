@@ -3,7 +3,7 @@
 // They take scratch, for a panel of decoded rows of W at a time among others.
 #pragma once
 
-#include "ops/products/linear_operands.h"
+#include "ops/products/linear.h"
 
 namespace tritgrad {
 

@@ -1,9 +1,13 @@
+// The three products of a training step in the order of their headers: forward, dx, dW; then the
+// op.
 #include "ops/products/integer_linear.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
+#include "engine/kernels/codecs.h"
 #include "engine/kernels/products.h"
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
@@ -18,31 +22,46 @@ constexpr std::int64_t kDepth = 256;
 // Cost of a sum that becomes a float, in products of bytes.
 constexpr std::int64_t kFinishing = 64;
 
-// body(begin, end, top, bottom) for pieces of `grain` of n columns and of kBatchRows of `rows`.
-// `cost`: of a row of one column, in products of bytes.
+// Calls body(begin, end, top, bottom) for pieces of `grain` of n columns and of kBatchRows of
+// `rows`. `cost` is that of a row of one column, in products of bytes.
 template <typename Body>
-void for_each_tile(std::int64_t n, std::int64_t grain, std::int64_t rows, std::int64_t cost,
-                   const Body& body) {
+void for_each_piece(std::int64_t n, std::int64_t grain, std::int64_t rows, std::int64_t cost,
+                    const Body& body) {
   const std::int64_t passes = (rows + kBatchRows - 1) / kBatchRows;
   parallel_pieces((n + grain - 1) / grain * passes, 1, grain * std::min(rows, kBatchRows) * cost,
-                  [&](std::int64_t tile, std::int64_t) {
-                    const std::int64_t begin = tile / passes * grain;
-                    const std::int64_t top = tile % passes * kBatchRows;
+                  [&](std::int64_t piece, std::int64_t) {
+                    const std::int64_t begin = piece / passes * grain;
+                    const std::int64_t top = piece % passes * kBatchRows;
                     body(begin, std::min(n, begin + grain), top, std::min(rows, top + kBatchRows));
                   });
 }
 
-// ---- forward -----------------------------------------------------------------------------------
+static_assert(255 * kLongestSum <= std::numeric_limits<std::int32_t>::max());
 
-// What forward reads: rows of x as int8, their sums [rows x groups], and the scales of W.
+}  // namespace
+
+void check_integers(const char* op, const LinearOperands& w) {
+  check(std::max(w.inputs, w.outputs) <= kLongestSum, op, ": '", w.weight->name(), "' has shape ",
+        w.weight->shape().str(), "; in int8 an axis has at most ", kLongestSum,
+        " elements; use --compute fp32");
+  check(w.groups == 1 || w.group_size % 4 == 0, op, ": '", w.weight->name(), "' has a scale for ",
+        w.group_size, " inputs; in int8 groups are a multiple of 4");
+}
+
+// ---- forward
+// -------------------------------------------------------------------------------------
+
+namespace {
+
+// The operands of forward: rows of x as int8, their sums [rows x groups], and the scales of W.
 struct ForwardOperands {
   LinearOperands w;
   QuantizedRows x;
   const std::int32_t* x_sums;
   const float* scales;
 
-  // One scale a row: outputs [begin, end) of rows [top, top + rows) from sums of x (trit + 1),
-  // whose rows are `ld` apart.
+  // Makes outputs [begin, end) of rows [top, top + rows), with one scale a row of W, from sums of x
+  // (trit + 1), whose rows are `ld` apart.
   void finish_rows(const std::int32_t* sums, std::int64_t ld, std::int64_t top, std::int64_t rows,
                    std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) const {
     const Tensor all{y, {rows, ld_y}};
@@ -55,8 +74,8 @@ struct ForwardOperands {
   }
 };
 
-// One group of inputs of y: rows [top, top + rows), outputs [begin, end). sums [rows x a panel's
-// columns] are those of x (trit + 1).
+// Adds one group of inputs to y: rows [top, top + rows), outputs [begin, end). sums [rows x a
+// panel's columns] are those of x (trit + 1).
 void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64_t group,
                   std::int64_t top, std::int64_t rows, std::int64_t begin, std::int64_t end,
                   float* y, std::int64_t ld_y) {
@@ -76,9 +95,10 @@ void finish_group(const ForwardOperands& f, const std::int32_t* sums, std::int64
   }
 }
 
-// y of rows [top, bottom) of x and of rows [begin, end) of W, one panel. Rows of y are ld_y apart.
-void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t bottom,
-                  std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) {
+// Makes y of rows [top, bottom) of x and of rows [begin, end) of W, one panel. Rows of y are ld_y
+// apart.
+void forward_piece(const ForwardOperands& f, std::int64_t top, std::int64_t bottom,
+                   std::int64_t begin, std::int64_t end, float* y, std::int64_t ld_y) {
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
   const LinearOperands& w = f.w;
@@ -87,7 +107,7 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
     const Tile next = col + kBlock < w.inputs ? Tile{begin, end, col + kBlock}
                       : bottom < f.x.rows     ? Tile{begin, end, 0}
                                               : Tile{end, end + kPanelColumns, 0};
-    MemoryAhead ahead = w.weight->storage().memory_of(next, Reading::kValue);
+    PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     w.weight->storage().pack_across({begin, end, col}, panel.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
     // Stretches of the block that share a scale.
@@ -109,17 +129,66 @@ void forward_tile(const ForwardOperands& f, std::int64_t top, std::int64_t botto
   }
 }
 
-// Up to so many rows, each is multiplied with the weights as they are stored.
+// Up to so many rows of x are multiplied one by one with the weights as they are stored.
 constexpr std::int64_t kFewRows = 3;
-// Then so many rows of W at once, which share what is prepared of x; few enough for 16 threads to
-// have a part of a matrix of 4096.
+// Then so many rows of W are taken at once, which share what is prepared of x; few enough for 16
+// threads to have a part of a matrix of 4096.
 constexpr std::int64_t kRowsOfWeights = 256;
 
-// ---- dx ----------------------------------------------------------------------------------------
+ForwardOperands forward_operands(Tape& tape, const LinearOperands& w, const QuantizedRows& x) {
+  auto* x_sums = tape.allocate_scratch<std::int32_t>(x.rows * w.groups);
+  sum_rows(x, w.group_size, x_sums);
+  return {w, x, x_sums, decode_scales(tape, w)};
+}
+
+}  // namespace
+
+void detail::integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const Strips& y, std::int64_t done_cost,
+                             void (*done)(const void* context, std::int64_t first, std::int64_t n),
+                             const void* context) {
+  check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
+        kMostStripRows);
+  const ForwardOperands f = forward_operands(tape, w, x);
+  for_each_piece(w.outputs, kPanelColumns, x.rows, w.inputs + done_cost,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+                   forward_piece(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
+                   done(context, begin, end - begin);
+                 });
+}
+
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
+  const ForwardOperands f = forward_operands(tape, w, x);
+  const bool few = x.rows <= kFewRows && w.groups == 1;
+  if (!few && w.outputs <= kPanelColumns && x.rows <= kBatchRows) {
+    // One piece: threads share its rows, though each decodes it.
+    return parallel_shares(x.rows, kWorthAThread / (w.outputs * w.inputs),
+                           [&](std::int64_t top, std::int64_t bottom) {
+                             forward_piece(f, top, bottom, 0, w.outputs, y.row(top), y.cols());
+                           });
+  }
+  for_each_piece(w.outputs, few ? kRowsOfWeights : kPanelColumns, x.rows, w.inputs,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
+                   if (!few) {
+                     return forward_piece(f, top, bottom, begin, end, y.row(top) + begin, y.cols());
+                   }
+                   std::array<std::int32_t, kRowsOfWeights> sums;
+                   for (std::int64_t r = top; r < bottom; ++r) {
+                     w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
+                     f.finish_rows(sums.data(), kRowsOfWeights, r, 1, begin, end, y.row(r) + begin,
+                                   y.cols());
+                   }
+                 });
+}
+
+// ---- dx
+// ------------------------------------------------------------------------------------------
+
+namespace {
 
 constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
 
-// n columns of `rows` rows of dx, `out` on, from sums of z (trit + 1), rows of kBlock.
+// Makes n columns of `rows` rows of dx, from `out` on, of sums of z (trit + 1), rows of kBlock.
 void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const float* scales,
                     std::int64_t rows, std::int64_t n, float* out, const InputGradient& dx) {
   for (std::int64_t top = 0; top < rows; top += kRowsAhead) {
@@ -143,9 +212,9 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
 
 // dx[top, bottom)[first, last) = scale * sums over all outputs, or added to it; the columns lie in
 // one block.
-void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
-                         const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
-                         std::int64_t top, std::int64_t bottom, const InputGradient& dx) {
+void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
+                          const std::int32_t* z_sums, std::int64_t first, std::int64_t last,
+                          std::int64_t top, std::int64_t bottom, const InputGradient& dx) {
   alignas(kAlignment) std::array<std::uint8_t, kPanelsPerBlock * kDepth * kPanelColumns> panels;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kBlock> sums;
   const std::int64_t col = first / kBlock * kBlock;
@@ -160,7 +229,7 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
                       : last == w.inputs && bottom < dx.rows ? Tile{0, kDepth, 0}
                       : last % kBlock == 0                   ? Tile{0, kDepth, last}
                                                              : Tile{};
-    MemoryAhead ahead = w.weight->storage().memory_of(next, Reading::kValue);
+    PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     for (std::int64_t p = 0; p < count; ++p) {
       kernels().products.multiply_panel(
           sums.data() + p * kPanelColumns, kBlock, z.codes + top * z.ld + output, z.ld, rows,
@@ -177,9 +246,9 @@ void backward_input_tile(const LinearOperands& w, const QuantizedRows& z,
   }
 }
 
-// body(first, last, top, bottom) for stretches of n columns that lie in one block each, and for
-// kBatchRows of `rows`. Threads have as many columns each, to a panel: blocks are too long to be
-// dealt out. `depth`: the products of bytes in a number.
+// Calls body(first, last, top, bottom) for stretches of n columns that lie in one block each, and
+// for kBatchRows of `rows`. Threads have as many columns each, to a panel: blocks are too long to
+// be dealt out. `depth` is the number of products of bytes in an element.
 template <typename Body>
 void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t depth, const Body& body) {
   const std::int64_t panels = (n + kPanelColumns - 1) / kPanelColumns;
@@ -199,68 +268,6 @@ void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t depth, con
         }
       });
 }
-
-static_assert(255 * kLongestSum <= std::numeric_limits<std::int32_t>::max());
-
-}  // namespace
-
-void check_integers(const char* op, const LinearOperands& w) {
-  check(std::max(w.inputs, w.outputs) <= kLongestSum, op, ": '", w.weight->name(), "' has shape ",
-        w.weight->shape().str(), "; in int8 an axis has at most ", kLongestSum,
-        " elements; use --compute fp32");
-  check(w.groups == 1 || w.group_size % 4 == 0, op, ": '", w.weight->name(), "' has a scale for ",
-        w.group_size, " inputs; in int8 groups are a multiple of 4");
-}
-
-namespace {
-
-ForwardOperands forward_operands(Tape& tape, const LinearOperands& w, const QuantizedRows& x) {
-  auto* x_sums = tape.allocate_scratch<std::int32_t>(x.rows * w.groups);
-  sum_rows(x, w.group_size, x_sums);
-  return {w, x, x_sums, decode_scales(tape, w)};
-}
-
-}  // namespace
-
-void detail::integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
-                             const Strips& y, std::int64_t done_cost,
-                             void (*done)(const void* context, std::int64_t first, std::int64_t n),
-                             const void* context) {
-  check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
-        kMostStripRows);
-  const ForwardOperands f = forward_operands(tape, w, x);
-  for_each_tile(w.outputs, kPanelColumns, x.rows, w.inputs + done_cost,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
-                  forward_tile(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
-                  done(context, begin, end - begin);
-                });
-}
-
-void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y) {
-  const ForwardOperands f = forward_operands(tape, w, x);
-  const bool few = x.rows <= kFewRows && w.groups == 1;
-  if (!few && w.outputs <= kPanelColumns && x.rows <= kBatchRows) {
-    // One tile: threads share its rows, though each decodes it.
-    return parallel_shares(x.rows, kWorthAThread / (w.outputs * w.inputs),
-                           [&](std::int64_t top, std::int64_t bottom) {
-                             forward_tile(f, top, bottom, 0, w.outputs, y.row(top), y.cols());
-                           });
-  }
-  for_each_tile(w.outputs, few ? kRowsOfWeights : kPanelColumns, x.rows, w.inputs,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
-                  if (!few) {
-                    return forward_tile(f, top, bottom, begin, end, y.row(top) + begin, y.cols());
-                  }
-                  std::array<std::int32_t, kRowsOfWeights> sums;
-                  for (std::int64_t r = top; r < bottom; ++r) {
-                    w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
-                    f.finish_rows(sums.data(), kRowsOfWeights, r, 1, begin, end, y.row(r) + begin,
-                                  y.cols());
-                  }
-                });
-}
-
-namespace {
 
 // Groups of inputs have columns of their own.
 template <typename Gradient>
@@ -282,8 +289,8 @@ void backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx
         end - block, rows, w.outputs,
         [&](std::int64_t first, std::int64_t last, std::int64_t top, std::int64_t bottom) {
           if (block + last <= begin) return;
-          backward_input_tile(w, z, z_sums, std::max(begin, block + first), block + last, top,
-                              bottom, dx);
+          backward_input_piece(w, z, z_sums, std::max(begin, block + first), block + last, top,
+                               bottom, dx);
         });
   }
 }
@@ -304,6 +311,219 @@ InputGradient input_gradient(Tape& tape, const QuantizedVar& x) {
   if (!x.in_strips) return target;
   return {Strips{x.rows.rows, x.rows.cols, target.grad.data}, target.fresh};
 }
+
+// ---- dW
+// ------------------------------------------------------------------------------------------
+
+namespace {
+
+// Returns how many rows of the prefetch list each panel of so many columns takes.
+std::int64_t rows_a_panel(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t panels = (cols + kPanelColumns - 1) / kPanelColumns;
+  return (rows + panels - 1) / panels;
+}
+
+// dW of the trits: E times dy^T x.
+struct WeightGradient {
+  LinearOperands w;
+  // E; with one number a row, and d E known, times the scales of dy: what makes dW of the product.
+  const float* scales;
+  QuantizedRows dy;             // [outputs x n], times the scales of x's rows
+  Panels x;                     // of x's columns
+  const std::int32_t* offsets;  // what the offset of x's bytes adds to each row of dy^T x
+
+  // Multiplies rows [top, top + rows) with panel p up to column `last`, which leaves the offset of
+  // x's bytes in the sums. Columns that fill the last vector are written, too.
+  void multiply(std::int64_t top, std::int64_t rows, std::int64_t p, std::int64_t last,
+                std::int32_t* sums, std::int64_t ld, const PrefetchList& ahead) const {
+    kernels().products.multiply_panel(sums, ld, dy.codes + top * dy.ld, dy.ld, rows,
+                                      last - p * kPanelColumns, x.at(p, 0), x.groups, x.range(),
+                                      /*add=*/false, ahead);
+  }
+
+  // Reads rows [row_begin, row_end), columns [col_begin, col_end) of dy^T x, each row times its
+  // factor.
+  void read_product(const float* factors, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t col_begin, std::int64_t col_end, float* out,
+                    PrefetchList ahead = {}) const {
+    constexpr std::int64_t kRows = LazyGradient::kRows;
+    const std::int64_t cols = col_end - col_begin;
+    const std::int64_t share = rows_a_panel(row_end - row_begin, cols);
+    for (std::int64_t top = row_begin; top < row_end; top += kRows) {
+      const std::int64_t rows = std::min(kRows, row_end - top);
+      for (std::int64_t p = col_begin / kPanelColumns; p * kPanelColumns < col_end; ++p) {
+        alignas(kAlignment) std::array<std::int32_t, kRows * kPanelColumns> sums;
+        const std::int64_t first = std::max(col_begin, p * kPanelColumns);
+        const std::int64_t last = std::min(col_end, (p + 1) * kPanelColumns);
+        multiply(top, rows, p, last, sums.data(), kPanelColumns, ahead.take(share));
+        kernels().products.rescale_sums(out + (top - row_begin) * cols + first - col_begin, cols,
+                                        sums.data() + first - p * kPanelColumns, kPanelColumns,
+                                        offsets + top, factors + top, rows, last - first);
+      }
+    }
+  }
+
+  // Reads the sums of a piece of blocks, which begin where a panel does.
+  SumRows read_sums(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+                    std::int64_t col_end, std::int32_t* sums, PrefetchList ahead) const {
+    const std::int64_t rows = row_end - row_begin;
+    const std::int64_t share = rows_a_panel(rows, col_end - col_begin);
+    for (std::int64_t first = col_begin; first < col_end; first += kPanelColumns) {
+      multiply(row_begin, rows, first / kPanelColumns, std::min(col_end, first + kPanelColumns),
+               sums + first - col_begin, kBlock, ahead.take(share));
+    }
+    return {offsets + row_begin, scales + row_begin};
+  }
+
+  void read(std::int64_t row_begin, std::int64_t row_end, std::int64_t col_begin,
+            std::int64_t col_end, float* out, const PrefetchList& ahead = {}) const {
+    if (w.groups == 1) {
+      return read_product(scales, row_begin, row_end, col_begin, col_end, out, ahead);
+    }
+    read_product(dy.scales, row_begin, row_end, col_begin, col_end, out, ahead);
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      const float* row_scales = scales + row * w.groups;
+      float* numbers = out + (row - row_begin) * (col_end - col_begin);
+      for (std::int64_t first = col_begin; first < col_end;) {
+        const std::int64_t group = first / w.group_size;
+        const std::int64_t last = std::min(col_end, (group + 1) * w.group_size);
+        for (std::int64_t i = first; i < last; ++i) numbers[i - col_begin] *= row_scales[group];
+        first = last;
+      }
+    }
+  }
+};
+
+// Adds d scale of rows [begin, end), at most kRows, from dW: the sum over each group of trit times
+// dW.
+void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, std::int64_t end,
+                            const Tensor& dscale) {
+  const LinearOperands& w = gradient.w;
+  std::array<float, LazyGradient::kRows * kBlock> dw;
+  std::array<float, kBlock> signs;
+  std::array<std::int8_t, kBlock> trits;
+  for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+    const std::int64_t n = std::min(kBlock, w.inputs - col);
+    gradient.read_product(gradient.dy.scales, begin, end, col, col + n, dw.data());
+    for (std::int64_t row = begin; row < end; ++row) {
+      w.weight->storage().decode_trits(Block{row, col, n}, trits.data());
+      kernels().codecs.trits_to_float(signs.data(), trits.data(), n);
+      float* products = dw.data() + (row - begin) * n;
+      for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];
+      for (std::int64_t first = col; first < col + n;) {
+        const std::int64_t group = first / w.group_size;
+        const std::int64_t last = std::min(col + n, (group + 1) * w.group_size);
+        dscale.row(row)[group] +=
+            static_cast<float>(kernels().reductions.sum(products + first - col, last - first));
+        first = last;
+      }
+    }
+  }
+}
+
+// Returns the sums of dy y down the columns.
+const double* sum_products(Tape& tape, const Tensor& y, const Tensor& dy) {
+  const Wide wide(y);
+  return sum_columns(tape, wide, y, 1,
+                     [&](double* to, std::int64_t row, std::int64_t begin, std::int64_t n) {
+                       prefetch_after(wide(dy), row, begin, n);
+                       prefetch_after(wide(y), row, begin, n);
+                       kernels().reductions.add_products(to, wide(dy).row(row) + begin,
+                                                         wide(y).row(row) + begin, 0, 1, n);
+                     });
+}
+
+// Adds d scale. With one scale a row, y / E is what E multiplied, so d E = sum of dy y / E.
+void backward_scale(Tape& tape, const WeightGradient& gradient, const double* dy_y) {
+  const LinearOperands& w = gradient.w;
+  const Tensor dscale = tape.gradient(*w.scale);
+  constexpr std::int64_t kRows = LazyGradient::kRows;
+  if (w.groups > 1) {
+    return parallel_pieces(w.outputs, kRows, gradient.dy.cols * w.inputs,
+                           [&](std::int64_t begin, std::int64_t end) {
+                             scale_gradient_of_rows(gradient, begin, end, dscale);
+                           });
+  }
+  parallel_ranges(w.outputs, kColumnPiece, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o) {
+      if (gradient.scales[o] != 0.0f) {
+        dscale.data[o] += static_cast<float>(dy_y[o] / double{gradient.scales[o]});
+      } else {
+        scale_gradient_of_rows(gradient, o, o + 1, dscale);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const Tensor& y, const Tensor& dy, Share share) {
+  const QuantizedRows codes = quantize_columns(tape, dy, x.scales);
+  integer_backward_weight(tape, w, x, codes, w.groups == 1 ? sum_products(tape, y, dy) : nullptr,
+                          share);
+}
+
+void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                             const QuantizedRows& dy, const double* dy_y, Share share) {
+  auto* gradient = tape.allocate_scratch<WeightGradient>(1);
+  float* scales = decode_scales(tape, w);
+  auto* offsets = tape.allocate_scratch<std::int32_t>(w.outputs);
+  *gradient = {w, scales, dy, pack_columns(tape, x), offsets};
+  std::fill_n(offsets, w.outputs, 0);
+  if (gradient->x.offset != 0) sum_rows(gradient->dy, gradient->dy.cols, offsets);
+  bool finite = true;
+  float bound = 0.0f;  // of what is finite
+  const float most = 127.0f * 127.0f * static_cast<float>(dy.cols);
+  for (std::int64_t o = 0; o < w.outputs; ++o) {
+    // A call for each output would take longer than its one number.
+    const float largest = w.groups == 1
+                              ? std::abs(scales[o])
+                              : kernels().reductions.max_abs(scales + o * w.groups, w.groups);
+    const float most_of_row = most * gradient->dy.scales[o] * largest;
+    finite &= std::isfinite(most_of_row);
+    bound = std::max(bound, most_of_row);
+    offsets[o] *= gradient->x.offset;
+  }
+  backward_scale(tape, *gradient, dy_y);
+  if (w.groups == 1) {
+    for (std::int64_t o = 0; o < w.outputs; ++o) scales[o] *= gradient->dy.scales[o];
+  }
+
+  auto* source = tape.allocate_scratch<LazyGradient>(1);
+  *source = {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
+                std::int64_t col_begin, std::int64_t col_end, float* out,
+                const PrefetchList& ahead) {
+               static_cast<const WeightGradient*>(context)->read(row_begin, row_end, col_begin,
+                                                                 col_end, out, ahead);
+             },
+             gradient, finite,
+             w.groups > 1 ? nullptr
+                          : +[](const void* context, std::int64_t row_begin, std::int64_t row_end,
+                                std::int64_t col_begin, std::int64_t col_end, std::int32_t* sums,
+                                const PrefetchList& ahead) {
+                              return static_cast<const WeightGradient*>(context)->read_sums(
+                                  row_begin, row_end, col_begin, col_end, sums, ahead);
+                            }};
+  if (share == Share::kWhole && tape.offer_gradient(*w.weight, *source)) return;
+  const Tensor dweight =
+      tape.gradient(*w.weight, finite ? bound : std::numeric_limits<float>::infinity());
+  parallel_pieces(w.outputs, LazyGradient::kRows, dy.cols * w.inputs,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::array<float, LazyGradient::kRows * kBlock> piece;
+                    for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
+                      const std::int64_t n = std::min(kBlock, w.inputs - col);
+                      gradient->read(begin, end, col, col + n, piece.data());
+                      for (std::int64_t row = begin; row < end; ++row) {
+                        kernels().reductions.add_scaled(dweight.row(row) + col,
+                                                        piece.data() + (row - begin) * n, 1.0f, n);
+                      }
+                    }
+                  });
+}
+
+// ---- the op
+// --------------------------------------------------------------------------------------
 
 Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w) {
   check_integers("linear", w);

@@ -7,7 +7,7 @@
 //     dW        dy times the scales of x's rows, each column by its absmax / 127, times x as int8
 //
 // Integer sums are exact in any order, so the bits depend neither on the instruction set nor on the
-// number of threads. W is decoded a block at a time, and dW is a GradientSource, so neither exists
+// number of threads. W is decoded a block at a time, and dW is a LazyGradient, so neither exists
 // in memory (unless the gradient is kept, or added to elsewhere).
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ops/products/linear_operands.h"
+#include "ops/products/linear.h"
 #include "ops/products/quantized.h"
 
 namespace tritgrad {
@@ -25,15 +25,15 @@ Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w);
 
 // The products one by one, for ops that make the rows of x as they need them. All take scratch.
 //
-// Rows of x in one call, so that dW's sums of a byte and a code fit 32 bits.
+// The most rows of x in one call: dW's sums of products of a byte and a code then fit 32 bits.
 inline constexpr std::int64_t kMostIntegerRows = 65'536;
 static_assert(255 * 127 * kMostIntegerRows <= std::numeric_limits<std::int32_t>::max());
 
 // Throws Error, which begins with the name of the op, when sums over an axis could overflow.
 void check_integers(const char* op, const LinearOperands& w);
-// y [n, outputs] of x [n, inputs]
+// Writes y [n, outputs] of x [n, inputs].
 void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Tensor& y);
-// The same in strips, for so many rows at most. done(first, n) is called when columns [first, first
+// Writes y in strips, for so many rows at most. done(first, n) is called when columns [first, first
 // + n) of y are there, one strip, on the thread that made them; what it costs of each element
 // counts as `done_cost` products of bytes.
 inline constexpr std::int64_t kMostStripRows = 256;
@@ -54,7 +54,7 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
       &done);
 }
 
-// Where dx goes: to a matrix, or to strips of it.
+// The place of dx: a matrix, or strips of it.
 struct InputGradient {
   std::int64_t rows;
   std::int64_t ld;            // from a row to the next one
@@ -79,28 +79,28 @@ struct InputGradient {
   float* at(std::int64_t row, std::int64_t column) const {
     return data + column / kStripColumns * strip_stride + column % kStripColumns + row * ld;
   }
-  // How far, up to `last`, the columns from `column` on lie side by side.
+  // Returns how far, up to `last`, the columns from `column` on lie side by side.
   std::int64_t neighbours_end(std::int64_t column, std::int64_t last) const {
     if (strip_stride == kStripColumns) return last;
     return std::min(last, (column / kStripColumns + 1) * kStripColumns);
   }
 };
-// That of x, which wants one.
+// Returns the place of the gradient of x, which wants one.
 InputGradient input_gradient(Tape& tape, const QuantizedVar& x);
-// dx = (dy E) T, or added to it
+// dx = (dy E) T, or that is added to it.
 void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const Tensor& dy);
 void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const Strips& dy);
 // Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
-// GradientSource, which needs the scratch until on_ready has returned; a part is added up in
+// LazyGradient, which needs the scratch until on_ready has returned; a part is added up in
 // memory.
 enum class Share { kWhole, kPart };
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const Tensor& y, const Tensor& dy, Share share);
-// The same where dy has been rounded, each row times the scale of x's and then columns by their
-// absmax, and dy y been added up down its columns, which d scale is made of; null where W has
-// scales of groups.
+// Gives them where dy has been rounded already: each row times the scale of x's, then columns by
+// their absmax. dy_y are the sums of dy y down the columns, of which d scale is made; null where W
+// has scales of groups.
 void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
                              const QuantizedRows& dy, const double* dy_y, Share share);
 

@@ -16,12 +16,12 @@ using StripDoubles = std::array<double, kStripColumns>;
 // Cost of an element in all passes of a strip, in products of bytes.
 constexpr std::int64_t kPassing = 128;
 
-// z = x W^T in strips, and what batch norm knows of it.
+// z = x W^T in strips, and its statistics for batch norm.
 struct MeasuredProduct {
   Strips z;
   NormStatistics batch;
 
-  // A strip as it comes from the product.
+  // Measures a strip as it comes from the product.
   void measure(std::int64_t first, std::int64_t n) const {
     const auto count = static_cast<double>(z.rows);
     const float* strip = z.at(first, 0);
@@ -36,7 +36,7 @@ struct MeasuredProduct {
     }
   }
 
-  // Its columns of the norm.
+  // Writes the norm of its columns.
   void normalize(const Tensor& y, std::int64_t first, std::int64_t n) const {
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
       prefetch_rows(y, top + kRowsAhead, kRowsAhead, first, n);
@@ -46,7 +46,7 @@ struct MeasuredProduct {
   }
 };
 
-// then(first, n): after a strip of z has been measured, while it is in the cache.
+// Calls then(first, n) after a strip of z has been measured, while it is in the cache.
 template <typename Then>
 MeasuredProduct multiply_and_measure(Tape& tape, const QuantizedRows& x, const LinearOperands& w,
                                      const BatchNormParameters& p, Rectify rectify,
@@ -62,7 +62,7 @@ MeasuredProduct multiply_and_measure(Tape& tape, const QuantizedRows& x, const L
   return product;
 }
 
-// What backward knows, and what it makes of each strip.
+// The operands of backward, and what it makes of each strip.
 struct StripGradient {
   NormGradient norm;
   Strips z;
@@ -81,7 +81,7 @@ struct StripGradient {
     }
   }
 
-  // dy, one strip of it, loses what the rectifier held back.
+  // Sums dy, one strip of it, which loses what the rectifier held back.
   void sum_dy(float* strip, std::int64_t first, std::int64_t n) const {
     StripDoubles sum_dy{}, sum_dy_z{};
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
@@ -98,7 +98,7 @@ struct StripGradient {
     }
   }
 
-  // Of columns [first, first + n), one strip.
+  // Makes dz of columns [first, first + n), one strip.
   void make_dz(std::int64_t first, std::int64_t n) const {
     if (!dy_rows) return make_dz_of(dy.at(first, 0), first, n);
     alignas(kAlignment) std::array<float, kMostStripRows * kStripColumns> strip;

@@ -22,11 +22,12 @@ constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16, kQuantizin
 constexpr std::int64_t kCodesRead = 1 << 17;  // that are worth a thread
 constexpr std::int64_t kNarrowPiece = 512;    // numbers of narrow rows that are scaled at a time
 
-// What makes codes of numbers whose largest magnitude this is. Below, the inverse would overflow.
+// The factor that makes codes of numbers with this largest magnitude, and the scale that makes
+// numbers of codes. Both are 0 where the inverse would overflow.
 float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
 float scale_of(float largest) { return largest < 0x1p-100f ? 0.0f : largest / kTop; }
 
-// Of two magnitudes; NaN is larger than everything.
+// Returns the larger of two magnitudes; NaN is larger than everything.
 float larger(float a, float b) {
   return std::bit_cast<float>(
       std::max(std::bit_cast<std::int32_t>(a), std::bit_cast<std::int32_t>(b)));
@@ -49,7 +50,7 @@ std::int64_t leading_dimension(std::int64_t cols) {
   return ld % 1024 == 0 ? ld + kCacheLine : ld;
 }
 
-// quantize_rows() of `rows` rows that are too narrow for a kernel each.
+// Quantises `rows` rows that are too narrow for a kernel each.
 void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* factors,
                           std::int64_t first, std::int64_t rows) {
   std::array<float, kNarrowPiece> product;
@@ -74,7 +75,7 @@ constexpr std::int64_t kChunk = 256;
 static_assert(kChunk % kStripColumns == 0);
 constexpr std::int64_t kFloatBytes = sizeof(float);
 
-// read(first, last): columns [first, last) of the row.
+// Quantises a row of which read(first, last) gives columns [first, last).
 template <typename Read>
 void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_t row,
                        const Read& read) {
@@ -98,8 +99,8 @@ void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_
   q.scales[row] = scale_of(largest);
 }
 
-// `rows` rows of the batch norm of x, from row `top` on, at most kRowsAhead: once for their largest
-// magnitudes, once more for the codes.
+// Quantises `rows` rows of the batch norm of x, from row `top` on, at most kRowsAhead. The norm is
+// computed once for their largest magnitudes, once more for the codes.
 void quantize_normalized_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm,
                               std::int64_t top, std::int64_t rows) {
   alignas(kAlignment) std::array<float, kRowsAhead * kChunk> y;
@@ -214,8 +215,9 @@ void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sum
 
 namespace {
 
-// The scale of a column whose largest magnitude this is; returns its inverse. Zeros behind a
-// column's codes: the kernel fills up fours; there may be a cache line more.
+// Sets the scale of a column with this largest magnitude and returns its inverse. The zeros behind
+// a column's codes are written here, as the kernel only fills up fours and there may be a cache
+// line more.
 float start_column(const QuantizedRows& q, std::int64_t column, float largest) {
   q.scales[column] = scale_of(largest);
   std::fill(q.codes + column * q.ld + q.cols, q.codes + (column + 1) * q.ld, std::int8_t{0});
@@ -253,28 +255,28 @@ void quantize_whole_columns(const ColumnCodes& codes) {
   });
 }
 
-void quantize_columns_in_tiles(Tape& tape, const Wide& narrow, const ColumnCodes& codes) {
+void quantize_columns_in_pieces(Tape& tape, const Wide& narrow, const ColumnCodes& codes) {
   const Tensor& x = codes.x;
-  const std::int64_t tiles = tiles_down(x);
-  float* largest = tape.allocate_scratch<float>(tiles * x.cols());
-  std::fill_n(largest, tiles * x.cols(), 0.0f);
-  for_each_tile(narrow, x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                    std::int64_t tile) {
-                  for (std::int64_t row = top; row < bottom; ++row) {
-                    codes.raise(largest + tile * x.cols() + begin, row, begin, end - begin);
-                  }
-                });
+  const std::int64_t pieces = pieces_down(x);
+  float* largest = tape.allocate_scratch<float>(pieces * x.cols());
+  std::fill_n(largest, pieces * x.cols(), 0.0f);
+  for_each_piece(narrow, x,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                     std::int64_t piece) {
+                   for (std::int64_t row = top; row < bottom; ++row) {
+                     codes.raise(largest + piece * x.cols() + begin, row, begin, end - begin);
+                   }
+                 });
   for (std::int64_t c = 0; c < x.cols(); ++c) {
     float most = 0.0f;
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      most = larger(most, largest[tile * x.cols() + c]);
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      most = larger(most, largest[piece * x.cols() + c]);
     }
     codes.inverse[c] = start_column(codes.q, c, most);
   }
-  for_each_tile(narrow, x,
-                [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                    std::int64_t) { codes.write(begin, end, top, bottom); });
+  for_each_piece(narrow, x,
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
+                     std::int64_t) { codes.write(begin, end, top, bottom); });
 }
 
 }  // namespace
@@ -286,7 +288,7 @@ QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors
   if (columns_are_whole(narrow, x)) {
     quantize_whole_columns(codes);
   } else {
-    quantize_columns_in_tiles(tape, narrow, codes);
+    quantize_columns_in_pieces(tape, narrow, codes);
   }
   return q;
 }

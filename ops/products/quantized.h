@@ -15,8 +15,8 @@ namespace tritgrad {
 // Products of bytes that are worth a thread, which small layers are not.
 inline constexpr std::int64_t kWorthAThread = 1 << 19;
 
-// body(begin, end) for pieces of `grain` of [0, n); as many pieces to a unit as are worth a thread.
-// `cost`: of one of n, in products of bytes.
+// Calls body(begin, end) for pieces of `grain` of [0, n), as many pieces to a unit as are worth a
+// thread. `cost` is that of one of n, in products of bytes.
 template <typename Body>
 void parallel_pieces(std::int64_t n, std::int64_t grain, std::int64_t cost, const Body& body) {
   const std::int64_t pieces = kWorthAThread / std::max<std::int64_t>(1, grain * cost);
@@ -41,11 +41,11 @@ struct QuantizedRows {
   bool rectified = false;  // no code of a finite row is negative; otherwise some may be
 };
 
-// Memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
+// Takes memory for x [rows, cols] in the tape's arena, until the tape is reset, or in its scratch.
 QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bool keep);
 
-// An activation as int8 rows, for layers in integers: what reads it, and adds to its gradient, are
-// products in integers alone.
+// An activation as int8 rows, for layers in integers: only products in integers read it and add to
+// its gradient.
 struct QuantizedVar {
   Var var;  // for its gradient, of the shape of the rows or of strips; there may be no value
   QuantizedRows rows;
@@ -54,24 +54,24 @@ struct QuantizedVar {
   Shape shape() const { return {rows.rows, rows.cols}; }
   bool wants_grad() const { return var.wants_grad(); }
 };
-// Rows of x by their absmax / 127, to nearest. The gradient is x's own (straight through); its
-// value is not read any more.
+// Rounds rows of x by their absmax / 127, to nearest. The gradient is x's own (straight through);
+// its value is not read any more.
 QuantizedVar quantize(Tape& tape, const Var& x);
 
 // Fills `q` from rows of x, each element times factors[column] first (null: 1), by their absmax /
 // 127; to nearest.
 void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors);
 void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors);
-// The same of the batch norm of x, which is not kept.
+// Fills `q` from rows of the batch norm of x, which is not kept.
 void quantize_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm);
 
 // sums [rows x groups] of the codes of group_size neighbours in a row; the last group may be
 // shorter.
 void sum_rows(const QuantizedRows& x, std::int64_t group_size, std::int32_t* sums);
 
-// Columns of x, each element times factors[row] first, as rows of the result: x^T.
+// Returns columns of x, each element times factors[row] first, as rows: x^T.
 QuantizedRows quantize_columns(Tape& tape, const Tensor& x, const float* factors);
-// The same of columns [first, first + n) alone, at most 64, from a strip of them.
+// Fills in the codes of columns [first, first + n) alone, at most 64, from a strip of them.
 void quantize_strip(const QuantizedRows& q, std::int64_t first, const float* strip,
                     const float* factors, std::int64_t n);
 
@@ -87,7 +87,7 @@ struct Panels {
     return bytes + (panel * groups + group) * 4 * kPanelColumns;
   }
 };
-// Columns of the panels are x's; the inner dimension is its rows.
+// Packs x: columns of the panels are x's, the inner dimension is its rows.
 Panels pack_columns(Tape& tape, const QuantizedRows& x);
 
 }  // namespace tritgrad

@@ -31,11 +31,11 @@ struct Strips {
   float* at(std::int64_t first, std::int64_t row) const {
     return data + first / kStripColumns * size_of_one() + row * kStripColumns;
   }
-  // Of the memory of all of them.
+  // The shape of the memory of all of them.
   Shape shape() const { return {count(), size_of_one()}; }
 };
 
-// In the tape's arena.
+// Takes memory for strips in the tape's arena.
 inline Strips allocate_strips(Tape& tape, std::int64_t rows, std::int64_t cols) {
   Strips strips{rows, cols, nullptr};
   strips.data = tape.tensor(strips.shape()).data;

@@ -62,7 +62,7 @@ class SourceExchange : public GradientExchange {
  protected:
   void offer(bool finite) {
     source_ = {[](const void* exchange, std::int64_t row_begin, std::int64_t row_end,
-                  std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
+                  std::int64_t col_begin, std::int64_t col_end, float* out, const PrefetchList&) {
                  const auto* self = static_cast<const SourceExchange*>(exchange);
                  const std::int64_t cols = self->parameter().shape().cols();
                  for (std::int64_t row = row_begin; row < row_end; ++row) {
@@ -78,7 +78,7 @@ class SourceExchange : public GradientExchange {
   // Reads elements [first, first + n), row-major, of the joint gradient.
   virtual void read(std::int64_t first, std::int64_t n, float* out) const = 0;
 
-  GradientSource source_{};
+  LazyGradient source_{};
 };
 
 class OrderedExchange final : public SourceExchange {
@@ -123,11 +123,11 @@ class VoteExchange final : public SourceExchange {
   // Rows are read in the tiles in which a gradient is cheapest to compute.
   void collect(int /*part*/) override {
     const std::int64_t cols = parameter().shape().cols();
-    const GradientSource* source = parameter().gradient_source;
+    const LazyGradient* source = parameter().gradient_source;
     parallel_ranges(
-        parameter().shape().rows(), GradientSource::kRows,
+        parameter().shape().rows(), LazyGradient::kRows,
         [&](std::int64_t begin, std::int64_t end) {
-          alignas(kAlignment) std::array<float, GradientSource::kRows * kBlock> tile;
+          alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
           for (std::int64_t col = 0; col < cols; col += kBlock) {
             const std::int64_t n = std::min(kBlock, cols - col);
             if (source != nullptr) {

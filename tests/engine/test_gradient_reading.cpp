@@ -1,7 +1,7 @@
 // Gradients that rules read where they are made, against those that lie in memory.
 #include <algorithm>
 
-#include "engine/gradient_source.h"
+#include "engine/lazy_gradient.h"
 #include "tests/support/single.h"
 #include "tests/support/support_formats.h"
 
@@ -15,7 +15,7 @@ TEST_CASE("optim: a gradient that is computed where it is read steps as one in m
   const Copied copied{numbers(shape.size(), 3), shape.cols()};
   const std::vector<float>& grad = copied.grad;
   const std::vector<float> nothing(grad.size(), 0.0f);
-  const GradientSource source = copied.source();
+  const LazyGradient source = copied.source();
   struct Case {
     RuleKind rule;
     double momentum = 0.0, decay = 0.0;
@@ -61,19 +61,19 @@ struct Sums {
     return factor(row) * static_cast<float>(sum(row, col) - static_cast<std::int32_t>(row));
   }
 
-  GradientSource source() const {
-    GradientSource source{[](const void*, std::int64_t top, std::int64_t bottom, std::int64_t left,
-                             std::int64_t right, float* out, const MemoryAhead&) {
-                            for (std::int64_t row = top; row < bottom; ++row) {
-                              for (std::int64_t col = left; col < right; ++col) {
-                                *out++ = gradient(row, col);
-                              }
+  LazyGradient source() const {
+    LazyGradient source{[](const void*, std::int64_t top, std::int64_t bottom, std::int64_t left,
+                           std::int64_t right, float* out, const PrefetchList&) {
+                          for (std::int64_t row = top; row < bottom; ++row) {
+                            for (std::int64_t col = left; col < right; ++col) {
+                              *out++ = gradient(row, col);
                             }
-                          },
-                          this, true};
+                          }
+                        },
+                        this, true};
     source.read_sums = [](const void* context, std::int64_t top, std::int64_t bottom,
                           std::int64_t left, std::int64_t right, std::int32_t* out,
-                          const MemoryAhead&) {
+                          const PrefetchList&) {
       for (std::int64_t row = top; row < bottom; ++row) {
         for (std::int64_t col = left; col < right; ++col) {
           out[(row - top) * kBlock + (col - left)] = sum(row, col);
@@ -112,7 +112,7 @@ TEST_CASE("optim: the signs of a product's sums vote as those of the gradient do
   }
   CHECK(std::count(grad.begin(), grad.end(), 0.0f) < std::ssize(grad) / 2);
   const std::vector<float> nothing(grad.size(), 0.0f);
-  const GradientSource source = sums.source();
+  const LazyGradient source = sums.source();
   const GroupSpec group = votes();
   for (FormatKind kind : kVoting) {
     CAPTURE(std::string(format_name(kind)));

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "engine/formats/format.h"
-#include "engine/gradient_source.h"
+#include "engine/lazy_gradient.h"
 
 namespace tritgrad {
 
 // All of it, tile by tile; what read() gives, to the bit.
-inline std::vector<float> gradient_from_sums(const GradientSource& source, const Shape& shape) {
+inline std::vector<float> gradient_from_sums(const LazyGradient& source, const Shape& shape) {
   std::vector<float> gradient(static_cast<std::size_t>(shape.size()));
-  std::vector<std::int32_t> sums(GradientSource::kRows * kBlock);
-  for (std::int64_t top = 0; top < shape.rows(); top += GradientSource::kRows) {
-    const std::int64_t bottom = std::min(shape.rows(), top + GradientSource::kRows);
+  std::vector<std::int32_t> sums(LazyGradient::kRows * kBlock);
+  for (std::int64_t top = 0; top < shape.rows(); top += LazyGradient::kRows) {
+    const std::int64_t bottom = std::min(shape.rows(), top + LazyGradient::kRows);
     for (std::int64_t left = 0; left < shape.cols(); left += kBlock) {
       const std::int64_t n = std::min(kBlock, shape.cols() - left);
       const SumRows rows =

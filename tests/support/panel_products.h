@@ -54,7 +54,7 @@ inline void compare_product(const ProductKernels& table, const PanelCase& c, std
   }
   const std::int64_t ldc = kPanelColumns + offset;
   // Any memory may be asked for: runs of no bytes, of many, that begin anywhere.
-  const MemoryAhead ahead{{{panel.data() + offset, rows, 5 * groups, 77}, {a.data(), 3, 1, 0}}};
+  const PrefetchList ahead{{{panel.data() + offset, rows, 5 * groups, 77}, {a.data(), 3, 1, 0}}};
   for (const bool add : {false, true}) {
     Twins<std::int32_t> sums(rows * ldc, offset, [](std::int64_t i) { return draw(i, -9, 9); });
     reference_kernels().products.multiply_panel(sums.expected.data(), ldc, a.data(), lda, rows,

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/gradient_source.h"
+#include "engine/lazy_gradient.h"
 #include "optim/optimizer.h"
 #include "tests/support/support.h"
 
@@ -63,9 +63,9 @@ struct Single {
 
 // A gradient in memory as a source, which it must outlive.
 struct Copied {
-  GradientSource source() const {
+  LazyGradient source() const {
     return {[](const void* context, std::int64_t row_begin, std::int64_t row_end,
-               std::int64_t col_begin, std::int64_t col_end, float* out, const MemoryAhead&) {
+               std::int64_t col_begin, std::int64_t col_end, float* out, const PrefetchList&) {
               const auto* self = static_cast<const Copied*>(context);
               for (std::int64_t row = row_begin; row < row_end; ++row) {
                 const float* from = self->grad.data() + row * self->cols;

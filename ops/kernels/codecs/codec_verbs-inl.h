@@ -15,7 +15,7 @@ namespace {
 // Numbers that a step of the codecs takes.
 constexpr std::int64_t kFourVectors = 4 * kLanes<F32>;
 
-// Both numbers in every lane, the first one below.
+// Returns both numbers in every lane, the first one below.
 inline U32 read_pair(const std::uint16_t* p) {
   std::uint32_t both;
   std::memcpy(&both, p, sizeof both);

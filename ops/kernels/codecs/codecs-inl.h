@@ -163,7 +163,7 @@ struct TritDigits {
 #endif
 };
 
-// Of a whole block: digit k of byte j is element j + k kTritStripe.
+// The stripe of a whole block: digit k of byte j is element j + k kTritStripe.
 constexpr std::int64_t kTritStripe = kBlock / 5;
 static_assert(kTritStripe % kLanes<U8> == 0);
 
@@ -180,7 +180,7 @@ static_assert(kTritStripe % kLanes<U8> == 0);
     trit_digits.split(digits, read<U8>(packed + i));
     for (int k = 0; k < 5; ++k) write(out + k * stripe + i, digits[k] - one);
   }
-  // What does not fill a vector goes through one all the same: rows seldom end with a block.
+  // Bytes that do not fill a vector go through one all the same: rows seldom end with a block.
   for (; i < stripe; i += lanes) {
     const std::int64_t bytes = std::min(stripe - i, lanes);
     U8 digits[5];

@@ -69,7 +69,7 @@ struct Coder<RootCurve> {
   }
 };
 
-// Of a group: each lane's largest size.
+// Returns the largest size in each lane of a group.
 template <typename Curve, bool kNoNan>
 U32 largest_of_lanes(const float* in) {
   static_assert(kVectorsOfGroup % 2 == 0);

@@ -76,7 +76,8 @@ void encode_groups(std::int8_t* codes, std::uint16_t* scales, const float* x, in
                                  noise == nullptr ? nullptr : noise + done, n - done);
 }
 
-// Of a block of n codes: `half` bytes with two nibbles each, then the bits above them in stripes.
+// The layout of a block of n codes: `half` bytes with two nibbles each, then the bits above them in
+// stripes.
 template <int kBits>
 struct CodePlanes {
   static constexpr std::int64_t kStep = kLanes<U8>;

@@ -113,8 +113,8 @@ std::uint16_t shared_scale(float largest, float top, bool stochastic) {
 
 constexpr std::int64_t kCodesPerScale = 32;
 
-// body(first element, elements) for each group. The number is a constant but for the last group:
-// loops of an unknown number of turns would seldom get to their vectors.
+// Calls body(first element, elements) for each group. The number is a constant but for the last
+// group: loops of an unknown number of turns would seldom get to their vectors.
 template <typename Body>
 [[gnu::always_inline]] inline void for_each_group(std::int64_t n, const Body& body) {
   std::int64_t i = 0;

@@ -128,7 +128,7 @@ void standardize_features(float* __restrict x, const float* __restrict mean,
 
 float larger(float a, float b) { return b > a || b != b ? b : a; }
 
-// One bit for each of four arrays: the first that equals y.
+// Marks the winner by one bit for each of four arrays: the first that equals y.
 void mark_winners(std::int32_t* __restrict winners, const float* __restrict y,
                   const float* __restrict x0, const float* __restrict x1,
                   const float* __restrict x2, const float* __restrict x3, std::int64_t n) {

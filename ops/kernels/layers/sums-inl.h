@@ -20,7 +20,7 @@ class LaneSums {
   static constexpr std::int64_t kElements = kSumLanes;
   static constexpr std::int64_t kWidth = kLanes<F64>;
 
-  // Those of kElements elements: values(part) are kWidth of them, from part * kWidth on.
+  // Adds kElements elements: values(part) are kWidth of them, from part * kWidth on.
   template <typename Values>
   void add(const Values& values) {
     for (std::int64_t part = 0; part < kVectors; ++part) sums_[part] += values(part);
@@ -32,7 +32,7 @@ class LaneSums {
       sums_[part] = multiply_add(value, value, sums_[part]);
     }
   }
-  // With the rest, fewer than kElements: rest(lane) for each.
+  // Returns the sum with the rest, fewer than kElements: rest(lane) for each.
   template <typename Rest>
   double total(std::int64_t n, const Rest& rest) {
     double lanes[kElements];
@@ -54,7 +54,7 @@ class LaneSums {
     return lanes[0];
   }
 
-  // With the squares of n more floats.
+  // Returns the sum with the squares of n more floats.
   double total_of_squares(const float* x, std::int64_t n) {
     for (; n >= kElements; n -= kElements, x += kElements) add_squares(x);
     return total(n, [=](std::int64_t lane) { return double{x[lane]} * double{x[lane]}; });
@@ -109,7 +109,7 @@ class WholeSquares {
     even_ = even_ + square_even_lanes(numbers);
     odd_ = odd_ + square_even_lanes(odd_to_even_lanes(numbers));
   }
-  // With those of n more numbers.
+  // Returns the sum with the squares of n more numbers.
   std::int64_t total(const std::int32_t* sums, std::int32_t correction_, std::int64_t n) {
     const I32 correction(correction_);
     for (; n >= kLanes<I32>; n -= kLanes<I32>, sums += kLanes<I32>) {
@@ -187,7 +187,7 @@ void add_products(double* sums, const float* a, const float* b, std::int64_t ld,
   TRITGRAD_TARGET::add_products(sums + i, a + i, b + i, ld, rows, n - i);
 }
 
-// One vector of floats, two of doubles for each of the sums.
+// Takes one vector of floats, and two of doubles for each of the sums.
 template <bool kRectify>
 inline void add_batch_norm_vector(double* sum_dy, double* sum_dy_z, float* dy, const float* x,
                                   std::int64_t ld, const NormColumns& columns, std::int64_t rows) {

@@ -1,4 +1,5 @@
-// The one file that knows oneDNN. TRITGRAD_WITH_ONEDNN: there is one that stays on one thread.
+// The one file that knows oneDNN. TRITGRAD_WITH_ONEDNN says that there is one that stays on one
+// thread.
 #include "ops/products/dense_product.h"
 
 #ifdef TRITGRAD_WITH_ONEDNN
@@ -17,21 +18,21 @@
 namespace tritgrad {
 namespace {
 
-// Sides of tiles of C. gemm packs into the stack (see there), oneDNN into the heap.
-constexpr std::int64_t kGemmTile = 256;
-[[maybe_unused]] constexpr std::int64_t kOnednnTile = 1024;
+// Sides of pieces of C. gemm packs into the stack (see there), oneDNN into the heap.
+constexpr std::int64_t kGemmPiece = 256;
+[[maybe_unused]] constexpr std::int64_t kOnednnPiece = 1024;
 
-// Calls multiply(tile, a, lda, b, ldb, c, ldc) for tiles of C that bound its working memory.
+// Calls multiply(piece, a, lda, b, ldb, c, ldc) for pieces of C that bound its working memory.
 template <typename Multiply>
-void in_tiles(std::int64_t side, const GemmShape& shape, const float* a, std::int64_t lda,
-              const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
-              const Multiply& multiply) {
+void in_pieces(std::int64_t side, const GemmShape& shape, const float* a, std::int64_t lda,
+               const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
+               const Multiply& multiply) {
   for (std::int64_t i = 0; i < shape.m; i += side) {
     for (std::int64_t j = 0; j < shape.n; j += side) {
-      GemmShape tile = shape;
-      tile.m = std::min(side, shape.m - i);
-      tile.n = std::min(side, shape.n - j);
-      multiply(tile, a + (shape.transpose_a ? i : i * lda), lda,
+      GemmShape piece = shape;
+      piece.m = std::min(side, shape.m - i);
+      piece.n = std::min(side, shape.n - j);
+      multiply(piece, a + (shape.transpose_a ? i : i * lda), lda,
                b + (shape.transpose_b ? j * ldb : j), ldb, c + i * ldc + j, ldc);
     }
   }
@@ -97,11 +98,11 @@ void dense_product(const GemmShape& shape, const float* a, std::int64_t lda, con
   // Without an inner dimension there is nothing to multiply, but perhaps C to clear.
   if (shape.k > 0 && onednn_serves(table)) {
     const OnThisThread held;
-    in_tiles(kOnednnTile, shape, a, lda, b, ldb, c, ldc, multiply_by_onednn);
+    in_pieces(kOnednnPiece, shape, a, lda, b, ldb, c, ldc, multiply_by_onednn);
     return;
   }
 #endif
-  in_tiles(kGemmTile, shape, a, lda, b, ldb, c, ldc, table.products.gemm);
+  in_pieces(kGemmPiece, shape, a, lda, b, ldb, c, ldc, table.products.gemm);
 }
 
 const char* dense_product_library() { return onednn_serves(kernels()) ? "oneDNN" : "Eigen"; }

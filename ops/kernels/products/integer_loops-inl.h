@@ -1,8 +1,8 @@
-// What products of int8 numbers need around them, in plain scalar loops that the compiler
-// vectorises; and the product itself as a specification.
+// The loops around products of int8 numbers (rounding, sums, rescaling, packing), in plain scalar
+// form that the compiler vectorises.
 //
-// Compiled once per target, and once as the specification (reference.cpp). The contracts are those
-// of engine/kernels/products.h.
+// They are compiled once per target, and once as the specification (reference.cpp). The contracts
+// are those of engine/kernels/products.h.
 #pragma once
 
 #include <bit>
@@ -25,7 +25,7 @@ void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x,
 }
 
 float max_abs_product(const float* __restrict x, const float* __restrict factors, std::int64_t n) {
-  // Of magnitudes, the order is that of their bits, and NaN comes last.
+  // The order of magnitudes is that of their bits, and NaN comes last.
   int largest = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const int magnitude = std::bit_cast<int>(x[i] * factors[i]) & 0x7FFFFFFF;
@@ -60,7 +60,7 @@ void raise_max_abs(float* __restrict largest, const float* __restrict x, std::in
   for (std::int64_t r = 0; r < rows; ++r, x += ld) {
     const float factor = factors[r];
     for (std::int64_t i = 0; i < n; ++i) {
-      // Of magnitudes, the order is that of their bits, and NaN comes last.
+      // The order of magnitudes is that of their bits, and NaN comes last.
       const int magnitude = std::bit_cast<int>(x[i] * factor) & 0x7FFFFFFF;
       const int before = std::bit_cast<int>(largest[i]);
       largest[i] = std::bit_cast<float>(magnitude > before ? magnitude : before);

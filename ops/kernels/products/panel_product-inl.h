@@ -9,8 +9,8 @@
 // Integers are exact in any order, so all targets give the same.
 #pragma once
 
-#include "ops/kernels/products/ask_ahead-inl.h"
 #include "ops/kernels/products/byte_sums-inl.h"
+#include "ops/kernels/products/gradual_prefetch-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -67,9 +67,9 @@ template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_trits(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
                                       const std::uint8_t* panel, std::int64_t groups, bool add,
-                                      AskAhead& ahead) {
+                                      GradualPrefetch& ahead) {
   for (std::int64_t r = 0; r < rows; r += kRows) {
-    ahead.ask();
+    ahead.prefetch_some();
     for (std::int64_t begin = 0; begin == 0 || begin < groups; begin += kGroupsIn16Bits) {
       const std::int64_t end = groups - begin < kGroupsIn16Bits ? groups : begin + kGroupsIn16Bits;
       add_groups<Sums16, kRows, kVectors>(
@@ -86,10 +86,10 @@ template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_seven_bits(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                            std::int64_t lda, std::int64_t rows,
                                            const std::uint8_t* panel, std::int64_t groups, bool add,
-                                           AskAhead& ahead) {
+                                           GradualPrefetch& ahead) {
   const Bytes ones = I16(1);
   for (std::int64_t r = 0; r < rows; r += kRows) {
-    ahead.ask();
+    ahead.prefetch_some();
     add_groups<Sums32, kRows, kVectors>(
         c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
         [ones](Sums32 sum, Bytes b, Bytes x) {
@@ -106,9 +106,9 @@ template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
                                       const std::uint8_t* panel, std::int64_t groups, bool add,
-                                      AskAhead& ahead) {
+                                      GradualPrefetch& ahead) {
   for (std::int64_t r = 0; r < rows; r += kRows) {
-    ahead.ask();
+    ahead.prefetch_some();
     add_groups<Sums32, kRows, kVectors>(
         c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
         [](Sums32 sum, Bytes b, Bytes x) {
@@ -120,15 +120,15 @@ template <int kRows, int kVectors>
 
 #else
 
-// Of bytes less 128: two products are at most 2 * 128 * 127.
+// Multiplies bytes less 128: two products are at most 2 * 128 * 127.
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
                                       const std::uint8_t* panel, std::int64_t groups, bool add,
-                                      AskAhead& ahead) {
+                                      GradualPrefetch& ahead) {
   const Bytes ones = I16(1), middle = U8(std::uint8_t{128});
   for (std::int64_t r = 0; r < rows; r += kRows) {
-    ahead.ask();
+    ahead.prefetch_some();
     add_groups<Sums32, kRows, kVectors>(
         c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
         [ones, middle](Sums32 sum, Bytes b, Bytes x) {
@@ -140,7 +140,7 @@ template <int kRows, int kVectors>
   }
 }
 
-// What those 128 are of the products: c[r] = or += 128 times the sum of row r of a.
+// Starts with the share of those 128 in the products: c[r] = or += 128 times the sum of row r of a.
 void start_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                  std::int64_t rows, std::int64_t columns, std::int64_t groups, bool add) {
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -156,7 +156,7 @@ void start_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::i
 template <int kRows, int kVectors>
 void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                    std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                   PanelRange range, bool add, AskAhead& ahead) {
+                   PanelRange range, bool add, GradualPrefetch& ahead) {
 #ifdef __AVX512VNNI__
   range = PanelRange::kBytes;
 #endif
@@ -175,7 +175,7 @@ void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std:
 template <int kRows, int kVectors>
 void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                       std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
-                      PanelRange range, bool add, AskAhead& ahead) {
+                      PanelRange range, bool add, GradualPrefetch& ahead) {
   std::int64_t done = 0;
   const auto multiply = [&]<int kTogether>(std::int64_t count) {
     if (count == 0) return;
@@ -195,7 +195,7 @@ void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange range, bool add, const MemoryAhead& memory) {
+                    std::int64_t groups, PanelRange range, bool add, const PrefetchList& memory) {
 #ifndef __AVX512VNNI__
   if (range == PanelRange::kBytes) {
     start_bytes(c, ldc, a, lda, rows, columns, groups, add);
@@ -212,7 +212,7 @@ void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std
   constexpr bool kManyRegisters = sizeof(Bytes) == 64;
   // No tile has more than eight rows, or more columns.
   constexpr std::int64_t kWidest = (kManyRegisters ? 4 : 2) * kColumnsPerVector;
-  AskAhead ahead(memory, rows / 8 * ((columns + kWidest - 1) / kWidest));
+  GradualPrefetch ahead(memory, rows / 8 * ((columns + kWidest - 1) / kWidest));
   for (std::int64_t column = 0; column < columns;) {
     const auto multiply = [&]<int kTogether, int kVectors>() {
       multiply_vectors<kTogether, kVectors>(c + column, ldc, a, lda, rows, panel + 4 * column,

@@ -14,7 +14,7 @@ namespace tritgrad::TRITGRAD_TARGET {
 namespace wide {
 namespace {
 
-// level(i): a vector of levels from i on. Returns where the rest begins.
+// Writes the codes of level(i), a vector of levels from i on. Returns where the rest begins.
 template <typename Level>
 inline std::int64_t write_codes(std::int8_t* codes, std::int64_t n, const Level& level) {
   constexpr std::int64_t kFloats = kLanes<F32>;
@@ -73,11 +73,11 @@ inline I32 quantize_four(const F32 (&levels)[4]) {
   return bits_as<I32>(max(codes, I8(std::int8_t{-127})));
 }
 
-// Where the memory ahead is asked for: the same rows, some columns on.
+// Memory is prefetched so many columns on, in the same rows.
 constexpr std::int64_t kColumnsAhead = 8 * kColumnsAtOnce;
 
-// A square of words.
-template <bool kAskAhead>
+// Quantises a square of words.
+template <bool kPrefetch>
 inline void quantize_whole(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
                            const float* factors, const F32& inverse) {
   I32::register_type words[kWords];
@@ -85,7 +85,7 @@ inline void quantize_whole(std::int8_t* codes, std::int64_t ld, const float* x, 
     F32 levels[4];
     for (int j = 0; j < 4; ++j) {
       const float* row = x + (4 * w + j) * ld_x;
-      if (kAskAhead) _mm_prefetch(reinterpret_cast<const char*>(row + kColumnsAhead), _MM_HINT_T1);
+      if (kPrefetch) _mm_prefetch(reinterpret_cast<const char*>(row + kColumnsAhead), _MM_HINT_T1);
       levels[j] = read<F32>(row) * F32(factors[4 * w + j]) * inverse;
     }
     words[w] = quantize_four(levels);
@@ -96,7 +96,7 @@ inline void quantize_whole(std::int8_t* codes, std::int64_t ld, const float* x, 
   }
 }
 
-// Fewer rows or columns: filled up with zeros.
+// Quantises fewer rows or columns, filled up with zeros.
 void quantize_part(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
                    const float* factors, const float* inverse, std::int64_t rows,
                    std::int64_t columns) {

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "engine/kernels/products.h"
-#include "ops/kernels/products/ask_ahead-inl.h"
+#include "ops/kernels/products/gradual_prefetch-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -67,7 +67,7 @@ inline void configure(std::int64_t rows, std::int64_t groups_left) {
   Tiles::configure(shapes);
 }
 
-// One tile of rows by as many tiles of columns as there are numbers of tiles.
+// Multiplies one tile of rows by as many tiles of columns as there are numbers of tiles.
 template <typename Tiles, int... kTile>
 inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c, std::int64_t ldc,
                           const std::int8_t* a, std::int64_t lda, const std::uint8_t* panel,
@@ -94,12 +94,12 @@ inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c,
 template <typename Tiles, int kTiles>
 void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                       std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add,
-                      AskAhead& ahead) {
+                      GradualPrefetch& ahead) {
   const std::int64_t groups_left = groups % kTileGroups;
   const std::int64_t rows_left = rows % kRowsOfTile;
   if (rows >= kRowsOfTile) configure<Tiles>(kRowsOfTile, groups_left);
   for (std::int64_t r = 0; r < rows; r += kRowsOfTile) {
-    ahead.ask();
+    ahead.prefetch_some();
     if (rows - r < kRowsOfTile) configure<Tiles>(rows_left, groups_left);
     multiply_rows<Tiles>(std::make_integer_sequence<int, kTiles>{}, c + r * ldc, ldc, a + r * lda,
                          lda, panel, groups, add);
@@ -110,8 +110,8 @@ void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
 template <typename Tiles>
 void multiply_in_tiles(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                        std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                       std::int64_t groups, PanelRange, bool add, const MemoryAhead& memory) {
-  AskAhead ahead(memory, rows / kRowsOfTile);
+                       std::int64_t groups, PanelRange, bool add, const PrefetchList& memory) {
+  GradualPrefetch ahead(memory, rows / kRowsOfTile);
   if (columns > 3 * kTileColumns) {
     multiply_columns<Tiles, 4>(c, ldc, a, lda, rows, panel, groups, add, ahead);
   } else if (columns > 2 * kTileColumns) {

@@ -59,7 +59,7 @@ inline void transpose(__m256i (&rows)[8]) {
 }
 #endif
 
-// body(i, words) for column i of a square of words whose rows are ld bytes apart.
+// Calls body(i, words) for column i of a square of words whose rows are ld bytes apart.
 template <typename Body>
 [[gnu::always_inline]] inline void transpose_rows(const void* rows, std::int64_t ld,
                                                   const Body& body) {
@@ -107,7 +107,7 @@ inline void interleave(U8 (&rows)[4]) {
 }
 #endif
 
-// body(v, words) for words [v, v + 1) kLanes<I32> of four rows of kLanes<U8> bytes, ld apart.
+// Calls body(v, words) for words [v, v + 1) kLanes<I32> of four rows of kLanes<U8> bytes, ld apart.
 template <typename Body>
 [[gnu::always_inline]] inline void interleave_rows(const void* rows, std::int64_t ld,
                                                    const Body& body) {

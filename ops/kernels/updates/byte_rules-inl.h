@@ -18,7 +18,7 @@ constexpr int kMostByteLevels = 127;
 
 using ByteMask = Mask<std::int8_t>;
 
-// Counts of flips, a byte per lane, and above those.
+// Counters of flips, a byte per lane, and wider ones above them.
 class ByteCounts {
  public:
   void add(const ByteMask& flips, const ByteMask& rail_flips) {
@@ -113,7 +113,7 @@ struct ByteRule {
   bool pushes;
 };
 
-// body(ByteRule)
+// Calls body(ByteRule) with the rule for the threshold.
 template <typename Body>
 auto with_byte_rule(int threshold, int hysteresis, const Body& body) {
   if (threshold == kMostByteThreshold) return body(ByteRule<true>(threshold, hysteresis));
@@ -166,9 +166,9 @@ struct WideByteRule {
   I8 threshold, levels_per_trit;
 };
 
-// next(planes, levels, counts, i) for each vector of bytes of a row, planes being pointers to its
-// numbers. In the last, which may be shorter, there are others that do not move. The rule by value:
-// behind a reference it would stay in memory.
+// Calls next(planes, levels, counts, i) for each vector of bytes of a row, planes being pointers to
+// its numbers. In the last, which may be shorter, there are others that do not move. The rule by
+// value: behind a reference it would stay in memory.
 template <std::size_t kPlanes, typename Next, typename Counts>
 [[gnu::always_inline]] inline void for_each_byte_vector(
     const std::array<std::int8_t*, kPlanes>& planes, const std::int8_t* levels, std::int64_t n,

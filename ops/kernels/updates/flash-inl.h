@@ -36,7 +36,7 @@ struct FlashAdamw {
   F32 direction(const F32& m, const F32& v, const F32& w, F32& root) const {
     return adamw.direction(m, v, w, root);
   }
-  // What `root` is more than the root of v.
+  // The factor by which `root` is more than the root of v.
   float root_factor() const { return __builtin_sqrtf(adamw.inverse_bias2.get(0)); }
 
   AdamwLanes adamw;
@@ -204,7 +204,7 @@ bool flash_move(FlashNumbers& to, const FlashElements& at, const Rule& rule, flo
                             : flash_move<kLooksUp>(to, at, at.bf16_grad, rule, lr, n);
 }
 
-// Of numbers that are not NaN.
+// Chooses the scales of numbers that are not NaN.
 template <typename Curve>
 bool flash_scales(std::uint16_t* scales, float* inverse, const float* numbers, std::int64_t n) {
   const std::int64_t groups = n / kCompandedGroup;

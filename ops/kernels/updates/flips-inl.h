@@ -167,7 +167,7 @@ struct DescendBytes {
   Rule rule;
 };
 
-// Of threshold 0 without hysteresis: a level is a whole trit, and nothing is left over.
+// The update for threshold 0 without hysteresis: a level is a whole trit, and nothing is left over.
 struct DescendWholeTrits {
   [[gnu::always_inline]] void operator()(const std::array<std::int8_t*, 2>& at, const I8& levels,
                                          ByteCounts& counts, std::int64_t /*i*/) const {
@@ -238,7 +238,7 @@ void descend_by_bytes(FlipCounts* counts, const TernaryRows& rows, const Next& n
                   });
 }
 
-// Where the rule for bytes does not hold, by words.
+// Updates by bytes, or by words where the rule for bytes does not hold.
 void descend_by_wide_bytes(FlipCounts* counts, const TernaryRows& rows, const FlipPolicy& policy) {
   const WideByteRule rule(policy.threshold);
   for_each_levels(

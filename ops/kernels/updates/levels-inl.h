@@ -20,19 +20,19 @@ struct FloatDirection {
   static constexpr bool kSmall = kIsSmall;
   explicit FloatDirection(const Direction& direction)
       : numbers(direction.floats), factor(direction.factor) {}
-  // What all numbers are to be multiplied by, as times() wants it.
+  // The factor of all numbers, as times() wants it.
   static float scale_from(float scale) { return scale; }
   F32 times(const F32& scale, std::int64_t i) const { return scale * at(i); }
   F32 first_times(const F32& scale, std::int64_t i, std::int64_t count) const {
     return scale * first(i, count);
   }
   F32 at(std::int64_t i) const { return read<F32>(numbers + i); }
-  // Of the first `count` numbers from i on, none perhaps, and others that move nothing.
+  // Returns the first `count` numbers from i on, perhaps none, and others that move nothing.
   F32 first(std::int64_t i, std::int64_t count) const {
     return count > 0 ? read_first(numbers + i, count, F32(0.0f)) : F32(0.0f);
   }
   // In vain, but cheap, where they do not lie in memory row after row.
-  [[gnu::always_inline]] void ask_for_more(std::int64_t i, std::int64_t n) const {
+  [[gnu::always_inline]] void prefetch_more(std::int64_t i, std::int64_t n) const {
     read_ahead(numbers + i, n);
   }
 
@@ -55,7 +55,7 @@ struct SumDirection {
   I32 first_whole(std::int64_t i, std::int64_t count) const {
     return count > 0 ? read_first(numbers + i, count, I32(correction)) - I32(correction) : I32(0);
   }
-  [[gnu::always_inline]] void ask_for_more(std::int64_t /*i*/, std::int64_t /*n*/) const {}
+  [[gnu::always_inline]] void prefetch_more(std::int64_t /*i*/, std::int64_t /*n*/) const {}
 
   const std::int32_t* numbers;
   float factor;
@@ -66,7 +66,7 @@ template <typename Numbers>
 struct SignDirection : Numbers {
   static constexpr bool kSmall = true;
   using Numbers::Numbers;
-  // What is beyond all levels may be cut to what is small, and NaN moves nothing.
+  // Numbers beyond all levels may be cut to small ones, and NaN moves nothing.
   static float scale_from(float scale) {
     constexpr float kMost = 1024.0f;
     return scale < -kMost ? -kMost : scale > kMost ? kMost : scale == scale ? scale : 0.0f;
@@ -84,7 +84,7 @@ inline bool are_small(const Direction& of_sums, const LevelRounding& rounding) {
   return __builtin_fabsf(rounding.scale * of_sums.factor) < 0.5f;
 }
 
-// body(the direction as one of these)
+// Calls body(the direction as one of these).
 template <typename Body>
 [[gnu::always_inline]] inline auto with_direction(const Direction& direction,
                                                   const LevelRounding& rounding, const Body& body) {
@@ -118,7 +118,7 @@ class Levels {
     return limited(
         narrow(rounded(i), rounded(i + kStep), rounded(i + 2 * kStep), rounded(i + 3 * kStep)));
   }
-  // Of the first `count` numbers from i on, and others that move nothing.
+  // Returns the levels of the first `count` numbers from i on, and others that move nothing.
   I8 first_bytes(std::int64_t i, std::int64_t count) const {
     I32 parts[4];
     for (I32& part : parts) {
@@ -152,7 +152,7 @@ class Levels {
     if constexpr (Source::kSmall) {
       return noise_ == nullptr ? nearest_of_small(exact) : floor_of_small(exact);
     }
-    // What is too small for an integer becomes the smallest one; NaN becomes 0.
+    // Numbers too small for an integer become the smallest one; NaN becomes 0.
     const F32 limited = min(F32(0x1p30f), exact);
     return noise_ == nullptr ? to_nearest_or_zero(limited) : floor_or_zero(limited);
   }
@@ -175,7 +175,7 @@ template <typename Source, typename BeforeEach>
   const Levels levels(source, rounding);
   std::int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
-    source.ask_for_more(i, kStep);
+    source.prefetch_more(i, kStep);
     before_each(i);
     write(out + i, levels.bytes(i));
   }
@@ -277,9 +277,9 @@ void write_row_levels(std::int8_t* out, const DirectionRows& rows, std::int64_t 
       });
 }
 
-// body(r, col, n, levels) for all rows, kBlock columns at most at a time. Levels are written first,
-// as loops that make them and use them at once want more registers than there are; of one row
-// after the other, as memory would idle meanwhile.
+// Calls body(r, col, n, levels) for all rows, kBlock columns at most at a time. Levels are written
+// first, as loops that make them and use them at once want more registers than there are; they are
+// written for one row after the other, as memory would idle meanwhile.
 template <typename Body>
 void for_each_levels(const DirectionRows& rows, const Body& body) {
   alignas(kAlignment) std::int8_t levels[kBlock + kLanes<I8>];

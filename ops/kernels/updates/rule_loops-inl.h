@@ -33,7 +33,7 @@ void sgd(float* __restrict direction, float* __restrict m, const float* __restri
   }
 }
 
-// Of every number but the infinite ones and NaN, which give 0.
+// The sign of every number but the infinite ones and NaN, which give 0.
 inline float finite_sign(float x) {
   const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu;
   const float sign = x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f;
@@ -128,7 +128,7 @@ bool all_finite_bf16(const std::uint16_t* x, std::int64_t n) {
   return largest < 0x7F80u;
 }
 
-// Of floats that are no NaN, the order is that of their bits.
+// The order of magnitudes that are no NaN is that of their bits.
 float max_abs(const float* x, std::int64_t n) {
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < n; ++i) {

@@ -47,7 +47,7 @@ struct AdamwLanes {
     m = beta1 * m + one_minus_beta1 * g;
     v = beta2 * v + (one_minus_beta2 * g) * g;
   }
-  // Of those m and v; `root` becomes the root of v inverse_bias2.
+  // The direction of those m and v; `root` becomes the root of v inverse_bias2.
   F32 direction(const F32& m, const F32& v, const F32& master, F32& root) const {
     root = sqrt(v * inverse_bias2);
     const F32 decay = weight_decay * master;

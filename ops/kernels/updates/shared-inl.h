@@ -65,7 +65,7 @@ class SharedRule {
   using Lanes = std::array<std::int8_t, kStep>;
   static constexpr Lanes kGroup = byte_lanes([](int i) { return i / kSharing; });
   static constexpr Lanes kNumberInGroup = byte_lanes([](int i) { return i % kSharing; });
-  // Of a group's first byte, in the sixteen that look_up() sees at a time.
+  // The place of a group's first byte in the sixteen that look_up() sees at a time.
   static constexpr Lanes kFirst = byte_lanes([](int i) { return i % 16 / kSharing * kSharing; });
   template <int kDistance>
   static constexpr Lanes kRotated = byte_lanes([](int i) {
@@ -76,7 +76,7 @@ class SharedRule {
     const U8 table = table_of<kGroups>(reinterpret_cast<const std::uint8_t*>(shared));
     return I8(look_up(table, U8(read<I8>(kGroup.data()))));
   }
-  // What lane `number` of each group holds.
+  // Returns the byte in lane `number` of each group.
   I8 of_group(const I8& x, const I8& number) const {
     return I8(look_up(U8(x), U8(first_ + number)));
   }

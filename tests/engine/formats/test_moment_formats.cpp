@@ -113,7 +113,7 @@ TEST_CASE("moments: what comes in tiles is added up along their rows, whatever i
   for (std::size_t row = 0; row < 16; ++row) copied.grad[row * 512 + 320] = 0x1p-15f;
   copied.grad[16 * 512] = 0x1p12f;
   copied.grad[16 * 512 + 1] = 1.0f;
-  const GradientSource source = copied.source();
+  const LazyGradient source = copied.source();
   for (const double momentum : {0.0, 0.1}) {
     GroupSpec group;
     group.rule.kind = RuleKind::kNormalized;

@@ -83,7 +83,7 @@ TEST_CASE("quantize columns: rows that fill up four are zero even where a factor
 // As many rows as one tile of ops/columns.h has, and more, each with a factor of its own.
 TEST_CASE("quantize columns: rows keep their factors however many there are") {
   constexpr std::int64_t kColumns = 300;
-  for (const std::int64_t rows : {std::int64_t{37}, kTileRows, kTileRows + 5}) {
+  for (const std::int64_t rows : {std::int64_t{37}, kPieceRows, kPieceRows + 5}) {
     CAPTURE(rows);
     std::vector<float> numbers(static_cast<std::size_t>(rows * kColumns));
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = random_normal(kKey, i);

@@ -1,4 +1,5 @@
-// Patches of images (im2col), and their way back (col2im).
+// Images between layers, where a row of x is a pixel and its columns are the channels; patches of
+// images (im2col), and their way back (col2im).
 //
 // The patch of a pixel is the window of size x size pixels around it, in the image's own order
 // (height x width x channels), with zeros for what lies outside. Patches are rows, one for each
@@ -11,10 +12,22 @@
 #include <cstring>
 #include <type_traits>
 
+#include "engine/check.h"
 #include "engine/data/image_shape.h"
 #include "engine/kernels/reductions.h"
+#include "engine/tape.h"
 
 namespace tritgrad {
+
+// Returns the number of images in x. Throws Error, in the name of `op`, where there are none or
+// half ones.
+inline std::int64_t count_images(const char* op, const Var& x, const ImageShape& image) {
+  check(
+      image.size() > 0 && x.value.cols() == image.channels && x.value.rows() % image.pixels() == 0,
+      op, ": x has shape ", x.shape().str(), ", which is no number of images of ", image.height,
+      " x ", image.width, " pixels of ", image.channels, " channels");
+  return x.value.rows() / image.pixels();
+}
 
 struct Patches {
   ImageShape image;

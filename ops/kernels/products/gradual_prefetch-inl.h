@@ -1,30 +1,30 @@
-// Asking for memory in shares, between pieces of arithmetic.
+// The memory of a prefetch list, asked for in shares between pieces of arithmetic.
 #pragma once
 
 #include <cstdint>
 
-#include "engine/memory/memory_ahead.h"
+#include "engine/memory/prefetch.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
 
-class AskAhead {
+class GradualPrefetch {
  public:
-  // `shares` calls of ask(), at least one, ask for all of it. The memory's description must outlive
+  // `shares` calls of prefetch_some(), at least one, ask for all of the list, which must outlive
   // them.
-  AskAhead(const MemoryAhead& memory, std::int64_t shares) : memory_(memory) {
+  GradualPrefetch(const PrefetchList& memory, std::int64_t shares) : memory_(memory) {
     std::int64_t lines = 0;
-    for (const MemoryRuns& runs : memory.planes) {
+    for (const PrefetchRows& runs : memory.planes) {
       lines += runs.count * ((runs.bytes + 2 * kCacheLine - 2) / kCacheLine);  // wherever it begins
     }
-    // In 32 bits: a quotient in 64 takes a tenth of a small product on older processors.
+    // This is in 32 bits: a quotient in 64 takes a tenth of a small product on older processors.
     const auto n = static_cast<std::uint32_t>(shares > 1 ? shares : 1);
     lines_ = (static_cast<std::uint32_t>(lines) + n - 1) / n;
   }
 
-  // Asks for the next share, into the second level: it may be a while. Inlined: g++ 12 drops calls
-  // of what does nothing else.
-  [[gnu::always_inline]] void ask() {
+  // Asks for the next share, into the second level, as it may be a while. It is inlined, because
+  // g++ 12 drops calls of a function that does nothing else.
+  [[gnu::always_inline]] void prefetch_some() {
     for_each_line([](const char* line)
                       __attribute__((always_inline)) { __builtin_prefetch(line, 0, 2); });
   }
@@ -44,10 +44,10 @@ class AskAhead {
   }
 
  private:
-  // The next run that is not empty, from the line on that it begins in.
+  // Goes to the next row that is not empty, from the line on that it begins in.
   bool begin_run() {
-    for (; plane_ < MemoryAhead::kPlanes; ++plane_, run_ = 0) {
-      const MemoryRuns& runs = memory_.planes[plane_];
+    for (; plane_ < PrefetchList::kPlanes; ++plane_, run_ = 0) {
+      const PrefetchRows& runs = memory_.planes[plane_];
       if (run_ == runs.count || runs.bytes == 0) continue;
       const char* first = static_cast<const char*>(runs.first) + run_++ * runs.stride;
       line_ = first - reinterpret_cast<std::uintptr_t>(first) % kCacheLine;
@@ -58,7 +58,7 @@ class AskAhead {
     return false;
   }
 
-  const MemoryAhead& memory_;
+  const PrefetchList& memory_;
   std::int64_t lines_;  // of a share
   int plane_ = 0;
   std::int64_t run_ = 0;  // of the plane, the next one
