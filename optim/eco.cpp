@@ -27,7 +27,7 @@ void check_eco(const RuleSpec& spec, const FormatSpec& format) {
     default:
       break;
   }
-  check(rule->momentum() > 0.0, "eco: rule '", name,
+  check(rule->eco_terms(1).momentum > 0.0, "eco: rule '", name,
         "' has momentum 0 here, and the error is carried in the momentum; set momentum (sgd, "
         "normalized) or beta1 (adam) above 0");
   check(!format.traits().has_residual, "eco: format '", format_name(format.kind),
@@ -43,7 +43,8 @@ EcoStep eco_step(EcoForm form, const Rule& rule, double decay, double lr, double
                  std::int64_t t) {
   if (form == EcoForm::kOff) return {};
   if (lr < kSmallestRate) return {.skip = true};
-  const double beta = rule.momentum();
+  const Rule::EcoTerms terms = rule.eco_terms(t);
+  const double beta = terms.momentum;
   EcoStep step;
   step.alpha = static_cast<float>((1.0 - 1.0 / beta) / lr);
   if (next_lr < kSmallestRate || form == EcoForm::kPublished) return step;
@@ -53,7 +54,7 @@ EcoStep eco_step(EcoForm form, const Rule& rule, double decay, double lr, double
   }
   // No error was carried into the first step, so none has to be taken out of it.
   const double carried = t == 1 ? 0.0 : (1.0 - lr * decay) / lr;
-  const double given = (1.0 - next_lr * decay) / (beta * next_lr) / rule.gain_ratio(t);
+  const double given = (1.0 - next_lr * decay) / (beta * next_lr) / terms.gain_ratio;
   step.alpha = static_cast<float>(carried - given);
   return step;
 }

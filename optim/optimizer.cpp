@@ -95,7 +95,7 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
     const bool in_numbers =
         std::all_of(state.moments.begin(), state.moments.end(),
                     [](const Storage& m) { return m.spec().kind == FormatKind::kScalar; });
-    state.form = state.rule->form();
+    state.form = state.rule->gradient_form().direction;
     // Formats that do not hold bare trits want numbers: signs written for a run at once cost less
     // than for each of its blocks.
     const bool reads_signs = parameter.spec().format.traits().holds_trits;
@@ -175,7 +175,11 @@ void Optimizer::apply(State& state) {
 }
 
 void Optimizer::freeze_variance(std::int64_t updates) {
-  for (State& state : states_) state.rule->freeze_variance(updates);
+  for (State& state : states_) {
+    auto* rule = dynamic_cast<FreezesVariance*>(state.rule.get());
+    check(rule != nullptr, "freeze_variance: the rule has no second moment; use adamw");
+    rule->freeze_variance(updates);
+  }
 }
 
 void Optimizer::check_gradients() const {

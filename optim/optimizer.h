@@ -86,7 +86,7 @@ class Optimizer {
   const Storage& moment(const Parameter& parameter, std::size_t index) const {
     return find(parameter).moments.at(index);
   }
-  // Rule::freeze_variance() of all parameters, which have had so many updates.
+  // Freezes the variance of all parameters (FreezesVariance), which have had so many updates.
   void freeze_variance(std::int64_t updates);
   // The learning rate that `parameter` would be updated with now.
   double lr(const Parameter& parameter) const;

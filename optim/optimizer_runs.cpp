@@ -147,7 +147,8 @@ RuleBlock Optimizer::read_run(State& state, const Run& run, const float* grad,
                               RunScratch& scratch) {
   Storage& storage = state.parameter->storage();
   const std::int64_t first = run.row_begin * storage.shape().cols() + run.col_begin;
-  const bool asks_for_gain = state.group.eco != EcoForm::kOff && !state.rule->gain_is_one();
+  const bool asks_for_gain =
+      state.group.eco != EcoForm::kOff && !state.rule->eco_terms(1).gain_is_one;
   RuleBlock block{first,
                   run.size(),
                   grad,
@@ -238,9 +239,10 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
   if (state.group.eco != EcoForm::kOff) {
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
       const float* gain = block.gain == nullptr ? nullptr : block.gain + offset;
-      flips += storage.descend_carrying(
-          b, block.direction + offset, update.descent,
-          {block.moments[0] + offset, gain, update.eco.alpha, update.eco.rescale});
+      const ErrorCarrier carrier{block.moments[0] + offset, gain, update.eco.alpha,
+                                 update.eco.rescale};
+      const Direction direction = block.direction + offset;
+      flips += storage.descend({{b}, {&direction, 1}, update.descent, nullptr, &carrier});
     });
   } else if (float* values = storage.fp32_data()) {
     // One call for the run: a call for each block costs a tenth of what memory allows.
@@ -252,7 +254,8 @@ FlipCounts Optimizer::descend_run(State& state, const Update& update, const Run&
     });
   } else {
     for_each_block_of(run, kBlock, [&](const Block& b, std::int64_t offset) {
-      flips += storage.descend(b, block.direction + offset, update.descent);
+      const Direction direction = block.direction + offset;
+      flips += storage.descend({{b}, {&direction, 1}, update.descent});
     });
   }
   return flips;

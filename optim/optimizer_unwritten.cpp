@@ -35,9 +35,10 @@ void Optimizer::step_unwritten(State& state, const Update& update, const Unit& u
   Storage& moment = state.moments.front();
   float v;
   moment.decode_master({unit.row_begin, 0, 1, unit.slot}, &v);
-  const double squares = step(state.rule->gradient_factor(v));
+  const Rule::GradientForm form = state.rule->gradient_form();
+  const double squares = step(form.factor(v));
   const std::int64_t elements = (unit.row_end - unit.row_begin) * state.parameter->shape().cols();
-  moment.add_sum(unit.slot, state.rule->next_moments(v, squares, elements), elements);
+  moment.scalar()->add_sum(unit.slot, form.next_moments(v, squares, elements), elements);
 }
 
 // A gradient in memory is read once, along the rows. Returns its sum of squares, 0 with signs.
@@ -161,7 +162,7 @@ void Optimizer::descend_unwritten(State& state, const Update& update, const Bloc
       state.watch.before_update(storage, block, as_floats(directions[i], block.n, scratch.data()));
     }
   }
-  flips += storage.descend_series(series, directions, update.descent, squares);
+  flips += storage.descend({series, directions, update.descent, squares});
 }
 
 }  // namespace tritgrad

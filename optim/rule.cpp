@@ -43,10 +43,6 @@ void check_microadam(const RuleSpec& spec) {
 
 }  // namespace
 
-void Rule::freeze_variance(std::int64_t /*t*/) {
-  fail("freeze_variance: the rule has no second moment; use adamw");
-}
-
 std::string_view rule_name(RuleKind kind) { return kRuleNames[static_cast<std::size_t>(kind)]; }
 
 RuleKind parse_rule(std::string_view name) {

@@ -5,6 +5,7 @@
 // which are stored in formats of their own and come decoded, or planes of its own layout.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -51,43 +52,53 @@ class Rule {
  public:
   enum class WeightReading { kNone, kValue, kMaster };
 
+  enum class DirectionForm {
+    kWritten,         // direct() writes it
+    kScaledGradient,  // factor(v) gradient, if the only moment, v, is one number for all elements
+                      // (format scalar)
+    kSigns,           // of the gradient; 0 where it is 0 or not finite
+  };
+  struct GradientForm {
+    DirectionForm direction = DirectionForm::kWritten;
+    // Of kScaledGradient: v is a moving average of squares with this decay, and counts as
+    // inverse_bias v.
+    double decay = 0.0;
+    float inverse_bias = 0.0f;
+
+    float factor(float v) const {
+      const float root = std::sqrt(v * inverse_bias);
+      return root > 0.0f ? 1.0f / root : 0.0f;
+    }
+    // What v becomes for n elements with this sum of squared gradients, added up.
+    double next_moments(float v, double squares, std::int64_t n) const {
+      return decay * double{v} * static_cast<double>(n) + (1.0 - decay) * squares;
+    }
+  };
+
+  // ECO carries an error in moments[0], if that is a moving average to which one can be added and
+  // direction = gain * moments[0] + (no function of it).
+  struct EcoTerms {
+    double momentum = 0.0;     // decay of moments[0], 0 < momentum < 1; 0: errors cannot be carried
+    bool gain_is_one = false;  // always; it is then not to be asked for
+    double gain_ratio = 1.0;   // gain at update t + 1 over that at update t, as far as t decides
+  };
+
   virtual ~Rule() = default;
 
   // Per-element moments, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // Where a direction is made of the gradient alone, none is written, and direct() not called: if
-  // moments and the weight's format allow it.
-  enum class DirectionForm {
-    kWritten,
-    // gradient_factor(v) * gradient, if the only moment, v, is one number for all elements (format
-    // scalar)
-    kScaledGradient,
-    kSigns,  // of the gradient; 0 where it is 0 or not finite
-  };
-  virtual DirectionForm form() const { return DirectionForm::kWritten; }
-  virtual float gradient_factor(float /*v*/) const { return 0.0f; }
-  // What v becomes for n elements with this sum of squared gradients, added up.
-  virtual double next_moments(float /*v*/, double /*squares*/, std::int64_t /*n*/) const {
-    return 0.0;
-  }
+  // How a direction is made of the gradient alone, for the update under way. Where that is so, and
+  // moments and the weight's format allow it, no direction is written and direct() is not called.
+  virtual GradientForm gradient_form() const { return {}; }
   // State that is no per-element moment. The optimizer holds the memory, zero at the start, hands
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
   // Elements that a run has at most, kRun or more. optim/runs.h cuts them.
   virtual std::int64_t run_limit() const { return kRun; }
-  // Decay of moments[0], 0 < momentum() < 1, if direction = gain * moments[0] + (no function of it)
-  // and moments[0] is a moving average to which an error can be added; 0 if not. ECO needs it.
-  virtual double momentum() const { return 0.0; }
-  // Whether the gain is always 1. It is then not to be asked for.
-  virtual bool gain_is_one() const { return false; }
-  // The gain at update t + 1 over the gain at update t as far as t alone decides.
-  virtual double gain_ratio(std::int64_t /*t*/) const { return 1.0; }
-
-  // From now on the second moment stays as update `t` left it, and what comes as the gradient is
-  // the new first moment itself (data_parallel.h).
-  virtual void freeze_variance(std::int64_t t);
+  // What ECO needs to know of update `t`.
+  virtual EcoTerms eco_terms(std::int64_t /*t*/) const { return {}; }
 
   // Updates n neighbours in one pass (UpdateKernels::flash_adamw and others), with the bits of
   // direct() between decoding and encoding. False, with nothing changed, if there is none for this
@@ -100,6 +111,15 @@ class Rule {
   virtual void begin(const RuleStep& /*step*/) {}
   // Thread-safe; runs do not overlap.
   virtual void direct(const RuleBlock& block) const = 0;
+};
+
+// What rules with a second moment that can be frozen offer beside Rule (adam, adamw).
+class FreezesVariance {
+ public:
+  virtual ~FreezesVariance() = default;
+  // From now on the second moment stays as update `t` left it, and what comes as the gradient is
+  // the new first moment itself (optim/parallel/data_parallel.h).
+  virtual void freeze_variance(std::int64_t t) = 0;
 };
 
 enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };

@@ -63,6 +63,26 @@ void descend_carrying(F& format, const Block& block, const float* direction, con
                                 carrier.alpha, carrier.rescale, block.n);
 }
 
+// The update of formats that take the floats of one block: blocks one after the other, directions
+// written as floats.
+template <typename F>
+FlipCounts descend_by_floats(F& format, const BlockUpdate& update) {
+  FlipCounts counts;
+  std::array<float, kBlock> numbers;
+  for (std::size_t i = 0; i < update.directions.size(); ++i) {
+    const Block block = update.blocks[i];
+    const Direction& direction = update.directions[i];
+    if (update.squares != nullptr) update.squares[i] = sum_of_squares(direction, block.n);
+    const float* floats = as_floats(direction, block.n, numbers.data());
+    if (update.carrier != nullptr) {
+      descend_carrying(format, block, floats, update.descent, *update.carrier);
+    } else {
+      counts += format.descend(block, floats, update.descent);
+    }
+  }
+  return counts;
+}
+
 // How the update of a block of a fixed-point format is rounded to whole levels, by noise spread
 // over the steps (engine/formats/update_noise.h), which it points to in `descent`, or to nearest;
 // `cols` is the matrix's, which tells a block's noise.

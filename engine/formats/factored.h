@@ -18,7 +18,8 @@ namespace tritgrad {
 
 class Factored {
  public:
-  static constexpr FormatTraits kTraits{.kind = FormatKind::kFactored, .name = "factored"};
+  static constexpr FormatTraits kTraits{
+      .kind = FormatKind::kFactored, .name = "factored", .has_statistics = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

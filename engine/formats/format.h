@@ -27,6 +27,7 @@
 #include "engine/formats/flips.h"
 #include "engine/formats/format_traits.h"
 #include "engine/formats/update_noise.h"
+#include "engine/kernels/direction.h"
 #include "engine/memory/buffer.h"
 #include "engine/memory/column_blocks.h"
 #include "engine/random.h"
@@ -133,15 +134,22 @@ struct ErrorCarrier {
   float rescale;
 };
 
-// What every format provides. `value_category` is where the ledger books the inference planes. Some
-// read a Direction (engine/kernels/direction.h) as it lies, some update several blocks in one call
-// (descend_series), hand on their errors in a way of their own (descend_carrying) or decode the
-// trits of several rows so, and some have refresh(), after each update.
+// One update of up to kMostBlocksAtOnce blocks, each by its direction.
+struct BlockUpdate {
+  BlockSeries blocks;
+  std::span<const Direction> directions;  // one for each block
+  const Descent& descent;
+  double* squares = nullptr;  // out, of each block, as DirectionRows has it; null: nobody asks
+  // Takes the rounding errors of a single block; null: they are left to the format.
+  const ErrorCarrier* carrier = nullptr;
+};
+
+// What every format provides. `value_category` is where the ledger books the inference planes.
+// F::kTraits says what a format does beyond that, and Storage holds it to its word.
 template <typename F>
 concept Format = std::movable<F> &&
     requires(F format, const F& readable, const FormatSpec& spec, const Shape& shape,
-             const Block& block, float* out, const float* in, const Descent& descent,
-             const RandomKey& key) {
+             const Block& block, float* out, const float* in, const RandomKey& key) {
   { F::kTraits } -> std::convertible_to<FormatTraits>;
   { F::plane_specs(spec, shape, Category::kWeights) } -> std::same_as<std::vector<PlaneSpec>>;
   F(spec, shape, Category::kWeights);
@@ -150,7 +158,6 @@ concept Format = std::movable<F> &&
   readable.decode_master(block, out);
   // Overwrites the block with the nearest master (stochastically rounded if the spec says so).
   format.encode(block, in, key);
-  { format.descend(block, in, descent) } -> std::same_as<FlipCounts>;
 };
 
 // Calls body(block) for all blocks of rows [row_begin, row_end), in order.

@@ -70,6 +70,17 @@ struct FormatTraits {
   // descend() has the result of descend_master() (engine/formats/descend.h): who has the master
   // already may save decoding it again.
   bool descends_by_encoding = false;
+  // descend() takes a whole BlockUpdate and reads its directions as they lie. The others take the
+  // floats of one block.
+  bool reads_directions = false;
+  // descend() hands rounding errors to a carrier by itself. For the others without a residual,
+  // descend_carrying() (engine/formats/descend.h) does it.
+  bool carries_errors = false;
+  // The format keeps statistics of the whole tensor, which refresh() renews after each pass.
+  bool has_statistics = false;
+  // The format tells by memory_of() where the elements of a tile lie. Others are not read in tiles
+  // often, and leave prefetching to the processor.
+  bool tells_memory = false;
 };
 
 const FormatTraits& format_traits(FormatKind kind);

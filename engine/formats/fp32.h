@@ -11,7 +11,7 @@ namespace tritgrad {
 class Fp32 {
  public:
   static constexpr FormatTraits kTraits{
-      .kind = FormatKind::kFp32, .name = "fp32", .rounds_updates = false};
+      .kind = FormatKind::kFp32, .name = "fp32", .rounds_updates = false, .tells_memory = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

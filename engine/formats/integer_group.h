@@ -36,7 +36,8 @@ class IntegerGroup {
   static_assert(kBlock % kGroup == 0);
   static constexpr FormatTraits kTraits{.kind = kBits == 8 ? FormatKind::kInt8 : FormatKind::kInt4,
                                         .name = kBits == 8 ? "int8" : "int4",
-                                        .has_residual = false};
+                                        .has_residual = false,
+                                        .tells_memory = kBits == 8};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

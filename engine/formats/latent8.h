@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "engine/formats/descend.h"
+#include "engine/formats/trit_layout.h"
 
 namespace tritgrad {
 
@@ -22,7 +23,9 @@ class Latent8 {
                                         .name = "latent8",
                                         .holds_trits = true,
                                         .levels_per_trit = kLevels,
-                                        .highest_hysteresis = kThreshold};
+                                        .highest_hysteresis = kThreshold,
+                                        .reads_directions = true,
+                                        .tells_memory = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -42,31 +45,12 @@ class Latent8 {
   PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     return {{{at(first), rows, first.n, order_.width(first.col)}}};
   }
-  void decode_trits(const Block& block, std::int8_t* out) const {
-    kernels().codecs.latent_to_trits(out, at(block), kThreshold, block.n);
-  }
-  // Of `rows` rows from that of the block on, kBlock apart in `out`.
-  void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
-    if (first.n == kBlock) {
-      return kernels().codecs.latent_to_trits(out, at(first), kThreshold, rows * kBlock);
-    }
-    Block block = first;
-    for (std::int64_t r = 0; r < rows; ++r, ++block.row) decode_trits(block, out + r * kBlock);
-  }
-  // Storage::pack_across() and pack_down() of the blocks of `rows` rows; returns whether they suit
-  // the kernels. Columns [begin, end) of the blocks.
-  bool pack_across(const Block& first, std::int64_t rows, std::uint8_t* panel) const {
-    if (first.n % kPanelColumns != 0 || rows != kPanelColumns) return false;
-    kernels().products.pack_latents_across(panel, at(first), order_.width(first.col), first.n,
-                                           kThreshold);
-    return true;
-  }
-  bool pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
-                 std::uint8_t* panels, std::int64_t ld_panels) const {
-    if (rows % 4 != 0 || (end - begin) % kPanelColumns != 0) return false;
-    kernels().products.pack_latents_down(panels, ld_panels, at(first) + begin,
-                                         order_.width(first.col), rows, end - begin, kThreshold);
-    return true;
+  TritLayout trit_layout() const {
+    return {.kind = TritLayout::Kind::kCodeAByte,
+            .bytes = codes_.bytes().data(),
+            .cols = cols_,
+            .order = order_,
+            .threshold = kThreshold};
   }
   void decode_value(const Block& block, float* out) const {
     kernels().codecs.latent_to_float(out, at(block), kThreshold, block.n);
@@ -88,11 +72,8 @@ class Latent8 {
     }
   }
 
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_series({block}, {&direction, 1}, descent, nullptr);
-  }
-  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                            const Descent& descent, double* squares) {
+  FlipCounts descend(const BlockUpdate& update) {
+    const auto& [series, directions, descent, squares, carrier] = update;
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
     return kernels().updates.descend_latent(

@@ -22,6 +22,7 @@
 #include "engine/formats/descend.h"
 #include "engine/formats/format.h"
 #include "engine/formats/packed_codes.h"
+#include "engine/formats/trit_layout.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/updates.h"
 
@@ -45,7 +46,9 @@ class LatentPacked {
                                                              : "latent4",
                                         .holds_trits = true,
                                         .levels_per_trit = kLevels,
-                                        .highest_hysteresis = kThreshold};
+                                        .highest_hysteresis = kThreshold,
+                                        .reads_directions = true,
+                                        .tells_memory = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -70,10 +73,13 @@ class LatentPacked {
   PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     return {{{at(first), rows, (first.n * kBits + 7) / 8, packed_row_bytes(kBits, cols_)}}};
   }
-  void decode_trits(const Block& block, std::int8_t* out) const {
-    std::array<std::int8_t, kBlock> codes;
-    unpack(block, codes.data());
-    kernels().codecs.latent_to_trits(out, codes.data(), kThreshold, block.n);
+  TritLayout trit_layout() const {
+    return {.kind = TritLayout::Kind::kPackedCodes,
+            .bytes = codes_.bytes().data(),
+            .cols = cols_,
+            .threshold = kThreshold,
+            .bits = kBits,
+            .max_code = kMaxCode};
   }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> codes;
@@ -101,11 +107,8 @@ class LatentPacked {
     pack(block, codes.data());
   }
 
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_series({block}, {&direction, 1}, descent, nullptr);
-  }
-  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                            const Descent& descent, double* squares) {
+  FlipCounts descend(const BlockUpdate& update) {
+    const auto& [series, directions, descent, squares, carrier] = update;
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kMostBlocksAtOnce * kBlock> codes;

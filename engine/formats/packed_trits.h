@@ -14,8 +14,8 @@
 #include <array>
 
 #include "engine/formats/format.h"
+#include "engine/formats/trit_layout.h"
 #include "engine/kernels/codecs.h"
-#include "engine/kernels/products.h"
 #include "engine/kernels/updates.h"
 
 namespace tritgrad {
@@ -31,30 +31,11 @@ class PackedTrits {
   void decode_trits(const Block& block, std::int8_t* out) const {
     kernels().codecs.decode_trits(out, 0, packed(block), 0, 1, block.n);
   }
-  // Of `rows` rows from that of the block on, kBlock apart in `out`.
-  void decode_trits(const Block& first, std::int64_t rows, std::int8_t* out) const {
-    kernels().codecs.decode_trits(out, kBlock, packed(first), row_bytes(cols_), rows, first.n);
-  }
-  // Storage::pack_across() and pack_down() of the blocks of `rows` rows; returns whether they suit
-  // the kernels. Columns [begin, end) of the blocks.
-  bool pack_across(const Block& first, std::int64_t rows, std::uint8_t* panel) const {
-    if (first.n != kBlock || rows != kPanelColumns) return false;
-    kernels().products.pack_trits_across(panel, packed(first), row_bytes(cols_));
-    return true;
-  }
-  bool pack_down(const Block& first, std::int64_t rows, std::int64_t begin, std::int64_t end,
-                 std::uint8_t* panels, std::int64_t ld_panels) const {
-    if (first.n != kBlock || rows % 4 != 0 || begin % kPanelColumns != 0) return false;
-    kernels().products.pack_trits_down(panels, ld_panels, packed(first), row_bytes(cols_), rows,
-                                       begin / kPanelColumns,
-                                       (end + kPanelColumns - 1) / kPanelColumns);
-    return true;
-  }
-  // sums[r - begin] = the sum of (trit + 1) x along row r.
-  void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
-                std::int32_t* sums) const {
-    kernels().products.dot_packed_trits(sums, packed({begin}), row_bytes(cols_), end - begin, x,
-                                        cols_);
+  TritLayout trit_layout() const {
+    return {.kind = TritLayout::Kind::kFiveToAByte,
+            .bytes = bytes_.bytes().data(),
+            .cols = cols_,
+            .row_bytes = row_bytes(cols_)};
   }
   void decode_value(const Block& block, float* out) const {
     std::array<std::int8_t, kBlock> trits;

@@ -15,7 +15,8 @@ namespace tritgrad {
 
 class Scalar {
  public:
-  static constexpr FormatTraits kTraits{.kind = FormatKind::kScalar, .name = "scalar"};
+  static constexpr FormatTraits kTraits{
+      .kind = FormatKind::kScalar, .name = "scalar", .has_statistics = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape&,
                                             Category value_category) {

@@ -38,7 +38,9 @@ class Shared : public PackedTrits {
                                                 : kSharing == 8 ? "shared8"
                                                                 : "shared16",
                                         .holds_trits = true,
-                                        .levels_per_trit = kLevels};
+                                        .levels_per_trit = kLevels,
+                                        .reads_directions = true,
+                                        .tells_memory = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -82,11 +84,8 @@ class Shared : public PackedTrits {
     std::fill_n(accumulators(block), groups(block.n), std::int8_t{0});
   }
 
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_series({block}, {&direction, 1}, descent, nullptr);
-  }
-  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                            const Descent& descent, double* squares) {
+  FlipCounts descend(const BlockUpdate& update) {
+    const auto& [series, directions, descent, squares, carrier] = update;
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols(), descent, kLevels, kThreshold, rounding_);
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),

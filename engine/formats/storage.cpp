@@ -2,7 +2,6 @@
 
 #include "engine/formats/descend.h"
 #include "engine/kernels/direction.h"
-#include "engine/kernels/products.h"
 #include "engine/memory/parallel.h"
 #include "engine/nearest.h"
 
@@ -65,12 +64,6 @@ std::vector<Plane> Storage::planes() const {
   return std::visit([](const auto& format) { return format.planes(); }, format_);
 }
 
-std::int64_t Storage::bytes() const {
-  std::int64_t total = 0;
-  for (const Plane& plane : planes()) total += static_cast<std::int64_t>(plane.bytes.size());
-  return total;
-}
-
 void Storage::decode_value(const Block& block, float* out) const {
   std::visit([&](const auto& format) { format.decode_value(block, out); }, format_);
 }
@@ -79,43 +72,26 @@ void Storage::decode_master(const Block& block, float* out) const {
   std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
 }
 
-void Storage::decode_trits(const Block& block, std::int8_t* out) const {
-  std::visit(
-      [&](const auto& format) {
-        if constexpr (requires { format.decode_trits(block, out); }) {
-          format.decode_trits(block, out);
-        } else {
-          fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
-        }
-      },
-      format_);
-}
-
-void Storage::decode_trits(const Tile& tile, std::int8_t* out) const {
-  Block block = first_block(tile);
-  std::visit(
-      [&](const auto& format) {
-        if constexpr (requires { format.decode_trits(block, std::int64_t{}, out); }) {
-          format.decode_trits(block, tile.row_end - tile.row_begin, out);
-        } else if constexpr (requires { format.decode_trits(block, out); }) {
-          for (; block.row < tile.row_end; ++block.row, out += kBlock) {
-            format.decode_trits(block, out);
-          }
-        } else {
-          fail("Storage::decode_trits: format ", format_name(spec_.kind), " holds no trits");
-        }
-      },
-      format_);
-}
-
 PrefetchList Storage::memory_of(const Tile& tile, Reading reading) const {
-  const Block first = first_block(tile);
+  const Block first = tile.first_block(shape_.cols());
   const std::int64_t rows = std::min(tile.row_end, shape_.rows()) - tile.row_begin;
   if (rows <= 0 || first.n <= 0) return {};
   return std::visit(
-      [&](const auto& format) -> PrefetchList {
-        if constexpr (requires { format.memory_of(first, rows, reading); }) {
+      [&]<typename F>(const F& format) -> PrefetchList {
+        if constexpr (F::kTraits.tells_memory) {
           return format.memory_of(first, rows, reading);
+        } else {
+          return {};
+        }
+      },
+      format_);
+}
+
+TritLayout Storage::trit_layout() const {
+  return std::visit(
+      []<typename F>(const F& format) -> TritLayout {
+        if constexpr (F::kTraits.holds_trits) {
+          return format.trit_layout();
         } else {
           return {};
         }
@@ -127,91 +103,29 @@ void Storage::encode(const Block& block, const float* master, const RandomKey& k
   std::visit([&](auto& format) { format.encode(block, master, key); }, format_);
 }
 
-FlipCounts Storage::descend(const Block& block, const Direction& direction,
-                            const Descent& descent) {
+FlipCounts Storage::descend(const BlockUpdate& update) {
+  check(std::ssize(update.directions) <= kMostBlocksAtOnce,
+        "Storage::descend: ", update.directions.size(), " blocks, expected at most ",
+        kMostBlocksAtOnce);
   return std::visit(
-      [&](auto& format) {
-        if constexpr (requires { format.descend(block, direction, descent); }) {
-          return format.descend(block, direction, descent);
-        } else {
-          std::array<float, kBlock> numbers;
-          return format.descend(block, as_floats(direction, block.n, numbers.data()), descent);
-        }
-      },
-      format_);
-}
-
-FlipCounts Storage::descend_carrying(const Block& block, const float* direction,
-                                     const Descent& descent, const ErrorCarrier& carrier) {
-  return std::visit(
-      [&](auto& format) {
-        if constexpr (requires { format.descend_carrying(block, direction, descent, carrier); }) {
-          return format.descend_carrying(block, direction, descent, carrier);
-        } else {
-          tritgrad::descend_carrying(format, block, direction, descent, carrier);
-          return FlipCounts{};
-        }
-      },
-      format_);
-}
-
-FlipCounts Storage::descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                                   const Descent& descent, double* squares) {
-  check(std::ssize(directions) <= kMostBlocksAtOnce, "Storage::descend_series: ", directions.size(),
-        " blocks, expected at most ", kMostBlocksAtOnce);
-  return std::visit(
-      [&](auto& format) {
-        if constexpr (requires { format.descend_series(series, directions, descent, squares); }) {
-          return format.descend_series(series, directions, descent, squares);
-        } else {
-          FlipCounts counts;
-          for (std::size_t i = 0; i < directions.size(); ++i) {
-            const Block block = series[i];
-            if (squares != nullptr) squares[i] = sum_of_squares(directions[i], block.n);
-            counts += descend(block, directions[i], descent);
+      [&]<typename F>(F& format) -> FlipCounts {
+        if constexpr (F::kTraits.reads_directions) {
+          if constexpr (!F::kTraits.carries_errors) {
+            check(update.carrier == nullptr, "Storage::descend: format ", F::kTraits.name,
+                  " keeps its own residual, so no error is left to carry");
           }
-          return counts;
-        }
-      },
-      format_);
-}
-
-void Storage::add_sum(std::int64_t slot, double sum, std::int64_t n) {
-  std::visit(
-      [&](auto& format) {
-        if constexpr (requires { format.add_sum(slot, sum, n); }) {
-          format.add_sum(slot, sum, n);
+          return format.descend(update);
         } else {
-          fail("Storage::add_sum: format ", format_name(spec_.kind), " keeps more than a sum");
+          return descend_by_floats(format, update);
         }
-      },
-      format_);
-}
-
-void Storage::dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
-                       std::int32_t* sums) const {
-  std::visit(
-      [&](const auto& format) {
-        if constexpr (requires { format.dot_rows(begin, end, x, sums); }) {
-          return format.dot_rows(begin, end, x, sums);
-        }
-        std::int32_t sum_x = 0;
-        kernels().products.sum_int8(&sum_x, x, shape_.cols(), 1, shape_.cols());
-        std::fill_n(sums, end - begin, sum_x);
-        for_each_block(begin, end, shape_.cols(), [&](const Block& block) {
-          std::array<std::int8_t, kBlock> trits;
-          decode_trits(block, trits.data());
-          sums[block.row - begin] +=
-              kernels().products.dot_int8(trits.data(), x + block.col, block.n);
-        });
       },
       format_);
 }
 
 void Storage::refresh() {
   std::visit(
-      [](auto& format) {
-        if constexpr (requires { format.refresh(); }) format.refresh();
+      []<typename F>(F& format) {
+        if constexpr (F::kTraits.has_statistics) format.refresh();
       },
       format_);
 }
@@ -233,6 +147,14 @@ void Storage::decode_rows(std::int64_t row_begin, std::int64_t row_end, float* o
         });
       },
       format_);
+}
+
+std::int64_t bytes_of(const Storage& storage) {
+  std::int64_t total = 0;
+  for (const Plane& plane : storage.planes()) {
+    total += static_cast<std::int64_t>(plane.bytes.size());
+  }
+  return total;
 }
 
 std::int64_t count_zeros(const Storage& storage) {

@@ -22,6 +22,7 @@
 #include "engine/formats/split.h"
 #include "engine/formats/ternary.h"
 #include "engine/formats/ternary_master.h"
+#include "engine/formats/trit_layout.h"
 #include "engine/formats/trits.h"
 #include "engine/memory/prefetch.h"
 
@@ -38,6 +39,11 @@ static_assert(std::variant_size_v<AnyFormat> == kFormatCount);
 // kBlock) on.
 struct Tile {
   std::int64_t row_begin, row_end, col;
+
+  // The first of its blocks, of a matrix with so many columns.
+  Block first_block(std::int64_t cols) const {
+    return {row_begin, col, std::min(kBlock, cols - col), 0};
+  }
 };
 
 // Nothing that visits the formats is inline: it would be compiled wherever it is called, with the
@@ -55,65 +61,40 @@ class Storage {
   const FormatSpec& spec() const { return spec_; }
   const Shape& shape() const { return shape_; }
   std::vector<Plane> planes() const;
-  // Bytes of all planes, counted from the memory that is really held.
-  std::int64_t bytes() const;
 
   void decode_value(const Block& block, float* out) const;
   void decode_master(const Block& block, float* out) const;
-  // Whether values are bare trits, whose scale is a parameter of its own; then
-  // decode_trits() gives the values as -1, 0, 1.
-  bool holds_trits() const { return spec_.traits().holds_trits; }
-  void decode_trits(const Block& block, std::int8_t* out) const;
-  // The same for a tile, its rows kBlock apart.
-  void decode_trits(const Tile& tile, std::int8_t* out) const;
-  // Trits plus 1 as panels of an integer product (engine/kernels/products.h). pack_across: the
-  // rows of the tile, kPanelColumns at most, are the columns of one panel. pack_down: its rows are
-  // the depth of panels, ld_panels apart, of columns [first, last) of the matrix, which lie in the
-  // tile's block; the columns of the last panel that are beyond them may be anything.
-  void pack_across(const Tile& tile, std::uint8_t* panel) const;
-  void pack_down(const Tile& tile, std::int64_t first, std::int64_t last, std::uint8_t* panels,
-                 std::int64_t ld_panels) const;
-  // The memory that the reading of a tile, or an update, will touch, for whoever has time to ask
-  // for it. Rows and columns beyond the matrix have none; nor have formats whose tiles are not read
-  // often, which leave it to the processor.
-  PrefetchList memory_of(const Tile& tile, Reading reading) const;
-  // sums[r - begin] = the sum of (trit + 1) x along row r, for rows [begin, end) of a format that
-  // holds trits and x [cols] in +-127.
-  void dot_rows(std::int64_t begin, std::int64_t end, const std::int8_t* x,
-                std::int32_t* sums) const;
+  // Decodes the values of rows [row_begin, row_end) to out, densely.
+  void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
+  // Overwrites a block with the nearest masters, rounded as the spec says.
   void encode(const Block& block, const float* master, const RandomKey& key);
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent);
-  // descend() by plain numbers to the master nearest to what is wanted (or by chance, as encode()
-  // rounds), with the difference handed to the carrier. For formats without a residual.
-  FlipCounts descend_carrying(const Block& block, const float* direction, const Descent& descent,
-                              const ErrorCarrier& carrier);
-  // descend() of blocks, each by its direction; kMostBlocksAtOnce at most. With `squares`: as
-  // DirectionRows has it, squares[i] of block i.
-  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                            const Descent& descent, double* squares = nullptr);
-  // encode() of n elements whose sum this is, for a format that keeps nothing else of them.
-  void add_sum(std::int64_t slot, double sum, std::int64_t n);
-
-  // Ends a pass over all blocks (descend or encode): formats with whole-tensor statistics renew
-  // them.
+  // Updates blocks: master -= lr * direction. With a carrier, masters become those nearest to what
+  // is wanted (or by chance, as encode() rounds), and the difference is handed on: for formats
+  // without a residual. Throws Error for more than kMostBlocksAtOnce blocks.
+  FlipCounts descend(const BlockUpdate& update);
+  // Ends a pass over all blocks (descend or encode): formats with statistics of the whole tensor
+  // renew them.
   void refresh();
 
   // The values as one fp32 array where they are stored as such, else nullptr.
   float* fp32_data() const;
-
-  // Values of rows [row_begin, row_end) to out, densely.
-  void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
+  // The format `scalar`, which keeps nothing but sums of what is written, else nullptr.
+  Scalar* scalar() { return std::get_if<Scalar>(&format_); }
+  // How bare trits lie; kind kNone for formats that hold none.
+  TritLayout trit_layout() const;
+  // The memory that the reading of a tile, or an update, will touch, for whoever has time to
+  // prefetch it. Rows and columns beyond the matrix have none; nor have formats that do not tell
+  // (FormatTraits::tells_memory).
+  PrefetchList memory_of(const Tile& tile, Reading reading) const;
 
  private:
-  // The first block of a tile.
-  Block first_block(const Tile& tile) const {
-    return {tile.row_begin, tile.col, std::min(kBlock, shape_.cols() - tile.col), 0};
-  }
-
   FormatSpec spec_;
   Shape shape_;
   AnyFormat format_;
 };
+
+// Bytes of all planes, counted from the memory that is really held.
+std::int64_t bytes_of(const Storage& storage);
 
 // Number of zero values; 0 for formats that are not ternary.
 std::int64_t count_zeros(const Storage& storage);

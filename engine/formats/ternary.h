@@ -18,8 +18,11 @@ namespace tritgrad {
 
 class Ternary : public PackedTrits {
  public:
-  static constexpr FormatTraits kTraits{
-      .kind = FormatKind::kTernary, .name = "ternary", .holds_trits = true};
+  static constexpr FormatTraits kTraits{.kind = FormatKind::kTernary,
+                                        .name = "ternary",
+                                        .holds_trits = true,
+                                        .reads_directions = true,
+                                        .tells_memory = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -72,11 +75,8 @@ class Ternary : public PackedTrits {
     encode_trits(block, trits.data());
   }
 
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_series({block}, {&direction, 1}, descent, nullptr);
-  }
-  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                            const Descent& descent, double* squares) {
+  FlipCounts descend(const BlockUpdate& update) {
+    const auto& [series, directions, descent, squares, carrier] = update;
     // With reset, a smaller lr is a higher threshold, and below 1/127 thinner votes.
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);

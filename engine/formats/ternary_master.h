@@ -22,7 +22,8 @@ class TernaryMaster {
   static constexpr FormatTraits kTraits{.kind = FormatKind::kTernaryMaster,
                                         .name = "ternary_master",
                                         .is_ternary = true,
-                                        .rounds_updates = false};
+                                        .rounds_updates = false,
+                                        .has_statistics = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {

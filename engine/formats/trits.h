@@ -21,7 +21,10 @@ class Trits : public PackedTrits {
                                         .name = "trits",
                                         .holds_trits = true,
                                         .has_residual = false,
-                                        .levels_per_trit = 1};
+                                        .levels_per_trit = 1,
+                                        .reads_directions = true,
+                                        .carries_errors = true,
+                                        .tells_memory = true};
 
   static std::vector<PlaneSpec> plane_specs(const FormatSpec&, const Shape& shape,
                                             Category value_category) {
@@ -48,29 +51,9 @@ class Trits : public PackedTrits {
     encode_rounded(block, master, noise.data());
   }
 
-  // What is wanted is clamped to half a step beyond the grid: an update that leaves it is no error
-  // to carry.
-  FlipCounts descend_carrying(const Block& block, const float* direction, const Descent& descent,
-                              const ErrorCarrier& carrier) {
-    std::array<std::uint16_t, kBlock> noise;
-    const bool stochastic = rounding_ == Rounding::kStochastic;
-    if (stochastic) {
-      kernels().codecs.random_u16(noise.data(), block.n, descent.key, noise_index(block, cols()));
-    }
-    std::array<std::int8_t, kBlock> trits;
-    decode_trits(block, trits.data());
-    FlipCounts counts;
-    counts.flips = kernels().updates.carry_trits(
-        trits.data(), carrier.momentum, direction, carrier.gain,
-        {descent.lr, carrier.alpha, carrier.rescale}, stochastic ? noise.data() : nullptr, block.n);
-    if (counts.flips > 0) encode_trits(block, trits.data());
-    return counts;
-  }
-  FlipCounts descend(const Block& block, const Direction& direction, const Descent& descent) {
-    return descend_series({block}, {&direction, 1}, descent, nullptr);
-  }
-  FlipCounts descend_series(const BlockSeries& series, std::span<const Direction> directions,
-                            const Descent& descent, double* squares) {
+  FlipCounts descend(const BlockUpdate& update) {
+    const auto& [series, directions, descent, squares, carrier] = update;
+    if (carrier != nullptr) return descend_carrying(update);
     // One level per trit leaves no remainder: the accumulators, one row for all, stay zero.
     constexpr FlipPolicy kOneLevel{.threshold = 0,
                                    .on_flip = OnFlip::kCarry,
@@ -88,6 +71,28 @@ class Trits : public PackedTrits {
   }
 
  private:
+  // What is wanted is clamped to half a step beyond the grid: an update that leaves it is no error
+  // to carry.
+  FlipCounts descend_carrying(const BlockUpdate& update) {
+    const Block& block = update.blocks.first;
+    const Descent& descent = update.descent;
+    const ErrorCarrier& carrier = *update.carrier;
+    std::array<float, kBlock> numbers;
+    const float* direction = as_floats(update.directions[0], block.n, numbers.data());
+    std::array<std::uint16_t, kBlock> noise;
+    const bool stochastic = rounding_ == Rounding::kStochastic;
+    if (stochastic) {
+      kernels().codecs.random_u16(noise.data(), block.n, descent.key, noise_index(block, cols()));
+    }
+    std::array<std::int8_t, kBlock> trits;
+    decode_trits(block, trits.data());
+    FlipCounts counts;
+    counts.flips = kernels().updates.carry_trits(
+        trits.data(), carrier.momentum, direction, carrier.gain,
+        {descent.lr, carrier.alpha, carrier.rescale}, stochastic ? noise.data() : nullptr, block.n);
+    if (counts.flips > 0) encode_trits(block, trits.data());
+    return counts;
+  }
   PlaneSpec spec_;
   Rounding rounding_;
 };

@@ -88,7 +88,8 @@ std::string StallWarnings::look_at_end(const Optimizer& optimizer, const Paramet
   const std::string* first = nullptr;
   int matrices = 0;
   for (const Parameter& parameter : store) {
-    if (!parameter.storage().holds_trits() || optimizer.group(parameter).lr == 0.0) continue;
+    if (!parameter.storage().spec().traits().holds_trits || optimizer.group(parameter).lr == 0.0)
+      continue;
     if (matrices++ == 0) first = &parameter.name();
   }
   if (matrices == 0) return "";

@@ -12,6 +12,7 @@
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
+#include "ops/products/trit_panels.h"
 
 namespace tritgrad {
 namespace {
@@ -108,7 +109,7 @@ void forward_piece(const ForwardOperands& f, std::int64_t top, std::int64_t bott
                       : bottom < f.x.rows     ? Tile{begin, end, 0}
                                               : Tile{end, end + kPanelColumns, 0};
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
-    w.weight->storage().pack_across({begin, end, col}, panel.data());
+    pack_across(w.weight->storage(), {begin, end, col}, panel.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
     // Stretches of the block that share a scale.
     for (std::int64_t first = col; first < block_end;) {
@@ -174,7 +175,7 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
                    }
                    std::array<std::int32_t, kRowsOfWeights> sums;
                    for (std::int64_t r = top; r < bottom; ++r) {
-                     w.weight->storage().dot_rows(begin, end, x.codes + r * x.ld, sums.data());
+                     dot_rows(w.weight->storage(), begin, end, x.codes + r * x.ld, sums.data());
                      f.finish_rows(sums.data(), kRowsOfWeights, r, 1, begin, end, y.row(r) + begin,
                                    y.cols());
                    }
@@ -224,7 +225,7 @@ void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
   for (std::int64_t output = 0; output < w.outputs; output += kDepth) {
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
     const std::int64_t below = output + depth;
-    w.weight->storage().pack_down({output, below, col}, first, last, panels.data(), kPanelBytes);
+    pack_down(w.weight->storage(), {output, below, col}, first, last, panels.data(), kPanelBytes);
     const Tile next = below < w.outputs                      ? Tile{below, below + kDepth, col}
                       : last == w.inputs && bottom < dx.rows ? Tile{0, kDepth, 0}
                       : last % kBlock == 0                   ? Tile{0, kDepth, last}
@@ -406,7 +407,7 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
     const std::int64_t n = std::min(kBlock, w.inputs - col);
     gradient.read_product(gradient.dy.scales, begin, end, col, col + n, dw.data());
     for (std::int64_t row = begin; row < end; ++row) {
-      w.weight->storage().decode_trits(Block{row, col, n}, trits.data());
+      decode_trits(w.weight->storage(), Block{row, col, n}, trits.data());
       kernels().codecs.trits_to_float(signs.data(), trits.data(), n);
       float* products = dw.data() + (row - begin) * n;
       for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];

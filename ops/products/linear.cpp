@@ -29,7 +29,8 @@ void check_inputs(const char* op, const Shape& x, const LinearOperands& w) {
 }
 
 bool in_integers(const Parameter& weight, const Parameter* scale, Compute compute) {
-  return compute == Compute::kInt8 && scale != nullptr && weight.storage().holds_trits();
+  return compute == Compute::kInt8 && scale != nullptr &&
+         weight.storage().spec().traits().holds_trits;
 }
 
 Var linear(Tape& tape, const QuantizedVar& x, Parameter& weight, Parameter* scale) {

@@ -23,7 +23,7 @@ inline double bias_correction(double beta, std::int64_t t) {
   return beta > 0.0 ? -std::expm1(static_cast<double>(t) * std::log(beta)) : 1.0;
 }
 
-class Adam : public Rule {
+class Adam : public Rule, public FreezesVariance {
  public:
   explicit Adam(const RuleSpec& spec) : spec_(spec) {}
 
@@ -31,9 +31,9 @@ class Adam : public Rule {
   WeightReading weight_reading() const override {
     return spec_.weight_decay > 0.0 ? WeightReading::kMaster : WeightReading::kNone;
   }
-  double momentum() const override { return spec_.beta1; }
-  double gain_ratio(std::int64_t t) const override {
-    return bias_correction(spec_.beta1, t) / bias_correction(spec_.beta1, t + 1);
+  EcoTerms eco_terms(std::int64_t t) const override {
+    return {.momentum = spec_.beta1,
+            .gain_ratio = bias_correction(spec_.beta1, t) / bias_correction(spec_.beta1, t + 1)};
   }
 
   void freeze_variance(std::int64_t t) override { frozen_at_ = t; }

@@ -32,22 +32,17 @@ class Normalized : public Rule {
     if (momentum_ > 0.0) return {{"m", false}, {"v", true}};
     return {{"v", true}};
   }
-  double momentum() const override { return momentum_; }
-  bool gain_is_one() const override { return true; }
+  EcoTerms eco_terms(std::int64_t) const override {
+    return {.momentum = momentum_, .gain_is_one = true};
+  }
 
   void begin(const RuleStep& step) override {
     inverse_bias_ = step.t > 1 ? static_cast<float>(1.0 / bias_correction(beta_, step.t - 1)) : 0;
   }
 
-  DirectionForm form() const override {
-    return momentum_ == 0.0 ? DirectionForm::kScaledGradient : DirectionForm::kWritten;
-  }
-  float gradient_factor(float v) const override {
-    const float root = std::sqrt(v * inverse_bias_);
-    return root > 0.0f ? 1.0f / root : 0.0f;
-  }
-  double next_moments(float v, double squares, std::int64_t n) const override {
-    return beta_ * double{v} * static_cast<double>(n) + (1.0 - beta_) * squares;
+  GradientForm gradient_form() const override {
+    if (momentum_ > 0.0) return {};
+    return {DirectionForm::kScaledGradient, beta_, inverse_bias_};
   }
 
   void direct(const RuleBlock& b) const override {

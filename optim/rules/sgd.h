@@ -35,8 +35,9 @@ class Sgd : public Rule {
   WeightReading weight_reading() const override {
     return weight_decay_ > 0.0f ? WeightReading::kMaster : WeightReading::kNone;
   }
-  double momentum() const override { return exact_momentum_; }
-  bool gain_is_one() const override { return !nesterov_; }
+  EcoTerms eco_terms(std::int64_t) const override {
+    return {.momentum = exact_momentum_, .gain_is_one = !nesterov_};
+  }
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;

@@ -28,8 +28,9 @@ class Sign : public Rule {
     return decay_ > 0.0f ? WeightReading::kValue : WeightReading::kNone;
   }
 
-  DirectionForm form() const override {
-    return decay_ > 0.0f || counted_ ? DirectionForm::kWritten : DirectionForm::kSigns;
+  GradientForm gradient_form() const override {
+    if (decay_ > 0.0f || counted_) return {};
+    return {.direction = DirectionForm::kSigns};
   }
 
   void direct(const RuleBlock& b) const override {

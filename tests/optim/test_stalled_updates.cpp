@@ -17,7 +17,7 @@ bool chance_moves(const FormatSpec& spec, float amount) {
       Descent descent{amount, {}};
       descent.noise.fill(as_fraction(static_cast<std::uint16_t>(noise)));
       const std::vector<float> direction(9, sign);
-      storage.descend({0, 0, 9}, {direction.data()}, descent);
+      descend_block(storage, {0, 0, 9}, {direction.data()}, descent);
       for (double master : decoded(storage, true)) {
         if (master != 0.0) return true;
       }

@@ -157,7 +157,7 @@ TEST_CASE("votes: a falling lr raises the threshold to 126, then thins the votes
   Storage storage(spec, {100, 320}, Category::kWeights);
   const std::vector<float> down(kBlock, 1.0f);
   for_each_block(storage.shape(), [&](const Block& block) {
-    storage.descend(block, down.data(), {0.1f / 127.0f, {1, 2, 3}});
+    descend_block(storage, block, down.data(), {0.1f / 127.0f, {1, 2, 3}});
   });
   double cast = 0.0;
   const std::vector<Plane> planes = storage.planes();
@@ -179,7 +179,7 @@ TEST_CASE("votes: without a vote nothing flips, however the threshold moves") {
   const std::vector<float> still(kBlock, 0.0f);
   const auto pass = [&](const std::vector<float>& direction, float lr, std::uint32_t step) {
     for_each_block(storage.shape(), [&](const Block& block) {
-      storage.descend(block, direction.data(), {lr, {1, 2, step}});
+      descend_block(storage, block, direction.data(), {lr, {1, 2, step}});
     });
   };
   for (std::uint32_t step = 1; step <= 100; ++step) pass(down, 1.0f / 127.0f, step);
@@ -208,7 +208,7 @@ TEST_CASE("votes: the sign rule descends a quadratic to its ternary optimum, fro
       storage.decode_value(block, value.data());
       for (std::size_t i = 0; i < 6; ++i) grad[i] = value[i] - target[i];
       rule->direct({0, 6, grad.data(), nullptr, {}, direction.data(), nullptr});
-      storage.descend(block, direction.data(), {1.0f / 32.0f, {1, 1, step}});
+      descend_block(storage, block, direction.data(), {1.0f / 32.0f, {1, 1, step}});
     }
     storage.decode_value(block, value.data());
     CHECK(value == target);

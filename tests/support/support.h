@@ -47,6 +47,12 @@ inline std::vector<double> decoded(const Storage& storage, bool master = false) 
   return values;
 }
 
+// Updates one block.
+inline FlipCounts descend_block(Storage& storage, const Block& block, const Direction& direction,
+                                const Descent& descent) {
+  return storage.descend({{block}, {&direction, 1}, descent});
+}
+
 inline void encode_all(Storage& storage, const std::vector<float>& master) {
   const std::int64_t cols = storage.shape().cols();
   for_each_block(storage.shape(), [&](const Block& block) {

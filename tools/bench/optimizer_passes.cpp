@@ -123,7 +123,7 @@ OptimizerPass::OptimizerPass(const PassSpec& spec)
       optimizer_(
           store_, [&](const ParameterSpec&) { return group_; }, 1000000, 1) {
   const Parameter& w = *store_.begin();
-  const std::int64_t persistent = w.storage().bytes() + Optimizer::state_bytes(w.spec(), group_);
+  const std::int64_t persistent = bytes_of(w.storage()) + Optimizer::state_bytes(w.spec(), group_);
   const double gradient = spec.gradient == FormatKind::kBf16 ? 2.0 : 4.0;
   const double state = static_cast<double>(persistent) / parameters();
   bytes_read_ = gradient + state;

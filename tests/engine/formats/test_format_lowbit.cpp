@@ -61,7 +61,7 @@ TEST_CASE("formats: trits round stochastically with the right mean, for encode a
     encode_all(storage, std::vector<float>(kN, 0.0f));
     FlipCounts counts;
     for_each_block(storage.shape(), [&](const Block& block) {
-      counts += storage.descend(block, direction.data(), {-x, {1, 2, 3}});
+      counts += descend_block(storage, block, direction.data(), {-x, {1, 2, 3}});
     });
     const double mean = mean_of(storage);
     CHECK(std::abs(mean - static_cast<double>(x)) < 0.01);
@@ -89,7 +89,7 @@ TEST_CASE("formats: trits lose updates of half a trit when rounding to nearest, 
     FlipCounts counts;
     // What is lost is lost for good: many small updates are as good as none.
     for (int i = 0; i < (step.flips == 0 ? 100 : 1); ++i) {
-      counts += storage.descend({0, 0, 3}, down.data(), {step.lr, {}});
+      counts += descend_block(storage, {0, 0, 3}, down.data(), {step.lr, {}});
     }
     CHECK(decoded(storage) == step.after);
     CHECK(counts.flips == step.flips);
@@ -224,7 +224,7 @@ TEST_CASE("formats: updates of packed latents are accumulate() of flips.h, up to
         }
         encode_all(storage, start);
         const std::vector<float> direction(start.size(), -latent.master(level));
-        const FlipCounts counts = storage.descend({0, 0, n}, direction.data(), {1.0f, {}});
+        const FlipCounts counts = descend_block(storage, {0, 0, n}, direction.data(), {1.0f, {}});
         CAPTURE(latent.bits);
         CAPTURE(level);
         CAPTURE(hysteresis);
@@ -248,7 +248,7 @@ TEST_CASE("formats: stochastic updates of packed latents are unbiased") {
     const std::vector<float> direction = numbers(kBlock, 31);
     for (std::uint32_t step = 1; step <= 20; ++step) {
       for_each_block(storage.shape(), [&](const Block& block) {
-        storage.descend(block, direction.data(), {0.02f, {3, 4, step}});
+        descend_block(storage, block, direction.data(), {0.02f, {3, 4, step}});
       });
     }
     // The drift of -0.4 direction and its spread stay off the rails (1.36 trits and more). A
@@ -331,7 +331,7 @@ TEST_CASE("formats: an update of int8 and int4 leaves groups alone in which noth
     direction[70] = 1.0f;
     for (std::uint32_t step = 1; step <= 20; ++step) {
       for_each_block(storage.shape(), [&](const Block& block) {
-        storage.descend(block, direction.data() + block.col, {0.05f, {1, 1, step}});
+        descend_block(storage, block, direction.data() + block.col, {0.05f, {1, 1, step}});
       });
     }
     const std::vector<double> after = decoded(storage);

@@ -297,7 +297,7 @@ TEST_CASE("split24: updates far below a step of the correction move the master b
   const std::vector<float> direction(kBlock, 1.0f);
   for (std::uint32_t t = 1; t <= 200; ++t) {
     for_each_block(shape, [&](const Block& block) {
-      storage.descend(block, direction.data(), {lr, {5, 6, t}});
+      descend_block(storage, block, direction.data(), {lr, {5, 6, t}});
     });
   }
   double mean = 0.0;
@@ -312,7 +312,7 @@ TEST_CASE("split24: updates far below a step of the correction move the master b
   Storage nearest(spec, {1, kBlock}, Category::kWeights);
   encode_all(nearest, std::vector<float>(kBlock, 1.25f));
   for (std::uint32_t t = 1; t <= 200; ++t) {
-    nearest.descend({0, 0, kBlock}, direction.data(), {lr, {5, 6, t}});
+    descend_block(nearest, {0, 0, kBlock}, direction.data(), {lr, {5, 6, t}});
   }
   CHECK(decoded(nearest, true)[0] == 1.25);
 }

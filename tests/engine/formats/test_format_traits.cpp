@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/kernels/updates.h"
+#include "ops/products/trit_panels.h"
 #include "tests/support/support.h"
 #include "tests/support/support_formats.h"
 
@@ -33,7 +34,7 @@ Storage storage_of(FormatKind kind, Rounding rounding) {
 void descend(Storage& storage, const std::vector<float>& direction, float lr) {
   const Descent descent(lr, kKey);
   for_each_block(storage.shape(), [&](const Block& block) {
-    storage.descend(block, direction.data() + block.row * kCols + block.col, descent);
+    descend_block(storage, block, direction.data() + block.row * kCols + block.col, descent);
   });
   storage.refresh();
 }
@@ -103,7 +104,7 @@ TEST_CASE("format traits: ternary values are trits, or trits times one number") 
     CHECK(format_traits(kind).is_ternary == ternary);
     CHECK(format_traits(kind).holds_trits == (ternary && size == 1.0));
     std::array<std::int8_t, kBlock> trits;
-    const auto decode = [&] { storage.decode_trits(Block{0, 0, kBlock}, trits.data()); };
+    const auto decode = [&] { decode_trits(storage, Block{0, 0, kBlock}, trits.data()); };
     if (format_traits(kind).holds_trits) {
       CHECK_NOTHROW(decode());
     } else {

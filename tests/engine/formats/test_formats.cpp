@@ -139,7 +139,7 @@ TEST_CASE("formats: forecast planes equal the bytes that are really held") {
 TEST_CASE("formats: bytes per weight are what FORMATS.md says") {
   const Shape shape{512, 784};
   const auto bytes = [&](FormatKind kind) {
-    return static_cast<double>(Storage(spec_of(kind), shape, Category::kWeights).bytes()) /
+    return static_cast<double>(bytes_of(Storage(spec_of(kind), shape, Category::kWeights))) /
            static_cast<double>(shape.size());
   };
   CHECK(bytes(FormatKind::kFp32) == 4.0);
@@ -229,7 +229,7 @@ TEST_CASE("formats: scale16 is positive, exact in fp16, and keeps what rounding 
   CHECK(value[1] == 0x1p-14);
   CHECK(value[2] == 65504.0);
   const float down[] = {0.0f, 0.0f, 0.0f, 1.0f};
-  for (int i = 0; i < 100; ++i) storage.descend({0, 0, 4}, down, {1e-5f, {}});
+  for (int i = 0; i < 100; ++i) descend_block(storage, {0, 0, 4}, down, {1e-5f, {}});
   CHECK(decoded(storage)[3] < 1.0);  // 100 steps below half a unit add up
 }
 
@@ -258,7 +258,8 @@ TEST_CASE("formats: a zero direction changes nothing, whatever the rounding") {
       const std::vector<float> zero(kBlock, 0.0f);
       for (std::uint32_t step = 1; step <= 50; ++step) {
         for_each_block(storage.shape(), [&](const Block& block) {
-          const FlipCounts counts = storage.descend(block, zero.data(), {0.5f, {9, 9, step}});
+          const FlipCounts counts =
+              descend_block(storage, block, zero.data(), {0.5f, {9, 9, step}});
           CHECK(counts.flips == 0);
         });
       }
@@ -299,11 +300,11 @@ TEST_CASE("formats: blocks that are updated at once become what they become one 
     FlipCounts counts, expected;
     for (const BlockSeries& blocks : series) {
       std::array<double, kCount> squares, of_mixed;
-      counts += at_once.descend_series(blocks, mixed, descent, of_mixed.data());
-      counts += at_once.descend_series(blocks, floats, descent, squares.data());
+      counts += at_once.descend({blocks, mixed, descent, of_mixed.data()});
+      counts += at_once.descend({blocks, floats, descent, squares.data()});
       for (std::size_t i = 0; i < kCount; ++i) {
-        expected += one_by_one.descend(blocks[i], mixed[i], descent);
-        expected += one_by_one.descend(blocks[i], floats[i], descent);
+        expected += descend_block(one_by_one, blocks[i], mixed[i], descent);
+        expected += descend_block(one_by_one, blocks[i], floats[i], descent);
         const std::int64_t n = blocks.first.n;
         CHECK(squares[i] == kernels().reductions.sum_of_squares(floats[i].floats, n));
         CHECK(of_mixed[i] == sum_of_squares(mixed[i], n));
@@ -332,8 +333,8 @@ TEST_CASE(
   for (std::uint32_t step = 1; step <= 200; ++step) {
     for_each_block(shape, [&](const Block& block) {
       const Descent descent{0.02f, {3, 4, step}};
-      const FlipCounts flips_a = a.descend(block, direction.data(), descent);
-      const FlipCounts flips_b = b.descend(block, direction.data(), descent);
+      const FlipCounts flips_a = descend_block(a, block, direction.data(), descent);
+      const FlipCounts flips_b = descend_block(b, block, direction.data(), descent);
       REQUIRE(flips_a.flips == flips_b.flips);
       REQUIRE(flips_a.rail_flips == flips_b.rail_flips);
     });

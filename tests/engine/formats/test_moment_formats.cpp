@@ -7,7 +7,7 @@ namespace tritgrad::test::test_moment_formats {
 TEST_CASE("moments: scalar is the mean of what is written") {
   for (const Shape& shape : {Shape{1}, Shape{7}, Shape{5, 321}}) {
     Storage storage(format(FormatKind::kScalar), shape, Category::kMoments);
-    CHECK(storage.bytes() == 4);
+    CHECK(bytes_of(storage) == 4);
     std::vector<float> values = numbers(shape.size(), 3);
     double mean = 0.0;
     for (float& v : values) {
@@ -27,7 +27,7 @@ TEST_CASE("moments: scalar is the mean of what is written") {
 TEST_CASE("moments: factored keeps row and column means, and a matrix of rank one entirely") {
   const std::int64_t rows = 9, cols = 331;
   Storage storage(format(FormatKind::kFactored), {rows, cols}, Category::kMoments);
-  CHECK(storage.bytes() == 4 * (rows + cols + 1));
+  CHECK(bytes_of(storage) == 4 * (rows + cols + 1));
   std::vector<float> values, product;
   const std::vector<float> a = numbers(rows, 1), b = numbers(cols, 2), c = numbers(rows * cols, 3);
   for (std::int64_t i = 0; i < rows; ++i) {

@@ -125,8 +125,8 @@ TEST_CASE("shared: a gradient that lasts moves its trit, among neighbours whose 
         direction[i] = i % 16 == 5 ? -1.0f : (bits >> 31 == 0 ? 1.0f : -1.0f);
       }
       for_each_block(storage.shape(), [&](const Block& block) {
-        storage.descend(block, direction.data() + block.row * kCols + block.col,
-                        {0.02f, {1, 2, step}});
+        descend_block(storage, block, direction.data() + block.row * kCols + block.col,
+                      {0.02f, {1, 2, step}});
       });
     }
     const std::vector<double> values = decoded(storage);
@@ -154,7 +154,7 @@ TEST_CASE("shared: golden bytes, and the master that they are") {
   std::vector<float> direction(11, 0.0f);
   direction[4] = 9.0f / 31.0f;
   direction[9] = 14.0f / 31.0f;
-  storage.descend({0, 0, 11}, direction.data(), {1.0f, {}});
+  descend_block(storage, {0, 0, 11}, direction.data(), {1.0f, {}});
   const std::vector<Plane> planes = storage.planes();
   // Three bytes of five digits, trit + 1, the lowest first: elements 0, 3, 6, 9; 1, 4, 7, 10; 2,
   // 5, 8.
@@ -179,7 +179,7 @@ TEST_CASE("shared: of equal updates that whose turn it is by the number of the s
   for (std::uint32_t step : {1u, 2u, 3u, 4u, 7u}) {
     Storage storage(spec_of(FormatKind::kShared4), {1, 4}, Category::kWeights);
     const std::vector<float> direction(4, 5.0f / 63.0f);
-    storage.descend({0, 0, 4}, direction.data(), {1.0f, {0, 0, step}});
+    descend_block(storage, {0, 0, 4}, direction.data(), {1.0f, {0, 0, step}});
     const std::byte byte = storage.planes()[1].bytes[0];
     CHECK(static_cast<std::int8_t>(byte) == -5 * 4 + static_cast<int>(step % 4));
   }

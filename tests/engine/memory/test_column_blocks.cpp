@@ -9,6 +9,7 @@
 #include "engine/files/checkpoint.h"
 #include "engine/formats/storage.h"
 #include "engine/memory/column_blocks.h"
+#include "ops/products/trit_panels.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
 #include "tests/support/support_formats.h"
@@ -124,15 +125,15 @@ TEST_CASE("column blocks: a tile is decoded as its blocks are, in every format t
       CAPTURE(cols);
       constexpr std::int64_t kRows = 7;
       Storage storage(spec_of(kind), {kRows, cols}, Category::kWeights);
-      if (!storage.holds_trits()) continue;
+      if (!storage.spec().traits().holds_trits) continue;
       encode_all(storage, numbers(kRows * cols, 3));
       for (std::int64_t col = 0; col < cols; col += kBlock) {
         const std::int64_t n = std::min(kBlock, cols - col);
         std::array<std::int8_t, 4 * kBlock> tile;
-        storage.decode_trits(Tile{2, 6, col}, tile.data());
+        decode_trits(storage, Tile{2, 6, col}, tile.data());
         for (std::int64_t row = 2; row < 6; ++row) {
           std::array<std::int8_t, kBlock> block;
-          storage.decode_trits(Block{row, col, n}, block.data());
+          decode_trits(storage, Block{row, col, n}, block.data());
           CHECK(std::equal(block.begin(), block.begin() + n, tile.begin() + (row - 2) * kBlock));
         }
       }

@@ -62,7 +62,7 @@ TEST_CASE("prefetch: of a tile, all that an update of it changes and nothing els
       CAPTURE(cols);
       constexpr std::int64_t kRows = 9;
       Storage storage(spec_of(kind), {kRows, cols}, Category::kWeights);
-      if (!storage.holds_trits()) continue;
+      if (!storage.spec().traits().holds_trits) continue;
       encode_all(storage, std::vector<float>(static_cast<std::size_t>(kRows * cols), 0.0f));
       for (std::int64_t col = 0; col < cols; col += kBlock) {
         const Tile tile{3, 7, col};
@@ -76,7 +76,7 @@ TEST_CASE("prefetch: of a tile, all that an update of it changes and nothing els
           const Descent descent(1.0f, RandomKey{1, 2, step});
           const std::vector<float> direction = numbers(n, step);
           for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-            storage.descend(Block{row, col, n}, {direction.data(), 1.0f, false}, descent);
+            descend_block(storage, Block{row, col, n}, {direction.data(), 1.0f, false}, descent);
           }
           const Bytes now = bytes_of(storage, {});
           for (std::size_t i = 0; i < changed.size(); ++i) {
@@ -126,8 +126,8 @@ TEST_CASE("prefetch: trits are in the first plane, and there is nothing beyond a
     CAPTURE(std::string(format_name(kind)));
     const Storage storage(spec_of(kind), {5, 330}, Category::kWeights);
     const PrefetchList value = storage.memory_of({1, 4, 320}, Reading::kValue);
-    const bool asks =
-        storage.holds_trits() || kind == FormatKind::kFp32 || kind == FormatKind::kInt8;
+    const bool asks = storage.spec().traits().holds_trits || kind == FormatKind::kFp32 ||
+                      kind == FormatKind::kInt8;
     if (!asks) {
       CHECK(value.planes[0].count == 0);
       continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/formats/storage.h"
+#include "ops/products/trit_panels.h"
 #include "tests/support/kernel_inputs.h"
 #include "tests/support/support.h"
 #include "tests/support/support_formats.h"
@@ -153,14 +154,14 @@ class Digits {
   explicit Digits(const Storage& storage) : storage_(storage), cols_(storage.shape().cols()) {
     trits_.resize(static_cast<std::size_t>(storage.shape().size()));
     for_each_block(storage.shape(), [&](const Block& block) {
-      storage.decode_trits(block, trits_.data() + block.row * cols_ + block.col);
+      decode_trits(storage, block, trits_.data() + block.row * cols_ + block.col);
     });
   }
 
   // Of one panel, which is zeros where the tile ends.
   std::int64_t wrong_across(const Tile& tile) const {
     std::vector<std::uint8_t> panel(kBlock * kPanelColumns, kUntouched);
-    storage_.pack_across(tile, panel.data());
+    pack_across(storage_, tile, panel.data());
     const std::int64_t n = std::min(kBlock, cols_ - tile.col);
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < kBlock; ++i) {
@@ -180,7 +181,7 @@ class Digits {
     const std::int64_t ld_panels = depth * kPanelColumns + 64;
     const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
     std::vector<std::uint8_t> panels(static_cast<std::size_t>(count * ld_panels), kUntouched);
-    storage_.pack_down(tile, first, last, panels.data(), ld_panels);
+    pack_down(storage_, tile, first, last, panels.data(), ld_panels);
     std::int64_t wrong = 0;
     for (std::int64_t p = 0; p < count; ++p) {
       const std::uint8_t* panel = panels.data() + p * ld_panels;
