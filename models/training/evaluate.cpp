@@ -1,53 +1,112 @@
 #include "models/training/evaluate.h"
 
+#include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/check.h"
-#include "engine/data/loader.h"
-#include "ops/loss.h"
+#include "engine/nearest.h"
 
 namespace tritgrad {
 namespace {
 
-std::int64_t count_correct_rows(Model& model, Tape& tape, const Dataset& dataset,
-                                const std::vector<std::int32_t>& rows,
-                                const Standardizer& standardizer) {
+std::int64_t count_correct_rows(Model& model, Tape& tape, const Task& task,
+                                const std::vector<std::int32_t>& rows) {
   if (rows.empty()) return 0;
-  // No more than the usual batch of training, whose memory is used again.
-  constexpr std::int64_t kBatch = 128;
-  Loader loader(dataset, rows, standardizer, kBatch, 0, RowOrder::kAsGiven);
+  Loader loader = task.test_batches(rows);
   tape.set_recording(false);
   std::int64_t correct = 0;
   for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
     const Batch batch = loader.next();
-    correct += count_correct(model.forward(tape, batch.x, {}).value, batch.labels);
+    correct += task.count_correct(model.forward(tape, batch.x, {}).value, batch.labels);
     tape.reset();
   }
   tape.set_recording(true);
   return correct;
 }
 
+std::vector<std::int32_t> rows_of(const Dataset& dataset) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+// Labels become numbers of the model's classes, some of which the data may lack.
+void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
+                     const std::string& path) {
+  std::map<std::string_view, std::int32_t> numbers;
+  for (const std::string& name : classes) {
+    numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
+  }
+  std::vector<std::int32_t> number;
+  for (const std::string& name : dataset.class_names) {
+    const auto found = numbers.find(name);
+    if (found == numbers.end()) {
+      fail("checkpoint '", path, "': its model has no class \"", name, "\", which '", dataset.name,
+           "' has", did_you_mean(name, classes), "; check the label column");
+    }
+    number.push_back(found->second);
+  }
+  for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
+  dataset.class_names = classes;
+}
+
 }  // namespace
 
-std::optional<double> evaluate(Model& model, Tape& tape, const Dataset& dataset,
-                               const std::vector<std::int32_t>& rows,
-                               const Standardizer& standardizer, Communicator* ranks) {
+std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
+                               const std::vector<std::int32_t>& rows, Communicator* ranks) {
   if (rows.empty()) return std::nullopt;
   check(tape.node_count() == 0, "evaluate: the tape holds ", tape.node_count(),
         " steps; call reset() first");
   const auto count = static_cast<double>(rows.size());
   if (ranks == nullptr) {
-    return static_cast<double>(count_correct_rows(model, tape, dataset, rows, standardizer)) /
-           count;
+    return static_cast<double>(count_correct_rows(model, tape, task, rows)) / count;
   }
   const auto place = [&](int rank) {
     return rows.begin() + rank * std::ssize(rows) / ranks->size();
   };
   const std::vector<std::int32_t> own(place(ranks->rank()), place(ranks->rank() + 1));
   const std::vector<std::int64_t> correct =
-      gather_values(*ranks, count_correct_rows(model, tape, dataset, own, standardizer));
+      gather_values(*ranks, count_correct_rows(model, tape, task, own));
   return static_cast<double>(std::accumulate(correct.begin(), correct.end(), std::int64_t{0})) /
          count;
+}
+
+Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
+  const SavedModel plan = saved.model();
+  check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
+        plan.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
+        " features");
+  saved.check_image(dataset);
+  const auto classes = saved.class_names();
+  check(plan.outputs == std::ssize(classes), "checkpoint '", saved.path(), "': its model has ",
+        plan.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
+  renumber_labels(dataset, classes, saved.path());
+  saved.check_feature_order(dataset);
+  const auto model =
+      make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
+  std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
+  std::vector<float> inverse_stds(means.size());
+  std::vector<NamedPlane> planes = parameter_planes(model->parameters());
+  add_standardizer_planes(means, inverse_stds, planes);
+  saved.load_part(planes);
+
+  const bool all_rows = dataset.published_test_rows == 0 && saved.data_hash() != data_xxh3(dataset);
+  const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
+  const Classification task(dataset, {means, inverse_stds, saved.spec().pixel_scale()});
+  Tape tape;
+  return {saved.path(),     dataset.name, plan.recipe.name, *evaluate(*model, tape, task, rows),
+          std::ssize(rows), saved.step(), all_rows};
+}
+
+std::string to_json(const Evaluation& evaluation) {
+  return nlohmann::ordered_json{{"checkpoint", evaluation.checkpoint},
+                                {"data", evaluation.data},
+                                {"test_accuracy", evaluation.accuracy},
+                                {"rows", evaluation.rows},
+                                {"tested", evaluation.all_rows ? "all rows" : "test rows"},
+                                {"steps", evaluation.steps}}
+      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace tritgrad

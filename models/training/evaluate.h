@@ -1,21 +1,37 @@
-// Accuracy of a model on rows of a dataset.
+// How good a model is: in training, or saved in a checkpoint.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "engine/data/standardizer.h"
 #include "models/networks/model.h"
+#include "models/training/saved_run.h"
+#include "models/training/task.h"
 #include "optim/parallel/communicator.h"
 
 namespace tritgrad {
 
-// Share of rows whose largest logit is that of the label; nothing for no rows. The model is not
-// changed. The tape, which must be empty, lends its memory. With `ranks`, which all have the same
-// model, each of them looks at some of the rows.
-std::optional<double> evaluate(Model& model, Tape& tape, const Dataset& dataset,
+// Share of rows that the model gets right; nothing for no rows. The model is not changed. The tape,
+// which must be empty, lends its memory. With `ranks`, which all have the same model, each of them
+// looks at some of the rows.
+std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
                                const std::vector<std::int32_t>& rows,
-                               const Standardizer& standardizer, Communicator* ranks = nullptr);
+                               Communicator* ranks = nullptr);
+
+struct Evaluation {
+  std::string checkpoint, data, recipe;
+  double accuracy;
+  std::int64_t rows, steps;
+  bool all_rows;  // else the test rows
+};
+
+// Accuracy of a checkpoint, standardised as in training: of the data that it was trained on, and of
+// data with a published test set, on the test rows; else on all rows. Labels of the data become
+// numbers of the model's classes, some of which they may lack.
+Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset);
+std::string to_json(const Evaluation& evaluation);
 
 }  // namespace tritgrad

@@ -6,6 +6,7 @@
 #include "engine/version.h"
 #include "models/recipes/recipe.h"
 #include "models/training/saved_run.h"
+#include "models/training/training_step.h"
 #include "optim/parallel/forecast.h"
 
 namespace tritgrad {
@@ -17,16 +18,7 @@ std::vector<ParameterSpec> plan_of(const ParameterStore& store) {
   return plan;
 }
 
-}  // namespace
-
-std::string warmup_text(const ParallelSpec& spec) {
-  return spec.warmup ? concat(*spec.warmup) : "auto";
-}
-
-std::string scale_text(const ParallelSpec& spec) {
-  return spec.squeeze == Compression::kSign ? "mean" : "rms";
-}
-
+// Throws Error unless all ranks have the same program, data, options and recipe.
 void check_same_job(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe) {
   if (options.ranks == nullptr) return;
   const auto agree = [&](std::string_view what, const auto& value) {
@@ -36,25 +28,17 @@ void check_same_job(const Dataset& dataset, const TrainOptions& options, const R
   agree("version of tritgrad", version());
   agree("data (--data)", data_xxh3(dataset));
   agree("recipe (--recipe, --set)", recipe.toml);
-  agree("model (--model)", options.model);
-  agree("seed (--seed)", options.seed);
-  agree("way to work together (--dp)", method_name(options.parallel.method));
-  agree("way to count votes (--dp-majority)", options.parallel.majority);
-  agree("warm-up (--dp-warmup)", warmup_text(options.parallel));
-  agree("scale of signs (--dp-scale)", scale_text(options.parallel));
-  agree("length (--epochs)", options.epochs);
-  agree("batch (--batch)", options.batch);
-  agree("number of parts (--micro-batches)", options.micro_batches);
-  agree("share of rows to watch (--val)", options.validation);
-  agree("number of folds (--folds)", options.folds);
-  agree("augmentation (--augment)", options.augment);
-  agree("label smoothing (--label-smoothing)", options.label_smoothing.value_or(0.0));
-  agree("scale of pixels (--pixels)", to_text(options.pixel_scale()));
+  for (const auto& [field, text] : field_texts(options)) {
+    if ((field.traits & (kOfData | kOfRecipe)) != 0) continue;
+    agree(concat(field.what, " (", field.option, ")"), text);
+  }
   agree("last step (--stop-after)", options.stop_after);
   agree("time between checkpoints (--save-every)", options.save_every);
   agree("choice whether to save (--save)", use(options.save));
   agree("choice whether to resume (--resume)", use(options.resume));
 }
+
+}  // namespace
 
 Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe) {
   if (spec.method == ParallelMethod::kNone) return recipe;
@@ -69,6 +53,13 @@ Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe) {
   for (Recipe::NamedGroup& named : recipe.named_groups) {
     named.group.update = joint_group(spec, named.group.update);
   }
+  return recipe;
+}
+
+Recipe recipe_of_job(const Dataset& dataset, const TrainOptions& options, const Recipe& alone) {
+  check_same_job(dataset, options, alone);
+  const Recipe recipe = joint_recipe(options.parallel, alone);
+  check_micro_batches(options, recipe);
   return recipe;
 }
 

@@ -10,16 +10,13 @@
 
 namespace tritgrad {
 
-// The warm-up and the scale of signs as --dp-warmup and --dp-scale have them.
-std::string warmup_text(const ParallelSpec& spec);
-std::string scale_text(const ParallelSpec& spec);
-
-// Throws Error unless all ranks have the same program, data, options and recipe.
-void check_same_job(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe);
-
 // The recipe as the optimizer of a data-parallel run follows it: see joint_group(). The exchanges
 // decide about gradients.
 Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
+
+// The recipe as the job trains it, alone or joint. Throws Error unless all ranks have the same
+// program, data, options and recipe, and where the recipe does not go with micro-batches.
+Recipe recipe_of_job(const Dataset& dataset, const TrainOptions& options, const Recipe& alone);
 
 // Null without ranks.
 std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,

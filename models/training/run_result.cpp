@@ -1,11 +1,13 @@
 #include "models/training/run_result.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
 #include "engine/data/standardizer.h"
+#include "engine/files/hash.h"
 
 namespace tritgrad {
 namespace {
@@ -189,7 +191,64 @@ struct Reader {
   }
 };
 
+void add_new(std::vector<std::string>& said, const std::vector<std::string>& more) {
+  for (const std::string& sentence : more) {
+    if (std::find(said.begin(), said.end(), sentence) == said.end()) said.push_back(sentence);
+  }
+}
+
 }  // namespace
+
+RunResult mean_of_folds(const std::vector<RunResult>& folds) {
+  RunResult joined = folds.front();
+  const double n = static_cast<double>(folds.size());
+  const auto mean = [&](auto&& get) {
+    double sum = 0.0;
+    for (const RunResult& fold : folds) sum += get(fold);
+    return sum / n;
+  };
+  joined.folds = static_cast<int>(folds.size());
+  joined.test_accuracy = mean([](const RunResult& r) { return *r.test_accuracy; });
+  const double variance = mean(
+      [&](const RunResult& r) { return std::pow(*r.test_accuracy - *joined.test_accuracy, 2); });
+  joined.test_accuracy_std = std::sqrt(variance * n / (n - 1.0));
+  joined.train_loss = mean([](const RunResult& r) { return r.train_loss; });
+  joined.flips_per_step = mean([](const RunResult& r) { return r.flips_per_step; });
+  if (joined.zero_fraction)
+    joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
+  if (joined.val_accuracy)
+    joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
+  if (joined.movable_fraction)
+    joined.movable_fraction =
+        mean([](const RunResult& r) { return r.movable_fraction.value_or(1); });
+  joined.seconds = 0.0;
+  joined.time = {};
+  joined.steps = 0;
+  joined.skipped_updates = 0;
+  joined.warnings.clear();
+  std::string weights, optimizers;
+  for (const RunResult& fold : folds) {
+    joined.seconds += fold.seconds;
+    joined.time += fold.time;
+    joined.steps += fold.steps;
+    joined.skipped_updates += fold.skipped_updates;
+    add_new(joined.warnings, fold.warnings);
+    joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);
+    weights += fold.weights_sha256;
+    optimizers += fold.optimizer_sha256;
+  }
+  joined.weights_sha256 = sha256_hex(std::as_bytes(std::span(weights)));
+  joined.optimizer_sha256 = sha256_hex(std::as_bytes(std::span(optimizers)));
+  for (std::size_t epoch = 0; epoch < joined.curve.size(); ++epoch) {
+    EpochPoint& point = joined.curve[epoch];
+    point.train_loss = mean([&](const RunResult& r) { return r.curve[epoch].train_loss; });
+    point.train_accuracy = mean([&](const RunResult& r) { return r.curve[epoch].train_accuracy; });
+    if (point.val_accuracy) {
+      point.val_accuracy = mean([&](const RunResult& r) { return *r.curve[epoch].val_accuracy; });
+    }
+  }
+  return joined;
+}
 
 std::string pixel_words(const RunResult& run) {
   return run.pixels == to_text(PixelScale::kSquareRoot) ? "square roots of pixels" : "";

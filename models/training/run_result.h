@@ -100,6 +100,10 @@ struct RunResult {
   bool cached = false;             // of an earlier comparison, with the wall time that it took then
 };
 
+// The result of a cross-validated run: means over the folds; counts are added, the peak is the
+// largest, and hashes are those of all hashes.
+RunResult mean_of_folds(const std::vector<RunResult>& folds);
+
 // How summaries put what was done to the pixels and the labels, "square roots of pixels" and
 // "labels smoothed by 0.1"; empty where nothing was.
 std::string pixel_words(const RunResult& run);

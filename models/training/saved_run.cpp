@@ -8,6 +8,7 @@
 
 #include "engine/check.h"
 #include "engine/files/hash.h"
+#include "engine/parse_number.h"
 #include "engine/version.h"
 
 namespace tritgrad {
@@ -33,13 +34,40 @@ EpochPoint point_from(const Json& json) {
   return point;
 }
 
-// How the ranks of a run work together, and how many they are.
-Json to_json(const ParallelSpec& spec, int ranks) {
-  return {{"method", method_name(spec.method)},
-          {"majority", spec.majority},
-          {"warmup", spec.warmup ? Json(*spec.warmup) : Json(nullptr)},
-          {"rms", spec.squeeze == Compression::kSignRms},
-          {"ranks", ranks}};
+// The keys of ParallelSpec are those of an object of their own, which runs without ranks lack.
+constexpr std::string_view kParallel = "parallel.";
+
+bool is_parallel(const Field& field) { return std::string_view(field.key).starts_with(kParallel); }
+
+Json json_of(const Field& field, const std::optional<double>& value) {
+  const std::optional<double> number = value ? value : parse_number(field.absent);
+  return number ? Json(*number) : Json(nullptr);
+}
+Json json_of(const Field&, const std::optional<PixelScale>& value) {
+  return to_text(value.value_or(PixelScale::kLinear));
+}
+Json json_of(const Field&, ParallelMethod method) { return method_name(method); }
+Json json_of(const Field&, Compression squeeze) { return squeeze == Compression::kSignRms; }
+template <typename T>
+Json json_of(const Field&, const T& value) {
+  return value;
+}
+
+void read(const Json& json, std::optional<double>& value) {
+  value = json.is_null() ? std::nullopt : std::optional(json.get<double>());
+}
+void read(const Json& json, std::optional<PixelScale>& value) {
+  value = parse_pixel_scale(json.get<std::string>());
+}
+void read(const Json& json, ParallelMethod& method) {
+  method = parse_method(json.get<std::string>());
+}
+void read(const Json& json, Compression& squeeze) {
+  squeeze = json.get<bool>() ? Compression::kSignRms : Compression::kSign;
+}
+template <typename T>
+void read(const Json& json, T& value) {
+  value = json.get<T>();
 }
 
 }  // namespace
@@ -59,25 +87,21 @@ struct SavedRun::Fields {
   }
   Fields inner(const char* key) const { return {path, get<Json>(key)}; }
 
-  PixelScale pixels() const {
-    if (!has("pixels")) return PixelScale::kLinear;
-    const auto text = get<std::string>("pixels");
-    for (const PixelScale scale : {PixelScale::kLinear, PixelScale::kSquareRoot}) {
-      if (text == to_text(scale)) return scale;
+  // What stands for a field that the file is too old to have.
+  template <typename T>
+  void get(const Field& field, T& value) const {
+    const char* key = field.key + (is_parallel(field) ? kParallel.size() : 0);
+    if ((field.traits & kYounger) != 0 && !has(key)) {
+      if constexpr (requires { value.value(); }) read(json_of(field, T()), value);
+      return;
     }
-    fail("checkpoint '", path, "': metadata field 'pixels' is '", text,
-         "', expected linear or sqrt");
-  }
-
-  ParallelSpec parallel() const {
-    const Fields own = inner("parallel");
-    ParallelSpec spec;
-    spec.method = parse_method(own.get<std::string>("method"));
-    spec.majority = own.get<bool>("majority");
-    spec.warmup = std::nullopt;
-    if (!own.get<Json>("warmup").is_null()) spec.warmup = own.get<double>("warmup");
-    spec.squeeze = own.get<bool>("rms") ? Compression::kSignRms : Compression::kSign;
-    return spec;
+    try {
+      read(json.at(key), value);
+    } catch (const Json::exception&) {
+      fail("checkpoint '", path, "': metadata field '", key, "' is missing or has the wrong type");
+    } catch (const Error& error) {
+      fail("checkpoint '", path, "': metadata field '", key, "': ", error.what());
+    }
   }
 };
 
@@ -103,25 +127,14 @@ const std::string& SavedRun::metadata_value(const char* key) const {
   return found->second;
 }
 
-TrainOptions SavedRun::options() const {
-  TrainOptions options;
-  options.data = fields_->get<std::string>("data");
-  options.model = fields_->get<std::string>("model");
-  options.recipe = fields_->get<std::string>("recipe");
-  options.overrides = fields_->get<std::vector<std::string>>("overrides");
-  options.epochs = fields_->get<int>("epochs");
-  options.batch = fields_->get<std::int64_t>("batch");
-  options.micro_batches = fields_->get<std::int64_t>("micro_batches");
-  options.seed = fields_->get<std::uint64_t>("seed");
-  options.validation = fields_->get<double>("validation");
-  if (fields_->has("augment")) options.augment = fields_->get<std::string>("augment");
-  options.label_smoothing =
-      fields_->has("label_smoothing") ? fields_->get<double>("label_smoothing") : 0.0;
-  options.pixels = fields_->pixels();
-  if (fields_->has("parallel")) options.parallel = fields_->parallel();
-  options.label = fields_->get<std::string>("label");
-  options.header = fields_->get<std::string>("header");
-  return options;
+TrainSpec SavedRun::spec() const {
+  TrainSpec spec;
+  const Fields parallel = fields_->has("parallel") ? fields_->inner("parallel") : Fields{path_, {}};
+  visit(spec, [&](const Field& field, auto& value) {
+    if ((field.traits & kUnsaved) != 0 || (is_parallel(field) && parallel.json.is_null())) return;
+    (is_parallel(field) ? parallel : *fields_).get(field, value);
+  });
+  return spec;
 }
 
 SavedModel SavedRun::model() const {
@@ -222,22 +235,18 @@ void SavedRun::check_same_data(const Dataset& dataset, const char* remedy) const
         "', or have changed since it was written; ", remedy);
 }
 
-Metadata run_metadata(const TrainOptions& options, const Recipe& recipe, const Dataset& dataset,
+Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset& dataset,
                       const std::string& data_hash, const RunPosition& position, int ranks) {
   Json run;
-  run["data"] = options.data;
-  run["model"] = options.model;
-  run["recipe"] = options.recipe;
-  run["overrides"] = options.overrides;
-  run["epochs"] = options.epochs;
-  run["batch"] = options.batch;
-  run["micro_batches"] = options.micro_batches;
-  run["seed"] = options.seed;
-  run["validation"] = options.validation;
-  run["augment"] = options.augment;
-  run["label_smoothing"] = options.label_smoothing.value_or(0.0);
-  run["pixels"] = to_text(options.pixel_scale());
-  if (ranks > 0) run["parallel"] = to_json(options.parallel, ranks);
+  visit(spec, [&](const Field& field, const auto& value) {
+    if ((field.traits & kUnsaved) != 0) return;
+    if (!is_parallel(field)) {
+      run[field.key] = json_of(field, value);
+    } else if (ranks > 0) {
+      run["parallel"][field.key + kParallel.size()] = json_of(field, value);
+    }
+  });
+  if (ranks > 0) run["parallel"]["ranks"] = ranks;
   run["inputs"] = dataset.features;
   run["outputs"] = dataset.class_names.size();
   if (const ImageShape& image = dataset.image; dataset.is_image()) {
@@ -245,8 +254,6 @@ Metadata run_metadata(const TrainOptions& options, const Recipe& recipe, const D
   }
   run["class_names"] = dataset.class_names;
   run["feature_names"] = dataset.feature_names;
-  run["label"] = options.label;
-  run["header"] = options.header;
   run["data_xxh3"] = data_hash;
   run["step"] = position.step;
   run["cursor"] = {position.cursor.epoch, position.cursor.position};

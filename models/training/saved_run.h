@@ -11,7 +11,8 @@
 #include "engine/data/standardizer.h"
 #include "engine/files/checkpoint.h"
 #include "models/networks/model.h"
-#include "models/training/train.h"
+#include "models/training/run_result.h"
+#include "models/training/train_spec.h"
 
 namespace tritgrad {
 
@@ -50,9 +51,9 @@ class SavedRun {
   // All that the metadata say of the run, as JSON.
   std::string text() const;
 
-  // The options that it was trained with; those that are younger than the file have the values that
-  // stand for it.
-  TrainOptions options() const;
+  // What it was trained with; fields that are younger than the file have the values that stand for
+  // it.
+  TrainSpec spec() const;
   SavedModel model() const;
   // Ranks of the run that wrote it.
   int ranks() const;
@@ -88,7 +89,7 @@ class SavedRun {
 };
 
 // The metadata of a checkpoint. `data_hash`: see data_xxh3(); `ranks` are 0 without --dp.
-Metadata run_metadata(const TrainOptions& options, const Recipe& recipe, const Dataset& dataset,
+Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset& dataset,
                       const std::string& data_hash, const RunPosition& position, int ranks);
 
 // Whether a new checkpoint may take the place of what `path` names: nothing, an empty file or

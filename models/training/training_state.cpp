@@ -11,9 +11,16 @@
 namespace tritgrad {
 namespace {
 
-bool same_method(const ParallelSpec& a, const ParallelSpec& b) {
-  return a.method == b.method && a.majority == b.majority && a.warmup == b.warmup &&
-         a.squeeze == b.squeeze;
+// Throws Error unless a run goes on as the one that was saved.
+void check_same_run(const SavedRun& saved, const TrainSpec& spec) {
+  const std::vector<FieldText> before = field_texts(saved.spec()), now = field_texts(spec);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const Field& field = now[i].field;
+    if ((field.traits & (kOfData | kChangeable | kUnsaved)) != 0) continue;
+    check(before[i].text == now[i].text, "checkpoint '", saved.path(),
+          "': it was written with another ", field.what, " (", field.option, "), '", before[i].text,
+          "' and not '", now[i].text, "'; resume with the same");
+  }
 }
 
 // No NaN and no infinity may be saved or reported as a model.
@@ -70,6 +77,14 @@ TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
       means_(standardizer.means()),
       inverse_stds_(standardizer.inverse_stds()) {}
 
+void TrainingState::add(const BatchSums& step, std::int64_t rows) {
+  sums_.flips += optimizer_->take_flips().flips;
+  if (!step.finite) return;
+  sums_.loss += step.loss * static_cast<double>(rows);
+  sums_.correct += step.correct;
+  sums_.rows += rows;
+}
+
 void TrainingState::end_epoch(std::optional<double> val_accuracy) {
   // NaN when all steps were left out.
   const double rows = static_cast<double>(sums_.rows);
@@ -117,24 +132,17 @@ void TrainingState::load(const SavedRun& saved) {
   saved.check_inputs(*dataset_);
   saved.check_image(*dataset_);
   saved.check_same_data(*dataset_, "a resumed run needs the same rows, labels and classes");
-  const TrainOptions before = saved.options();
-  check(before.model == options_.model && before.recipe == options_.recipe &&
-            before.overrides == options_.overrides && before.batch == options_.batch &&
-            before.micro_batches == options_.micro_batches && before.seed == options_.seed &&
-            before.validation == options_.validation && before.augment == options_.augment &&
-            before.label_smoothing == options_.label_smoothing.value_or(0.0) &&
-            before.pixels == options_.pixel_scale() &&
-            same_method(before.parallel, options_.parallel),
-        "checkpoint '", saved.path(),
-        "': it was written with another model, recipe, batch, seed, validation share, "
-        "augmentation, label smoothing, scale of pixels or way to work in parallel; resume with "
-        "the same");
+  check_same_run(saved, options_);
   const std::int64_t steps_per_epoch = loader_->batches_per_epoch();
   RunPosition position = saved.position(steps_per_epoch);
   check(position.step <= options_.epochs * steps_per_epoch, "--epochs ", options_.epochs,
         ": the checkpoint '", saved.path(), "' has ", position.step, " steps already, ",
         steps_per_epoch, " an epoch; give ",
         (position.step + steps_per_epoch - 1) / steps_per_epoch, " or more");
+
+  check(options_.stop_after == 0 || options_.stop_after > position.step, "--stop-after ",
+        options_.stop_after, ": the checkpoint '", saved.path(), "' has ", position.step,
+        " steps already; leave the option out or name a later step");
 
   const int saved_ranks = parallel_ == nullptr ? 1 : saved.ranks();
   if (parallel_ != nullptr) parallel_->allocate_state(saved_ranks);
@@ -183,21 +191,21 @@ void TrainingState::describe(RunResult& result) {
   result.optimizer_sha256 = planes_sha256(optimizer_planes());
 }
 
-RunResult describe_run(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,
+RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Recipe& recipe,
                        const Model& model) {
   RunResult result;
   result.data = dataset.name;
-  result.model = options.model;
+  result.model = spec.model;
   result.recipe = recipe.name;
-  result.overrides = options.overrides;
+  result.overrides = spec.overrides;
   result.compute = compute_name(recipe.compute);
   result.lr = recipe.group(Role::kWeight).update.lr;
-  result.seed = options.seed;
-  result.epochs = options.epochs;
-  result.batch = options.batch;
-  result.augment = options.augment;
-  result.label_smoothing = options.label_smoothing.value_or(0.0);
-  result.pixels = to_text(options.pixel_scale());
+  result.seed = spec.seed;
+  result.epochs = spec.epochs;
+  result.batch = spec.batch;
+  result.augment = spec.augment;
+  result.label_smoothing = spec.label_smoothing.value_or(0.0);
+  result.pixels = to_text(spec.pixel_scale());
   result.parameters = model.parameters().parameter_count();
   return result;
 }

@@ -13,6 +13,7 @@
 #include "models/training/run_result.h"
 #include "models/training/saved_run.h"
 #include "models/training/train.h"
+#include "optim/parallel/data_parallel.h"
 
 namespace tritgrad {
 
@@ -23,7 +24,9 @@ class TrainingState {
                 const TrainOptions& options, const Recipe& recipe,
                 DataParallel* parallel = nullptr);
 
-  EpochSums& sums() { return sums_; }
+  // A step on so many rows, of all ranks.
+  void add(const BatchSums& step, std::int64_t rows);
+  const EpochSums& sums() const { return sums_; }
   const std::vector<EpochPoint>& curve() const { return curve_; }
   // Trits that changed since the run began, in another process maybe.
   std::int64_t flips() const { return total_flips_ + sums_.flips; }
@@ -61,7 +64,7 @@ class TrainingState {
 };
 
 // A result with everything that is known before training.
-RunResult describe_run(const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,
+RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Recipe& recipe,
                        const Model& model);
 
 }  // namespace tritgrad

@@ -7,8 +7,6 @@
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/diverged.h"
-#include "models/training/evaluate.h"
-#include "ops/loss.h"
 
 namespace tritgrad {
 namespace {
@@ -22,11 +20,11 @@ void check_loss(double loss, std::int64_t step) {
 
 // The parts into which a batch of so many rows is cut, and those of them that are this rank's. They
 // have two rows at least, where there are as many: batch statistics of one row are void.
-Parts parts_of(const TrainOptions& options, std::int64_t rows) {
+Parts parts_of(const TrainSpec& spec, const Communicator* ranks, std::int64_t rows) {
   const int all = static_cast<int>(
-      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, options.micro_batches)));
-  if (options.ranks == nullptr) return {0, all, all};
-  return Parts::of_rank(options.ranks->rank(), options.ranks->size(), all);
+      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, spec.micro_batches)));
+  if (ranks == nullptr) return {0, all, all};
+  return Parts::of_rank(ranks->rank(), ranks->size(), all);
 }
 
 // The first row of a part.
@@ -47,8 +45,7 @@ struct PartResult {
 PartResult forward_part(const Job& job, const Tensor& x, std::span<const std::int32_t> labels,
                         const RandomKey& key) {
   const Var logits = job.model.forward(job.tape, x, {.training = true, .key = key});
-  return {logits, softmax_cross_entropy(job.tape, logits, labels,
-                                        job.options.label_smoothing.value_or(0.0))};
+  return {logits, job.task.loss(job.tape, logits, labels)};
 }
 
 // Backward of a part's loss, which counts `share`; parameters move where they need not wait.
@@ -81,7 +78,7 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
   const std::int64_t n = part_begin(part + 1, parts, batch.whole) - batch.first - begin;
   const auto labels =
       batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
-  const RandomKey key{job.options.seed, static_cast<std::uint32_t>(part),
+  const RandomKey key{job.spec.seed, static_cast<std::uint32_t>(part),
                       static_cast<std::uint32_t>(job.step())};
   const Tensor x{batch.x.row(begin), {n, batch.x.cols()}};
   const PartResult done =
@@ -92,7 +89,7 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
   if (sums.finite) {
     const double share = static_cast<double>(n) / static_cast<double>(batch.whole);
     sums.loss += loss_value * share;
-    sums.correct += count_correct(done.logits.value, labels);
+    sums.correct += job.task.count_correct(done.logits.value, labels);
     backward_part(job, done.loss, part, share);
   }
   job.tape.reset();
@@ -100,13 +97,15 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
 
 }  // namespace
 
-std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainOptions& options, std::int64_t rows) {
-  const Parts parts = parts_of(options, rows);
+std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainSpec& spec, const Communicator* ranks,
+                                                   std::int64_t rows) {
+  const Parts parts = parts_of(spec, ranks, rows);
   return {part_begin(parts.begin, parts, rows), part_begin(parts.end, parts, rows)};
 }
 
 BatchSums train_step(const Job& job, const Batch& batch) {
-  const Parts parts = parts_of(job.options, batch.whole);
+  const Communicator* ranks = job.parallel == nullptr ? nullptr : &job.parallel->ranks();
+  const Parts parts = parts_of(job.spec, ranks, batch.whole);
   BatchSums sums;
   if (job.parallel != nullptr) job.parallel->begin(parts);
   for (int part = parts.begin; part < parts.end && sums.finite; ++part) {

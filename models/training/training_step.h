@@ -8,6 +8,7 @@
 #include "engine/tape.h"
 #include "models/networks/model.h"
 #include "models/recipes/recipe.h"
+#include "models/training/task.h"
 #include "models/training/train.h"
 #include "optim/optimizer.h"
 #include "optim/parallel/data_parallel.h"
@@ -22,8 +23,9 @@ struct StepTimes {
 
 // What a step works with.
 struct Job {
-  const TrainOptions& options;
+  const TrainSpec& spec;
   const Recipe& recipe;
+  const Task& task;
   Model& model;
   Optimizer& optimizer;
   Tape& tape;
@@ -38,7 +40,8 @@ struct Job {
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
 
 // Which rows of a batch of so many are this rank's: [first, second).
-std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainOptions& options, std::int64_t rows);
+std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainSpec& spec, const Communicator* ranks,
+                                                   std::int64_t rows);
 
 // A step on the rows of `batch` that are this rank's; the sums are those of all ranks. Throws
 // Diverged when a loss or a gradient is not finite, unless the recipe leaves such updates out.

@@ -74,7 +74,6 @@ TEST_CASE("mixtures: one run, one checkpoint, continued with the same bits") {
   options.data = "iris";
   options.epochs = 12;
   options.batch = 32;
-  options.quiet = true;
   const Dataset iris = open_dataset("iris", {});
   const RunResult whole = train(iris, options);
   // 28 of 30, of which it has all here: floats round otherwise elsewhere. Guessing gives 10.

@@ -62,12 +62,13 @@ void StepCase::measure() {
   const auto model = make_model(spec_.model, 0, 0, recipe_, 1);
   Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
   Tape tape;
-  TrainOptions options;
-  options.batch = spec_.batch;
+  const Dataset no_data;
+  const TrainSpec spec;
+  const Classification task(no_data, Standardizer({0.0f}, {1.0f}));
   const Batch whole{batch.x, batch.labels, 0, spec_.batch};
   for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
     MeasuredStep measured;
-    const Job job{options, recipe_, *model, optimizer, tape, nullptr, &measured.phases};
+    const Job job{spec, recipe_, task, *model, optimizer, tape, nullptr, &measured.phases};
     bool finite = false;
     try {
       finite = timed(&measured.whole, [&] { return train_step(job, whole); }).finite;

@@ -44,7 +44,7 @@ std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& 
           "--", option->get_lnames().front(),
           ": the plan describes the comparisons; write it there, or leave --plan out");
   }
-  return read_plan(command.plan, command.single.common.cache);
+  return read_plan(command.plan, command.single.common.terminal.cache);
 }
 
 // "plan 'FILE', the comparison in line N: ..." for what goes wrong with a comparison of a plan.
@@ -113,13 +113,14 @@ std::string with_fetches(std::span<const ComparisonRequest> requests, const std:
 
 // One after the other, appended to `records`, so that what is finished outlives a failure.
 void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
-                 RunClock& clock, bool talk, std::vector<ComparisonRecord>& records) {
+                 RunClock& clock, const TerminalOptions& terminal, bool talk,
+                 std::vector<ComparisonRecord>& records) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     ComparisonOptions options = requests[i].options;
     name_place(requests[i], [&] {
       const Dataset dataset = open_data(requests[i].common);
       const std::string data = requests.size() > 1 ? fmt::format("{:<14} ", dataset.name) : "";
-      TerminalObserver observer(options.train);
+      TerminalObserver observer(options.train, terminal);
       options.train.observer = &observer;
       records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
         clock.finished(i, finished.run.epochs, finished.run.seconds);
@@ -162,15 +163,14 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   std::vector<ComparisonRequest> requests = requests_of(app, command);
   check_files(requests, outputs);
   RunClock clock = check_all(requests);
-  for (ComparisonRequest& request : requests) request.options.train.quiet = common.train.quiet;
   make_picture_folder(command.report);
-  const RunCache cache(cache_folder(common.cache) / "runs", command.fresh);
-  const bool talk = !common.train.quiet && common.json != "-";
+  const RunCache cache(cache_folder(common.terminal.cache) / "runs", command.fresh);
+  const bool talk = !common.terminal.quiet && common.json != "-";
   std::vector<ComparisonRecord> records;
   std::exception_ptr failure;
   try {
     const InterruptWatch watch;
-    compare_all(requests, cache, clock, talk, records);
+    compare_all(requests, cache, clock, common.terminal, talk, records);
   } catch (const Interrupted&) {
     failure = std::make_exception_ptr(Interrupted(
         command.fresh ? "interrupted; finished runs are kept: without --fresh the same command "

@@ -3,12 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "engine/files/checkpoint.h"
 #include "engine/utf8.h"
-#include "models/training/evaluate_checkpoint.h"
+#include "models/training/evaluate.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
 #include "tools/cli/distinct_files.h"
@@ -78,7 +77,7 @@ void print_summary(const RunResult& r, const std::string& data) {
 }
 
 // Label column and header of a checkpoint's own file mean nothing to data of another kind.
-void forget_columns(const std::string& data, TrainOptions& saved) {
+void forget_columns(const std::string& data, TrainSpec& saved) {
   if (is_csv(data)) return;
   saved.label.clear();
   saved.header = "auto";
@@ -86,46 +85,32 @@ void forget_columns(const std::string& data, TrainOptions& saved) {
 
 // Options that a resumed run takes from its checkpoint must not be contradicted.
 void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
-  TrainOptions saved = SavedRun(options.train.resume).options();
-  const auto keep = [&](const char* name, auto& value, const auto& saved_value) {
-    if (command.count(name) > 0) {
-      check(value == saved_value, name, ": '", value, "' contradicts the checkpoint '",
-            options.train.resume, "', which has '", saved_value, "'; leave the option out");
-    }
-    value = saved_value;
-  };
   TrainOptions& train = options.train;
+  const auto given = [&](const char* option) { return command.count(option) > 0; };
+  check(!given("--set") && !given("--lr") && !given("--compute"),
+        "--set, --lr and --compute cannot change a resumed run; leave them out");
+  TrainSpec saved = SavedRun(train.resume).spec();
   // The same rows may lie elsewhere now; whether they are the same is seen when they are read.
-  if (command.count("--data") == 0) {
-    train.data = saved.data;
-  } else {
+  if (given("--data")) {
+    saved.data = train.data;
     forget_columns(train.data, saved);
   }
-  keep("--model", train.model, saved.model);
-  keep("--recipe", train.recipe, saved.recipe);
-  keep("--batch", train.batch, saved.batch);
-  keep("--micro-batches", train.micro_batches, saved.micro_batches);
-  keep("--seed", train.seed, saved.seed);
-  keep("--val", train.validation, saved.validation);
-  keep("--augment", train.augment, saved.augment);
-  double smoothing = train.label_smoothing.value_or(0.0);
-  keep("--label-smoothing", smoothing, *saved.label_smoothing);
-  train.label_smoothing = smoothing;
-  keep("--pixels", options.pixels, std::string(to_text(*saved.pixels)));
-  train.pixels = saved.pixels;
-  keep("--label", train.label, saved.label);
-  keep("--header", train.header, saved.header);
+  const std::vector<FieldText> now = field_texts(train), kept = field_texts(saved);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const Field& field = now[i].field;
+    if (!given(field.option) || (field.traits & (kChangeable | kUnsaved)) != 0) continue;
+    check(now[i].text == kept[i].text, field.option, ": '", now[i].text,
+          "' contradicts the checkpoint '", train.resume, "', which has '", kept[i].text,
+          "'; leave the option out");
+  }
+  if (given("--epochs")) saved.epochs = train.epochs;
+  saved.folds = train.folds;
+  static_cast<TrainSpec&>(train) = saved;
   // What a resumed run adds would be lost otherwise.
   if (train.save.empty()) {
     train.save = train.resume;
     check_writable("--resume", train.save);
   }
-  if (command.count("--epochs") == 0) train.epochs = saved.epochs;
-  check(
-      command.count("--set") == 0 && command.count("--lr") == 0 && command.count("--compute") == 0,
-      "--set, --lr and --compute cannot change a resumed run; leave them out");
-  train.overrides = saved.overrides;
-  train.parallel = saved.parallel;
 }
 
 // A checkpoint holds names as JSON, and takes the place of checkpoints alone.
@@ -151,11 +136,9 @@ Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& opti
   }
 }
 
-void run_train(const CLI::App& command, CommonOptions& options,
-               const ParallelOptions& parallel_options) {
+void run_train(const CLI::App& command, CommonOptions& options, const std::string& timeout) {
   apply(options);
   TrainOptions& train_options = options.train;
-  train_options.cache = options.cache;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
   check_outputs(options);
   check_save(train_options);
@@ -163,17 +146,16 @@ void run_train(const CLI::App& command, CommonOptions& options,
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
-  const std::unique_ptr<Communicator> ranks =
-      connect(parallel_options, command.count("--micro-batches") > 0, train_options);
+  const std::unique_ptr<Communicator> ranks = connect(command, timeout, train_options);
   const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
   const Dataset dataset =
       saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
   const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
   const HeldFile save("--save", is_first ? train_options.save : "");
-  const HeldFile log("--log", is_first ? train_options.log : "");
-  const RunResult result = train_on_terminal(dataset, train_options);
+  const HeldFile log("--log", is_first ? options.terminal.log : "");
+  const RunResult result = train_on_terminal(dataset, train_options, options.terminal);
   if (!is_first) return;
-  if (!train_options.quiet && options.json != "-") {
+  if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
     if (!train_options.save.empty()) fmt::print("  saved          {}\n", train_options.save);
   }
@@ -184,7 +166,7 @@ void run_train(const CLI::App& command, CommonOptions& options,
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
   const SavedRun run(path);
-  TrainOptions saved = run.options();
+  TrainSpec saved = run.spec();
   const bool data_given = command.count("--data") > 0;
   if (data_given) {
     saved.data = options.train.data;
@@ -192,7 +174,7 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   }
   if (command.count("--label") > 0) saved.label = options.train.label;
   if (command.count("--header") > 0) saved.header = options.train.header;
-  options.train = saved;
+  static_cast<TrainSpec&>(options.train) = saved;
   std::vector<NamedFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_distinct_files(inputs, {{"--json", options.json}});
@@ -220,14 +202,11 @@ void add_train_command(CLI::App& app) {
   auto options = std::make_shared<CommonOptions>();
   TrainOptions& train = options->train;
   add_data_options(*command, *options);
-  add_training_options(*command, *options);
-  const auto parallel = std::make_shared<ParallelOptions>();
-  add_parallel_options(*command, *parallel);
-  command->add_option("--recipe", train.recipe, "name (see 'tritgrad recipes') or FILE.toml")
-      ->capture_default_str();
-  command->add_option("--seed", train.seed, "start of weights, order of rows, rounding")
-      ->capture_default_str()
-      ->check(within<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()));
+  add_training_options(*command, *options, true);
+  const auto timeout = std::make_shared<std::string>();
+  command->add_option("--dp-timeout", *timeout,
+                      "seconds to wait for another rank before giving up; a minute or more until "
+                      "all have begun [60]");
   command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
   command->add_option("--save-every", train.save_every, "also save every so many steps")
       ->check(within(1, 2000000000));
@@ -237,7 +216,8 @@ void add_train_command(CLI::App& app) {
       "another; other --epochs than before stretch the schedule of rates");
   command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
       ->check(within(1, 2000000000));
-  command->add_option("--log", train.log, "write one JSON object per epoch to FILE.jsonl");
+  command->add_option("--log", options->terminal.log,
+                      "write one JSON object per epoch to FILE.jsonl");
   command->footer(
       "Examples:\n"
       "  tritgrad train --data wdbc --model mlp:64,64 --recipe votes --folds 5 --json -\n"
@@ -247,7 +227,7 @@ void add_train_command(CLI::App& app) {
       "  mpirun -n 2 tritgrad train --data mnist --recipe votes --dp votes\n"
       "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
       "weight.threshold=31");
-  command->callback([command, options, parallel] { run_train(*command, *options, *parallel); });
+  command->callback([command, options, timeout] { run_train(*command, *options, *timeout); });
 }
 
 void add_eval_command(CLI::App& app) {

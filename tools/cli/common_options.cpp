@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "engine/check.h"
 #include "engine/data/augmentation.h"
@@ -16,78 +18,78 @@
 
 namespace tritgrad {
 
-void add_data_options(CLI::App& command, CommonOptions& options) {
+namespace {
+
+// Adds one option of the list in TrainSpec.
+template <typename T>
+void add_field_option(CLI::App& command, const Field& field, T& value) {
+  const auto add = [&] { return command.add_option(field.option, value, field.help); };
+  if constexpr (std::is_same_v<T, bool>) {
+    command.add_flag(field.option, value, field.help);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    add()->capture_default_str();
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    add()->take_all();
+  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+    add()->capture_default_str()->check(within<T>(0, std::numeric_limits<T>::max()));
+  } else if constexpr (std::is_integral_v<T>) {
+    add()->check(within(static_cast<T>(field.low), static_cast<T>(field.high)));
+  } else {
+    if constexpr (requires(double number) { value = number; }) {
+      if (field.low < field.high) {
+        add()->check(within(field.low, field.high));
+        return;
+      }
+    }
+    if constexpr (!std::is_same_v<T, double>) {
+      command.add_option_function<std::string>(
+          field.option,
+          [&value, field](const std::string& text) { parse_field(field, text, value); },
+          field.help);
+    }
+  }
+}
+
+// Adds those options of a run that `wanted` picks by their traits.
+template <typename Wanted>
+void add_fields(CLI::App& command, TrainSpec& spec, const Wanted& wanted) {
   command.option_defaults()->take_last();
-  command
-      .add_option("--data", options.train.data,
-                  "a name that 'tritgrad data' lists, FILE.csv, a folder of IDX or of CIFAR-10's "
-                  "files, or X.npy,Y.npy")
-      ->capture_default_str();
+  visit(spec, [&](const Field& field, auto& value) {
+    if (wanted(field.traits)) add_field_option(command, field, value);
+  });
+}
+
+}  // namespace
+
+void add_data_options(CLI::App& command, CommonOptions& options) {
+  add_fields(command, options.train, [](unsigned traits) { return (traits & kOfData) != 0; });
   command.add_option(
-      "--cache", options.cache,
+      "--cache", options.terminal.cache,
       "folder of fetched data and finished runs [TRITGRAD_DATA, else the user's cache folder]");
-  command.add_option("--label", options.train.label,
-                     "label column of a CSV file: name, or number from 0 (-1 = last) [last]");
-  command.add_option("--header", options.train.header, "CSV header line: auto, yes or no")
-      ->capture_default_str();
   command.add_option("--threads", options.threads, "threads; results do not depend on it [all]")
       ->check(within(1, 1024));
   command.add_option("--config", options.config,
                      "FILE.toml with options as keys; [set] overrides the recipe");
 }
 
-void add_training_options(CLI::App& command, CommonOptions& options) {
-  TrainOptions& train = options.train;
-  command.option_defaults()->take_last();
-  command
-      .add_option("--model", train.model,
-                  "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
-                  "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...: 3 x 3 convolutions "
-                  "with batch norm and rectifier, M is 2 x 2 max pooling")
-      ->capture_default_str();
-  command
-      .add_option("--epochs", train.epochs,
-                  "passes over the training rows [60; 10 from 10,000 rows]")
-      ->check(within(1, 1000000));
-  command.add_option("--batch", train.batch, "rows per step [32; 128 from 10,000 rows]")
-      ->check(within(1, 1000000));
-  command
-      .add_option("--micro-batches", train.micro_batches,
-                  "parts of each batch whose gradients are added up, to save activations; batch "
-                  "norm then sees the parts [1]")
-      ->check(within(1, 1000000));
+void add_training_options(CLI::App& command, CommonOptions& options, bool single_run) {
+  add_fields(command, options.train, [&](unsigned traits) {
+    return (traits & kOfData) == 0 && (single_run || (traits & kSingleRun) == 0);
+  });
   command.add_option("--lr", options.lr, "learning rate of the weights [the recipe's]");
   command.add_option("--compute", options.compute,
                      "int8 or fp32: products with ternary weights [the recipe's]");
-  command.add_option("--folds", train.folds, "K-fold cross-validation instead of one test split")
-      ->check(within(2, 1000));
-  command.add_option("--val", train.validation, "share of the training rows held out to watch")
-      ->check(within(0.0, 0.9));
-  command.add_option("--augment", train.augment,
-                     "of training images: none, shift=PIXELS, flip, or shift=PIXELS,flip [none]");
-  command
-      .add_option("--label-smoothing", train.label_smoothing,
-                  "share of the target that is spread over all classes [0; 0.1 for images from "
-                  "10,000 rows]")
-      ->check(within(0.0, 0.9));
-  command.add_option("--pixels", options.pixels,
-                     "linear, or sqrt: square roots of pixels are standardised instead [sqrt for "
-                     "grey images of 8 bits a pixel]");
-  command
-      .add_option("--set", train.overrides, "KEY=VALUE: override the recipe, e.g. weight.lr=0.1")
-      ->take_all();
   command.add_option("--json", options.json,
                      "write the result as JSON to FILE, - = standard output");
-  command.add_flag("--quiet", train.quiet, "no progress, no summary");
+  command.add_flag("--quiet", options.terminal.quiet, "no progress, no summary");
 }
 
 void apply(CommonOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   check_writable("--json", options.json);
   check_writable("--save", options.train.save);
-  check_writable("--log", options.train.log, Writing::kInPlace);
+  check_writable("--log", options.terminal.log, Writing::kInPlace);
   options.train.augment = to_text(parse_augmentation(options.train.augment));
-  if (!options.pixels.empty()) options.train.pixels = parse_pixel_scale(options.pixels);
   if (!options.lr.empty()) {
     const std::optional<double> lr = parse_number(options.lr);
     check(lr.has_value(), "--lr: '", options.lr, "' is no number; give one such as 0.01");
@@ -102,12 +104,13 @@ namespace {
 // Data that are not fetched need no folder, so none is asked for.
 std::string folder_of_fetched(const CommonOptions& options) {
   const bool fetched = data_source(options.train.data, "").kind == DataSource::Kind::kFetched;
-  return fetched || !options.cache.empty() ? cache_folder(options.cache).string() : "";
+  return fetched || !options.terminal.cache.empty() ? cache_folder(options.terminal.cache).string()
+                                                    : "";
 }
 
 // What fills that folder, after the name of a set.
 std::string fetch_arguments(const CommonOptions& options) {
-  return options.cache.empty() ? "" : " --cache " + shell_quoted(options.cache);
+  return options.terminal.cache.empty() ? "" : " --cache " + shell_quoted(options.terminal.cache);
 }
 
 }  // namespace
@@ -120,9 +123,9 @@ std::vector<NamedFile> input_files(const CommonOptions& options) {
 
 void check_outputs(const CommonOptions& options) {
   const TrainOptions& train = options.train;
-  const NamedFile json{"--json", options.json}, log{"--log", train.log, true};
+  const NamedFile json{"--json", options.json}, log{"--log", options.terminal.log, true};
   check(train.save != "-", "--save: a checkpoint cannot go to standard output; name a file");
-  check(train.log != "-", "--log: the log cannot go to standard output; name a file");
+  check(options.terminal.log != "-", "--log: the log cannot go to standard output; name a file");
   std::vector<NamedFile> inputs = input_files(options);
   // The recipe of a resumed run is that of its checkpoint, whatever became of the file.
   if (train.resume.empty()) {

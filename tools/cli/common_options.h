@@ -8,6 +8,7 @@
 #include "engine/data/open_dataset.h"
 #include "models/training/train.h"
 #include "tools/cli/distinct_files.h"
+#include "tools/cli/training_observer.h"
 
 namespace CLI {
 class App;
@@ -18,17 +19,17 @@ namespace tritgrad {
 // Options in common, bound to what they fill in.
 struct CommonOptions {
   TrainOptions train;
-  std::string cache;
+  TerminalOptions terminal;
   std::string lr;
   std::string compute;
-  std::string pixels;
   std::string config;  // its options are among these already
   int threads = 0;
   std::string json;
 };
 
 void add_data_options(CLI::App& command, CommonOptions& options);
-void add_training_options(CLI::App& command, CommonOptions& options);
+// Those of any training. A command that trains one model has also those of a single run.
+void add_training_options(CLI::App& command, CommonOptions& options, bool single_run);
 
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);

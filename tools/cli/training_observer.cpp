@@ -10,11 +10,11 @@ namespace tritgrad {
 namespace {
 
 // "nothing was saved", or the command to go on with.
-std::string what_was_saved(const TrainOptions& options) {
-  if (options.folds > 0) return "nothing was saved";
-  if (options.save.empty()) return "nothing was saved, as --save was not given";
-  std::string go_on = "tritgrad train --resume " + shell_quoted(options.save);
-  if (options.save_every > 0) go_on += concat(" --save-every ", options.save_every);
+std::string what_was_saved(const TrainOptions& train, const TerminalOptions& options) {
+  if (train.folds > 0) return "nothing was saved";
+  if (train.save.empty()) return "nothing was saved, as --save was not given";
+  std::string go_on = "tritgrad train --resume " + shell_quoted(train.save);
+  if (train.save_every > 0) go_on += concat(" --save-every ", train.save_every);
   if (!options.log.empty()) go_on += " --log " + shell_quoted(options.log);
   if (!options.cache.empty()) go_on += " --cache " + shell_quoted(options.cache);
   return "saved; to go on: " + go_on;
@@ -22,8 +22,9 @@ std::string what_was_saved(const TrainOptions& options) {
 
 }  // namespace
 
-TerminalObserver::TerminalObserver(const TrainOptions& options) : options_(options) {
-  if (options.ranks == nullptr) watch_.emplace();
+TerminalObserver::TerminalObserver(const TrainOptions& train, const TerminalOptions& options)
+    : train_(train), options_(options) {
+  if (train.ranks == nullptr) watch_.emplace();
 }
 
 void TerminalObserver::begin(const RunStart& start) {
@@ -43,7 +44,8 @@ void TerminalObserver::trained(std::int64_t steps_done, std::int64_t total) {
   log_->end();
   progress_->finish();
   if (steps_done < total) {
-    note(concat("stopped after step ", steps_done, " of ", total, "; ", what_was_saved(options_)));
+    note(concat("stopped after step ", steps_done, " of ", total, "; ",
+                what_was_saved(train_, options_)));
   }
 }
 
@@ -56,16 +58,19 @@ void TerminalObserver::note(const std::string& sentence) {
   if (!options_.quiet) std::fprintf(stderr, "note: %s\n", sentence.c_str());
 }
 
-RunResult train_on_terminal(const Dataset& dataset, TrainOptions options) {
+RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
+                            const TerminalOptions& options) {
+  check(train.folds == 0 || options.log.empty(),
+        "--folds trains one model per fold; --save, --resume and --log need a single one");
   // What is said once, whatever the number of ranks, is said by the first.
-  if (options.ranks != nullptr && options.ranks->rank() > 0) return train(dataset, options);
-  TerminalObserver observer(options);
-  options.observer = &observer;
+  if (train.ranks != nullptr && train.ranks->rank() > 0) return tritgrad::train(dataset, train);
+  TerminalObserver observer(train, options);
+  train.observer = &observer;
   try {
-    return train(dataset, options);
+    return tritgrad::train(dataset, train);
   } catch (const Interrupted& end) {
     if (!observer.is_training()) throw;
-    throw Interrupted(concat(end.what(), "; ", what_was_saved(options)));
+    throw Interrupted(concat(end.what(), "; ", what_was_saved(train, options)));
   }
 }
 

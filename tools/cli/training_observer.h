@@ -12,11 +12,17 @@
 
 namespace tritgrad {
 
+struct TerminalOptions {
+  std::string log = {};    // file for one JSON object per epoch; empty: none
+  bool quiet = false;      // no progress and no notes; warnings are no less true
+  std::string cache = {};  // as --cache names it, for the command that goes on; empty: not given
+};
+
 class TerminalObserver : public Observer {
  public:
   // Warnings are said however quiet it is. The ranks of a job must not be interrupted, as the
   // others would wait for the one that stopped.
-  explicit TerminalObserver(const TrainOptions& options);
+  TerminalObserver(const TrainOptions& train, const TerminalOptions& options);
 
   void begin(const RunStart& start) override;
   void step(const StepReport& report) override;
@@ -30,7 +36,8 @@ class TerminalObserver : public Observer {
   bool is_training() const { return is_training_; }
 
  private:
-  TrainOptions options_;
+  TrainOptions train_;
+  TerminalOptions options_;
   std::optional<InterruptWatch> watch_;
   std::optional<ProgressLine> progress_;
   std::optional<RunLog> log_;
@@ -39,6 +46,7 @@ class TerminalObserver : public Observer {
 
 // Trains in view of the terminal. What Interrupted says of a run that had begun tells what was
 // saved of it and how to go on.
-RunResult train_on_terminal(const Dataset& dataset, TrainOptions options);
+RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
+                            const TerminalOptions& options);
 
 }  // namespace tritgrad

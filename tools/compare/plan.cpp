@@ -35,7 +35,7 @@ ComparisonRequest read_comparison(const toml::table& table, const std::string& w
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);
-    request.common.cache = cache;
+    request.common.terminal.cache = cache;
     prepare(request, app);
   } catch (const CLI::ParseError& error) {
     fail(request.where, ": ", error.what());

@@ -1,17 +1,15 @@
 #include "tools/compare/run_cache.h"
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/diverged.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/hash.h"
 #include "engine/kernels/kernels.h"
 #include "models/recipes/recipe.h"
+#include "models/training/trajectory.h"
 #include "ops/products/dense_product.h"
 #include "tools/compare/recipe_key.h"
 
@@ -21,86 +19,27 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kEntryVersion = 2;
-constexpr std::int64_t kFingerprintSteps = 3;
-constexpr std::size_t kFingerprintRows = 256;
-// Trits for a step of normalised size: enough to move some in every small network.
-constexpr double kFingerprintRate = 0.5;
-
-// The recipe such that its first steps, of so many, show what it does: a third, two thirds and all
-// of a rate at which trits flip. (ECO's forms differ where rates change.)
-Recipe in_haste(Recipe recipe, double steps) {
-  const auto hurry = [&](Recipe::Group& group) {
-    GroupSpec& update = group.update;
-    const double rate = group.format.traits().holds_trits ? kFingerprintRate : update.lr;
-    update.schedule = {.warmup = 1.0};
-    update.lr = rate * steps / static_cast<double>(kFingerprintSteps);
-  };
-  for (Recipe::Group& group : recipe.groups) hurry(group);
-  for (Recipe::NamedGroup& named : recipe.named_groups) hurry(named.group);
-  return recipe;
-}
-
-// What these options make of the first steps, of a test, of the bytes and of the peak of memory: a
-// cached result of older code is then not taken for one of today's.
-OrderedJson fingerprint(const Dataset& dataset, TrainOptions options, const Recipe& recipe) {
-  Split split = split_of(dataset, options, 0);
-  split.val.clear();
-  // Training rows stand in for those of the test, which this run must not look at.
-  split.test.clear();
-  const std::size_t stride = std::max<std::size_t>(1, split.train.size() / kFingerprintRows);
-  for (std::size_t i = 0; i < split.train.size(); i += stride) {
-    split.test.push_back(split.train[i]);
-  }
-  options.stop_after = kFingerprintSteps;
-  options.observer = nullptr;
-  try {
-    const double steps =
-        std::ceil(static_cast<double>(split.train.size()) / static_cast<double>(options.batch)) *
-        options.epochs;
-    const RunResult run = train(dataset, split, options, in_haste(recipe, steps));
-    return {{"weights", run.weights_sha256},
-            {"optimizer", run.optimizer_sha256},
-            {"accuracy", *run.test_accuracy},
-            {"bytes_per_parameter", run.bytes_per_parameter.total()},
-            {"peak_live_bytes", run.peak_live_bytes}};
-  } catch (const Diverged&) {
-    return "diverged";
-  }
-}
 
 std::string hash_of(const std::string& text) { return hex(xxh3(std::as_bytes(std::span(text)))); }
 
 }  // namespace
 
-std::string run_key(const Dataset& dataset, const std::string& data_hash,
-                    const TrainOptions& options, RunPurpose purpose) {
-  // Whoever adds an option decides here whether it belongs into the key: without it this does not
-  // compile. The label and the header have made the data what they are.
-  const auto& [data, label, header, model, recipe, overrides, epochs, batch, micro_batches, seed,
-               folds, validation, augment, label_smoothing, pixels, save, save_every, resume, log,
-               stop_after, quiet, cache, parallel, ranks, observer] = options;
+std::string run_key(const Dataset& dataset, const std::string& data_hash, const TrainSpec& spec,
+                    RunPurpose purpose) {
   OrderedJson key;
   key["purpose"] = purpose == RunPurpose::kTuning ? "tuning" : "test";
   key["data"] = data_hash;
   key["name"] = dataset.name;
   key["published_test_rows"] = dataset.published_test_rows;
   key["image"] = {dataset.image.height, dataset.image.width, dataset.image.channels};
-  key["folds"] = folds;
-  key["validation"] = validation;
-  const Recipe resolved = load_recipe(recipe, overrides);
-  key["recipe"] = recipe_key(resolved);
-  key["model"] = model;
-  key["epochs"] = epochs;
-  key["batch"] = batch;
-  key["micro_batches"] = micro_batches;
-  key["augment"] = augment;
-  if (label_smoothing.value_or(0.0) > 0.0) key["label_smoothing"] = *label_smoothing;
-  if (pixels == PixelScale::kSquareRoot) key["pixels"] = to_text(*pixels);
-  key["seed"] = seed;
+  key["recipe"] = recipe_key(load_recipe(spec.recipe, spec.overrides));
+  for (const auto& [field, text] : field_texts(spec)) {
+    if ((field.traits & (kOfData | kOfRecipe)) == 0) key[field.key] = text;
+  }
   key["tritgrad"] = TRITGRAD_VERSION;
+  key["trajectory"] = {kTrajectory.integer, kTrajectory.flash};
   key["kernels"] = kernels().name;
   key["float_products"] = dense_product_library();
-  key["fingerprint"] = fingerprint(dataset, options, resolved);
   return key.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

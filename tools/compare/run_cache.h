@@ -1,5 +1,5 @@
 // Finished runs, kept by what decides their result, so that an interrupted comparison goes on where
-// it was and a finished one costs no more than its first three steps.
+// it was and a finished one costs nothing.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 #include "engine/data/dataset.h"
 #include "models/training/run_result.h"
-#include "models/training/train.h"
+#include "models/training/train_spec.h"
 
 namespace tritgrad {
 
@@ -18,13 +18,11 @@ enum class RunPurpose {
 };
 
 // Everything that decides what a run computes, as one line of JSON: data, rows, recipe, model,
-// schedule, seed, version, kernels. Code that changed counts too, as far as it shows early: the key
-// holds the hashes of weights and moments, the accuracy on some training rows, the bytes per
-// parameter and the peak of memory after three steps, which are taken here, at rates that move
-// weights. What only shows later is not noticed. `data_hash`: see data_xxh3(). Epochs and batch
-// must be set.
-std::string run_key(const Dataset& dataset, const std::string& data_hash,
-                    const TrainOptions& options, RunPurpose purpose);
+// schedule, seed, version, kernels. Code that changed counts as far as recorded trajectories change
+// with it (models/training/trajectory.h). `data_hash`: see data_xxh3(). Epochs and batch must be
+// set.
+std::string run_key(const Dataset& dataset, const std::string& data_hash, const TrainSpec& spec,
+                    RunPurpose purpose);
 
 // One file for each run, FOLDER/<SHA-256 of the key>.json, which holds the key and the result.
 class RunCache {

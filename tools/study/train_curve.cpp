@@ -132,7 +132,7 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
   curve.numbers = measure_curve(curve.epoch_loss, trace);
   curve.numbers.buckets = buckets.count();
   curve.numbers.test_accuracy =
-      evaluate(*model, tape, dataset, split.test, standardizer).value_or(0.0);
+      evaluate(*model, tape, Classification(dataset, standardizer), split.test).value_or(0.0);
   return curve;
 }
 

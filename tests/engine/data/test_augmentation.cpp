@@ -150,7 +150,6 @@ TEST_CASE("augmentation: a resumed run goes on with it, and not without") {
   options.recipe = "latent8";
   options.epochs = 2;
   options.batch = 64;
-  options.quiet = true;
   const std::string plain = train(digits, options).weights_sha256;
   options.augment = "shift=1,flip";
   const std::string whole = train(digits, options).weights_sha256;

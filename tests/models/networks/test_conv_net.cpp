@@ -6,7 +6,6 @@
 #include "models/footprint.h"
 #include "models/networks/conv_net.h"
 #include "models/training/evaluate.h"
-#include "models/training/evaluate_checkpoint.h"
 #include "models/training/train.h"
 #include "tests/support/rewritten_checkpoint.h"
 #include "tests/support/support.h"
@@ -47,7 +46,6 @@ TrainOptions options_for(const std::string& recipe) {
   options.recipe = recipe;
   options.epochs = 6;
   options.batch = 20;
-  options.quiet = true;
   return options;
 }
 
@@ -113,7 +111,8 @@ TEST_CASE("conv net: it learns what an untrained one does not know, whatever the
     if (recipe == "microadam") options.epochs = 12;  // it moves one weight in a hundred a step
     const auto untrained = make_model(options.model, data, 2, load_recipe(recipe), options.seed);
     Tape tape;
-    CHECK(evaluate(*untrained, tape, data, split.test, standardizer).value() < kGuessing);
+    CHECK(evaluate(*untrained, tape, Classification(data, standardizer), split.test).value() <
+          kGuessing);
     const RunResult result = train(data, options);
     // 114 of 120 rows. (Measured: microadam 115, all others 117 or more.)
     CHECK(result.test_accuracy.value() >= 0.95);

@@ -7,6 +7,7 @@
 #include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "models/networks/model.h"
+#include "models/training/trajectory.h"
 #include "ops/loss.h"
 #include "tests/support/support.h"
 
@@ -57,8 +58,8 @@ Trained trained(const std::string& recipe_name, const std::string& chosen, bool 
 }
 
 // Trained::hash() of what a recipe has trained, the same on every processor with the same C library
-// (exp, log). A change that means to train otherwise puts here what the test prints, and says so in
-// CHANGELOG.md.
+// (exp, log). A change that means to train otherwise puts here, and into kTrajectory, what the test
+// prints, and says so in CHANGELOG.md.
 struct Golden {
   const char* recipe;
   const char* perceptron;
@@ -91,6 +92,7 @@ const Golden& golden(const std::string& recipe) {
 
 TEST_CASE("integer training: the recorded bytes, on every instruction set, for any threads") {
   const std::string before = kernels().name;
+  std::string measured;
   struct Model {
     std::string name;
     const char* Golden::*hash;
@@ -105,6 +107,7 @@ TEST_CASE("integer training: the recorded bytes, on every instruction set, for a
       set_thread_count(1);
       const Trained expected = trained(recipe, model.name);
       CHECK(expected.hash() == std::string(golden(recipe).*model.hash));
+      measured += expected.hash();
       for (const KernelTables* table : supported_kernels()) {
         use_kernels(table->name);
         for (int threads : {1, 2}) {
@@ -120,6 +123,7 @@ TEST_CASE("integer training: the recorded bytes, on every instruction set, for a
   }
   set_thread_count(0);
   use_kernels(before.c_str());
+  CHECK(hex(xxh3(std::as_bytes(std::span(measured)))) == std::string(kTrajectory.integer));
 }
 
 }  // namespace

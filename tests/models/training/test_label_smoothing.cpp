@@ -19,7 +19,7 @@ double smoothing_of(std::int64_t rows, const ImageShape& image) {
   Dataset dataset;
   dataset.rows = rows;
   dataset.image = image;
-  return with_defaults({}, dataset).label_smoothing.value();
+  return with_defaults(TrainSpec(), dataset).label_smoothing.value();
 }
 
 TrainOptions quick(double smoothing) {
@@ -29,7 +29,6 @@ TrainOptions quick(double smoothing) {
   options.epochs = 2;
   options.batch = 64;
   options.label_smoothing = smoothing;
-  options.quiet = true;
   return options;
 }
 
@@ -88,11 +87,10 @@ TEST_CASE("label smoothing: checkpoints of before it, and before augmentation, h
     REQUIRE(run.erase("label_smoothing") == 1);
     REQUIRE(run.erase("augment") == 1);
   });
-  TrainOptions saved = SavedRun(old).options();
+  TrainOptions saved{SavedRun(old).spec(), {}};
   CHECK(saved.label_smoothing == 0.0);
   CHECK(saved.augment.empty());
   saved.resume = old;
-  saved.quiet = true;
   CHECK(train(digits, saved).weights_sha256 == whole);
 }
 

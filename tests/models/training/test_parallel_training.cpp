@@ -24,7 +24,6 @@ TrainOptions job(const std::string& recipe, ParallelMethod method) {
   options.epochs = 2;
   options.batch = 32;
   options.micro_batches = 4;
-  options.quiet = true;
   options.parallel.method = method;
   return options;
 }

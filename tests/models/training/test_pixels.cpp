@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/files/safetensors.h"
-#include "models/training/evaluate_checkpoint.h"
+#include "models/training/evaluate.h"
 #include "models/training/train.h"
 #include "tests/support/byte_digits.h"
 #include "tests/support/idx_folder.h"
@@ -20,7 +20,7 @@ PixelScale scale_of(const ImageShape& image, Element element) {
   Dataset dataset;
   dataset.image = image;
   dataset.element = element;
-  return with_defaults({}, dataset).pixels.value();
+  return with_defaults(TrainSpec(), dataset).pixels.value();
 }
 
 TrainOptions quick(PixelScale pixels) {
@@ -31,7 +31,6 @@ TrainOptions quick(PixelScale pixels) {
   options.epochs = 2;
   options.batch = 64;
   options.pixels = pixels;
-  options.quiet = true;
   return options;
 }
 
@@ -64,9 +63,8 @@ TEST_CASE("pixels: a resumed run and a test of a checkpoint go on with their sca
   rest.resume = path;
   rest.pixels = PixelScale::kLinear;
   CHECK(contains(refusal([&] { train(data, rest); }), "scale of pixels"));
-  rest = SavedRun(path).options();
+  rest = {SavedRun(path).spec(), {}};
   rest.resume = rest.save = path;
-  rest.quiet = true;
   const RunResult run = train(data, rest);
   CHECK(run.weights_sha256 == whole);
   CHECK(run.pixels == "sqrt");
@@ -80,10 +78,9 @@ TEST_CASE("pixels: checkpoints of before them are linear") {
   const std::string whole = save_part(data, quick(PixelScale::kLinear), path);
   const std::string old = (folder / "old.safetensors").string();
   rewrite_checkpoint(path, old, [](nlohmann::json& run) { REQUIRE(run.erase("pixels") == 1); });
-  TrainOptions saved = SavedRun(old).options();
+  TrainOptions saved{SavedRun(old).spec(), {}};
   CHECK(saved.pixels == PixelScale::kLinear);
   saved.resume = old;
-  saved.quiet = true;
   CHECK(train(data, saved).weights_sha256 == whole);
 }
 

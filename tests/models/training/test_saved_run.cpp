@@ -31,7 +31,7 @@ class StoppedRun {
   std::string refused(const Edit& edit) const {
     const std::string other = folder_ / "other.safetensors";
     rewrite_checkpoint(saved(), other, edit);
-    TrainOptions options = SavedRun(other).options();
+    TrainOptions options{SavedRun(other).spec(), {}};
     options.resume = other;
     std::string message = refusal([&] { train(iris_, options); });
     const std::string beginning = "checkpoint '" + other + "': ";

@@ -26,7 +26,6 @@ TrainOptions quick(const std::string& recipe) {
   options.recipe = recipe;
   options.epochs = 4;
   options.batch = 16;
-  options.quiet = true;
   return options;
 }
 
@@ -194,17 +193,17 @@ TEST_CASE("training: the log of a resumed run has every epoch once") {
   const Dataset iris = open_dataset("iris", {});
   const TempDir folder;
   TrainOptions options = quick("votes");
-  options.log = (folder / "log.jsonl").string();
-  train_on_terminal(iris, options);
-  const std::string whole = read_text(options.log);
+  const TerminalOptions terminal{.log = (folder / "log.jsonl").string(), .quiet = true};
+  train_on_terminal(iris, options, terminal);
+  const std::string whole = read_text(terminal.log);
   CHECK(std::count(whole.begin(), whole.end(), '\n') == 4);
   options.save = (folder / "m.safetensors").string();
   options.stop_after = 11;
-  train_on_terminal(iris, options);
+  train_on_terminal(iris, options, terminal);
   options.resume = options.save;
   options.stop_after = 0;
-  train_on_terminal(iris, options);
-  CHECK(read_text(options.log) == whole);
+  train_on_terminal(iris, options, terminal);
+  CHECK(read_text(terminal.log) == whole);
 }
 
 TEST_CASE("training: a resumed run notices other data and keeps its recipe") {
@@ -249,15 +248,15 @@ TEST_CASE(
     CHECK(message.starts_with(begin));
     return message.substr(std::min(begin.size(), message.size()));
   };
-  const std::string another =
-      "written with another model, recipe, batch, seed, validation share, augmentation, label "
-      "smoothing, scale of pixels or way to work in parallel; resume with the same";
   TrainOptions other = options;
   other.model = "mlp:8";
-  CHECK(refused(other, iris) == another);
+  CHECK(refused(other, iris) ==
+        "written with another model (--model), 'mlp:150,16:dropout=0.1' and not 'mlp:8'; resume "
+        "with the same");
   other = options;
   other.recipe = "latent8";
-  CHECK(refused(other, iris) == another);
+  CHECK(refused(other, iris) ==
+        "written with another recipe (--recipe), 'votes' and not 'latent8'; resume with the same");
   CHECK(refused(options, open_dataset("wine", {})) ==
         "trained on 'iris', which has other features or classes than 'wine'");
   CHECK(read_text(path) == written);

@@ -47,10 +47,10 @@ class SignalWhenSaved {
 
 // What the run says that the signal ended, or "" when it came to its own end.
 std::string interrupted_run(const Dataset& dataset, const TrainOptions& options,
-                            int signal = SIGINT) {
+                            const TerminalOptions& terminal, int signal = SIGINT) {
   const SignalWhenSaved sender(options.save, signal);
   try {
-    train_on_terminal(dataset, options);
+    train_on_terminal(dataset, options, terminal);
   } catch (const Interrupted& end) {
     CHECK(noted_signal() == signal);
     return end.what();
@@ -92,13 +92,13 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   options.batch = 16;
   options.save = (folder / "it's mine.safetensors").string();
   options.save_every = 1;
-  options.log = (folder / "run.jsonl").string();
-  const std::string said = interrupted_run(iris, options);
+  const TerminalOptions terminal{.log = (folder / "run.jsonl").string(), .quiet = true};
+  const std::string said = interrupted_run(iris, options, terminal);
   CAPTURE(said);
   REQUIRE(contains(said, "interrupted after step "));
   CHECK(contains(said, " of 8000000; saved; to go on: tritgrad train --resume '" +
                            (folder / "it").string() +
-                           "'\\''s mine.safetensors' --save-every 1 --log " + options.log));
+                           "'\\''s mine.safetensors' --save-every 1 --log " + terminal.log));
   const std::int64_t step = std::stoll(said.substr(std::string("interrupted after step ").size()));
 
   TrainOptions rest = options;
@@ -107,13 +107,13 @@ TEST_CASE("interrupt: a run that is interrupted is saved, and goes on as if it h
   TrainOptions whole = options;
   whole.save = (folder / "whole.safetensors").string();
   whole.save_every = 0;
-  whole.log.clear();
   whole.stop_after = step + 5;
   CHECK(train(iris, rest).weights_sha256 == train(iris, whole).weights_sha256);
 
   // A scheduler's signal is as good.
   options.save = (folder / "term.safetensors").string();
-  CHECK(contains(interrupted_run(iris, options, SIGTERM), "interrupted after step "));
+  CHECK(contains(interrupted_run(iris, options, {.quiet = true}, SIGTERM),
+                 "interrupted after step "));
 }
 
 TEST_CASE("interrupt: the signal is the process's own again when the watch is over") {
@@ -182,9 +182,9 @@ TEST_CASE("interrupt: a signal that came between two runs ends the second one, h
   for (const int folds : {0, 3}) {
     options.folds = folds;
     const InterruptWatch watch;
-    CHECK(train_on_terminal(iris, options).steps == std::max(1, folds));
+    CHECK(train_on_terminal(iris, options, {.quiet = true}).steps == std::max(1, folds));
     std::raise(SIGINT);
-    CHECK(refusal([&] { train_on_terminal(iris, options); }) ==
+    CHECK(refusal([&] { train_on_terminal(iris, options, {.quiet = true}); }) ==
           "interrupted before the first step of a run; nothing was saved of it");
   }
   std::signal(SIGINT, previous);
@@ -196,14 +196,13 @@ TEST_CASE("interrupt: a comparison begins no further run") {
   ComparisonOptions options;
   options.train.data = "iris";
   options.train.model = "mlp:8";
-  options.train.quiet = true;
   options.train.epochs = 1;
   options.train.batch = 1000;
   options.recipes = {"votes"};
   options.seeds = 5;
   int finished = 0;
   {
-    TerminalObserver observer(options.train);
+    TerminalObserver observer(options.train, {.quiet = true});
     options.train.observer = &observer;
     const auto interrupt_second = [&](const FinishedRun&) {
       if (++finished == 2) std::raise(SIGINT);
@@ -270,8 +269,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
   };
   CHECK(compare("new.md").exit_code == 130);
   CHECK(contains(read_text(folder / "new.md"), "Comparison of recipes"));
-  // Without what is kept, so that this one waits for a run as well. (To find a run it makes the
-  // first steps of one, and a signal by then would leave nothing to report.)
+  // Without what is kept, so that this one waits for a run as well.
   std::filesystem::remove_all(folder / "runs");
   const Result again = compare("old.md");
   CHECK(again.exit_code == 130);

@@ -25,7 +25,6 @@ ComparisonOptions quick(const std::vector<std::string>& recipes) {
   ComparisonOptions options;
   options.train.model = "mlp:8";
   options.train.epochs = 3;
-  options.train.quiet = true;
   options.recipes = recipes;
   options.seeds = 2;
   return options;

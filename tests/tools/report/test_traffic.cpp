@@ -70,7 +70,6 @@ TEST_CASE("traffic: what a run sends is what was forecast, its warm-up included"
     options.epochs = 5;
     options.batch = 50;
     options.micro_batches = 2;
-    options.quiet = true;
     options.parallel.method = ParallelMethod::kApmsqueeze;
     options.ranks = &ranks;
     const Traffic traffic = *train(iris, options).traffic;

@@ -1,0 +1,54 @@
+// What surrounds the steps of a run: its observer, checkpoints, warnings, and an early end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training/stall.h"
+#include "models/training/train.h"
+#include "models/training/training_state.h"
+
+namespace tritgrad {
+
+// Throws Interrupted where the observer wants no run to begin: one of a single step is over before
+// anybody is asked, so of many such runs none would ever be ended.
+void begin_unless_interrupted(const TrainOptions& options);
+
+class RunMonitor {
+ public:
+  // All must outlive the monitor.
+  RunMonitor(const TrainOptions& options, const Recipe& recipe, const Model& model,
+             const Optimizer& optimizer, TrainingState& state);
+
+  // Tells the observer where a resumed run has another number of epochs than before.
+  void note_schedule(const TrainSpec& saved);
+  void begin();
+  void step_is_done(std::int64_t rows);
+  void epoch_is_over();
+  // Saves where a checkpoint is due, and throws Interrupted if the observer asks for the end.
+  void save_or_stop();
+  // Whether all steps are done, or as many as were asked for.
+  bool is_over() const;
+  void end(const DataParallel* parallel);
+
+  // Fills in what watched updates have shown, and all warnings.
+  void describe(RunResult& result);
+
+ private:
+  // Said now, while it may spare the rest of the run, and kept for whoever reads the result.
+  void warn(const std::string& warning);
+  std::int64_t steps_done() const { return optimizer_.steps_done(); }
+
+  const TrainOptions& options_;
+  const Recipe& recipe_;
+  const Model& model_;
+  const Optimizer& optimizer_;
+  TrainingState& state_;
+  Observer& observer_;
+  StallWatch stall_;
+  std::int64_t examples_ = 0;
+  std::string other_schedule_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace tritgrad

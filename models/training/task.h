@@ -1,0 +1,54 @@
+// What a network is trained for: where its batches come from, what is made small, what counts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/data/augmentation.h"
+#include "engine/data/dataset.h"
+#include "engine/data/loader.h"
+#include "engine/data/standardizer.h"
+#include "engine/tape.h"
+#include "models/training/train_spec.h"
+
+namespace tritgrad {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  // Batches to train on, in a new order in every epoch.
+  virtual Loader training_batches(const std::vector<std::int32_t>& rows) const = 0;
+  // Batches to judge a model by: every row once, as it is.
+  virtual Loader test_batches(const std::vector<std::int32_t>& rows) const = 0;
+  // A scalar: the mean over the rows of `outputs`.
+  virtual Var loss(Tape& tape, const Var& outputs, std::span<const std::int32_t> labels) const = 0;
+  // How many rows of the outputs are right; their share is the accuracy.
+  virtual std::int64_t count_correct(const Tensor& outputs,
+                                     std::span<const std::int32_t> labels) const = 0;
+};
+
+// To tell the class of a row: cross-entropy of smoothed labels, and the largest logit.
+class Classification : public Task {
+ public:
+  // Of the spec it reads the batch, seed, augmentation and label smoothing. The data must outlive
+  // the task and its batches.
+  Classification(const Dataset& dataset, Standardizer standardizer, const TrainSpec& spec = {});
+
+  Loader training_batches(const std::vector<std::int32_t>& rows) const override;
+  Loader test_batches(const std::vector<std::int32_t>& rows) const override;
+  Var loss(Tape& tape, const Var& outputs, std::span<const std::int32_t> labels) const override;
+  std::int64_t count_correct(const Tensor& outputs,
+                             std::span<const std::int32_t> labels) const override;
+
+ private:
+  const Dataset& dataset_;
+  Standardizer standardizer_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  Augmentation augmentation_;
+  double label_smoothing_;
+};
+
+}  // namespace tritgrad

@@ -1,0 +1,162 @@
+// What decides a training run, and the one list of it that checkpoints, resumed runs, ranks, keys
+// of cached runs and the command line go through. An option is added by a member and a line in
+// visit().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "engine/data/split.h"
+#include "engine/data/standardizer.h"
+#include "optim/parallel/data_parallel.h"
+
+namespace tritgrad {
+
+struct TrainSpec {
+  std::string data = "wdbc";
+  std::string label;            // label column of a CSV file; empty: the last
+  std::string header = "auto";  // of a CSV file
+  std::string model = "mlp:64,64";
+  int epochs = 0;                         // 0: by the size of the data, see with_defaults()
+  std::int64_t batch = 0;                 // 0: by the size of the data
+  std::int64_t micro_batches = 1;         // parts of a batch whose gradients are added up
+  int folds = 0;                          // 0: the fixed test split
+  double validation = 0.0;                // share of the training rows
+  std::string augment;                    // of training images, see parse_augmentation()
+  std::optional<double> label_smoothing;  // see softmax_cross_entropy(); absent: by the data
+  std::optional<PixelScale> pixels;       // what is standardised of a pixel; absent: by the data
+  std::vector<std::string> overrides;     // key=value, on the recipe
+  std::string recipe = "votes";
+  std::uint64_t seed = 1;
+  ParallelSpec parallel;
+
+  PixelScale pixel_scale() const { return pixels.value_or(PixelScale::kLinear); }
+};
+
+// An ordinary field is kept in checkpoints, and a resumed run, all ranks of a job and a cached run
+// have the same. These say what is otherwise.
+enum FieldTrait : unsigned {
+  kOfData = 1,      // ranks and caches compare the rows that it makes instead; a resumed run, too
+  kOfRecipe = 2,    // ranks and caches compare the recipe that it makes instead
+  kChangeable = 4,  // a resumed run may have another
+  kUnsaved = 8,     // not kept in checkpoints
+  kYounger = 16,    // older checkpoints lack it: Field::absent stands for it
+  kSingleRun = 32,  // a comparison of many runs sets it itself
+};
+
+struct Field {
+  const char* key;     // in checkpoints (those of ParallelSpec in an object) and in keys of runs
+  const char* option;  // of the command line
+  const char* what;    // in messages
+  const char* help;
+  unsigned traits = 0;
+  const char* absent = "";  // what an empty std::optional means
+  double low = 0.0;         // bounds of a number, both included; none where they are equal
+  double high = 0.0;
+};
+
+// Calls visitor(field, member) for every field, in the order of the command line's help.
+template <typename Spec, typename Visitor>
+void visit(Spec& spec, const Visitor& visitor) {
+  constexpr double kMost = 1e6;
+  visitor(Field{"data", "--data", "data",
+                "a name that 'tritgrad data' lists, FILE.csv, a folder of IDX or of CIFAR-10's "
+                "files, or X.npy,Y.npy",
+                kOfData | kChangeable},
+          spec.data);
+  visitor(Field{"label", "--label", "label column",
+                "label column of a CSV file: name, or number from 0 (-1 = last) [last]", kOfData},
+          spec.label);
+  visitor(Field{"header", "--header", "header", "CSV header line: auto, yes or no", kOfData},
+          spec.header);
+  visitor(Field{"model", "--model", "model",
+                "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
+                "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...: 3 x 3 convolutions "
+                "with batch norm and rectifier, M is 2 x 2 max pooling"},
+          spec.model);
+  visitor(
+      Field{"epochs", "--epochs", "length",
+            "passes over the training rows [60; 10 from 10,000 rows]", kChangeable, "", 1, kMost},
+      spec.epochs);
+  visitor(Field{"batch", "--batch", "batch", "rows per step [32; 128 from 10,000 rows]", 0, "", 1,
+                kMost},
+          spec.batch);
+  visitor(Field{"micro_batches", "--micro-batches", "number of parts",
+                "parts of each batch whose gradients are added up, to save activations; batch "
+                "norm then sees the parts [1]",
+                0, "", 1, kMost},
+          spec.micro_batches);
+  visitor(Field{"folds", "--folds", "number of folds",
+                "K-fold cross-validation instead of one test split", kUnsaved, "", 2, 1000},
+          spec.folds);
+  visitor(Field{"validation", "--val", "share of rows to watch",
+                "share of the training rows held out to watch", 0, "", 0.0, 0.9},
+          spec.validation);
+  visitor(
+      Field{"augment", "--augment", "augmentation",
+            "of training images: none, shift=PIXELS, flip, or shift=PIXELS,flip [none]", kYounger},
+      spec.augment);
+  visitor(Field{"label_smoothing", "--label-smoothing", "label smoothing",
+                "share of the target that is spread over all classes [0; 0.1 for images from "
+                "10,000 rows]",
+                kYounger, "0", 0.0, 0.9},
+          spec.label_smoothing);
+  visitor(Field{"pixels", "--pixels", "scale of pixels",
+                "linear, or sqrt: square roots of pixels are standardised instead [sqrt for "
+                "grey images of 8 bits a pixel]",
+                kYounger, "linear"},
+          spec.pixels);
+  visitor(Field{"overrides", "--set", "change of the recipe",
+                "KEY=VALUE: override the recipe, e.g. weight.lr=0.1", kOfRecipe},
+          spec.overrides);
+  visitor(Field{"recipe", "--recipe", "recipe", "name (see 'tritgrad recipes') or FILE.toml",
+                kOfRecipe | kSingleRun},
+          spec.recipe);
+  visitor(Field{"seed", "--seed", "seed", "start of weights, order of rows, rounding", kSingleRun},
+          spec.seed);
+  visitor(Field{"parallel.method", "--dp", "way to work together",
+                "train on all processes that mpirun started: allreduce (gradients), votes "
+                "(sign votes as integers), apmsqueeze (Adam's momentum in 1 bit) [none]",
+                kSingleRun},
+          spec.parallel.method);
+  visitor(Field{"parallel.majority", "--dp-majority", "way to count votes",
+                "votes: move by the majority rather than by the mean vote", kSingleRun},
+          spec.parallel.majority);
+  visitor(Field{"parallel.warmup", "--dp-warmup", "warm-up",
+                "apmsqueeze: share of the steps in full precision, or auto: until the second "
+                "moment is stable [0.2]",
+                kSingleRun, "auto"},
+          spec.parallel.warmup);
+  visitor(Field{"parallel.rms", "--dp-scale", "scale of signs",
+                "apmsqueeze: scale of signs, mean or rms [mean]", kSingleRun},
+          spec.parallel.squeeze);
+}
+
+// A field as the command line has it: "0.1", "sqrt", "auto".
+struct FieldText {
+  Field field;
+  std::string text;
+};
+std::vector<FieldText> field_texts(const TrainSpec& spec);
+
+// Reads what field_texts() writes. Throws Error that names the option.
+void parse_field(const Field& field, const std::string& text, std::optional<double>& value);
+void parse_field(const Field& field, const std::string& text, std::optional<PixelScale>& value);
+void parse_field(const Field& field, const std::string& text, ParallelMethod& value);
+void parse_field(const Field& field, const std::string& text, Compression& value);
+
+// The spec with what was left open filled in: 60 epochs of batches of 32 below 10,000 rows; 10
+// epochs of batches of 128 from there on, with the labels of images smoothed by 0.1; square roots
+// of pixels where images are grey and have 8 bits a pixel.
+TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset);
+
+// The rows that a run divides the data into; `fold` counts from 0 where spec.folds > 0.
+Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold);
+
+// "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"
+std::string dataset_line(const Dataset& dataset, const TrainSpec& spec);
+
+}  // namespace tritgrad

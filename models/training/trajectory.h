@@ -1,0 +1,15 @@
+// What training computes, as short texts that change with it: results of runs that were made by
+// another program are recognised by them, and commits can quote them.
+#pragma once
+
+namespace tritgrad {
+
+// Each is the hash of the hashes that a test records, and that test compares it with what it
+// measures (tests/models/training/test_integer_training.cpp, tests/optim/test_flash_training.cpp).
+struct Trajectory {
+  const char* integer;  // every recipe whose products are of integers
+  const char* flash;    // updates in the formats of FlashOptim
+};
+inline constexpr Trajectory kTrajectory{"b677d35bbff172cb", "221720436b85b280"};
+
+}  // namespace tritgrad
