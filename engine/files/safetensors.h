@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/files/mapped_file.h"
+#include "engine/files/read_file.h"
 #include "engine/formats/dtype.h"
 #include "engine/memory/column_blocks.h"
 
@@ -59,19 +59,19 @@ class SafetensorsFile {
   // The file stays mapped for as long as this object lives; its arrays are views into it.
   static SafetensorsFile open(const std::filesystem::path& path);
 
-  // The same for bytes in memory, which must outlive the object; `name` stands for the path in
+  // Does so for bytes in memory, which must outlive the object; `name` stands for the path in
   // errors.
   static SafetensorsFile parse(std::span<const std::byte> bytes, const std::string& name);
 
-  // The path, or what stands for it.
+  // The path, or the name that stands for it.
   const std::string& name() const { return name_; }
-  // In the order of their bytes in the file.
+  // The tensors in the order of their bytes in the file.
   std::span<const StoredTensor> tensors() const { return tensors_; }
   // nullptr when there is no such array.
   const StoredTensor* find(std::string_view name) const;
   // Throws Error when there is no such array.
   const StoredTensor& tensor(std::string_view name) const;
-  // Without the entries that hold our hashes.
+  // The metadata without the entries that hold our hashes.
   const Metadata& metadata() const { return metadata_; }
   // False for files by other writers: valid, but nothing would tell if their data had changed.
   bool has_hashes() const { return has_hashes_; }

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "models/training/evaluate.h"
 
 namespace tritgrad {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "engine/files/checkpoint.h"
-#include "engine/utf8.h"
+#include "engine/text.h"
 #include "models/training/evaluate_checkpoint.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"

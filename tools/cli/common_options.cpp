@@ -8,7 +8,7 @@
 #include "engine/check.h"
 #include "engine/data/augmentation.h"
 #include "engine/memory/parallel.h"
-#include "engine/parse_number.h"
+#include "engine/text.h"
 #include "tools/cli/fetch.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/shell_quoted.h"

@@ -7,7 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/files/atomic_file.h"
-#include "engine/utf8.h"
+#include "engine/text.h"
 #include "tools/cli/output_file.h"
 
 namespace tritgrad {
