@@ -31,6 +31,9 @@ std::string weights_sha256(const ParameterStore& store);
 // That hash of any planes.
 std::string planes_sha256(const std::vector<NamedPlane>& planes);
 
+// Writes a whole checkpoint, which the caller commits.
+void write_checkpoint(AtomicFile& file, const Metadata& metadata,
+                      const std::vector<NamedPlane>& planes);
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedPlane>& planes);
 

@@ -463,17 +463,22 @@ const StoredTensor& SafetensorsFile::tensor(std::string_view name) const {
 
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const Metadata& metadata) {
-  const std::string name = path.string();
+  AtomicFile file(path);
+  write_safetensors(file, tensors, metadata);
+  file.commit();
+}
+
+void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata) {
+  const std::string name = file.path().string();
   check_arguments(tensors, metadata, name);
   const std::vector<const StoredTensor*> ordered = in_file_order(tensors);
   const std::string start = file_start(ordered, metadata, name);
-  AtomicFile file(path);
   file.write(std::as_bytes(std::span(start)));
   for (const StoredTensor* tensor : ordered) {
     tensor->order.for_each_piece(tensor->bytes,
                                  [&](std::span<const std::byte> piece) { file.write(piece); });
   }
-  file.commit();
 }
 
 }  // namespace tritgrad

@@ -34,6 +34,8 @@
 
 namespace tritgrad {
 
+class AtomicFile;
+
 // A named array whose bytes belong to someone else: the caller when writing, the file when reading.
 struct StoredTensor {
   std::string name;
@@ -46,10 +48,13 @@ struct StoredTensor {
 using Metadata = std::map<std::string, std::string>;
 
 // Replaces the file atomically; equal arguments give equal bytes. Nothing but the header is copied,
-// and pieces of what does not lie as in files.
+// and pieces of planes that do not lie as in files.
 // Throws Error for names or metadata the format cannot hold, for bytes that do not fit the shape,
 // and for metadata keys beginning with "tritgrad.xxh3" or "tritgrad.integrity", which are ours.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata);
+// Writes all of the file, which is the caller's to commit.
+void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
                        const Metadata& metadata);
 
 // A validated file. Everything the format forbids is refused, and so is every file with our hashes

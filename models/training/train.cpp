@@ -150,7 +150,7 @@ void TrainingRun::run_steps() {
   // Of a finished run that is resumed nothing is left to do but the copy that was asked for.
   if (optimizer_.steps_done() == total_steps_ && !options_.save.empty() &&
       options_.save != options_.resume) {
-    state_.save(options_.save);
+    state_.save();
   }
   while (!stop && optimizer_.steps_done() < total_steps_) {
     const Batch batch = timed(&time_.batches, [&] { return loader_.next(); });
@@ -167,7 +167,7 @@ void TrainingRun::run_steps() {
     const bool interrupted = observer_.interrupted();
     stop = interrupted || (options_.stop_after > 0 && done >= options_.stop_after);
     const bool due = options_.save_every > 0 && done % options_.save_every == 0;
-    if (!options_.save.empty() && (due || stop || epoch_ends)) state_.save(options_.save);
+    if (!options_.save.empty() && (due || stop || epoch_ends)) state_.save();
     if (interrupted && done < total_steps_) {
       throw Interrupted(concat("interrupted after step ", done, " of ", total_steps_));
     }

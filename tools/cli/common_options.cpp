@@ -10,7 +10,6 @@
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
 #include "tools/cli/fetch.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/shell_quoted.h"
 #include "tools/cli/within.h"
 
@@ -83,9 +82,6 @@ void add_training_options(CLI::App& command, CommonOptions& options) {
 
 void apply(CommonOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
-  check_writable("--json", options.json);
-  check_writable("--save", options.train.save);
-  check_writable("--log", options.train.log, Writing::kInPlace);
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.pixels.empty()) options.train.pixels = parse_pixel_scale(options.pixels);
   if (!options.lr.empty()) {
@@ -111,28 +107,6 @@ std::string fetch_arguments(const CommonOptions& options) {
 }
 
 }  // namespace
-
-std::vector<NamedFile> input_files(const CommonOptions& options) {
-  std::vector<NamedFile> files = data_files(options.train.data, folder_of_fetched(options));
-  files.push_back({"--config", options.config});
-  return files;
-}
-
-void check_outputs(const CommonOptions& options) {
-  const TrainOptions& train = options.train;
-  const NamedFile json{"--json", options.json}, log{"--log", train.log, true};
-  check(train.save != "-", "--save: a checkpoint cannot go to standard output; name a file");
-  check(train.log != "-", "--log: the log cannot go to standard output; name a file");
-  std::vector<NamedFile> inputs = input_files(options);
-  // The recipe of a resumed run is that of its checkpoint, whatever became of the file.
-  if (train.resume.empty()) {
-    const std::vector<NamedFile> recipe = recipe_files("--recipe", train.recipe);
-    inputs.insert(inputs.end(), recipe.begin(), recipe.end());
-  }
-  // A run may be saved where it was resumed from.
-  check_distinct_files({{"--resume", train.resume}}, {json, log});
-  check_distinct_files(inputs, {{"--save", train.save}, json, log});
-}
 
 std::filesystem::path cache_folder(const std::string& option) {
   if (option.empty()) return default_cache_dir();
