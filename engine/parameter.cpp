@@ -5,7 +5,7 @@
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "optim/rules/adam.h"
 #include "optim/rules/lion.h"
 #include "optim/rules/microadam.h"

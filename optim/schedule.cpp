@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

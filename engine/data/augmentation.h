@@ -23,7 +23,7 @@ struct Augmentation {
 // names the part that cannot be read.
 Augmentation parse_augmentation(const std::string& text);
 
-// What parse_augmentation() reads: the same text for the same augmentation.
+// The text that parse_augmentation() reads; equal augmentations give equal texts.
 std::string to_text(const Augmentation& augmentation);
 
 // Throws Error when `dataset` holds no images, or images that a shift could leave empty.

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kPixels = kCifarImage.pixels();
 constexpr std::int64_t kRecordBytes = 1 + kCifarImage.size();
-// Of one file; the original ones have 10,000 records.
+// The largest file that is read; the original ones have 10,000 records.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1'000'000} * kRecordBytes;
 const char* const kClasses[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};

@@ -8,15 +8,156 @@
 #include <optional>
 
 #include "engine/check.h"
-#include "engine/data/csv_records.h"
 #include "engine/data/label_encoder.h"
 #include "engine/files/read_file.h"
-#include "engine/nearest.h"
-#include "engine/parse_number.h"
-#include "engine/utf8.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// The first bytes of files that are taken for tables and are none, and what to do about them.
+struct ForeignBeginning {
+  std::string_view bytes, advice;
+};
+constexpr ForeignBeginning kForeign[] = {
+    {"\x1F\x8B", "the file is compressed by gzip; unpack it first"},
+    {"PK\x03\x04",
+     "the file is a zip archive or a spreadsheet; unpack it, or save the table as CSV"},
+    {"\xFF\xFE", "the file is in UTF-16; save it as UTF-8"},
+    {"\xFE\xFF", "the file is in UTF-16; save it as UTF-8"},
+};
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// The separator that occurs most often outside quotes in the first line that has any; of equals,
+// the one that numbers contain least (a comma may be a decimal sign).
+char detect_separator(std::string_view text) {
+  std::int64_t tabs = 0, semicolons = 0, commas = 0;
+  bool quoted = false;
+  for (char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '\n' && tabs + semicolons + commas > 0) break;
+    tabs += c == '\t';
+    semicolons += c == ';';
+    commas += c == ',';
+  }
+  if (tabs > 0 && tabs >= semicolons && tabs >= commas) return '\t';
+  return semicolons > 0 && semicolons >= commas ? ';' : ',';
+}
+
+// Splits separated text into records of cells.
+class CsvRecords {
+ public:
+  // Far above any table of numbers, and low enough that a hostile line cannot exhaust memory.
+  static constexpr std::size_t kMaxColumns = 1 << 18;
+
+  // `text` must outlive the object; `where` names it in messages. Throws Error when
+  // it begins as compressed files or UTF-16 do.
+  CsvRecords(std::string_view text, std::string where);
+
+  // Reads the next record that is not a blank line; false at the end of the text.
+  bool next(std::vector<std::string>& cells);
+  // The line on which the last record began, from 1.
+  std::int64_t line() const { return record_line_; }
+
+ private:
+  void read_cell(std::string& cell);
+  void read_quoted(std::string& cell);
+  bool at_line_end() const;
+  bool skip_blank_lines();
+
+  std::string_view text_;
+  std::string where_;
+  char separator_;
+  std::size_t position_ = 0;
+  std::int64_t line_ = 1;
+  std::int64_t record_line_ = 0;
+};
+
+CsvRecords::CsvRecords(std::string_view text, std::string where)
+    : text_(text), where_(std::move(where)) {
+  for (const ForeignBeginning& foreign : kForeign) {
+    check(!text_.starts_with(foreign.bytes), where_, ": ", foreign.advice);
+  }
+  if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  separator_ = detect_separator(text_);
+}
+
+bool CsvRecords::at_line_end() const {
+  return position_ == text_.size() || text_[position_] == '\n' ||
+         text_.substr(position_, 2) == "\r\n" ||
+         (text_[position_] == '\r' && position_ + 1 == text_.size());
+}
+
+bool CsvRecords::skip_blank_lines() {
+  while (position_ < text_.size()) {
+    std::size_t end = position_;
+    while (end < text_.size() && (text_[end] == ' ' || text_[end] == '\r')) ++end;
+    if (end == text_.size()) return false;
+    if (text_[end] != '\n') return true;
+    position_ = end + 1;
+    ++line_;
+  }
+  return false;
+}
+
+void CsvRecords::read_quoted(std::string& cell) {
+  const std::int64_t opened = line_;
+  for (++position_; position_ < text_.size(); ++position_) {
+    const char c = text_[position_];
+    if (c == '"') {
+      ++position_;
+      if (position_ == text_.size() || text_[position_] != '"') return;
+    }
+    line_ += c == '\n';
+    cell += c;
+  }
+  fail(where_, ", line ", opened, ": a quoted cell is never closed; add the missing \"");
+}
+
+void CsvRecords::read_cell(std::string& cell) {
+  cell.clear();
+  while (!at_line_end() && is_blank(text_[position_]) && text_[position_] != separator_)
+    ++position_;
+  if (position_ < text_.size() && text_[position_] == '"') {
+    read_quoted(cell);
+    while (!at_line_end() && is_blank(text_[position_]) && text_[position_] != separator_) {
+      ++position_;
+    }
+    check(at_line_end() || text_[position_] == separator_, where_, ", line ", line_,
+          ": text follows a closing quote; write a quote inside a quoted cell as \"\"");
+    return;
+  }
+  const std::size_t begin = position_;
+  while (!at_line_end() && text_[position_] != separator_) ++position_;
+  cell = text_.substr(begin, position_ - begin);
+  while (!cell.empty() && is_blank(cell.back())) cell.pop_back();
+}
+
+bool CsvRecords::next(std::vector<std::string>& cells) {
+  if (!skip_blank_lines()) return false;
+  record_line_ = line_;
+  for (std::size_t count = 0;;) {
+    check(count < kMaxColumns, where_, ", line ", record_line_, ": more than ", kMaxColumns,
+          " columns; is this a table?");
+    if (cells.size() == count) cells.emplace_back();
+    read_cell(cells[count++]);
+    if (at_line_end()) {
+      cells.resize(count);
+      break;
+    }
+    ++position_;  // the separator
+  }
+  if (position_ < text_.size() && text_[position_] == '\r') ++position_;
+  if (position_ < text_.size()) {
+    ++position_;
+    ++line_;
+  }
+  return true;
+}
 
 // Text of a file for a message: short, and without control characters.
 std::string printable(std::string_view cell) {

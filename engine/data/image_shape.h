@@ -1,4 +1,4 @@
-// How a row of numbers is an image.
+// The shape of an image whose pixels are the numbers of one row.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,7 @@
 #include <charconv>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
-#include "engine/parse_number.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

@@ -15,26 +15,13 @@ namespace tritgrad {
 
 // A checked view of one array: the payload has exactly the bytes that type and extents demand.
 struct NpyArray {
-  enum class Type {
-    kFloat32,
-    kFloat64,
-    kInt8,
-    kInt16,
-    kInt32,
-    kInt64,
-    kUint8,
-    kUint16,
-    kUint32,
-    kUint64
-  };
-
-  Type type = Type::kFloat32;
   std::vector<std::int64_t> extents;
   std::string_view payload;
+  // Element i in C order. 64-bit integers beyond 2^53 are rounded.
+  double (*load)(const char* payload, std::int64_t i);
+  bool of_bytes;  // uint8 or bool
 
   std::int64_t size() const;
-  // Element i in C order. 64-bit integers beyond 2^53 are rounded.
-  double at(std::int64_t i) const;
 };
 
 // `where` names the source in messages.

@@ -1,15 +1,16 @@
 #include "engine/data/open_dataset.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/data/builtin_data.h"
 #include "engine/data/cifar.h"
+#include "engine/data/embedded.h"
 #include "engine/data/idx.h"
 #include "engine/data/npy.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -78,7 +79,7 @@ std::string folder_name(const std::string& path) {
   return folder.has_filename() ? folder.filename().string() : path;
 }
 
-// What to say about a spec that is neither known nor there.
+// Throws the Error for a spec that is neither known nor there.
 [[noreturn]] void refuse(const std::string& spec) {
   std::vector<std::string> names;
   for (const KnownDataset& known : kKnown) {
@@ -90,6 +91,23 @@ std::string folder_name(const std::string& path) {
 }  // namespace
 
 std::span<const KnownDataset> known_datasets() { return kKnown; }
+
+Dataset builtin_dataset(const std::string& name) {
+  const auto files = embedded_files();
+  const auto file = std::find_if(files.begin(), files.end(),
+                                 [&](const EmbeddedFile& each) { return each.name == name; });
+  check(file != files.end(), "no built-in data set is called \"", name,
+        "\"; there are iris, wdbc, digits and wine");
+  std::string text;
+  for (std::string_view piece : file->pieces) text += piece;
+  CsvOptions options;
+  options.header = CsvOptions::Header::kYes;
+  // The published order, in which malignant comes first; alphabetical for the other sets.
+  if (name == "wdbc") options.class_names = {"malignant", "benign"};
+  Dataset dataset = parse_csv(text, name, options);
+  if (name == "digits") dataset.image = {8, 8, 1};
+  return dataset;
+}
 
 DataSource data_source(const std::string& spec, const std::string& cache_folder) {
   using Kind = DataSource::Kind;

@@ -24,13 +24,17 @@ struct KnownDataset {
 
 std::span<const KnownDataset> known_datasets();
 
+// "iris", "wdbc", "digits" or "wine", which are part of the library (engine/data/README.md has
+// sources and licence). Throws Error for other names.
+Dataset builtin_dataset(const std::string& name);
+
 struct DataOptions {
   CsvOptions csv;
   std::string cache_folder;     // fetched sets lie in <cache_folder>/<name>
   std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
 };
 
-// Where the rows of a data set lie.
+// The place of the rows of a data set.
 struct DataSource {
   enum class Kind { kBuiltIn, kFetched, kNpyPair, kFolder, kCsv };
   Kind kind;
@@ -38,7 +42,7 @@ struct DataSource {
   std::vector<std::string> paths;
 };
 
-// What open_dataset() would read.
+// Returns what open_dataset() would read.
 DataSource data_source(const std::string& spec, const std::string& cache_folder);
 
 // `spec` is, in this order:

@@ -21,7 +21,7 @@ struct Moments {
   bool constant = true;  // seen in the values: a rounded mean would give it a variance above zero
 };
 
-// What is measured: these rows, on this scale.
+// The values that are measured: those of these rows, on this scale.
 struct Sample {
   const Dataset& dataset;
   std::span<const std::int32_t> rows;

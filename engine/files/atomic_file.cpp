@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "engine/files/lock_file.h"
 
 namespace tritgrad {
 namespace {
@@ -42,11 +41,23 @@ std::filesystem::path regular_target(const std::filesystem::path& path) {
   }
   check(std::filesystem::is_regular_file(status), path.string(),
         ": is not a regular file; nothing was written, name a file");
+  // Replacing takes no permission of the file's own, but whoever took that away wants to keep it.
+  check(::access(path.c_str(), W_OK) == 0, path.string(),
+        ": is write-protected; nothing was written, name another file");
   return std::filesystem::is_symlink(path) ? std::filesystem::canonical(path) : path;
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// Whether `path` still leads to the open file: between open and lock somebody else may have renamed
+// or removed it.
+bool leads_to(const std::filesystem::path& path, int file) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
 }  // namespace
@@ -57,14 +68,15 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
     : calls_(std::move(calls)) {
   check(path.has_filename(), "'", path.string(), "': names no file to write");
   path_ = temporary_ = regular_target(path);
-  temporary_ += ".tmp";
+  temporary_ += ".tritgrad-tmp";
   try {
     folder_ = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder_ < 0 && errno == ENOENT) {
+      fail(path_.string(), ": there is no folder '", folder_of(path_).string(), "' (",
+           std::strerror(ENOENT), "); make it first");
+    }
     if (folder_ < 0) fail_with_errno("cannot be written, its folder cannot be opened");
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-                   mode_of(path_).value_or(kNewFileMode));
-    if (file_ < 0) fail_with_errno("cannot be written, no temporary file beside it");
-    lock_temporary();
+    open_temporary();
   } catch (...) {
     close_all();
     throw;
@@ -73,12 +85,17 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
 
 // The lock tells a living writer from the leftovers of a killed one. Between open and lock, the
 // other writer may have renamed or removed the file we opened; then the name no longer leads to it.
-void AtomicFile::lock_temporary() {
+// Where the file system knows no locks, nobody is kept away.
+void AtomicFile::open_temporary() {
+  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                 mode_of(path_).value_or(kNewFileMode));
+  if (file_ < 0) fail_with_errno("cannot be written, no temporary file beside it");
   const bool busy = ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   check(!busy && leads_to(temporary_, file_), path_.string(),
-        ": another writer is replacing this file (it holds ", temporary_.string(),
-        "); let it finish first");
+        ": another run, or another output of this one, is writing to this file (it holds ",
+        temporary_.string(), "); wait until it is over, or name another file");
   owns_temporary_ = true;
+  synced_ = false;
   if (::ftruncate(file_, 0) != 0) fail_with_errno("cannot be written");
   // open() gave its mode, less the umask, to a new file alone, not to such leftovers.
   const std::optional<mode_t> mode = mode_of(path_);
@@ -121,7 +138,7 @@ void AtomicFile::sync() {
   synced_ = true;
 }
 
-void AtomicFile::commit() {
+void AtomicFile::replace() {
   check(owns_temporary_, path_.string(), ": committed twice");
   if (!synced_) sync();
   if (calls_.rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot be replaced");
@@ -131,7 +148,17 @@ void AtomicFile::commit() {
          ": is replaced, but may not survive a power cut, its folder was not synced: ",
          std::strerror(errno));
   }
+}
+
+void AtomicFile::commit() {
+  replace();
   close_all();
+}
+
+void AtomicFile::commit_and_hold() {
+  replace();
+  ::close(file_);
+  open_temporary();
 }
 
 void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes,

@@ -1,5 +1,6 @@
 // Replacing a file so that a reader, after a crash at any moment, finds the old bytes or the new
-// ones, whole: write NAME.tmp in the same folder, fsync it, rename it over NAME, fsync the folder.
+// ones, whole: write NAME.tritgrad-tmp in the same folder, fsync it, rename it over NAME, fsync the
+// folder.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,12 @@ struct FileCalls {
   std::function<int(const char* from, const char* to)> rename;
 };
 
-// One writer of one file. Until commit() returns, the file at `path` is untouched; any failure
-// throws Error with the path and the system's reason, and the temporary file is removed. NAME.tmp
-// left by a killed process is overwritten; NAME.tmp held by a living writer is refused. A file that
-// is replaced keeps its permission bits; of a symbolic link, the file that it names is replaced.
+// The one writer of one file, by whatever links it is reached. To be made before the work whose
+// result it takes: it refuses every path that could not be replaced, and keeps other writers, of
+// this process too, away for as long as it lives. Until commit() returns, the file at `path` is
+// untouched; any failure throws Error with the path and the system's reason, and the temporary file
+// is removed. What a killed process left of one is overwritten. A file that is replaced keeps its
+// permission bits; of a symbolic link, the file that it names is replaced.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, FileCalls calls = {});
@@ -40,8 +43,14 @@ class AtomicFile {
   // but may not survive a power cut: the Error says so.
   void commit();
 
+  // As commit(), but this stays the file's one writer, and may write it anew.
+  void commit_and_hold();
+
+  const std::filesystem::path& path() const { return path_; }
+
  private:
-  void lock_temporary();
+  void open_temporary();
+  void replace();
   [[noreturn]] void fail_with_errno(const char* action) const;
   void close_all() noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "engine/files/atomic_file.h"
 #include "engine/files/hash.h"
 #include "engine/files/safetensors.h"
 
@@ -78,13 +79,20 @@ std::string planes_sha256(const std::vector<NamedPlane>& planes) {
   return hash.finish();
 }
 
-void save_checkpoint(const std::string& path, const Metadata& metadata,
-                     const std::vector<NamedPlane>& planes) {
+void write_checkpoint(AtomicFile& file, const Metadata& metadata,
+                      const std::vector<NamedPlane>& planes) {
   std::vector<StoredTensor> tensors;
   for (const NamedPlane& plane : planes) {
     tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes, plane.order});
   }
-  write_safetensors(path, tensors, metadata);
+  write_safetensors(file, tensors, metadata);
+}
+
+void save_checkpoint(const std::string& path, const Metadata& metadata,
+                     const std::vector<NamedPlane>& planes) {
+  AtomicFile file(path);
+  write_checkpoint(file, metadata, planes);
+  file.commit();
 }
 
 SafetensorsFile open_checkpoint(const std::string& path) {

@@ -28,9 +28,12 @@ std::vector<NamedPlane> parameter_planes(const ParameterStore& store);
 // SHA-256 over names and bytes, as they lie in files, of all parameter planes, as 64 hex digits:
 // equal hashes, equal weights, accumulators, scales, biases and statistics.
 std::string weights_sha256(const ParameterStore& store);
-// The same of any planes.
+// That hash of any planes.
 std::string planes_sha256(const std::vector<NamedPlane>& planes);
 
+// Writes a whole checkpoint, which the caller commits.
+void write_checkpoint(AtomicFile& file, const Metadata& metadata,
+                      const std::vector<NamedPlane>& planes);
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedPlane>& planes);
 

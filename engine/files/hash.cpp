@@ -4,11 +4,7 @@
 #include <xxhash.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string_view>
-#include <vector>
 
 #include "engine/check.h"
 
@@ -16,14 +12,9 @@ namespace tritgrad {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 
 struct FreeXxh3 {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-};
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
 }  // namespace
@@ -82,19 +73,6 @@ std::string Sha256::finish() {
 std::string sha256_hex(std::span<const std::byte> bytes) {
   Sha256 hash;
   hash.update(bytes);
-  return hash.finish();
-}
-
-std::string sha256_of_file(const std::filesystem::path& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  check(file != nullptr, path.string(), ": cannot be opened for reading: ", std::strerror(errno));
-  Sha256 hash;
-  std::vector<std::byte> chunk(kChunkBytes);
-  std::size_t count = 0;
-  while ((count = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0) {
-    hash.update({chunk.data(), count});
-  }
-  check(std::ferror(file.get()) == 0, path.string(), ": cannot be read: ", std::strerror(errno));
   return hash.finish();
 }
 

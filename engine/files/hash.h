@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,7 +17,7 @@ namespace tritgrad {
 // XXH3, 64 bits, seed 0.
 std::uint64_t xxh3(std::span<const std::byte> bytes);
 
-// The same of a plane of bytes as it lies in files.
+// XXH3 of a plane of bytes as it lies in files.
 std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order);
 
 // 16 digits.
@@ -42,8 +41,5 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::span<const std::byte> bytes);
-
-// Throws Error with the path and the system's reason when the file cannot be read.
-std::string sha256_of_file(const std::filesystem::path& path);
 
 }  // namespace tritgrad

@@ -1,14 +1,48 @@
 #include "engine/files/read_file.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 
 #include "engine/check.h"
 
 namespace tritgrad {
+namespace {
+
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0) ::close(value);
+  }
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  // Non-blocking, so that a pipe of this name is refused below and not waited for.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  check(file.value >= 0, path.string(), ": cannot be opened for reading: ", std::strerror(errno),
+        "; check the path");
+  struct stat status {};
+  check(::fstat(file.value, &status) == 0, path.string(),
+        ": cannot be read: ", std::strerror(errno));
+  check(S_ISREG(status.st_mode), path.string(), ": is not a regular file; name a file");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return;  // mmap refuses an empty range
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
+  check(address != MAP_FAILED, path.string(), ": cannot be mapped: ", std::strerror(errno));
+  bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
 
 std::string read_file(const std::string& path) {
   std::error_code error;

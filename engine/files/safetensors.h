@@ -28,11 +28,13 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/files/mapped_file.h"
+#include "engine/files/read_file.h"
 #include "engine/formats/dtype.h"
 #include "engine/memory/column_blocks.h"
 
 namespace tritgrad {
+
+class AtomicFile;
 
 // A named array whose bytes belong to someone else: the caller when writing, the file when reading.
 struct StoredTensor {
@@ -46,10 +48,13 @@ struct StoredTensor {
 using Metadata = std::map<std::string, std::string>;
 
 // Replaces the file atomically; equal arguments give equal bytes. Nothing but the header is copied,
-// and pieces of what does not lie as in files.
+// and pieces of planes that do not lie as in files.
 // Throws Error for names or metadata the format cannot hold, for bytes that do not fit the shape,
 // and for metadata keys beginning with "tritgrad.xxh3" or "tritgrad.integrity", which are ours.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata);
+// Writes all of the file, which is the caller's to commit.
+void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
                        const Metadata& metadata);
 
 // A validated file. Everything the format forbids is refused, and so is every file with our hashes
@@ -59,19 +64,19 @@ class SafetensorsFile {
   // The file stays mapped for as long as this object lives; its arrays are views into it.
   static SafetensorsFile open(const std::filesystem::path& path);
 
-  // The same for bytes in memory, which must outlive the object; `name` stands for the path in
+  // Does so for bytes in memory, which must outlive the object; `name` stands for the path in
   // errors.
   static SafetensorsFile parse(std::span<const std::byte> bytes, const std::string& name);
 
-  // The path, or what stands for it.
+  // The path, or the name that stands for it.
   const std::string& name() const { return name_; }
-  // In the order of their bytes in the file.
+  // The tensors in the order of their bytes in the file.
   std::span<const StoredTensor> tensors() const { return tensors_; }
   // nullptr when there is no such array.
   const StoredTensor* find(std::string_view name) const;
   // Throws Error when there is no such array.
   const StoredTensor& tensor(std::string_view name) const;
-  // Without the entries that hold our hashes.
+  // The metadata without the entries that hold our hashes.
   const Metadata& metadata() const { return metadata_; }
   // False for files by other writers: valid, but nothing would tell if their data had changed.
   bool has_hashes() const { return has_hashes_; }

@@ -3,7 +3,7 @@
 #include "engine/formats/descend.h"
 #include "engine/kernels/direction.h"
 #include "engine/memory/parallel.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "models/networks/layer_plan.h"
 #include "ops/activation.h"
 #include "ops/batch_norm.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "models/networks/conv_net.h"
 #include "models/networks/mlp.h"
 

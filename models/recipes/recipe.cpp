@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "engine/files/read_file.h"
-#include "engine/nearest.h"
-#include "engine/parse_number.h"
-#include "engine/utf8.h"
+#include "engine/text.h"
 #include "models/recipes/builtin_recipes.h"
 #include "models/recipes/recipe_group.h"
 

@@ -75,7 +75,10 @@ TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
       recipe_(recipe),
       parallel_(parallel),
       means_(standardizer.means()),
-      inverse_stds_(standardizer.inverse_stds()) {}
+      inverse_stds_(standardizer.inverse_stds()) {
+  const bool is_first = parallel == nullptr || parallel->ranks().rank() == 0;
+  if (is_first && !options.save.empty()) checkpoint_.emplace(options.save);
+}
 
 void TrainingState::add(const BatchSums& step, std::int64_t rows) {
   sums_.flips += optimizer_->take_flips().flips;
@@ -113,17 +116,19 @@ RunPosition TrainingState::position() const {
           curve_};
 }
 
-void TrainingState::save(const std::string& path) {
+void TrainingState::save() {
   check_finite(model_->parameters());
   if (parallel_ != nullptr) {
     check_agreement(parallel_->ranks(), "set of weights", weights_sha256(model_->parameters()));
     parallel_->gather_state();
   }
-  if (parallel_ == nullptr || parallel_->ranks().rank() == 0) {
+  if (checkpoint_) {
     if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
     const int ranks = parallel_ == nullptr ? 0 : parallel_->ranks().size();
-    save_checkpoint(path, run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
-                    planes());
+    write_checkpoint(*checkpoint_,
+                     run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
+                     planes());
+    checkpoint_->commit_and_hold();
   }
   if (parallel_ != nullptr) parallel_->forget_state();
 }

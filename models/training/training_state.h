@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
 #include "engine/data/standardizer.h"
+#include "engine/files/atomic_file.h"
 #include "engine/files/checkpoint.h"
 #include "models/footprint.h"
 #include "models/training/run_result.h"
@@ -37,7 +39,7 @@ class TrainingState {
   //
   // A run that is saved, loaded into fresh objects and continued ends with the same bits as one
   // that was not interrupted.
-  void save(const std::string& path);
+  void save();
   void load(const SavedRun& saved);
 
   // Fills in what the state knows: losses, counts, bytes, hashes.
@@ -61,6 +63,8 @@ class TrainingState {
   EpochSums sums_;
   std::int64_t total_flips_ = 0;
   std::vector<EpochPoint> curve_;
+  std::optional<AtomicFile>
+      checkpoint_;  // of the rank that writes, where there is something to save
 };
 
 // A result with everything that is known before training.

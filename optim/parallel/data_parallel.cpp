@@ -8,7 +8,7 @@
 
 #include "engine/check.h"
 #include "engine/kernels/reductions.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

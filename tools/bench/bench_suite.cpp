@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/optimizer_passes.h"
 #include "tools/cli/interrupt.h"

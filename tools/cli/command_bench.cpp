@@ -22,7 +22,7 @@ struct BenchCommand {
 };
 
 void run(const BenchCommand& command) {
-  check_writable("--json", command.json);
+  OutputFile json("--json", command.json, kJsonBegins);
   set_thread_count(command.threads);
   const auto measure = [&] {
     StatusLine status(stderr, command.quiet);
@@ -33,7 +33,7 @@ void run(const BenchCommand& command) {
     fmt::print("{}\nmedians of {} round{}\n\n{}", describe_machine(), results.rounds,
                results.rounds == 1 ? "" : "s", render_bench(results));
   }
-  write_json(command.json, bench_json(results));
+  json.write(bench_json(results));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "engine/check.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/complain.h"
-#include "tools/cli/distinct_files.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/repeat_command.h"
@@ -140,28 +139,11 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
   }
 }
 
-// What the comparisons read, which is known once a plan is read.
-void check_files(const std::vector<ComparisonRequest>& requests,
-                 const std::vector<NamedFile>& outputs) {
-  for (const ComparisonRequest& request : requests) {
-    name_place(request, [&] {
-      std::vector<NamedFile> inputs = input_files(request.common);
-      for (const std::string& recipe : request.options.recipes) {
-        const std::vector<NamedFile> files = recipe_files("--recipes", recipe);
-        inputs.insert(inputs.end(), files.begin(), files.end());
-      }
-      check_distinct_files(inputs, outputs);
-    });
-  }
-}
-
 void run_compare(const CLI::App& app, CompareCommand& command) {
   const CommonOptions& common = command.single.common;
+  OutputFile json("--json", common.json, kJsonBegins);
   check_report_path(command.report);
-  const std::vector<NamedFile> outputs = {{"--json", common.json}, {"--report", command.report}};
-  check_distinct_files({{"--plan", command.plan}, {"--config", common.config}}, outputs);
   std::vector<ComparisonRequest> requests = requests_of(app, command);
-  check_files(requests, outputs);
   RunClock clock = check_all(requests);
   make_picture_folder(command.report);
   const RunCache cache(cache_folder(common.terminal.cache) / "runs", command.fresh);
@@ -187,7 +169,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
     fmt::print(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);
     return true;
   };
-  if (!stays(common.json)) write_json(common.json, to_json(records, describe_machine()));
+  if (!stays(common.json)) json.write(to_json(records, describe_machine()));
   if (!command.report.empty() && !stays(command.report)) {
     const std::string repeat = with_fetches(requests, repeat_command(app));
     write_page(command.report, make_page({repeat, describe_machine(), records}));

@@ -9,7 +9,6 @@
 #include "models/training/parallel_run.h"
 #include "models/training/saved_run.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/distinct_files.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/within.h"
 #include "tools/report/numbers.h"
@@ -211,12 +210,13 @@ std::string explain_traffic(const JointForecast& joint, const ModelFootprint& f)
 void print(const std::string& model, const Recipe& recipe, const ModelFootprint& forecast,
            const ModelFootprint* live, const std::string& json,
            const JointForecast* joint = nullptr) {
+  OutputFile output("--json", json, kJsonBegins);
   if (json != "-") {
     fmt::print("{} with recipe {}\n\n{}{}", model, recipe.name, render(forecast, live),
                explain(forecast, live, joint));
     if (joint != nullptr) fmt::print("{}", explain_traffic(*joint, forecast));
   }
-  write_json(json, to_json(model, recipe, forecast, live, joint));
+  output.write(to_json(model, recipe, forecast, live, joint));
 }
 
 // The footprint with gradients as exchanges between ranks keep them.
@@ -270,10 +270,7 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   check(options.checkpoint.empty() || (!recipe_given && options.overrides.empty()),
         "inspect: the checkpoint '", options.checkpoint,
         "' holds its recipe; leave out --recipe and --set, or give --model instead");
-  std::vector<NamedFile> inputs = recipe_files("--recipe", options.recipe);
-  inputs.push_back({"the checkpoint", options.checkpoint});
-  check_distinct_files(inputs, {{"--json", options.json}});
-  check_writable("--json", options.json);
+  OutputFile("--json", options.json, kJsonBegins);  // refuses what it must before the work begins
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
   if (joint) return inspect_joint(options);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "optim/parallel/communicator.h"
 #include "tools/cli/config_file.h"
 

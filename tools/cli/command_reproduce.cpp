@@ -7,7 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/memory/parallel.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/within.h"

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/files/read_file.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/distinct_files.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/repeat_command.h"
 #include "tools/cli/within.h"
@@ -103,11 +103,13 @@ Forecasts forecast_all(const std::string& model, int ranks, int parts) {
 }
 
 void run_traffic(const CLI::App& app, const TrafficOptions& options) {
-  check_writable("--json", options.json);
+  OutputFile output("--json", options.json, kJsonBegins);
   check_report_path(options.report);
-  std::vector<NamedFile> inputs;
-  for (const std::string& path : options.measured) inputs.push_back({"--measured", path});
-  check_distinct_files(inputs, {{"--json", options.json}, {"--report", options.report}});
+  for (const std::string& path : options.measured) {
+    std::error_code error;
+    check(!std::filesystem::equivalent(path, options.json, error), "--json: '", options.json,
+          "' is also read (--measured) and would be replaced; name another file");
+  }
   const std::vector<RunResult> measured = read_results(options.measured);
   check(options.measured.empty() || !options.report.empty(),
         "--measured: results are set beside the formulas on a page; add --report FILE");
@@ -127,7 +129,7 @@ void run_traffic(const CLI::App& app, const TrafficOptions& options) {
                                        {"ranks", options.ranks},
                                        {"micro_batches", parts},
                                        {"methods", forecasts.json}};
-  write_json(options.json, json.dump(2));
+  output.write(json.dump(2));
   if (options.report.empty()) return;
   write_page(options.report,
              make_page({repeat_command(app), options.model, options.ranks, parts, measured}));

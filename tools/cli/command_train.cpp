@@ -6,12 +6,10 @@
 #include <optional>
 
 #include "engine/files/checkpoint.h"
-#include "engine/utf8.h"
+#include "engine/text.h"
 #include "models/training/evaluate.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
-#include "tools/cli/distinct_files.h"
-#include "tools/cli/held_file.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/parallel_options.h"
 #include "tools/cli/training_observer.h"
@@ -107,10 +105,7 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   saved.folds = train.folds;
   static_cast<TrainSpec&>(train) = saved;
   // What a resumed run adds would be lost otherwise.
-  if (train.save.empty()) {
-    train.save = train.resume;
-    check_writable("--resume", train.save);
-  }
+  if (train.save.empty()) train.save = train.resume;
 }
 
 // A checkpoint holds names as JSON, and takes the place of checkpoints alone.
@@ -119,9 +114,10 @@ void check_save(const TrainOptions& options) {
   // What is resumed has been read as a checkpoint already.
   check(options.save == options.resume || is_replaceable(options.save), "--save: '", options.save,
         "' is there and is no checkpoint, or a damaged one; delete it, or name another file");
-  const NamedFile names[] = {{"--data", options.data}, {"--recipe", options.recipe}};
-  for (const NamedFile& name : names) {
-    check(is_utf8(name.path), name.option, ": '", name.path,
+  const std::pair<const char*, const std::string&> names[] = {{"--data", options.data},
+                                                              {"--recipe", options.recipe}};
+  for (const auto& [option, name] : names) {
+    check(is_utf8(name), option, ": '", name,
           "' is not UTF-8 and cannot be kept in a checkpoint; give the file another name");
   }
 }
@@ -140,26 +136,35 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   apply(options);
   TrainOptions& train_options = options.train;
   if (!train_options.resume.empty()) adopt_checkpoint(command, options);
-  check_outputs(options);
+  check(train_options.save != "-",
+        "--save: a checkpoint cannot go to standard output; name a file");
+  check(options.terminal.log != "-", "--log: the log cannot go to standard output; name a file");
   check_save(train_options);
   check(train_options.stop_after == 0 || !train_options.save.empty(),
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
   const std::unique_ptr<Communicator> ranks = connect(command, timeout, train_options);
+  const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
+  const auto output = [&](const char* option, const std::string& path) {
+    return OutputFile(option, is_first ? path : "", kJsonBegins);
+  };
+  OutputFile json = output("--json", options.json);
+  // It is held here, and written line by line.
+  const OutputFile log = output("--log", options.terminal.log);
+  // The run holds it itself, but reads its data first.
+  OutputFile(command.count("--save") > 0 ? "--save" : "--resume",
+             is_first ? train_options.save : "", nullptr);
   const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
   const Dataset dataset =
       saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
-  const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
-  const HeldFile save("--save", is_first ? train_options.save : "");
-  const HeldFile log("--log", is_first ? options.terminal.log : "");
   const RunResult result = train_on_terminal(dataset, train_options, options.terminal);
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
     if (!train_options.save.empty()) fmt::print("  saved          {}\n", train_options.save);
   }
-  write_json(options.json, to_json(result));
+  json.write(to_json(result));
 }
 
 // The data are the checkpoint's own, but for what the command names.
@@ -175,9 +180,7 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   if (command.count("--label") > 0) saved.label = options.train.label;
   if (command.count("--header") > 0) saved.header = options.train.header;
   static_cast<TrainSpec&>(options.train) = saved;
-  std::vector<NamedFile> inputs = input_files(options);
-  inputs.push_back({"the checkpoint", path});
-  check_distinct_files(inputs, {{"--json", options.json}});
+  OutputFile json("--json", options.json, kJsonBegins);
   Dataset dataset = data_given ? open_data(options, true) : open_saved_data(path, options);
   if (!data_given) {
     run.check_same_data(
@@ -191,7 +194,7 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
                100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
                all ? "rows" : "test rows");
   }
-  write_json(options.json, to_json(evaluation));
+  json.write(to_json(evaluation));
 }
 
 }  // namespace

@@ -10,9 +10,8 @@
 #include "engine/check.h"
 #include "engine/data/augmentation.h"
 #include "engine/memory/parallel.h"
-#include "engine/parse_number.h"
+#include "engine/text.h"
 #include "tools/cli/fetch.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/shell_quoted.h"
 #include "tools/cli/within.h"
 
@@ -86,9 +85,6 @@ void add_training_options(CLI::App& command, CommonOptions& options, bool single
 
 void apply(CommonOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
-  check_writable("--json", options.json);
-  check_writable("--save", options.train.save);
-  check_writable("--log", options.terminal.log, Writing::kInPlace);
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.lr.empty()) {
     const std::optional<double> lr = parse_number(options.lr);
@@ -114,28 +110,6 @@ std::string fetch_arguments(const CommonOptions& options) {
 }
 
 }  // namespace
-
-std::vector<NamedFile> input_files(const CommonOptions& options) {
-  std::vector<NamedFile> files = data_files(options.train.data, folder_of_fetched(options));
-  files.push_back({"--config", options.config});
-  return files;
-}
-
-void check_outputs(const CommonOptions& options) {
-  const TrainOptions& train = options.train;
-  const NamedFile json{"--json", options.json}, log{"--log", options.terminal.log, true};
-  check(train.save != "-", "--save: a checkpoint cannot go to standard output; name a file");
-  check(options.terminal.log != "-", "--log: the log cannot go to standard output; name a file");
-  std::vector<NamedFile> inputs = input_files(options);
-  // The recipe of a resumed run is that of its checkpoint, whatever became of the file.
-  if (train.resume.empty()) {
-    const std::vector<NamedFile> recipe = recipe_files("--recipe", train.recipe);
-    inputs.insert(inputs.end(), recipe.begin(), recipe.end());
-  }
-  // A run may be saved where it was resumed from.
-  check_distinct_files({{"--resume", train.resume}}, {json, log});
-  check_distinct_files(inputs, {{"--save", train.save}, json, log});
-}
 
 std::filesystem::path cache_folder(const std::string& option) {
   if (option.empty()) return default_cache_dir();

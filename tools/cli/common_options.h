@@ -3,11 +3,9 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "engine/data/open_dataset.h"
 #include "models/training/train.h"
-#include "tools/cli/distinct_files.h"
 #include "tools/cli/training_observer.h"
 
 namespace CLI {
@@ -39,12 +37,6 @@ Dataset open_data(const CommonOptions& options, bool to_score = false);
 std::string fetch_command(const CommonOptions& options);
 // Whether --data names a table that --label and --header are for.
 bool is_csv(const std::string& data);
-
-// The files of --data and --config. To be called once the options are complete.
-std::vector<NamedFile> input_files(const CommonOptions& options);
-// Throws Error when an output would replace what is read, or another output. To be called once the
-// options are complete.
-void check_outputs(const CommonOptions& options);
 
 // What --cache says (empty: nothing), else the user's own: fetched data and finished runs. Throws
 // Error for a file.

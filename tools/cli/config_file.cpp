@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

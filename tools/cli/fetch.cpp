@@ -10,7 +10,7 @@
 
 #include "engine/check.h"
 #include "engine/data/open_dataset.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

@@ -1,60 +1,55 @@
 #include "tools/cli/output_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <span>
+#include <string_view>
 
 #include "engine/check.h"
-#include "engine/files/atomic_file.h"
 
 namespace tritgrad {
 
-void check_writable(const char* option, const std::string& path, Writing writing) {
-  namespace fs = std::filesystem;
+OutputFile::OutputFile(const char* option, const std::string& path, const char* begins)
+    : option_(option), path_(path) {
   if (path.empty() || path == "-") return;
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  check(status.type() != fs::file_type::none, option, ": '", path, "' is no possible path (",
-        error.message(), "); name another file");
-  check(!fs::is_directory(status), option, ": '", path, "' is a folder; name a file");
-  // A link is followed to the file that it names.
-  const fs::path file = fs::is_regular_file(status) ? fs::canonical(path) : fs::path(path);
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  check(fs::is_directory(folder), option, ": there is no folder '", folder.string(),
-        "'; make it first");
-  // Pipes and devices are written to, never replaced.
-  const bool in_place =
-      fs::exists(status) && (writing == Writing::kInPlace || !fs::is_regular_file(status));
-  if (in_place) {
-    check(::access(path.c_str(), W_OK) == 0, option, ": '", path,
-          "' cannot be written; choose another file");
-  } else {
-    check(::access(folder.c_str(), W_OK) == 0, option, ": the folder '", folder.string(),
-          "' cannot be written; choose another");
-    // Replacing takes no permission of the file's own, but whoever took that away wants to keep it.
-    check(!fs::exists(status) || ::access(path.c_str(), W_OK) == 0, option, ": '", path,
-          "' is write-protected; choose another file");
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const bool is_file = std::filesystem::is_regular_file(status);
+  check(!std::filesystem::is_directory(status), option, ": '", path, "' is a folder; name a file");
+  if (std::filesystem::exists(status) && !is_file) return;
+  if (is_file && begins != nullptr) {
+    const std::string_view kinds = begins;
+    const int first = std::ifstream(path, std::ios::binary).get();
+    check(
+        first == EOF || kinds.find(static_cast<char>(first)) != kinds.npos, option, ": '", path,
+        "' is there and is of another kind than what would be written; delete it, or name another "
+        "file");
+  }
+  try {
+    file_.emplace(path);
+  } catch (const Error& refusal) {
+    fail(option, ": ", refusal.what());
   }
 }
 
-void write_json(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  if (path == "-") {
+void OutputFile::write(const std::string& text) {
+  if (path_.empty()) return;
+  if (path_ == "-") {
     fmt::print("{}\n", text);
     return;
   }
   const std::string line = text + "\n";
-  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
-    // A pipe or a device such as /dev/stdout is written to, not replaced.
-    std::ofstream out(path);
-    out << line << std::flush;
-    check(out.good(), "--json: '", path, "' cannot be written; choose another file");
+  if (file_) {
+    file_->write(std::as_bytes(std::span(line)));
+    file_->commit();
     return;
   }
-  replace_file(path, std::as_bytes(std::span(line)));
+  std::ofstream out(path_);
+  out << line << std::flush;
+  check(out.good(), option_, ": '", path_, "' cannot be written; choose another file");
 }
 
 }  // namespace tritgrad

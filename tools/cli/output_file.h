@@ -1,20 +1,34 @@
-// Files that a command writes beside what it prints.
+// A file that a command writes beside what it prints.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "engine/files/atomic_file.h"
 
 namespace tritgrad {
 
-enum class Writing {
-  kAtOnce,   // a new file replaces the old one, so its folder must be writable
-  kInPlace,  // what is there is written over
-};
-// Refuses a path that cannot be written before any work is done for it. `option` begins the
-// message.
-void check_writable(const char* option, const std::string& path,
-                    Writing writing = Writing::kAtOnce);
+// The first characters of files that an output may take the place of: its own kind.
+inline constexpr const char* kJsonBegins = "{[";
+inline constexpr const char* kHtmlBegins = "<";
+inline constexpr const char* kMarkdownBegins = "#";
 
-// Writes `text` and a newline to the file, or to standard output for "-"; does nothing for "".
-void write_json(const std::string& path, const std::string& text);
+// To be made before the work begins whose result it takes. Nothing that a command reads, and no
+// file of another kind, can be lost to it, and no other output has the same file.
+class OutputFile {
+ public:
+  // "" is no file, "-" is standard output; a pipe or a device is written to, never replaced.
+  // Throws Error, beginning with `option`, where AtomicFile does, and for a file that is neither
+  // empty nor begins with one of the characters `begins`, unless that is null.
+  OutputFile(const char* option, const std::string& path, const char* begins);
+
+  // Writes `text` and a newline, at once.
+  void write(const std::string& text);
+
+ private:
+  std::string option_;
+  std::string path_;
+  std::optional<AtomicFile> file_;  // nothing for what cannot be replaced
+};
 
 }  // namespace tritgrad

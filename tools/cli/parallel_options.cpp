@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "engine/check.h"
-#include "engine/parse_number.h"
+#include "engine/text.h"
 #include "tools/cli/complain.h"
 
 namespace tritgrad {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/parse_number.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 

@@ -7,7 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/files/atomic_file.h"
-#include "engine/utf8.h"
+#include "engine/text.h"
 #include "tools/cli/output_file.h"
 
 namespace tritgrad {
@@ -44,7 +44,7 @@ void check_report_path(const std::string& path) {
   const std::string stem = file.stem().string();
   check((file.extension() == ".html" || is_markdown(file)) && stem != "." && stem != "..",
         "--report: '", path, "' found, NAME.html or NAME.md expected");
-  check_writable("--report", path);
+  OutputFile("--report", path, is_markdown(file) ? kMarkdownBegins : kHtmlBegins);
   if (!is_markdown(file)) return;
   const std::filesystem::path folder = folder_of_pictures(file);
   check(!std::filesystem::exists(folder) || std::filesystem::is_directory(folder), "--report: '",
@@ -59,7 +59,7 @@ void make_picture_folder(const std::string& path) {
   std::filesystem::create_directories(folder, error);
   check(!error, "the folder '", folder.string(), "' of the pictures cannot be made (",
         error.message(), ")");
-  check_writable("--report", (folder / "picture.svg").string());
+  OutputFile("--report", (folder / "picture.svg").string(), kHtmlBegins);
 }
 
 void write_page(const std::string& path, const Page& page) {

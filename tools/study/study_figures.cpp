@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "engine/data/builtin_data.h"
+#include "engine/data/open_dataset.h"
 #include "tools/report/numbers.h"
 
 namespace tritgrad {

@@ -7,7 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/clock.h"
-#include "engine/data/builtin_data.h"
+#include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "engine/data/builtin_data.h"
+#include "engine/data/open_dataset.h"
 #include "models/networks/model.h"
 
 namespace tritgrad {

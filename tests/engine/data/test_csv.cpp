@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/data/csv.h"
-#include "engine/utf8.h"
 #include "tests/support/support_files.h"
 
 namespace tritgrad::test::test_csv {
@@ -162,20 +161,6 @@ TEST_CASE("csv: compressed files and UTF-16 are named as what they are") {
   CHECK(contains(refused("\xFF\xFE,"), "t.csv: the file is in UTF-16; save it as UTF-8"));
   CHECK(contains(refused("\xFE\xFF"), "t.csv: the file is in UTF-16; save it as UTF-8"));
   CHECK(parse("PK,l\n1,x\n2,y\n").rows == 2);
-}
-
-TEST_CASE("csv: what is UTF-8 and what only looks like it") {
-  for (const char* good : {"", "a", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBF",
-                           "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
-    CAPTURE(good);
-    CHECK(is_utf8(good));
-  }
-  for (const char* bad :
-       {"\x80", "\xC1\xBF", "\xC2", "\xC2 ", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xEF\xBF",
-        "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF\xFE", "a\xC3\xA4\xE4"}) {
-    CAPTURE(bad);
-    CHECK_FALSE(is_utf8(bad));
-  }
 }
 
 TEST_CASE("csv: numbers at the edges of fp32") {

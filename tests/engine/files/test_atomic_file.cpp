@@ -218,16 +218,49 @@ TEST_CASE(
     "atomic file: leftovers of a killed writer are overwritten, a living writer is respected") {
   const TempDir folder;
   const auto path = folder / "model";
-  write_text(folder / "model.tmp", "half of a much longer file");
+  write_text(folder / "model.tritgrad-tmp", "half of a much longer file");
   CHECK_FALSE(error_of(path, "whole"));
   CHECK(read_text(path) == "whole");
 
   AtomicFile living(path);
   living.write(bytes_of("from the first"));
-  CHECK(mentions(error_of(path, "from the second"), "another writer is replacing this file"));
+  CHECK(mentions(error_of(path, "from the second"),
+                 "another run, or another output of this one, is writing to this file"));
   living.commit();
   CHECK(read_text(path) == "from the first");
   CHECK(entries_in(folder) == 1);
+}
+
+TEST_CASE(
+    "atomic file: a file that is committed and held can be written again, by this one alone") {
+  const TempDir folder;
+  const auto path = folder / "model";
+  {
+    AtomicFile file(path);
+    for (const char* text : {"a first and longer text", "a second"}) {
+      file.write(bytes_of(text));
+      file.commit_and_hold();
+      CHECK(read_text(path) == text);
+      CHECK(mentions(error_of(path, "from another"), "is writing to this file"));
+    }
+    file.write(bytes_of("never committed"));
+  }
+  CHECK(read_text(path) == "a second");
+  CHECK(entries_in(folder) == 1);
+}
+
+TEST_CASE("atomic file: a write-protected file is refused") {
+  const TempDir folder;
+  write_text(folder / "model", "old");
+  ::chmod((folder / "model").c_str(), 0444);
+  ::chmod(folder.path().c_str(), 0777);
+  // Root may write everything, so this test steps down for the moment.
+  const bool root = ::geteuid() == 0;
+  if (root) REQUIRE(::seteuid(65534) == 0);
+  const auto message = error_of(folder / "model", "new");
+  if (root) REQUIRE(::seteuid(0) == 0);
+  CHECK(mentions(message, "is write-protected"));
+  CHECK(read_text(folder / "model") == "old");
 }
 
 TEST_CASE("atomic file: a replaced file keeps its permissions, a link does not lead elsewhere") {
@@ -237,15 +270,15 @@ TEST_CASE("atomic file: a replaced file keeps its permissions, a link does not l
   replace_file(folder / "secret", bytes_of("new"));
   CHECK(std::filesystem::status(folder / "secret").permissions() ==
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
-  write_text(folder / "secret.tmp", "left by a killed process");
-  ::chmod((folder / "secret.tmp").c_str(), 0644);
+  write_text(folder / "secret.tritgrad-tmp", "left by a killed process");
+  ::chmod((folder / "secret.tritgrad-tmp").c_str(), 0644);
   replace_file(folder / "secret", bytes_of("newer"));
   CHECK(read_text(folder / "secret") == "newer");
   CHECK(std::filesystem::status(folder / "secret").permissions() ==
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
 
   write_text(folder / "elsewhere", "untouched");
-  std::filesystem::create_symlink(folder / "elsewhere", folder / "other.tmp");
+  std::filesystem::create_symlink(folder / "elsewhere", folder / "other.tritgrad-tmp");
   CHECK(mentions(error_of(folder / "other", "new"), std::strerror(ELOOP)));
   CHECK(read_text(folder / "elsewhere") == "untouched");
 }

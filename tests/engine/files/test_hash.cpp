@@ -41,23 +41,6 @@ TEST_CASE("hash: SHA-256 does not depend on how the bytes are cut, and starts af
   }
 }
 
-TEST_CASE("hash: SHA-256 of a file longer than one read") {
-  const TempDir folder;
-  write_text(folder / "a", std::string(1'000'000, 'a'));
-  CHECK(sha256_of_file(folder / "a") == kMillionDigest);
-}
-
-TEST_CASE("hash: an unreadable file is refused with its path and the system's reason") {
-  const TempDir folder;
-  const std::string missing = (folder / "missing").string();
-  CHECK_THROWS_WITH_AS(
-      sha256_of_file(missing),
-      (missing + ": cannot be opened for reading: No such file or directory").c_str(), Error);
-  const std::string path = folder.path().string();
-  CHECK_THROWS_WITH_AS(sha256_of_file(path), (path + ": cannot be read: Is a directory").c_str(),
-                       Error);
-}
-
 TEST_CASE("hash: XXH3-64 of nothing is the published constant; a bit changes it") {
   CHECK(xxh3({}) == 0x2d06800538d394c2);
   CHECK(xxh3(bytes_of("trit")) != xxh3(bytes_of("tris")));

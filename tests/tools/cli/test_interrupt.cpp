@@ -262,7 +262,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
   write_text(folder / "p.toml",
              "recipes = [\"votes\"]\nmodel = \"mlp:8\"\nseeds = 1\n[[comparison]]\ndata = "
              "\"iris\"\nepochs = 1\n[[comparison]]\ndata = \"iris\"\nepochs = 1000000\n");
-  write_text(folder / "old.md", "an older report");
+  write_text(folder / "old.md", "# An older report");
   const auto compare = [&](const std::string& report) {
     const std::string arguments = concat("compare --plan p.toml --cache . --report ", report);
     return run(arguments, from_folder(folder.path()) + interrupted_when(kRunIsKept));
@@ -274,7 +274,7 @@ TEST_CASE("interrupt: a plan reports what is finished, but in no older report's 
   const Result again = compare("old.md");
   CHECK(again.exit_code == 130);
   CHECK(contains(again.err, "note: 'old.md' stays as it was"));
-  CHECK(read_text(folder / "old.md") == "an older report");
+  CHECK(read_text(folder / "old.md") == "# An older report");
 }
 
 TEST_CASE("interrupt: commands that report only when all is done say that nothing came of it") {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "engine/data/builtin_data.h"
+#include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
 #include "tests/support/made_up_study.h"
 #include "tests/support/markup_balance.h"

@@ -1,8 +1,14 @@
-#include "engine/nearest.h"
+#include "engine/text.h"
+
+#include <utf8cpp/utf8.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <system_error>
 #include <vector>
 
 namespace tritgrad {
@@ -62,6 +68,29 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
     text += candidates[i];
   }
   return text;
+}
+
+std::string_view without_plus(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  return text;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  text = without_plus(text);
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (stop != end || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
+  return value;
+}
+
+bool is_utf8(std::string_view text) { return utf8::is_valid(text.begin(), text.end()); }
+
+std::string as_utf8(std::string_view text) {
+  std::string whole;
+  utf8::replace_invalid(text.begin(), text.end(), std::back_inserter(whole));
+  return whole;
 }
 
 }  // namespace tritgrad

@@ -1,6 +1,7 @@
-// "Did you mean ...?" for misspelt names.
+// Text from people and from files: misspelt names, numbers, and bytes that may be no UTF-8.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,5 +19,20 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // "; did you mean 'iris'? Known: iris, wine" to put at the end of a message: the suggestion when
 // one is near, and all candidates when they are at most twenty.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+// The text without the leading + that std::from_chars does not know.
+std::string_view without_plus(std::string_view text);
+
+// The value of a whole cell, read the same in every locale: decimal or scientific notation, with or
+// without a sign; "nan" and "inf" are numbers too, and a number beyond the range of double counts
+// as infinite. Nothing for other text.
+std::optional<double> parse_number(std::string_view text);
+
+// Whether the bytes are UTF-8 (RFC 3629), as JSON demands: no overlong forms, no surrogates,
+// nothing above U+10FFFF.
+bool is_utf8(std::string_view text);
+
+// The text with U+FFFD in place of whatever belongs to no character.
+std::string as_utf8(std::string_view text);
 
 }  // namespace tritgrad
