@@ -5,7 +5,7 @@
 #include <set>
 
 #include "engine/data/builtin_data.h"
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {
