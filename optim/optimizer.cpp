@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/diverged.h"
+#include "engine/check.h"
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
 #include "optim/finite_gradient.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "engine/check.h"
-#include "engine/nearest.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/training/stall.h"
+#include "models/training/training_warnings.h"
 #include "models/training/train.h"
 #include "models/training/training_state.h"
 
@@ -45,7 +45,7 @@ class RunMonitor {
   const Optimizer& optimizer_;
   TrainingState& state_;
   Observer& observer_;
-  StallWatch stall_;
+  StallWarnings stall_;
   std::int64_t examples_ = 0;
   std::string other_schedule_;
   std::vector<std::string> warnings_;

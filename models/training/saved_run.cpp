@@ -8,7 +8,7 @@
 
 #include "engine/check.h"
 #include "engine/files/hash.h"
-#include "engine/parse_number.h"
+#include "engine/text.h"
 #include "engine/version.h"
 
 namespace tritgrad {

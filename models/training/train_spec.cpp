@@ -5,7 +5,7 @@
 #include <concepts>
 
 #include "engine/check.h"
-#include "engine/parse_number.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {

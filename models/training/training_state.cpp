@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/diverged.h"
+#include "engine/check.h"
 #include "engine/files/hash.h"
 
 namespace tritgrad {

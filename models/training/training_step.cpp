@@ -6,7 +6,6 @@
 
 #include "engine/check.h"
 #include "engine/clock.h"
-#include "engine/diverged.h"
 
 namespace tritgrad {
 namespace {

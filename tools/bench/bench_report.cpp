@@ -7,7 +7,7 @@
 #include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/products/dense_product.h"
-#include "tools/report/machine.h"
+#include "tools/report/system_info.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {

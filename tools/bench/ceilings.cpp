@@ -7,7 +7,7 @@
 #include "engine/memory/parallel.h"
 #include "tools/bench/timing.h"
 #include "tools/bench/update_stream.h"
-#include "tools/report/median.h"
+#include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {

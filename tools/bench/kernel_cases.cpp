@@ -11,7 +11,7 @@
 #include "engine/memory/parallel.h"
 #include "ops/products/linear.h"
 #include "tools/bench/timing.h"
-#include "tools/report/median.h"
+#include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "models/recipes/recipe.h"
 #include "tools/bench/timing.h"
-#include "tools/report/median.h"
+#include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {

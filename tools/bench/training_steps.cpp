@@ -4,7 +4,6 @@
 
 #include "engine/check.h"
 #include "engine/clock.h"
-#include "engine/diverged.h"
 #include "models/networks/mlp.h"
 
 namespace tritgrad {

@@ -9,7 +9,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/within.h"
-#include "tools/report/machine.h"
+#include "tools/report/system_info.h"
 
 namespace tritgrad {
 namespace {

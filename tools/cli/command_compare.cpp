@@ -16,11 +16,10 @@
 #include "tools/cli/training_observer.h"
 #include "tools/compare/report.h"
 #include "tools/compare/request.h"
-#include "tools/compare/run_clock.h"
-#include "tools/compare/terminal_table.h"
-#include "tools/report/machine.h"
-#include "tools/report/numbers.h"
-#include "tools/report/page_file.h"
+#include "tools/compare/tables.h"
+#include "tools/report/number_text.h"
+#include "tools/report/page.h"
+#include "tools/report/system_info.h"
 
 namespace tritgrad {
 namespace {
@@ -60,20 +59,21 @@ void name_place(const ComparisonRequest& request, const Work& work) {
 }
 
 // Everything is read before the first run, so that a mistake costs no time.
-RunClock check_all(const std::vector<ComparisonRequest>& requests) {
-  RunClock clock;
+RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
+  RemainingTime remaining;
   for (const ComparisonRequest& request : requests) {
     name_place(request, [&] {
       const Dataset dataset = open_data(request.common);
       check_comparison(dataset, request.options);
-      clock.expect(expected_work(dataset, request.options));
+      remaining.expect(expected_work(dataset, request.options));
     });
   }
-  return clock;
+  return remaining;
 }
 
 // `data`: begins the line where there are several comparisons.
-void print_run(const FinishedRun& finished, const RunClock& clock, const std::string& data) {
+void print_run(const FinishedRun& finished, const RemainingTime& remaining,
+               const std::string& data) {
   const RunResult& run = finished.run;
   const bool trial = finished.tuning_factor > 0.0;
   const std::optional<double>& accuracy = trial ? run.val_accuracy : run.test_accuracy;
@@ -84,7 +84,7 @@ void print_run(const FinishedRun& finished, const RunClock& clock, const std::st
           ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test", 100.0 * *accuracy)
           : "diverged: " + run.diverged;
   fmt::print(stderr, "{}{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", data, run.recipe, what, outcome,
-             run.seconds, run.cached ? ", cached" : "", clock.text());
+             run.seconds, run.cached ? ", cached" : "", remaining.text());
 }
 
 // Said however quiet the command is. A run that was not cached has said its own.
@@ -112,7 +112,7 @@ std::string with_fetches(std::span<const ComparisonRequest> requests, const std:
 
 // One after the other, appended to `records`, so that what is finished outlives a failure.
 void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
-                 RunClock& clock, const TerminalOptions& terminal, bool talk,
+                 RemainingTime& remaining, const TerminalOptions& terminal, bool talk,
                  std::vector<ComparisonRecord>& records) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     ComparisonOptions options = requests[i].options;
@@ -122,9 +122,9 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
       TerminalObserver observer(options.train, terminal);
       options.train.observer = &observer;
       records.push_back(run_comparison(dataset, options, cache, [&](const FinishedRun& finished) {
-        clock.finished(i, finished.run.epochs, finished.run.seconds);
+        remaining.finished(i, finished.run.epochs, finished.run.seconds);
         print_warnings(finished);
-        if (talk) print_run(finished, clock, data);
+        if (talk) print_run(finished, remaining, data);
       }));
       records.back().dataset = dataset_line(dataset, options.train);
       records.back().command = with_fetches({&requests[i], 1}, requests[i].command);
@@ -144,7 +144,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   OutputFile json("--json", common.json, kJsonBegins);
   check_report_path(command.report);
   std::vector<ComparisonRequest> requests = requests_of(app, command);
-  RunClock clock = check_all(requests);
+  RemainingTime remaining = check_all(requests);
   make_picture_folder(command.report);
   const RunCache cache(cache_folder(common.terminal.cache) / "runs", command.fresh);
   const bool talk = !common.terminal.quiet && common.json != "-";
@@ -152,7 +152,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   std::exception_ptr failure;
   try {
     const InterruptWatch watch;
-    compare_all(requests, cache, clock, common.terminal, talk, records);
+    compare_all(requests, cache, remaining, common.terminal, talk, records);
   } catch (const Interrupted&) {
     failure = std::make_exception_ptr(Interrupted(
         command.fresh ? "interrupted; finished runs are kept: without --fresh the same command "

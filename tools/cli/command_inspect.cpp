@@ -11,7 +11,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/within.h"
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 #include "tools/report/table.h"
 #include "tools/report/traffic.h"
 

@@ -10,8 +10,8 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/repeat_command.h"
 #include "tools/cli/within.h"
-#include "tools/report/numbers.h"
-#include "tools/report/page_file.h"
+#include "tools/report/number_text.h"
+#include "tools/report/page.h"
 #include "tools/report/table.h"
 #include "tools/report/traffic.h"
 

@@ -14,7 +14,7 @@
 #include "tools/cli/parallel_options.h"
 #include "tools/cli/training_observer.h"
 #include "tools/cli/within.h"
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {

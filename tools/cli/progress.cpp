@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "tools/cli/terminal.h"
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {

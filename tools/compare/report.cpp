@@ -6,14 +6,75 @@
 #include <cctype>
 #include <map>
 
-#include "tools/compare/figures.h"
-#include "tools/compare/findings.h"
-#include "tools/compare/glossary.h"
+#include "tools/compare/charts.h"
 #include "tools/compare/tables.h"
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {
+
+// A few bytes less are no saving that anybody would give up accuracy for.
+constexpr double kSmallerRatio = 0.9;
+// A loss of so many points of accuracy is what an interval has to rule out (a margin of
+// non-inferiority): that no loss was found would speak for the recipes with the widest intervals.
+constexpr double kLossMargin = 0.5;
+
+// "3 seeds", or "1 of 3 seeds, as the others diverged".
+std::string seeds_of(const RecipeSummary& summary) {
+  const std::string all = counted(summary.seeds, "seed");
+  return summary.diverged == 0 ? all
+                               : fmt::format("{} of {}, as the others diverged",
+                                             summary.seeds - summary.diverged, all);
+}
+
+Facts definitions_of(const std::vector<ComparisonRecord>& records) {
+  const std::string base = records.empty() ? "the baseline" : records.front().baseline;
+  Facts facts{
+      {{"accuracy %",
+        "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
+        "over its folds. Seeds share their test rows, so that this is not the uncertainty of the "
+        "accuracy on other data."},
+       {"Δ " + base, "Points of accuracy above or below " + base + "."},
+       {"95 % interval",
+        "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
+        "(Welch's t)."},
+       {"bytes per parameter",
+        "Everything that is kept while training, divided by the number of trained parameters: the "
+        "sum of weights, scales, residual, moments and gradients."},
+       {"× " + base, "Total bytes per parameter divided by those of " + base + "."},
+       {"weights",
+        "What inference reads: trits, codes, values, biases, gains, running statistics; for master "
+        "the fp32 master itself, from which the ternary value is derived."},
+       {"scales", "Scales of ternary groups."},
+       {"residual",
+        "What an update could not express in the weight: accumulators beside the trits."},
+       {"moments", "Optimizer state."},
+       {"gradients",
+        "Gradient buffers that outlive their layer. Released gradients exist for one layer at a "
+        "time and show in the peak memory only."},
+       {"zeros", "Share of ternary weights that are zero at the end."},
+       {"flips/step", "Ternary weights that changed their value, per optimizer step."},
+       {"seconds per run",
+        "Wall time of one run, its test included, when it was made; the median of all seeds."},
+       {"peak memory",
+        "Most bytes live at once, activations included and the data set left out; the largest of "
+        "all seeds."},
+       {"SHA-256 of the weights",
+        "The same command on the same data and instruction set gives the same weights, whatever "
+        "the number of threads."}},
+      true};
+  if (std::any_of(records.begin(), records.end(),
+                  [](const ComparisonRecord& record) { return !record.tunings.empty(); })) {
+    facts.entries.push_back(
+        {"learning rate",
+         "That of the weights: the recipe's own times the factor in brackets, which did best with "
+         "seed 1 on rows held out of the training rows, after as many epochs as a run has or as "
+         "--tune-epochs says. Test rows played no part in the choice. The seeds then trained on "
+         "all training rows. Edge: the lowest or highest rate tried, so that more trials might do "
+         "better. Intervals hold given these rates."});
+  }
+  return facts;
+}
 
 std::string title_of(const ComparisonRecord& record) {
   return fmt::format("{} on {}", record.model, record.data);
@@ -49,7 +110,8 @@ std::string time_line(const ComparisonRecord& record) {
       trials > 0 ? fmt::format(", {} of them to choose learning rates", trials) : "");
 }
 
-// "one (3 runs); another (1 run)", or nothing when all were made on the machine of the report.
+// "one (3 runs); another (1 run)": the machines of the runs; empty where all were made on that of
+// the report.
 std::string machines_of_runs(const Report& report) {
   std::map<std::string, std::int64_t> counts;
   const auto count = [&](const std::string& machine) {
@@ -73,14 +135,14 @@ void add_record(Page& page, const ComparisonRecord& record, std::size_t number) 
   const Comparison comparison = compare(record.runs, record.baseline);
   const auto add = [&](PageBlock block) { page.blocks.push_back(std::move(block)); };
   add(Heading{2, title_of(record)});
-  add(Paragraph{headline(comparison), true});
+  add(Paragraph{conclusion(comparison), true});
   add(Facts{
       {{"Data", record.dataset}, {"Model", model_line(record)}, {"Time", time_line(record)}}});
   if (record.runs.empty()) return;
-  add(Bullets{findings(record, comparison)});
+  add(Bullets{differences(comparison)});
   add(accuracy_table(record, comparison));
   for (const std::string& note : footnotes(comparison)) add(Paragraph{note});
-  add(Pictures{draw_figures(record, comparison, picture_prefix(record, number))});
+  add(Pictures{draw_charts(record, comparison, picture_prefix(record, number))});
   add(Heading{3, "Bytes per parameter"});
   add(bytes_table(comparison));
   if (!record.tunings.empty()) {
@@ -94,12 +156,82 @@ void add_record(Page& page, const ComparisonRecord& record, std::size_t number) 
 
 }  // namespace
 
+std::string conclusion(const Comparison& comparison) {
+  if (comparison.recipes.empty()) return "No runs to compare.";
+  const RecipeSummary& baseline = comparison.recipes.front();
+  const RecipeSummary* smallest = nullptr;
+  const RecipeSummary* best = nullptr;
+  bool any_smaller = false;
+  for (const RecipeSummary& summary : comparison.recipes) {
+    if (!summary.accuracy) continue;
+    if (best == nullptr || summary.accuracy->mean > best->accuracy->mean) best = &summary;
+    if (summary.bytes_ratio.value_or(1.0) >= kSmallerRatio || !summary.delta_points) continue;
+    any_smaller = true;
+    if (!summary.delta_interval || summary.delta_interval->low <= -kLossMargin) continue;
+    if (smallest == nullptr || summary.bytes.total() < smallest->bytes.total()) smallest = &summary;
+  }
+  const std::string margin = fmt::format("rules out a loss of {} points against {}",
+                                         fixed(kLossMargin, 1), baseline.recipe);
+  if (smallest != nullptr) {
+    return fmt::format(
+        "{}, at {} bytes per parameter instead of {}, is the smallest whose 95 % interval {}: {} "
+        "{} % against {} % (difference {} points, interval {}, {}).",
+        smallest->recipe, describe(*smallest).total, describe(baseline).total, margin,
+        comparison.accuracy_name, fixed(100.0 * smallest->accuracy->mean, 2),
+        fixed(100.0 * baseline.accuracy->mean, 2), describe(*smallest).delta,
+        describe(*smallest->delta_interval), seeds_of(*smallest));
+  }
+  if (best == nullptr) {
+    const bool trained =
+        std::any_of(comparison.recipes.begin(), comparison.recipes.end(),
+                    [](const RecipeSummary& summary) { return summary.trained(); });
+    return trained ? "No accuracy was measured." : "Every run diverged.";
+  }
+  return fmt::format("{}{} reaches {} % {} with {} bytes per parameter ({}).",
+                     any_smaller ? "No smaller recipe's 95 % interval " + margin + ". " : "",
+                     best->recipe, describe(*best->accuracy), comparison.accuracy_name,
+                     describe(*best).total, seeds_of(*best));
+}
+
+std::vector<std::string> differences(const Comparison& comparison) {
+  std::vector<std::string> below, above, untold, sentences;
+  for (const RecipeSummary& summary : comparison.recipes) {
+    if (!summary.delta_interval) continue;
+    const SummaryText text = describe(summary);
+    const std::string points = fmt::format("{} ({} points)", summary.recipe, text.delta);
+    if (is_below(summary)) {
+      below.push_back(points);
+    } else if (is_above(summary)) {
+      above.push_back(points);
+    } else {
+      untold.push_back(fmt::format("{} ({})", summary.recipe, text.interval));
+    }
+  }
+  const auto add = [&](const std::string& beginning, const std::vector<std::string>& recipes) {
+    if (recipes.empty()) return;
+    sentences.push_back(fmt::format("{}: {}.", beginning, fmt::join(recipes, ", ")));
+  };
+  const std::string& base = comparison.baseline;
+  add("Below " + base + " (the 95 % interval of the difference lies below 0)", below);
+  add("Above " + base + " (the 95 % interval of the difference lies above 0)", above);
+  add("Not told from " + base + " by these seeds (the 95 % interval holds 0)", untold);
+  const std::size_t intervals = below.size() + above.size() + untold.size();
+  if (intervals > 1) {
+    sentences.push_back(fmt::format(
+        "Of {} intervals of 95 %, {} would miss 0 by chance if no recipe differed from {}.",
+        intervals, fixed(0.05 * static_cast<double>(intervals), 2), base));
+  }
+  return sentences;
+}
+
 Page make_page(const Report& report) {
   const bool single = report.records.size() == 1;
   Page page;
   page.title = single ? "Comparison of recipes: " + title_of(report.records.front())
                       : std::string("Comparison of recipes");
-  page.blocks.push_back(Paragraph{question(report.records)});
+  page.blocks.push_back(Paragraph{
+      "How accurate are networks that each recipe trains, and how many bytes does each of their "
+      "trained parameters take meanwhile?"});
   double seconds = 0.0;
   for (const ComparisonRecord& record : report.records) seconds += record.seconds();
   Facts facts{{{"Machine", report.machine}, {"Time", duration(seconds)}}};
@@ -117,7 +249,7 @@ Page make_page(const Report& report) {
     add_record(page, report.records[i], i + 1);
   }
   page.blocks.push_back(Heading{2, "Definitions"});
-  page.blocks.push_back(glossary(report.records));
+  page.blocks.push_back(definitions_of(report.records));
   return page;
 }
 

@@ -8,11 +8,12 @@
 
 #include "engine/clock.h"
 #include "engine/data/augmentation.h"
-#include "engine/diverged.h"
+#include "engine/check.h"
 #include "models/networks/model.h"
 #include "models/training/training_state.h"
 #include "models/training/training_step.h"
-#include "tools/report/machine.h"
+#include "tools/report/number_text.h"
+#include "tools/report/system_info.h"
 
 namespace tritgrad {
 namespace {
@@ -177,6 +178,42 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
   }
   record.baseline = baseline_of(options, record.runs);
   return record;
+}
+
+void RemainingTime::expect(const ExpectedWork& work) { shares_.push_back({work}); }
+
+void RemainingTime::finished(std::size_t which, int epochs, double seconds) {
+  Share& share = shares_.at(which);
+  ++share.runs;
+  share.epochs += epochs;
+  share.seconds += seconds;
+}
+
+std::optional<double> RemainingTime::seconds_left() const {
+  double seconds = 0.0, work = 0.0;
+  for (const Share& share : shares_) {
+    seconds += share.seconds;
+    work += share.epochs * share.expected.work;
+  }
+  if (work <= 0.0) return std::nullopt;
+  double left = 0.0;
+  for (const Share& share : shares_) {
+    const double each =
+        share.epochs > 0 ? share.seconds / share.epochs : share.expected.work * seconds / work;
+    left += each * (share.expected.epochs - share.epochs);
+  }
+  return left;
+}
+
+std::string RemainingTime::text() const {
+  int done = 0, runs = 0;
+  for (const Share& share : shares_) {
+    done += share.runs;
+    runs += share.expected.runs;
+  }
+  const std::optional<double> left = seconds_left();
+  const std::string count = fmt::format("{}/{}", done, runs);
+  return left && done < runs ? count + ", about " + duration(*left) + " left" : count;
 }
 
 }  // namespace tritgrad

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,6 @@
 #include "models/training/train.h"
 #include "tools/compare/record.h"
 #include "tools/compare/run_cache.h"
-#include "tools/compare/run_clock.h"
 
 namespace tritgrad {
 
@@ -36,7 +36,37 @@ using RunProgress = std::function<void(const FinishedRun&)>;
 // Trials and seeds of all recipes.
 int run_count(const ComparisonOptions& options);
 
-// What RunClock wants to know; work in products of one weight, roughly.
+struct ExpectedWork {
+  int runs = 0;
+  double epochs = 0;  // of all runs together; those that choose learning rates may be shorter
+  double work = 0;    // of an epoch, in any unit that is the same for all comparisons
+};
+
+// How far a list of comparisons is, and how long the rest will take.
+class RemainingTime {
+ public:
+  // Adds a comparison to the list.
+  void expect(const ExpectedWork& work);
+  // A run of comparison `which` (from 0) of so many epochs ended after so many seconds, today or
+  // when it was made.
+  void finished(std::size_t which, int epochs, double seconds);
+
+  // The estimate: the mean epoch of a comparison's own runs for what is left of it; until it has
+  // any, its work at the speed of those before it. Nothing before the first run.
+  std::optional<double> seconds_left() const;
+  std::string text() const;  // "12/45, about 1:02:03 left"
+
+ private:
+  struct Share {
+    ExpectedWork expected;
+    int runs = 0;         // that are done
+    double epochs = 0.0;  // of these runs
+    double seconds = 0.0;
+  };
+  std::vector<Share> shares_;
+};
+
+// The work of a comparison, an epoch's in products of one weight, roughly.
 ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& options);
 
 // Throws Error for what would end the comparison after it began: recipes that cannot be read, two

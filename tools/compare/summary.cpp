@@ -1,13 +1,17 @@
 #include "tools/compare/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "engine/check.h"
-#include "tools/report/median.h"
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
+#include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {
@@ -121,6 +125,13 @@ void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary
   summary.delta_interval = welch_interval(points(ours), points(theirs));
 }
 
+// Values as they are printed: what the page calls the front must not contradict its own numbers.
+double printed(double value) { return std::strtod(fmt::format("{:.2f}", value).c_str(), nullptr); }
+double printed_bytes(const RecipeSummary& recipe) { return printed(recipe.bytes.total()); }
+double printed_accuracy(const RecipeSummary& recipe) {
+  return printed(100.0 * recipe.accuracy->mean);
+}
+
 }  // namespace
 
 bool is_below(const RecipeSummary& summary) {
@@ -162,6 +173,29 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
     for (RecipeSummary& summary : comparison.recipes) compare_with_baseline(reference, summary);
   }
   return comparison;
+}
+
+std::vector<std::size_t> pareto_front(const Comparison& comparison) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
+    if (comparison.recipes[i].accuracy) order.push_back(i);
+  }
+  // By bytes, and the more accurate first where they are equal.
+  const auto rank = [&](std::size_t i) {
+    const RecipeSummary& recipe = comparison.recipes[i];
+    return std::tuple(printed_bytes(recipe), -printed_accuracy(recipe));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  std::vector<std::size_t> front;
+  double best = -1.0;
+  for (const std::size_t i : order) {
+    const double accuracy = printed_accuracy(comparison.recipes[i]);
+    if (accuracy <= best) continue;
+    best = accuracy;
+    front.push_back(i);
+  }
+  return front;
 }
 
 std::vector<std::string> footnotes(const Comparison& comparison) {

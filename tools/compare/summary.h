@@ -1,13 +1,14 @@
-// What several runs say together: one summary per recipe, compared with a baseline. The terminal
-// table and the report both print these, so their numbers cannot differ.
+// Statistics over runs: one summary per recipe, compared with a baseline. The terminal's table and
+// the report both print these, so their numbers cannot differ.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/training/run_result.h"
-#include "tools/compare/welch.h"
+#include "tools/report/statistics.h"
 
 namespace tritgrad {
 
@@ -58,11 +59,13 @@ struct Comparison {
 // With `baseline`, or with the first recipe where that is none of them.
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
 
-// One to three sentences: the smallest recipe whose interval rules out a loss of half a point, what
-// the most accurate of the smaller gains or loses, and what the smallest does.
-std::string headline(const Comparison& comparison);
+// The recipes, as places in comparison.recipes, for which no other has a higher mean accuracy at as
+// few bytes, or as high a one at fewer, by rising bytes. Numbers count as they are printed, in
+// hundredths. Recipes without accuracy are left out.
+std::vector<std::size_t> pareto_front(const Comparison& comparison);
 
-// What is to be said below a table of what it marks: one line for each recipe that was warned of.
+// The notes below a table whose recipes are marked: one for each recipe that trained with a
+// warning.
 std::vector<std::string> footnotes(const Comparison& comparison);
 
 // The cells of a summary as text, rounded once for every place that prints them; `recipe` has a

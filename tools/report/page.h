@@ -2,8 +2,8 @@
 // escapes it for its own language.
 #pragma once
 
-#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -64,5 +64,25 @@ std::string render_html(const Page& page);
 // GitHub's Markdown. Pictures are links to FOLDER/<name of the figure>.svg; the names of a page's
 // figures differ.
 std::string render_markdown(const Page& page, const std::string& folder);
+
+// NAME.md is written as Markdown, with its pictures in the folder NAME beside it; NAME.html as a
+// page that needs nothing else. Files that are there are replaced. Throws Error when one cannot be
+// written.
+void write_page(const std::string& path, const Page& page);
+
+// Refuses what write_page() could not write, before any work is done for it; "" is no page. The
+// message begins with --report, the option that names the file.
+void check_report_path(const std::string& path);
+
+// Makes the folder of the pictures, where the page has one: what may fail shall fail before any
+// work is done for it.
+void make_picture_folder(const std::string& path);
+
+// An HTML element of nothing but text, on a line of its own. `attributes` is "" or markup that
+// begins with a space.
+std::string element(const char* tag, std::string_view text, const char* attributes = "");
+
+// The style sheet of HTML pages, as a <style> element.
+std::string page_style();
 
 }  // namespace tritgrad

@@ -2,12 +2,14 @@
 //
 // Each picture carries its own style sheet, so that it survives being cut out of its page. A series
 // has an index into a palette of colour-blind safe colours, dashes and markers; index 0 is drawn in
-// the colour of the text and meant for the baseline. Text is escaped here.
+// the colour of the text and meant for the baseline. Names and values appear where the mouse rests
+// on a mark. Text is escaped here. Equal charts give equal bytes.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tritgrad {
@@ -61,5 +63,9 @@ struct StackedBars {
 std::string render_svg(const LineChart& chart);
 std::string render_svg(const ScatterChart& chart);
 std::string render_svg(const StackedBars& chart);
+
+// Text that is safe as the content of an element and as a quoted attribute value. Control
+// characters, which neither HTML nor XML may contain, become U+FFFD.
+std::string escape_markup(std::string_view text);
 
 }  // namespace tritgrad

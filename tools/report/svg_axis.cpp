@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {
@@ -14,7 +14,6 @@ namespace {
 constexpr double kLargest = 1e100;
 // Ticks may miss the ends of the data by this part of a step, the rounding error of their division.
 constexpr double kSlack = 1e-9;
-constexpr int kMostTicks = 40;
 
 double round_step(double span, int target) {
   const double raw = span / std::max(target, 1);
@@ -35,22 +34,17 @@ std::string log_text(double value) {
   return value >= 1e-4 && value < 1e6 ? fmt::format("{:g}", value) : fmt::format("{:.0e}", value);
 }
 
-void fit_linear(AxisRange& range, Fit fit, int target) {
+void fit_linear(AxisRange& range, int target) {
   if (range.high - range.low <= 1e-12 * std::max(std::abs(range.low), std::abs(range.high))) {
     const double margin = range.low == 0.0 ? 1.0 : 0.01 * std::abs(range.low);
     range.low -= margin;
     range.high += margin;
   }
   const double step = round_step(range.high - range.low, target);
-  if (fit == Fit::kRound) {
-    range.low = step * std::floor(range.low / step + kSlack);
-    range.high = step * std::ceil(range.high / step - kSlack);
-  }
-  const double first = std::ceil(range.low / step - kSlack);
-  for (int i = 0; i < kMostTicks; ++i) {
-    const double value = step * (first + i);
-    if (value > range.high + kSlack * step) break;
-    range.ticks.push_back({std::clamp(value, range.low, range.high), linear_text(value, step)});
+  const double first = std::floor(range.low / step + kSlack);
+  const double last = std::ceil(range.high / step - kSlack);
+  for (double i = first; i <= last; ++i) {
+    range.ticks.push_back({step * i, linear_text(step * i, step)});
   }
 }
 
@@ -60,7 +54,7 @@ std::vector<double> log_factors(double decades) {
   return {1.0, 2.0, 5.0};
 }
 
-void fit_log(AxisRange& range, Fit fit, int target) {
+void fit_log(AxisRange& range, int target) {
   const double decades = std::log10(range.high / range.low);
   const int stride = std::max(1, static_cast<int>(std::ceil(decades / (2.0 * target))));
   const int bottom = static_cast<int>(std::floor(std::log10(range.low))) - stride;
@@ -72,19 +66,15 @@ void fit_log(AxisRange& range, Fit fit, int target) {
       marks.push_back(factor * std::pow(10.0, power));
     }
   }
-  if (fit == Fit::kRound || decades < 0.35) {  // a tight axis this short might hold no tick at all
-    range.low = *(std::upper_bound(marks.begin(), marks.end(), range.low * (1.0 + kSlack)) - 1);
-    range.high = *std::lower_bound(marks.begin(), marks.end(), range.high * (1.0 - kSlack));
-    if (range.low == range.high) range.high *= 10.0;
-  }
-  for (const double value : marks) {
-    if (value >= range.low && value <= range.high) range.ticks.push_back({value, log_text(value)});
-  }
+  const auto first = std::upper_bound(marks.begin(), marks.end(), range.low * (1 + kSlack)) - 1;
+  auto last = std::lower_bound(marks.begin(), marks.end(), range.high * (1 - kSlack));
+  if (first == last) ++last;
+  for (auto mark = first; mark <= last; ++mark) range.ticks.push_back({*mark, log_text(*mark)});
 }
 
 }  // namespace
 
-AxisRange fit_axis(const std::vector<double>& values, bool log, Fit fit, int target) {
+AxisRange fit_axis(const std::vector<double>& values, bool log, int target) {
   AxisRange range;
   range.log = log;
   bool any = false;
@@ -99,7 +89,9 @@ AxisRange fit_axis(const std::vector<double>& values, bool log, Fit fit, int tar
     range.low = log ? 0.1 : 0.0;
     range.high = 1.0;
   }
-  log ? fit_log(range, fit, target) : fit_linear(range, fit, target);
+  log ? fit_log(range, target) : fit_linear(range, target);
+  range.low = range.ticks.front().value;
+  range.high = range.ticks.back().value;
   return range;
 }
 

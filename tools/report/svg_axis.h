@@ -18,15 +18,10 @@ struct AxisRange {
   std::vector<Tick> ticks;  // ascending, at least two, all within [low, high]
 };
 
-enum class Fit {
-  kRound,  // begins and ends at a tick
-  kTight   // begins and ends at the data
-};
-
-// The axis for `values`; non-finite ones are ignored, and on a log axis those that are not
-// positive. Steps are 1, 2 or 5 times a power of ten; `target` is how many ticks are wanted,
-// roughly.
-AxisRange fit_axis(const std::vector<double>& values, bool log, Fit fit, int target = 5);
+// The axis that holds `values` and begins and ends at a tick. Values that are not finite are
+// ignored, and on a log axis those that are not positive. Steps are 1, 2 or 5 times a power of ten;
+// `target` is how many of them are wanted, roughly.
+AxisRange fit_axis(const std::vector<double>& values, bool log, int target = 5);
 
 // Linear or logarithmic interpolation from [range.low, range.high] to [from, to], clamped to it.
 class Scale {

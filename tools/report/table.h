@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 

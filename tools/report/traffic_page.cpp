@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 #include "tools/report/svg.h"
 #include "tools/report/traffic.h"
 

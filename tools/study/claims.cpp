@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {

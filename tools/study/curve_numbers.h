@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/report/median.h"
+#include "tools/report/statistics.h"
 #include "tools/study/constant_buckets.h"
 
 namespace tritgrad {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "engine/data/open_dataset.h"
-#include "tools/report/numbers.h"
+#include "engine/data/builtin_data.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {

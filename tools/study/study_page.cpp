@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "tools/report/markup.h"
-#include "tools/report/numbers.h"
-#include "tools/report/report_style.h"
+#include "tools/report/number_text.h"
+#include "tools/report/page.h"
+#include "tools/report/svg.h"
 #include "tools/study/claims.h"
 #include "tools/study/study_charts.h"
 #include "tools/study/tremor.h"
@@ -232,7 +232,7 @@ std::string render_study(const StudyPage& page, const StudyResults& results) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<meta name=\"color-scheme\" content=\"light dark\"/>\n";
-  html += element("title", kTitle) + report_style() + study_style() + "</head>\n<body>\n<main>\n";
+  html += element("title", kTitle) + page_style() + study_style() + "</head>\n<body>\n<main>\n";
   html += opening(page, results) + forms_section();
   for (const StudyFigure& figure : results.figures) {
     if (figure.number < 8) html += figure_section(figure, results);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 #include "tools/study/claims.h"
 
 namespace tritgrad {

@@ -13,7 +13,7 @@
 #include "models/training/training_state.h"
 #include "tests/support/support_files.h"
 #include "tools/compare/run_comparison.h"
-#include "tools/report/machine.h"
+#include "tools/report/system_info.h"
 
 namespace tritgrad::test::test_comparison {
 namespace {
@@ -301,6 +301,30 @@ TEST_CASE("comparison: expected work has all epochs, and convolutions at every p
   CHECK(conv.epochs == 2 * 3 * 6);
   CHECK(conv.work ==
         (64 * 9 * 4 + 16 * 9 * 4 * 6 + 6 * 10) * 5.0 * static_cast<double>(digits.rows));
+}
+
+TEST_CASE("remaining time: each comparison by its own runs, or by work at the speed so far") {
+  RemainingTime remaining;
+  remaining.expect({4, 4 * 5, 10});
+  remaining.expect({2, 2 * 5, 30});
+  CHECK_FALSE(remaining.seconds_left());
+  CHECK(remaining.text() == "0/6");
+  remaining.finished(0, 5, 2.0);
+  // Three more of 2 s, then two of three times the work.
+  CHECK(*remaining.seconds_left() == doctest::Approx(3 * 2.0 + 2 * 6.0));
+  CHECK(remaining.text() == "1/6, about 0:18 left");
+  for (int i = 0; i < 3; ++i) remaining.finished(0, 5, 2.0);
+  remaining.finished(1, 5, 100.0);
+  CHECK(*remaining.seconds_left() == doctest::Approx(100.0));
+  remaining.finished(1, 5, 50.0);
+  CHECK(remaining.text() == "6/6");
+}
+
+TEST_CASE("remaining time: a short trial says what a whole run will take") {
+  RemainingTime remaining;
+  remaining.expect({3, 1 + 2 * 10, 1});
+  remaining.finished(0, 1, 2.0);
+  CHECK(*remaining.seconds_left() == doctest::Approx(2 * 10 * 2.0));
 }
 
 }  // namespace tritgrad::test::test_comparison

@@ -7,14 +7,12 @@
 #include "tests/support/markup_balance.h"
 #include "tests/support/sample_runs.h"
 #include "tests/support/support_files.h"
-#include "tools/compare/findings.h"
 #include "tools/compare/report.h"
 #include "tools/compare/summary.h"
 #include "tools/compare/tables.h"
-#include "tools/compare/terminal_table.h"
-#include "tools/report/markup.h"
-#include "tools/report/numbers.h"
-#include "tools/report/page_file.h"
+#include "tools/report/number_text.h"
+#include "tools/report/page.h"
+#include "tools/report/svg.h"
 
 namespace tritgrad::test::test_report {
 namespace {
@@ -33,7 +31,7 @@ TEST_CASE("report: every number of the summary stands in the page") {
   const std::string html = html_of(runs);
   CHECK(markup_error(html) == "");
   const Comparison comparison = compare(runs, "master");
-  CHECK(contains(html, headline(comparison)));
+  CHECK(contains(html, conclusion(comparison)));
   for (const RecipeSummary& summary : comparison.recipes) {
     const SummaryText text = describe(summary);
     for (const std::string& cell :
@@ -199,7 +197,7 @@ TEST_CASE("report: in Markdown a list takes in neither what follows it nor the n
       last = text.find('\n', at + 1);
     }
   }
-  CHECK(lists == 4);  // of the page, of the comparison, its findings, definitions
+  CHECK(lists == 4);  // of the page, of the comparison, its differences, definitions
 }
 
 TEST_CASE("report: Markdown escapes what would be markup, and nothing else") {
@@ -275,10 +273,7 @@ TEST_CASE("report: a tuned comparison draws the trials on rows held out") {
   CHECK(contains(page(), "of the trials that chose the learning rates"));
 }
 
-TEST_CASE("report: the question names what is compared") {
-  CHECK(question({record_of(two_recipes())}) ==
-        "How accurate are networks trained by 2 recipes, and how many bytes does each trained "
-        "parameter take, on 1 data set (mnist), with 2 seeds each?");
+TEST_CASE("report: the line of the model names what trained it") {
   RunResult run = make_run("master", 1, 0.9, kMaster);
   run.epochs = 1;
   run.batch = 32;
@@ -286,8 +281,7 @@ TEST_CASE("report: the question names what is compared") {
   run.label_smoothing = 0.1;
   const std::string page = html_of({run});
   for (const char* one :
-       {"1 recipe,", "with 1 seed each",
-        ", 1 epoch in batches of 32, images augmented by shift=2,flip, labels smoothed by 0.1<",
+       {", 1 epoch in batches of 32, images augmented by shift=2,flip, labels smoothed by 0.1<",
         "for 1 run<"}) {
     CAPTURE(one);
     CHECK(contains(page, one));

@@ -7,7 +7,7 @@
 #include "tests/support/markup_balance.h"
 #include "tests/support/program.h"
 #include "tests/support/thread_ranks.h"
-#include "tools/report/markup.h"
+#include "tools/report/svg.h"
 #include "tools/report/traffic.h"
 
 namespace tritgrad::test::test_traffic {

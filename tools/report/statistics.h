@@ -1,9 +1,14 @@
-// Welch's interval for the difference of two means of normal samples whose variances may differ.
+// Statistics of a few measurements: their middle, and the interval of a difference of means.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 namespace tritgrad {
+
+// The middle value, or the mean of the two in the middle; NaN for none. Values that are not finite
+// count as larger than all others. Times scatter to one side, so that it says more than a mean.
+double median(std::vector<double> values);
 
 struct SampleMoments {
   double mean = 0;

@@ -1,4 +1,4 @@
-#include "tools/report/machine.h"
+#include "tools/report/system_info.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

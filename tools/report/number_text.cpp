@@ -1,4 +1,4 @@
-#include "tools/report/numbers.h"
+#include "tools/report/number_text.h"
 
 #include <fmt/format.h>
 

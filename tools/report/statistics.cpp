@@ -1,6 +1,8 @@
-#include "tools/compare/welch.h"
+#include "tools/report/statistics.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/check.h"
 
@@ -46,6 +48,17 @@ double upper_tail(double t, double freedom) {
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  for (double& value : values) {
+    if (std::isnan(value)) value = std::numeric_limits<double>::infinity();
+  }
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  if (values.size() % 2 == 1 || std::isinf(values[middle])) return values[middle];
+  return 0.5 * (values[middle - 1] + values[middle]);
+}
 
 double t_quantile(double probability, double freedom) {
   check(probability > 0.0 && probability < 1.0 && freedom > 0.0, "t_quantile: probability ",

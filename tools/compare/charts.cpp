@@ -1,12 +1,12 @@
-#include "tools/compare/figures.h"
+#include "tools/compare/charts.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 
-#include "tools/compare/pareto.h"
 #include "tools/report/svg.h"
 
 namespace tritgrad {
@@ -17,39 +17,30 @@ constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 // A loss that falls further than this is drawn on a logarithmic axis.
 constexpr double kLogRatio = 20;
 
-// The baseline stands first and so has style 0, the colour of the text.
-int style_of(std::size_t recipe) { return static_cast<int>(recipe); }
-
-// Mean over the seeds of a recipe at each epoch, with the range from the lowest to the highest
-// seed.
+// The mean over the seeds of a recipe at each epoch, with a band from the lowest to the highest
+// seed where there are several.
 LineSeries mean_curve(const std::vector<RunResult>& runs, const std::string& recipe,
                       const PointValue& value_of) {
-  struct Spread {
-    double sum = 0, low = 0, high = 0;
-    int count = 0;
-  };
-  std::map<double, Spread> epochs;
-  bool several = false;
+  std::map<double, std::vector<double>> epochs;
   for (const RunResult& run : runs) {
     if (run.recipe != recipe) continue;
     for (const EpochPoint& point : run.curve) {
       const double value = value_of(point);
-      if (!std::isfinite(value) || !std::isfinite(point.epoch)) continue;
-      Spread& spread = epochs[point.epoch];
-      spread.low = spread.count == 0 ? value : std::min(spread.low, value);
-      spread.high = spread.count == 0 ? value : std::max(spread.high, value);
-      spread.sum += value;
-      several |= ++spread.count > 1;
+      if (std::isfinite(value) && std::isfinite(point.epoch)) epochs[point.epoch].push_back(value);
     }
   }
+  const bool several = std::any_of(epochs.begin(), epochs.end(),
+                                   [](const auto& epoch) { return epoch.second.size() > 1; });
   LineSeries series;
   series.name = recipe;
-  for (const auto& [epoch, spread] : epochs) {
+  for (const auto& [epoch, values] : epochs) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
     series.x.push_back(epoch);
-    series.y.push_back(spread.sum / spread.count);
+    series.y.push_back(std::accumulate(values.begin(), values.end(), 0.0) /
+                       static_cast<double>(values.size()));
     if (!several) continue;
-    series.lower.push_back(spread.low);
-    series.upper.push_back(spread.high);
+    series.lower.push_back(*low);
+    series.upper.push_back(*high);
   }
   return series;
 }
@@ -60,7 +51,7 @@ LineChart curves(const std::vector<RunResult>& runs, const Comparison& compariso
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
     LineSeries series = mean_curve(runs, comparison.recipes[i].recipe, value_of);
     if (series.x.empty()) continue;
-    series.style = style_of(i);
+    series.style = static_cast<int>(i);  // the baseline is first: 0, the colour of the text
     chart.series.push_back(std::move(series));
   }
   return chart;
@@ -101,7 +92,7 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
     const RecipeSummary& recipe = comparison.recipes[i];
     if (!recipe.accuracy) continue;
-    ScatterPoint point{recipe.recipe, style_of(i), recipe.bytes.total(),
+    ScatterPoint point{recipe.recipe, static_cast<int>(i), recipe.bytes.total(),
                        100.0 * recipe.accuracy->mean, std::nullopt};
     if (recipe.accuracy->spread) {
       point.y_spread = 100.0 * *recipe.accuracy->spread;
@@ -155,8 +146,8 @@ std::vector<RunResult> chosen_trials(const ComparisonRecord& record) {
 
 }  // namespace
 
-std::vector<Figure> draw_figures(const ComparisonRecord& record, const Comparison& comparison,
-                                 const std::string& prefix) {
+std::vector<Figure> draw_charts(const ComparisonRecord& record, const Comparison& comparison,
+                                const std::string& prefix) {
   const std::vector<RunResult>& runs = record.runs;
   std::vector<Figure> figures;
   if (comparison.recipes.empty()) return figures;
