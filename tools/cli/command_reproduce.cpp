@@ -14,7 +14,6 @@
 #include "tools/report/machine.h"
 #include "tools/report/numbers.h"
 #include "tools/study/study_charts.h"
-#include "tools/study/study_csv.h"
 #include "tools/study/study_files.h"
 #include "tools/study/study_page.h"
 

@@ -178,18 +178,6 @@ TEST_CASE("distinct files: a comparison reads its data and its recipes, and writ
                 "--report: 'new.html' is also written by --json", here);
 }
 
-TEST_CASE("distinct files: measured results are read") {
-  const TempDir folder;
-  const std::string here = from_folder(folder.path());
-  folder.write("two.html", "{}");
-  check_refused("traffic --measured two.html --json two.html",
-                "--json: 'two.html' is also read (--measured)", here);
-  check_refused("traffic --measured two.html --report two.html",
-                "--report: 'two.html' is also read (--measured)", here);
-  check_refused("traffic --json new.html --report new.html", "is also written by --json", here);
-  CHECK(read_text(folder / "two.html") == "{}");
-}
-
 TEST_CASE("distinct files: a checkpoint that is resumed is no log") {
   const TempDir folder;
   const std::string here = from_folder(folder.path());
