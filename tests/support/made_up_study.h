@@ -1,4 +1,4 @@
-// A study of numbers of one's own, for sentences, pictures and files made from it.
+// A study of numbers of one's own, for pictures, tables and files made from it.
 #pragma once
 
 #include "tools/study/study_run.h"
@@ -14,10 +14,6 @@ inline StudyResults made_up(double loss) {
     results.curves[variant_key(variant)] = {curve, curve, curve};
   }
   return results;
-}
-
-inline void set_end(StudyResults& results, const Variant& variant, double loss) {
-  for (Curve& curve : results.curves.at(variant_key(variant))) curve.numbers.end_loss = loss;
 }
 
 }  // namespace tritgrad

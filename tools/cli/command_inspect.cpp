@@ -10,10 +10,10 @@
 #include "models/training/saved_run.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/traffic_forecast.h"
 #include "tools/cli/within.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
-#include "tools/report/traffic.h"
 
 namespace tritgrad {
 namespace {
@@ -25,8 +25,10 @@ struct InspectOptions {
   std::vector<std::string> overrides;
   bool live = false;
   std::string json;
-  std::string method;
-  int ranks = 2;
+  std::string method;  // of --dp; "all": every one, in a table
+  std::vector<int> ranks = {2};
+  int parts = 0;  // 0: one for each rank
+  std::vector<double> links = {1, 10, 100};
 };
 
 // How several ranks would train the model.
@@ -237,11 +239,19 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
   return f;
 }
 
+void inspect_traffic(const InspectOptions& options) {
+  const TrafficQuestion question{options.model, options.ranks, options.parts, options.links};
+  if (options.json != "-") fmt::print("{}", traffic_table(question));
+  write_json(options.json, traffic_json(question));
+}
+
 void inspect_joint(const InspectOptions& options) {
   check(options.checkpoint.empty() && !options.live,
         "--dp forecasts what --model would need; leave out ",
         options.live ? "--live" : "the CHECKPOINT");
-  JointForecast joint{{.method = parse_method(options.method)}, options.ranks, {}};
+  if (options.method == "all") return inspect_traffic(options);
+  check(options.ranks.size() == 1, "--ranks: several numbers need --dp all");
+  JointForecast joint{{.method = parse_method(options.method)}, options.ranks.front(), {}};
   const Recipe recipe = joint_recipe(joint.spec, load_recipe(options.recipe, options.overrides));
   const auto plan = plan_model(options.model, 0, 0, recipe);
   joint.traffic = forecast_traffic(plan, recipe.updates(), joint.spec, joint.ranks, joint.ranks,
@@ -273,6 +283,8 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   OutputFile("--json", options.json, kJsonBegins);  // refuses what it must before the work begins
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
+  check(options.method != "all" || (!recipe_given && options.overrides.empty()),
+        "--dp all: each way of training has a recipe of its own; leave out --recipe and --set");
   if (joint) return inspect_joint(options);
   if (!options.checkpoint.empty()) {
     const SavedModel saved = SavedRun(options.checkpoint).model();
@@ -310,18 +322,40 @@ void add_inspect_command(CLI::App& app) {
                     "with --model: also allocate the model and count its bytes");
   command->add_option(
       "--dp", options->method,
-      "with --model: also what a data-parallel step sends (see 'tritgrad traffic')");
-  command->add_option("--ranks", options->ranks, "of --dp")
+      "with --model: also what a data-parallel step sends by this method; all: every method, in a "
+      "table");
+  command->add_option("--ranks", options->ranks, "of --dp; with --dp all also several, 2,8,64")
+      ->delimiter(',')
       ->capture_default_str()
       ->check(within(1, 1 << 20));
+  command
+      ->add_option("--micro-batches", options->parts,
+                   "of --dp all: parts of a batch, a multiple of the ranks [one for each]")
+      ->check(within(1, 1 << 20));
+  command->add_option("--link", options->links, "of --dp all: speeds of links in Gbit/s")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(within(1e-3, 1e6));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->footer(
       "Examples:\n"
       "  tritgrad inspect --model mlp:784-512-512-10 --recipe votes --live\n"
       "  tritgrad inspect --model mlp:8192-65536-65536-32768 --recipe latent8\n"
+      "  tritgrad inspect --model mlp:784-512-512-10 --dp all --ranks 2,8,64 --link 1,10\n"
       "  tritgrad inspect m.safetensors");
   command->callback([command, options] {
     run_inspect(*options, command->count("--recipe") > 0, command->count("--ranks") > 0);
+  });
+}
+
+// The command of earlier versions says what took its place.
+void add_traffic_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("traffic", "is part of inspect now")->group("");
+  command->allow_extras();
+  command->callback([] {
+    fail(
+        "'traffic' is part of 'inspect' now; try: tritgrad inspect --model mlp:784-512-512-10 "
+        "--dp all --ranks 4");
   });
 }
 

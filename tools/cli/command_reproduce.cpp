@@ -14,7 +14,6 @@
 #include "tools/report/number_text.h"
 #include "tools/report/system_info.h"
 #include "tools/study/study_charts.h"
-#include "tools/study/study_csv.h"
 #include "tools/study/study_files.h"
 #include "tools/study/study_page.h"
 

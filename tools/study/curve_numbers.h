@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tools/report/statistics.h"
-#include "tools/study/constant_buckets.h"
 
 namespace tritgrad {
 
@@ -28,6 +27,16 @@ inline constexpr std::int64_t kEndEpochs = 20;
 struct PhaseRatio {
   double ratio = 1.0;
   double control = 1.0;
+};
+
+// Buckets of MicroAdam's error feedback whose bounds are equal (delta = Delta): between them is
+// nothing to divide by, so their codes are 0, and all of the bucket is decoded to delta.
+struct BucketCount {
+  std::int64_t buckets = 0;        // that the rule keeps
+  std::int64_t zero_at_start = 0;  // delta = Delta = 0 before the first step
+  std::int64_t written = 0;        // by all steps together
+  std::int64_t constant = 0;       // of those written
+  std::int64_t zero = 0;           // of those constant: delta = 0
 };
 
 struct CurveNumbers {

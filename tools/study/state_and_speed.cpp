@@ -10,7 +10,7 @@
 #include "optim/optimizer.h"
 #include "tools/cli/interrupt.h"
 #include "tools/study/curve_numbers.h"
-#include "tools/study/variant.h"
+#include "tools/study/study_figures.h"
 
 namespace tritgrad {
 namespace {

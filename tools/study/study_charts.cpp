@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "tools/report/svg.h"
-#include "tools/study/claims.h"
 
 namespace tritgrad {
 namespace {
@@ -18,8 +17,10 @@ constexpr std::size_t kDrawnPoints = 140;
 // of them, so that a spike of one epoch in one seed is seen. The marker is the loss at the end.
 LineSeries drawn_curve(const StudyLine& line, const StudyResults& results) {
   LineSeries series{line.name, line.style, {}, {}, {}, {}};
-  const double last = median(end_sample(line, results).values);
-  if (!(last <= kResolvedLoss)) series.mark = last;  // of a bound the line's own end says more
+  const double last =
+      median(results.numbers(line.variant, [](const CurveNumbers& n) { return n.end_loss; }));
+  // Where the loss cannot be resolved, the line's own end says more than a mark.
+  if (!(last <= kResolvedLoss)) series.mark = last;
   const std::vector<Spread> epochs = epoch_spreads(results.of(line.variant));
   const std::size_t count = epochs.size();
   const std::size_t width = std::max<std::size_t>(1, (count + kDrawnPoints - 1) / kDrawnPoints);

@@ -1,4 +1,6 @@
-// The study as one HTML page that needs nothing but itself.
+// The study as one HTML page that needs nothing but itself: every figure with its question, its
+// pictures and a table of what was measured. What follows from the numbers is written by hand, in
+// docs/STUDY.md.
 #pragma once
 
 #include <string>

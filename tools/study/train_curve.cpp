@@ -6,6 +6,7 @@
 
 #include "engine/data/loader.h"
 #include "engine/data/split.h"
+#include "engine/formats/bf16_bits.h"
 #include "engine/random.h"
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"
@@ -88,6 +89,27 @@ std::int64_t study_steps_per_epoch(const Dataset& dataset) {
   return Loader(dataset, split.train, standardizer_for(dataset, split, false), kStudyBatch, 1,
                 RowOrder::kShuffled)
       .batches_per_epoch();
+}
+
+ConstantBuckets::ConstantBuckets(Optimizer& optimizer) {
+  for (const StatePlane& plane : optimizer.state()) {
+    if (!plane.name.ends_with("/microadam/bounds")) continue;
+    bounds_.emplace_back(reinterpret_cast<const std::uint16_t*>(plane.bytes.data()),
+                         plane.bytes.size() / sizeof(std::uint16_t));
+  }
+  look();
+  count_ = {count_.written, count_.zero, 0, 0, 0};
+}
+
+void ConstantBuckets::look() {
+  for (const auto bounds : bounds_) {
+    for (std::size_t i = 0; i + 1 < bounds.size(); i += 2) {
+      const float low = float_of_bf16(bounds[i]), high = float_of_bf16(bounds[i + 1]);
+      ++count_.written;
+      count_.constant += low == high ? 1 : 0;
+      count_.zero += low == high && low == 0.0f ? 1 : 0;
+    }
+  }
 }
 
 Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, std::uint64_t seed,

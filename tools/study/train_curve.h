@@ -1,13 +1,15 @@
-// Trains one variant of the study and keeps its curve.
+// Trains one variant of the study, and keeps its curve and what is measured of it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/data/dataset.h"
+#include "optim/optimizer.h"
 #include "tools/study/curve_numbers.h"
-#include "tools/study/variant.h"
+#include "tools/study/study_figures.h"
 
 namespace tritgrad {
 
@@ -27,5 +29,19 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
 
 // Steps that train_curve takes in one epoch.
 std::int64_t study_steps_per_epoch(const Dataset& dataset);
+
+// Counts the buckets of MicroAdam's error feedback whose bounds are equal (BucketCount). It reads
+// the bounds in the optimizer's own state, which must outlive it.
+class ConstantBuckets {
+ public:
+  explicit ConstantBuckets(Optimizer& optimizer);
+
+  void look();  // called after a step
+  const BucketCount& count() const { return count_; }
+
+ private:
+  std::vector<std::span<const std::uint16_t>> bounds_;  // bf16 [bucket][low, high]
+  BucketCount count_;
+};
 
 }  // namespace tritgrad

@@ -55,19 +55,21 @@ TEST_CASE("json outputs: inspect") {
 }
 
 TEST_CASE("json outputs: traffic") {
-  const Json json = printed("traffic --model mlp:4-8-2 --ranks 200");
-  CHECK(keys_of(json) == Keys{"model", "ranks", "micro_batches", "methods"});
+  const Json json = printed("inspect --model mlp:4-8-2 --dp all --ranks 200");
+  CHECK(keys_of(json) == Keys{"model", "links_gbit", "methods"});
   int impossible = 0;
   for (const Json& method : json["methods"]) {
     if (method.contains("most_micro_batches")) {
       ++impossible;
-      CHECK(keys_of(method) == Keys{"name", "method", "recipe", "most_micro_batches"});
+      CHECK(keys_of(method) ==
+            Keys{"name", "method", "recipe", "ranks", "micro_batches", "most_micro_batches"});
       continue;
     }
-    CHECK(keys_of(method) == Keys{"name", "method", "recipe", "gradient_bytes",
-                                  "warmup_gradient_bytes", "warmup_share", "statistics_bytes",
-                                  "sums_bytes", "bytes_per_step", "bytes_per_parameter",
-                                  "fp16_ratio", "error_feedback_bytes"});
+    CHECK(keys_of(method) == Keys{"name", "method", "recipe", "ranks", "micro_batches",
+                                  "gradient_bytes", "warmup_gradient_bytes", "warmup_share",
+                                  "statistics_bytes", "sums_bytes", "bytes_per_step",
+                                  "bytes_per_parameter", "fp16_ratio", "error_feedback_bytes",
+                                  "seconds_on_links"});
   }
   CHECK(impossible > 0);
 }

@@ -1,4 +1,4 @@
-// The study as pictures, tables and sentences, on a few epochs.
+// The study as pictures, tables and CSV files, on a few epochs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,9 +14,8 @@
 #include "tests/support/made_up_study.h"
 #include "tests/support/markup_balance.h"
 #include "tests/support/support_files.h"
-#include "tools/study/claims.h"
 #include "tools/study/study_charts.h"
-#include "tools/study/study_csv.h"
+#include "tools/study/study_files.h"
 #include "tools/study/study_page.h"
 
 namespace tritgrad::test::test_reproduce {
@@ -179,9 +178,10 @@ TEST_CASE("reproduce: the marker of a curve is its loss at the end") {
     curve.numbers.end_loss = end_loss(curve.epoch_loss);
   }
   const StudyLine& line = figure.panels[0].lines[1];
-  const double end = median(end_sample(line, results).values);
+  const double end =
+      median(results.numbers(line.variant, [](const CurveNumbers& n) { return n.end_loss; }));
   CHECK(end == doctest::Approx(0.25 * std::pow(1.04, 0.25)));  // one epoch of four is 1.04 times
-  CHECK(contains(end_sentence(figure.panels[0], results), "density 10 % at 0.252"));
+  CHECK(contains(render_study({}, results), "0.252 (0.252 to 0.252)"));
   // A curve whose last epoch goes up has its marker below its end.
   const std::string after = figure_charts(figure, results)[0].svg;
   const std::regex marker("class=\"mark tg-s1\" transform=\"translate\\(([0-9.]+) ([0-9.]+)");

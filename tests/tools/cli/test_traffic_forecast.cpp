@@ -1,16 +1,14 @@
-// Forecasts of what data-parallel training sends, and the page made of them.
+// Forecasts of what data-parallel training sends, and the table made of them.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "engine/data/open_dataset.h"
 #include "models/training/train.h"
-#include "tests/support/markup_balance.h"
 #include "tests/support/program.h"
 #include "tests/support/thread_ranks.h"
-#include "tools/report/svg.h"
-#include "tools/report/traffic.h"
+#include "tools/cli/traffic_forecast.h"
 
-namespace tritgrad::test::test_traffic {
+namespace tritgrad::test::test_traffic_forecast {
 namespace {
 
 constexpr const char* kModel = "mlp:784-512-512-10:norm=none";
@@ -52,12 +50,21 @@ TEST_CASE("traffic: forecasts follow the formulas, up to what scales and whole b
   for (const TrafficWay& way : traffic_ways()) CHECK(sent(way, 1, 1) == 0.0);
 }
 
-TEST_CASE("traffic: the page has the job that was asked about, beside others") {
-  const std::string page = render_markdown(make_page({"command", kModel, 16, 32, {}}), "pictures");
-  for (const char* job : {"| 2 | 2 |", "| 8 | 8 |", "| 16 | 32 |"}) CHECK(contains(page, job));
-  // 128 parts are more than sums of votes hold.
-  CHECK_FALSE(contains(render_markdown(make_page({"command", kModel, 64, 128, {}}), "pictures"),
-                       "| votes | votes | 64 |"));
+TEST_CASE("traffic: the table has every number of ranks and every link") {
+  const std::string table = traffic_table({kModel, {2, 8, 16}, 0, {1.0, 10.0}});
+  for (const char* cell : {"  2  ", "  8  ", "  16  ", "1 Gbit/s", "10 Gbit/s"}) {
+    CAPTURE(cell);
+    CHECK(contains(table, cell));
+  }
+  const nlohmann::json json =
+      nlohmann::json::parse(traffic_json({kModel, {2, 8}, 16, {1.0, 10.0}}));
+  REQUIRE(json["methods"].size() == 2 * traffic_ways().size());
+  for (const nlohmann::json& method : json["methods"]) {
+    CHECK(method["micro_batches"] == 16);
+    const double bytes = method["bytes_per_step"].get<double>();
+    CHECK(method["seconds_on_links"][0].get<double>() == doctest::Approx(8e-9 * bytes));
+    CHECK(method["seconds_on_links"][1].get<double>() == doctest::Approx(8e-10 * bytes));
+  }
 }
 
 TEST_CASE("traffic: what a run sends is what was forecast, its warm-up included") {
@@ -87,7 +94,8 @@ TEST_CASE("traffic: what a run sends is what was forecast, its warm-up included"
 }
 
 TEST_CASE("traffic: votes end at 127 parts, int8 gradients do not, and no row is lost") {
-  const Result table = run(std::string("traffic --model ") + kModel + " --ranks 200 --json -");
+  const Result table =
+      run(std::string("inspect --model ") + kModel + " --dp all --ranks 200 --json -");
   REQUIRE(table.exit_code == 0);
   const nlohmann::json json = nlohmann::json::parse(table.out);
   REQUIRE(json["methods"].size() == traffic_ways().size());
@@ -96,7 +104,8 @@ TEST_CASE("traffic: votes end at 127 parts, int8 gradients do not, and no row is
     CHECK(method.contains("most_micro_batches") == (method["recipe"] == "votes"));
     CHECK(method.contains("bytes_per_step") == (method["recipe"] != "votes"));
   }
-  CHECK(contains(run("traffic --ranks 200").out, "at most 127 micro-batches"));
+  CHECK(contains(run(std::string("inspect --model ") + kModel + " --dp all --ranks 200").out,
+                 "at most 127 micro-batches"));
   CHECK(run("train --data iris --recipe latent8 --dp votes --micro-batches 200 --batch 500 "
             "--epochs 1 --quiet")
             .exit_code == 0);
@@ -129,49 +138,17 @@ TEST_CASE("traffic: inspect shows what training holds and sends, and refuses wha
   check_refused("inspect m.safetensors --dp votes", "leave out the CHECKPOINT");
 }
 
-TEST_CASE("traffic: the command forecasts, reads measurements, and writes its page") {
-  const Result table = run(std::string("traffic --model ") + kModel + " --ranks 4 --json -");
-  REQUIRE(table.exit_code == 0);
-  const nlohmann::json json = nlohmann::json::parse(table.out);
-  CHECK(json["ranks"] == 4);
-  REQUIRE(json["methods"].size() == traffic_ways().size());
-  for (const nlohmann::json& method : json["methods"]) {
-    CHECK(method["bytes_per_step"].get<std::int64_t>() > 0);
-  }
-
-  const TempDir folder;
-  const std::string result = folder / "a run.json", page = folder / "page.html";
-  REQUIRE(run("train --data iris --recipe votes --dp votes --micro-batches 2 --epochs 1 --json '" +
-              result + "'")
-              .exit_code == 0);
-  check_refused("traffic --measured '" + result + "'", "add --report FILE");
-  const Result written =
-      run("traffic --measured '" + result + "' --report '" + page + "' --model " + kModel);
-  REQUIRE(written.exit_code == 0);
-  const std::string html = read_text(page);
-  CHECK(markup_error(html) == "");
-  CHECK(contains(html, "1e+12 parameters, 10 Gbit/s"));
-  CHECK(contains(html, "<th scope=\"row\">votes</th>"));
-  // The command is one that a shell understands.
-  CHECK(contains(html, escape_markup("--measured '" + result + "' --report " + page)));
-
-  const std::string markdown = folder / "page.md";
-  REQUIRE(run("traffic --measured '" + result + "' --report '" + markdown + "'").exit_code == 0);
-  CHECK(contains(read_text(markdown), "| votes | votes | "));
-  CHECK(contains(read_text(markdown), "page/parameters-1e12.svg"));
-  CHECK(markup_error(read_text(folder / "page/parameters-1e12.svg")) == "");
+TEST_CASE("traffic: the former command names what took its place") {
+  check_refused("traffic --model mlp:784-512-512-10 --ranks 4", "tritgrad inspect --model");
 }
 
 TEST_CASE("traffic: mistakes are one sentence") {
-  const TempDir folder;
-  const std::string result = folder / "run.json";
-  REQUIRE(run("train --data iris --epochs 1 --json '" + result + "'").exit_code == 0);
-  check_refused("traffic --measured '" + result + "'", "is not the result of a data-parallel run");
-  check_refused("traffic --measured '" + folder.write("x", "{}") + "'", "is missing");
-  check_refused("traffic --measured /nowhere.json", "/nowhere.json");
-  check_refused("traffic --report page.txt", "NAME.html or NAME.md expected");
-  check_refused("traffic --ranks 4 --micro-batches 6", "give a multiple of 4");
-  check_refused("traffic --model mlp:12", "model");
+  const std::string model = std::string("inspect --model ") + kModel;
+  check_refused(model + " --dp all --ranks 4 --micro-batches 6", "give a multiple of 4");
+  check_refused(model + " --dp votes --ranks 4,8", "several numbers need --dp all");
+  check_refused("inspect --model mlp:12 --dp all", "model");
+  check_refused(model + " --dp all --link 0", "--link");
+  check_refused(model + " --dp all --recipe votes", "leave out --recipe and --set");
   check_refused("train --data iris --dp vote", "did you mean 'votes'");
   check_refused("train --data iris --dp allreduce --dp-majority", "needs --dp votes");
   check_refused("train --data iris --dp apmsqueeze --dp-warmup 2", "--dp-warmup");
@@ -187,4 +164,4 @@ TEST_CASE("traffic: mistakes are one sentence") {
   check_refused("train --data iris --dp votes --micro-batches 200 --batch 500", "at most 127");
 }
 
-}  // namespace tritgrad::test::test_traffic
+}  // namespace tritgrad::test::test_traffic_forecast
