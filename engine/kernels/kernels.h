@@ -1,8 +1,9 @@
 // The seam between the engine and the instruction sets: tables of plain functions on raw pointers.
 //
 // Each subject has a table in a header of its own, with the contracts of its functions:
-// products.h, codecs.h, updates.h, layers.h and reductions.h. Callers include the headers of the
-// tables that they use and write kernels().codecs.decode_trits(...).
+// products.h, codecs.h, updates.h, layers.h and reductions.h, and peak_loops.h for yardsticks.
+// Callers include the headers of the tables that they use and write
+// kernels().codecs.decode_trits(...).
 //
 // The scalar reference (ops/kernels/reference.cpp) is the specification. Every other set of tables
 // is compiled from one source per idea with the flags of one instruction set. The set in use is
@@ -26,6 +27,7 @@ struct CodecKernels;
 struct UpdateKernels;
 struct LayerKernels;
 struct ReductionKernels;
+struct PeakLoops;
 
 // The tables of one instruction set.
 struct KernelTables {
@@ -35,6 +37,7 @@ struct KernelTables {
   const UpdateKernels& updates;
   const LayerKernels& layers;
   const ReductionKernels& reductions;
+  const PeakLoops& peak_loops;  // no kernels but yardsticks (peak_loops.h)
 };
 
 // The tables in use; null before the first call of kernels().

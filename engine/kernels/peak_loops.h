@@ -1,4 +1,5 @@
-// The most that one core of this machine can compute: loops that touch registers alone.
+// The most that one core of this machine can compute with the instruction set of the kernels in
+// use: loops that touch registers alone.
 //
 // They are yardsticks, not kernels. What the products of this library reach is told as a share of
 // what the same instruction set can do at best, and of what memory can deliver.
@@ -6,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "engine/kernels/kernels.h"
 
 namespace tritgrad {
 
@@ -25,9 +28,7 @@ struct PeakLoops {
   std::int64_t (*read)(const std::byte* bytes, std::int64_t n);
 };
 
-// Those of the instruction set that kernels() uses.
-const PeakLoops& peak_loops();
-// Products of bf16 numbers, which no kernel uses.
+// Returns the loop of products of bf16 numbers, which no kernel uses.
 PeakLoop bf16_peak_loop();
 
 }  // namespace tritgrad

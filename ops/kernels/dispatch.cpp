@@ -114,18 +114,6 @@ const KernelTables& choose_kernels_at_start() {
   return kernels_in_use.compare_exchange_strong(expected, &chosen) ? chosen : *expected;
 }
 
-const PeakLoops& peak_loops() {
-#ifndef TRITGRAD_PORTABLE
-  const std::string_view name = kernels().name;
-  if (name == "avx2") return avx2::kPeakLoops;
-  if (name == "avx512") return avx512::kPeakLoops;
-  if (name == "avx512vnni") return avx512vnni::kPeakLoops;
-  if (name == "avx512vbmi") return avx512vbmi::kPeakLoops;
-  if (name == "avx512amx") return avx512amx::kPeakLoops;
-#endif
-  return baseline::kPeakLoops;
-}
-
 PeakLoop bf16_peak_loop() {
 #ifndef TRITGRAD_PORTABLE
   __builtin_cpu_init();

@@ -38,6 +38,7 @@ void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int6
 namespace {
 
 using baseline::gemm;
+using baseline::kPeakLoops;
 
 void random_u16(std::uint16_t* out, std::int64_t n, const RandomKey& key, std::uint64_t first) {
   for (std::int64_t i = 0; i < n; i += 8) {

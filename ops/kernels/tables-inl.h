@@ -124,6 +124,6 @@ constexpr ReductionKernels kReductions = {
 }  // namespace
 
 const KernelTables kKernels = {
-    TRITGRAD_NAME(TRITGRAD_TARGET), kProducts, kCodecs, kUpdates, kLayers, kReductions};
+    TRITGRAD_NAME(TRITGRAD_TARGET), kProducts, kCodecs, kUpdates, kLayers, kReductions, kPeakLoops};
 
 }  // namespace tritgrad::TRITGRAD_TARGET

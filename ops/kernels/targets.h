@@ -32,24 +32,19 @@ void encode_trit_bytes(std::uint8_t* packed, const std::int8_t* trits, std::int6
 #ifndef TRITGRAD_PORTABLE
 namespace avx2 {
 extern const KernelTables kKernels;
-extern const PeakLoops kPeakLoops;
-}  // namespace avx2
+}
 namespace avx512 {
 extern const KernelTables kKernels;
-extern const PeakLoops kPeakLoops;
-}  // namespace avx512
+}
 namespace avx512vnni {
 extern const KernelTables kKernels;
-extern const PeakLoops kPeakLoops;
-}  // namespace avx512vnni
+}
 namespace avx512vbmi {
 extern const KernelTables kKernels;
-extern const PeakLoops kPeakLoops;
-}  // namespace avx512vbmi
+}
 namespace avx512amx {
 extern const KernelTables kKernels;
-extern const PeakLoops kPeakLoops;
-}  // namespace avx512amx
+}
 namespace avx512bf16 {
 extern const PeakLoop kPeakLoop;
 }
@@ -57,7 +52,7 @@ extern const PeakLoop kPeakLoop;
 
 // Returns the best of `supported` (in rising order, the reference first) that is not above
 // `requested`, which is the value of TRITGRAD_ISA or nullptr when it is not set. Throws Error for
-// an unknown name. Apart from the processor and the environment, so that it can be tested.
+// an unknown name. It is apart from the processor and the environment, so that it can be tested.
 const KernelTables& choose_kernels(std::span<const KernelTables* const> supported,
                                    const char* requested);
 

@@ -37,13 +37,13 @@ std::atomic<std::int64_t> g_seen{0};
 PeakLoop loop_of(Ceiling ceiling) {
   switch (ceiling) {
     case Ceiling::kFp32:
-      return peak_loops().fp32;
+      return kernels().peak_loops.fp32;
     case Ceiling::kBf16:
       return bf16_peak_loop();
     case Ceiling::kInt8Trits:
-      return peak_loops().int8_trits;
+      return kernels().peak_loops.int8_trits;
     default:
-      return peak_loops().int8_int8;
+      return kernels().peak_loops.int8_int8;
   }
 }
 
@@ -67,7 +67,7 @@ double l2_bytes_per_second() {
   const double seconds = seconds_per_call([&] {
     parallel_for(threads, [&](std::int64_t thread) {
       for (int time = 0; time < kTimes; ++time) {
-        g_seen += peak_loops().read(memory.bytes().data() + thread * kL2Bytes, kL2Bytes);
+        g_seen += kernels().peak_loops.read(memory.bytes().data() + thread * kL2Bytes, kL2Bytes);
       }
     });
   });
@@ -80,7 +80,7 @@ double dram_read_bytes_per_second() {
   const auto n = static_cast<std::int64_t>(memory.size());
   const double seconds = seconds_per_call([&] {
     parallel_ranges(n, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
-      g_seen += peak_loops().read(memory.data() + begin, end - begin);
+      g_seen += kernels().peak_loops.read(memory.data() + begin, end - begin);
     });
   });
   return static_cast<double>(n) / seconds;

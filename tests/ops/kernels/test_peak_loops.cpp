@@ -35,7 +35,7 @@ void check_counts(const PeakLoop& loop) {
 
 TEST_CASE("peak loops: operations are counted, and follow the instruction set") {
   with_each_table([] {
-    const PeakLoops& loops = peak_loops();
+    const PeakLoops& loops = kernels().peak_loops;
     check_counts(loops.fp32);
     check_counts(loops.int8_trits);
     check_counts(loops.int8_int8);
@@ -58,14 +58,14 @@ TEST_CASE("peak loops: bf16 has a loop or a reason, and none below AVX-512") {
 TEST_CASE("peak loops: reading sees every byte") {
   const Buffer memory(2048, Category::kWorkspace);
   with_each_table([&] {
-    const auto read = [&] { return peak_loops().read(memory.bytes().data(), 2048); };
+    const auto read = [&] { return kernels().peak_loops.read(memory.bytes().data(), 2048); };
     CHECK(read() == 0);
     for (std::size_t i = 0; i < memory.size(); ++i) {
       memory.bytes()[i] = std::byte{16};
       REQUIRE_MESSAGE(read() != 0, "byte ", i);
       memory.bytes()[i] = std::byte{0};
     }
-    CHECK(peak_loops().read(memory.bytes().data(), 0) == 0);
+    CHECK(kernels().peak_loops.read(memory.bytes().data(), 0) == 0);
   });
 }
 
