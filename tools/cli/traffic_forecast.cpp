@@ -8,7 +8,7 @@
 #include "engine/check.h"
 #include "models/footprint.h"
 #include "models/training/parallel_run.h"
-#include "optim/parallel/vote_codes.h"
+#include "optim/parallel/wire_codes.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
