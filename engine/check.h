@@ -14,6 +14,14 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Training that ran away: a loss, a gradient or a weight is no longer finite. It is an error of its
+// own because whoever tries several learning rates goes on where every other error must end the
+// work.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
+
 // "width ", 30, " of ", name -> "width 30 of NAME".
 template <typename... Parts>
 std::string concat(const Parts&... parts) {

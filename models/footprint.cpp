@@ -118,7 +118,7 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
       tensor.bytes.moments += static_cast<std::int64_t>(plane.bytes.size());
     }
     if (parameter.gradient_is_kept()) {
-      tensor.bytes.gradients = parameter.kept_gradient()->bytes();
+      tensor.bytes.gradients = bytes_of(*parameter.kept_gradient());
     }
     add_tensor(live, std::move(tensor));
   }

@@ -43,7 +43,7 @@ void RunMonitor::begin() {
   observer_.note(concat("the run in '", options_.resume,
                         "' is finished; to train on give --epochs above ", options_.epochs));
   // Nothing is left to do but the copy that was asked for.
-  if (!options_.save.empty() && options_.save != options_.resume) state_.save(options_.save);
+  if (!options_.save.empty() && options_.save != options_.resume) state_.save();
 }
 
 void RunMonitor::step_is_done(std::int64_t rows) {
@@ -69,7 +69,7 @@ void RunMonitor::save_or_stop() {
   const std::int64_t total = optimizer_.total_steps();
   const bool epoch_is_over = steps_done() % (total / options_.epochs) == 0;
   if (!options_.save.empty() && (due || epoch_is_over || interrupted || is_over())) {
-    state_.save(options_.save);
+    state_.save();
   }
   if (interrupted && steps_done() < total) {
     throw Interrupted(concat("interrupted after step ", steps_done(), " of ", total));

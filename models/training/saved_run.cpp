@@ -243,7 +243,8 @@ Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset
     if (!is_parallel(field)) {
       run[field.key] = json_of(field, value);
     } else if (ranks > 0) {
-      run["parallel"][field.key + kParallel.size()] = json_of(field, value);
+      run["parallel"][std::string(std::string_view(field.key).substr(kParallel.size()))] =
+          json_of(field, value);
     }
   });
   if (ranks > 0) run["parallel"]["ranks"] = ranks;
