@@ -59,9 +59,6 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(PNG 1.6 REQUIRED)
 
-# The benchmarks, where Google Benchmark is installed
-find_package(benchmark 1.7 QUIET)
-
 # The tests
 if(TRITGRAD_TESTS)
   find_package(doctest 2.4.9 REQUIRED)

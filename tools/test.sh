@@ -92,9 +92,8 @@ check() {
 
 sources() { find engine ops optim models tools tests \( -name "*.cpp" "$@" \) -print0; }
 format() { sources -o -name "*.h" | xargs -0 clang-format --dry-run -Werror; }
-# The registry of Google Benchmark, which bench_rules fills, looks like a leak.
 tidy() {
-  sources -not -path "*/consumer/*" -not -name "fuzz_*" -not -name "bench_rules.cpp" |
+  sources -not -path "*/consumer/*" -not -name "fuzz_*" |
     xargs -0 -n 1 -P "$(nproc)" clang-tidy -p build/clang --quiet
 }
 

@@ -1,51 +1,27 @@
 #include "tools/bench/ceilings.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
+#include "engine/clock.h"
+#include "engine/kernels/kernels.h"
 #include "engine/kernels/peak_loops.h"
+#include "engine/kernels/updates.h"
+#include "engine/memory/buffer.h"
 #include "engine/memory/parallel.h"
-#include "tools/bench/timing.h"
-#include "tools/bench/update_stream.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {
 
-struct Row {
-  const char* name;
-  const char* unit;
-};
-constexpr std::array<Row, kCeilingCount> kCeilingRows = {{
-    {"fp32", "GFLOP/s"},
-    {"bf16", "GFLOP/s"},
-    {"int8 (trits)", "GOP/s"},
-    {"int8 x int8", "GOP/s"},
-    {"L2 read", "GB/s"},
-    {"DRAM read", "GB/s"},
-    {"DRAM read+write", "GB/s"},
-}};
-
-const Row& row(Ceiling ceiling) { return kCeilingRows.at(static_cast<std::size_t>(ceiling)); }
-
-// Half of a second-level cache, or less.
+// A second-level cache holds at least this much.
 constexpr std::int64_t kL2Bytes = 512 << 10;
+// Two arrays of this many floats, 128 MiB each, fit no cache.
+constexpr std::int64_t kDramFloats = 32 << 20;
 
-// What was read goes here, so that reading is not left out.
-std::atomic<std::int64_t> g_seen{0};
-
-PeakLoop loop_of(Ceiling ceiling) {
-  switch (ceiling) {
-    case Ceiling::kFp32:
-      return kernels().peak_loops.fp32;
-    case Ceiling::kBf16:
-      return bf16_peak_loop();
-    case Ceiling::kInt8Trits:
-      return kernels().peak_loops.int8_trits;
-    default:
-      return kernels().peak_loops.int8_int8;
-  }
-}
+// The compiler must not leave reads out, so their results are added to this sum.
+std::atomic<std::int64_t> g_read_sum{0};
 
 double operations_per_second(const PeakLoop& loop) {
   constexpr std::int64_t kRounds = 20000;
@@ -59,7 +35,7 @@ double operations_per_second(const PeakLoop& loop) {
   return static_cast<double>(threads) * static_cast<double>(done[0]) / seconds;
 }
 
-double l2_bytes_per_second() {
+double l2_read() {
   const int threads = thread_count();
   constexpr int kTimes = 16;
   Buffer memory(static_cast<std::size_t>(threads * kL2Bytes), Category::kWorkspace);
@@ -67,72 +43,99 @@ double l2_bytes_per_second() {
   const double seconds = seconds_per_call([&] {
     parallel_for(threads, [&](std::int64_t thread) {
       for (int time = 0; time < kTimes; ++time) {
-        g_seen += kernels().peak_loops.read(memory.bytes().data() + thread * kL2Bytes, kL2Bytes);
+        g_read_sum +=
+            kernels().peak_loops.read(memory.bytes().data() + thread * kL2Bytes, kL2Bytes);
       }
     });
   });
   return static_cast<double>(kTimes * threads * kL2Bytes) / seconds;
 }
 
-double dram_read_bytes_per_second() {
-  const UpdateStream stream;
-  const std::span<const std::byte> memory = stream.weights();
+// Every page of the array is written once: memory that was never touched is one page of zeros, and
+// that page is in a cache.
+Buffer dram_floats(float value) {
+  Buffer memory(kDramFloats * sizeof(float), Category::kWorkspace);
+  parallel_ranges(kDramFloats, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(memory.as<float>() + begin, memory.as<float>() + end, value);
+  });
+  return memory;
+}
+
+double dram_read() {
+  const Buffer memory = dram_floats(1.0f);
   const auto n = static_cast<std::int64_t>(memory.size());
   const double seconds = seconds_per_call([&] {
     parallel_ranges(n, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
-      g_seen += kernels().peak_loops.read(memory.data() + begin, end - begin);
+      g_read_sum += kernels().peak_loops.read(memory.bytes().data() + begin, end - begin);
     });
   });
   return static_cast<double>(n) / seconds;
 }
 
-double dram_update_bytes_per_second() {
-  const UpdateStream stream;
-  return UpdateStream::bytes() / seconds_per_call([&] { stream.run(); });
+// The plainest update there is, which shows what memory allows an optimizer.
+double dram_update() {
+  const Buffer w = dram_floats(1.0f), g = dram_floats(1e-3f);
+  const double seconds = seconds_per_call([&] {
+    parallel_ranges(kDramFloats, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+      kernels().updates.descend(w.as<float>() + begin, g.as<float>() + begin, 1e-3f, end - begin);
+    });
+  });
+  return 12.0 * static_cast<double>(kDramFloats) / seconds;
+}
+
+// A ceiling of computing has a loop, which also knows its note; one of memory has the other two.
+struct CeilingRow {
+  const char* name;
+  const char* unit;
+  PeakLoop (*loop)();
+  const char* note = nullptr;
+  double (*bytes_per_second)() = nullptr;
+};
+
+constexpr std::array<CeilingRow, kCeilingCount> kCeilingRows = {{
+    {"fp32", "GFLOP/s", [] { return kernels().peak_loops.fp32; }},
+    {"bf16", "GFLOP/s", bf16_peak_loop},
+    {"int8 (trits)", "GOP/s", [] { return kernels().peak_loops.int8_trits; }},
+    {"int8 x int8", "GOP/s", [] { return kernels().peak_loops.int8_int8; }},
+    {"L2 read", "GB/s", nullptr, "512 KiB on each thread", l2_read},
+    {"DRAM read", "GB/s", nullptr, "128 MiB", dram_read},
+    {"DRAM read+write", "GB/s", nullptr, "w -= lr g on 2 x 128 MiB, 12 bytes an element",
+     dram_update},
+}};
+
+const CeilingRow& row_of(Ceiling ceiling) {
+  return kCeilingRows.at(static_cast<std::size_t>(ceiling));
 }
 
 }  // namespace
 
-const char* ceiling_name(Ceiling ceiling) { return row(ceiling).name; }
-const char* ceiling_unit(Ceiling ceiling) { return row(ceiling).unit; }
-
-CeilingCase::CeilingCase(Ceiling ceiling) : ceiling_(ceiling) {
-  switch (ceiling) {
-    case Ceiling::kL2Read:
-      note_ = "512 KiB on each thread";
-      break;
-    case Ceiling::kDramRead:
-      note_ = "128 MiB";
-      break;
-    case Ceiling::kDramUpdate:
-      note_ = "w -= lr g on 2 x 128 MiB, 12 bytes an element";
-      break;
-    default:
-      note_ = loop_of(ceiling).instructions;
+double seconds_per_call(const std::function<void()>& body) {
+  constexpr double kShortest = 5e-3;
+  body();
+  for (int calls = 1;; calls *= 2) {
+    const Clock::time_point start = Clock::now();
+    for (int call = 0; call < calls; ++call) body();
+    const double seconds = seconds_since(start);
+    if (seconds >= kShortest) return seconds / calls;
   }
 }
 
+const char* ceiling_name(Ceiling ceiling) { return row_of(ceiling).name; }
+const char* ceiling_unit(Ceiling ceiling) { return row_of(ceiling).unit; }
+
 void CeilingCase::measure() {
-  switch (ceiling_) {
-    case Ceiling::kL2Read:
-      samples_.push_back(l2_bytes_per_second());
-      break;
-    case Ceiling::kDramRead:
-      samples_.push_back(dram_read_bytes_per_second());
-      break;
-    case Ceiling::kDramUpdate:
-      samples_.push_back(dram_update_bytes_per_second());
-      break;
-    default:
-      if (const PeakLoop loop = loop_of(ceiling_); loop.run != nullptr) {
-        samples_.push_back(operations_per_second(loop));
-      }
+  const CeilingRow& row = row_of(ceiling_);
+  if (row.loop == nullptr) {
+    per_second_.push_back(row.bytes_per_second());
+  } else if (const PeakLoop loop = row.loop(); loop.run != nullptr) {
+    per_second_.push_back(operations_per_second(loop));
   }
 }
 
 CeilingResult CeilingCase::result() const {
-  CeilingResult result{ceiling_, {}, note_};
-  if (!samples_.empty()) result.value = 1e-9 * median(samples_);
+  const CeilingRow& row = row_of(ceiling_);
+  CeilingResult result{ceiling_, {}, row.loop != nullptr ? row.loop().instructions : row.note};
+  if (!per_second_.empty()) result.value = 1e-9 * median(per_second_);
   return result;
 }
 

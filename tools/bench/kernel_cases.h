@@ -13,25 +13,31 @@ namespace tritgrad {
 struct KernelSpec {
   std::string name;
   std::string unit;
-  double amount;  // of units * 1e9 that one call does
+  double amount;  // units * 1e9 that one call does
   std::optional<Ceiling> ceiling;
-  // Makes the data, and returns what is timed. A kernel runs on every thread, on data of its own; a
-  // layer divides its work by itself.
+  // Makes the data and returns the call that is timed.
   std::function<std::function<void()>()> make;
+  // A layer divides its work among the threads by itself. A kernel runs on every thread, on data
+  // of its own.
   bool divides_work = false;
 };
 
 std::vector<KernelSpec> kernel_specs();
 
+struct KernelResult {
+  std::string name, unit;
+  double value;
+  std::optional<Ceiling> ceiling;
+};
+
 // One kernel, measured again in every round.
 class KernelCase {
  public:
-  explicit KernelCase(KernelSpec spec);
+  explicit KernelCase(KernelSpec spec) : spec_(std::move(spec)) {}
 
   const std::string& name() const { return spec_.name; }
-  const KernelSpec& spec() const { return spec_; }
   void measure();
-  double value() const;
+  KernelResult result() const;
 
  private:
   KernelSpec spec_;

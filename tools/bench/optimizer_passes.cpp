@@ -1,75 +1,30 @@
 #include "tools/bench/optimizer_passes.h"
 
 #include <algorithm>
-#include <array>
 
 #include "models/recipes/recipe.h"
-#include "tools/bench/timing.h"
+#include "tools/bench/ceilings.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {
 
-constexpr PassSpec kPasses[] = {
-    {"sgd/fp32", RuleKind::kSgd, FormatKind::kFp32},
-    {"sgdw/fp32", RuleKind::kSgdw, FormatKind::kFp32},
-    {"adamw/fp32", RuleKind::kAdamw, FormatKind::kFp32},
-    {"adam/fp32", RuleKind::kAdam, FormatKind::kFp32},
-    {"lion/fp32", RuleKind::kLion, FormatKind::kFp32},
-    {"sign/fp32", RuleKind::kSign, FormatKind::kFp32},
-    {"microadam/bf16", RuleKind::kMicroadam, FormatKind::kBf16},
-    {"flash-adamw (split24, companded8, root8)", RuleKind::kAdamw, FormatKind::kSplit24,
-     FormatKind::kCompanded8, FormatKind::kRoot8, EcoForm::kOff, Rounding::kNearest,
-     FormatKind::kBf16},
-    {"flash-lion (split24, companded8)", RuleKind::kLion, FormatKind::kSplit24,
-     FormatKind::kCompanded8, FormatKind::kFp32, EcoForm::kOff, Rounding::kNearest,
-     FormatKind::kBf16},
-    {"flash-sgd (split24, companded8)", RuleKind::kSgdw, FormatKind::kSplit24,
-     FormatKind::kCompanded8, FormatKind::kFp32, EcoForm::kOff, Rounding::kNearest,
-     FormatKind::kBf16},
-    {"adamw/split32", RuleKind::kAdamw, FormatKind::kSplit32},
-    {"adamw/ternary_master", RuleKind::kAdamw, FormatKind::kTernaryMaster},
-    {"votes (sign/ternary)", RuleKind::kSign, FormatKind::kTernary},
-    {"latent8 (normalized)", RuleKind::kNormalized, FormatKind::kLatent8, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"latent6 (normalized)", RuleKind::kNormalized, FormatKind::kLatent6, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"latent5 (normalized)", RuleKind::kNormalized, FormatKind::kLatent5, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"latent4 (normalized)", RuleKind::kNormalized, FormatKind::kLatent4, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"shared4 (normalized)", RuleKind::kNormalized, FormatKind::kShared4, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"shared8 (normalized)", RuleKind::kNormalized, FormatKind::kShared8, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"shared16 (normalized)", RuleKind::kNormalized, FormatKind::kShared16, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"trits (normalized)", RuleKind::kNormalized, FormatKind::kTrits, FormatKind::kFp32,
-     FormatKind::kScalar},
-    {"eco (normalized/trits, int8, scalar)", RuleKind::kNormalized, FormatKind::kTrits,
-     FormatKind::kInt8, FormatKind::kScalar, EcoForm::kRescaled, Rounding::kStochastic},
-    {"microadam/trits", RuleKind::kMicroadam, FormatKind::kTrits},
-    {"adamw/fp8", RuleKind::kAdamw, FormatKind::kFp8},
-    {"adamw/int4", RuleKind::kAdamw, FormatKind::kInt4},
-};
-
-FlipPolicy votes_flips() { return load_recipe("votes").group(Role::kWeight).format.flips; }
+constexpr std::int64_t kPassSide = 4096;
+constexpr double kPassParameters = static_cast<double>(kPassSide * kPassSide);
 
 ParameterSpec matrix_of(const PassSpec& spec) {
   FormatSpec format;
   format.kind = spec.weight;
-  // As the recipe has it: which kernel runs depends on the levels of a trit.
-  if (spec.weight == FormatKind::kTernary) format.flips = votes_flips();
+  // Which kernel runs depends on the levels of a trit, so they are those of the recipe.
+  if (spec.weight == FormatKind::kTernary) {
+    format.flips = load_recipe("votes").group(Role::kWeight).format.flips;
+  }
   if (spec.weight == FormatKind::kSplit24) format.rounding = Rounding::kNearest;
-  return {"w",
-          Role::kWeight,
-          {OptimizerPass::kSide, OptimizerPass::kSide},
-          format,
-          {Initial::Kind::kUniform, 1.0f}};
+  return {"w", Role::kWeight, {kPassSide, kPassSide}, format, {Initial::Kind::kUniform, 1.0f}};
 }
 
-// As backward leaves it.
-void keep(Parameter& w, std::vector<float>& gradient) {
+// Leaves the gradient as backward leaves it.
+void keep_gradient(Parameter& w, std::vector<float>& gradient) {
   if (w.grad) {
     std::copy(gradient.begin(), gradient.end(), w.grad.data);
     w.add_to_gradient_bound(1.0);
@@ -84,23 +39,53 @@ ParameterStore make_store(const PassSpec& spec) {
   ParameterStore store;
   Parameter& w = store.add(matrix_of(spec), 1);
   store.keep_gradients(spec.gradient);
-  // The same row of normal numbers again and again: drawing a fresh one for every element would
-  // take longer than all that is measured.
+  // All rows repeat one row of normal numbers: drawing a fresh number for every element would take
+  // longer than all that is measured.
   std::vector<float> numbers(static_cast<std::size_t>(w.shape().size()));
-  const auto row = numbers.begin() + OptimizerPass::kSide;
+  const auto row = numbers.begin() + kPassSide;
   for (auto i = numbers.begin(); i != row; ++i) {
     *i = 1e-3f * random_normal({2, 0, 0}, static_cast<std::uint64_t>(i - numbers.begin()));
   }
-  for (auto to = row; to != numbers.end(); to += OptimizerPass::kSide) {
-    std::copy(numbers.begin(), row, to);
-  }
-  keep(w, numbers);
+  for (auto to = row; to != numbers.end(); to += kPassSide) std::copy(numbers.begin(), row, to);
+  keep_gradient(w, numbers);
   return store;
 }
 
 }  // namespace
 
-std::span<const PassSpec> pass_specs() { return kPasses; }
+std::span<const PassSpec> pass_specs() {
+  using enum RuleKind;
+  using enum FormatKind;
+  static constexpr PassSpec kPasses[] = {
+      {"sgd/fp32", kSgd, kFp32},
+      {"sgdw/fp32", kSgdw, kFp32},
+      {"adamw/fp32", kAdamw, kFp32},
+      {"adam/fp32", kAdam, kFp32},
+      {"lion/fp32", kLion, kFp32},
+      {"sign/fp32", kSign, kFp32},
+      {"microadam/bf16", kMicroadam, kBf16},
+      {"flash-adamw (split24, companded8, root8)", kAdamw, kSplit24, kCompanded8, kRoot8, kBf16},
+      {"flash-lion (split24, companded8)", kLion, kSplit24, kCompanded8, kFp32, kBf16},
+      {"flash-sgd (split24, companded8)", kSgdw, kSplit24, kCompanded8, kFp32, kBf16},
+      {"adamw/split32", kAdamw, kSplit32},
+      {"adamw/ternary_master", kAdamw, kTernaryMaster},
+      {"votes (sign/ternary)", kSign, kTernary},
+      {"latent8 (normalized)", kNormalized, kLatent8, kFp32, kScalar},
+      {"latent6 (normalized)", kNormalized, kLatent6, kFp32, kScalar},
+      {"latent5 (normalized)", kNormalized, kLatent5, kFp32, kScalar},
+      {"latent4 (normalized)", kNormalized, kLatent4, kFp32, kScalar},
+      {"shared4 (normalized)", kNormalized, kShared4, kFp32, kScalar},
+      {"shared8 (normalized)", kNormalized, kShared8, kFp32, kScalar},
+      {"shared16 (normalized)", kNormalized, kShared16, kFp32, kScalar},
+      {"trits (normalized)", kNormalized, kTrits, kFp32, kScalar},
+      {"eco (normalized/trits, int8, scalar)", kNormalized, kTrits, kInt8, kScalar, kFp32,
+       EcoForm::kRescaled, Rounding::kStochastic},
+      {"microadam/trits", kMicroadam, kTrits},
+      {"adamw/fp8", kAdamw, kFp8},
+      {"adamw/int4", kAdamw, kInt4},
+  };
+  return kPasses;
+}
 
 GroupSpec pass_group(const PassSpec& spec) {
   const bool sgd = spec.rule == RuleKind::kSgd || spec.rule == RuleKind::kSgdw;
@@ -117,32 +102,27 @@ GroupSpec pass_group(const PassSpec& spec) {
   return group;
 }
 
-OptimizerPass::OptimizerPass(const PassSpec& spec)
-    : group_(pass_group(spec)),
-      store_(make_store(spec)),
-      optimizer_(
-          store_, [&](const ParameterSpec&) { return group_; }, 1000000, 1) {
-  const Parameter& w = *store_.begin();
-  const std::int64_t persistent = bytes_of(w.storage()) + Optimizer::state_bytes(w.spec(), group_);
-  const double gradient = spec.gradient == FormatKind::kBf16 ? 2.0 : 4.0;
-  const double state = static_cast<double>(persistent) / parameters();
+void PassCase::measure() {
+  const GroupSpec group = pass_group(*spec_);
+  ParameterStore store = make_store(*spec_);
+  const auto group_of = [&](const ParameterSpec&) { return group; };
+  Optimizer optimizer(store, group_of, 1000000, 1);
+  const Parameter& w = *store.begin();
+  const double gradient = spec_->gradient == FormatKind::kBf16 ? 2.0 : 4.0;
+  const double state =
+      static_cast<double>(bytes_of(w.storage()) + Optimizer::state_bytes(w.spec(), group)) /
+      kPassParameters;
   bytes_read_ = gradient + state;
   bytes_moved_ = bytes_read_ + state;
-  run();
-  // On to a step like nearly all others: the first one also looks whether its updates are lost
-  // (optim/stalled_updates.h). advance() would clear the gradient.
-  optimizer_.resume_at(1);
+  optimizer.step();
+  // The first step also looks whether its updates are lost (optim/stalled_updates.h), so it is not
+  // timed. advance() would clear the gradient.
+  optimizer.resume_at(1);
+  seconds_.push_back(seconds_per_call([&] { optimizer.step(); }));
 }
 
-void PassCase::measure() {
-  OptimizerPass pass(*spec_);
-  bytes_read_ = pass.bytes_read_per_parameter();
-  bytes_moved_ = pass.bytes_per_parameter();
-  seconds_.push_back(seconds_per_call([&] { pass.run(); }));
-}
-
-double PassCase::parameters_per_second() const {
-  return OptimizerPass::parameters() / median(seconds_);
+PassResult PassCase::result() const {
+  return {spec_->name, kPassParameters / median(seconds_), bytes_read_, bytes_moved_};
 }
 
 }  // namespace tritgrad

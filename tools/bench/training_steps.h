@@ -18,7 +18,7 @@ struct StepSpec {
   std::string name() const;
 };
 
-// Seconds. What is in no phase (sums, the tape's reset) is in the whole.
+// Seconds of one step. The whole includes what is in no phase: sums and the tape's reset.
 struct MeasuredStep {
   double whole = 0.0;
   StepTimes phases;
@@ -31,6 +31,8 @@ struct StepResult {
   double operations;   // of a step: two for each product of a matrix product
   Ceiling ceiling;
   std::int64_t peak_live_bytes;  // all that the engine held at one time, the batch not counted
+
+  double gop_per_second() const { return 1e-9 * operations / times.whole; }
 };
 
 // One kind of step, measured again in every round: a network is made, warmed up, and stepped.

@@ -1,11 +1,11 @@
-// tritgrad bench: how fast this machine runs kernels, updates and training steps, beside what it
-// could do at best.
+// tritgrad bench shows how fast this machine runs kernels, updates and training steps, beside what
+// it could do at best.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
 #include "engine/memory/parallel.h"
-#include "tools/bench/bench_report.h"
+#include "tools/bench/bench.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/within.h"
@@ -18,18 +18,13 @@ struct BenchCommand {
   BenchOptions bench;
   int threads = 1;
   std::string json;
-  bool quiet = false;
 };
 
 void run(const BenchCommand& command) {
   OutputFile json("--json", command.json, kJsonBegins);
   set_thread_count(command.threads);
-  const auto measure = [&] {
-    StatusLine status(stderr, command.quiet);
-    return run_bench(command.bench, status);
-  };
-  const BenchResults results = measure();
-  if (command.json != "-" && !command.quiet) {
+  const BenchResults results = run_bench(command.bench);
+  if (command.json != "-" && !command.bench.quiet) {
     fmt::print("{}\nmedians of {} round{}\n\n{}", describe_machine(), results.rounds,
                results.rounds == 1 ? "" : "s", render_bench(results));
   }
@@ -70,7 +65,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str()
       ->check(within(1, 1024));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
-  command->add_flag("--quiet", options->quiet, "no progress, no tables");
+  command->add_flag("--quiet", bench.quiet, "no progress, no tables");
   command->footer(
       "Examples:\n"
       "  tritgrad bench --only ceilings,kernels\n"

@@ -242,7 +242,7 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
 void inspect_traffic(const InspectOptions& options) {
   const TrafficQuestion question{options.model, options.ranks, options.parts, options.links};
   if (options.json != "-") fmt::print("{}", traffic_table(question));
-  write_json(options.json, traffic_json(question));
+  OutputFile("--json", options.json, kJsonBegins).write(traffic_json(question));
 }
 
 void inspect_joint(const InspectOptions& options) {

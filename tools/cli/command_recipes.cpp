@@ -1,4 +1,4 @@
-// tritgrad recipes
+// tritgrad recipes lists recipes with their bytes per parameter, or shows one.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@
 namespace tritgrad {
 namespace {
 
-// Wide enough for its vectors not to count for much.
+// This network is so wide that its vectors hardly count.
 constexpr const char* kExample = "mlp:1024-1024-1024-1024";
 
 void list_recipes() {

@@ -1,13 +1,14 @@
 #include "tools/cli/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
 
-#include "tools/cli/terminal.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
@@ -16,11 +17,44 @@ namespace {
 
 constexpr std::chrono::milliseconds kDrawInterval{100};
 
+// Clears the line and goes to its start.
+constexpr const char* kEraseLine = "\r\x1b[K";
+
 std::string shown_loss(double loss) {
   return std::isfinite(loss) ? fmt::format("{:.4g}", loss) : std::string("not finite");
 }
 
 }  // namespace
+
+StatusLine::StatusLine(std::FILE* out, bool quiet)
+    : out_(out), enabled_(!quiet && isatty(fileno(out)) == 1) {}
+
+int StatusLine::width() const {
+  winsize size{};
+  const bool known = ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return (known ? size.ws_col : 80) - 1;
+}
+
+void StatusLine::show(std::string_view text) {
+  if (!enabled_) return;
+  std::fputs(fmt::format("{}{:.{}}", kEraseLine, text, width()).c_str(), out_);
+  std::fflush(out_);
+  drawn_ = true;
+}
+
+void StatusLine::clear() {
+  if (!drawn_) return;
+  std::fputs(kEraseLine, out_);
+  std::fflush(out_);
+  drawn_ = false;
+}
+
+void StatusLine::finish() {
+  if (!drawn_) return;
+  std::fputs("\n", out_);
+  std::fflush(out_);
+  drawn_ = false;
+}
 
 std::string format_progress(const Progress& progress, int width) {
   enum Field { kEpoch, kStep, kLoss, kSpeed, kLeft, kFieldCount };
@@ -50,18 +84,15 @@ std::string format_progress(const Progress& progress, int width) {
 
 ProgressLine::ProgressLine(std::FILE* out, bool quiet, int epochs, std::int64_t steps,
                            std::int64_t first_step)
-    : out_(out),
-      enabled_(!quiet && is_terminal(out)),
+    : line_(out, quiet),
       epochs_(epochs),
       steps_(steps),
       first_step_(first_step),
       start_(Clock::now()),
       next_draw_(start_) {}
 
-ProgressLine::~ProgressLine() { finish(); }
-
 void ProgressLine::update(int epoch, std::int64_t step, double loss, std::int64_t examples) {
-  if (!enabled_) return;
+  if (!line_.enabled()) return;
   const Clock::time_point now = Clock::now();
   if (now < next_draw_ && step < steps_) return;
   next_draw_ = now + kDrawInterval;
@@ -71,24 +102,7 @@ void ProgressLine::update(int epoch, std::int64_t step, double loss, std::int64_
   Progress progress{epoch, epochs_, step, steps_, loss, kUnknown, kUnknown};
   if (elapsed > 0) progress.examples_per_second = static_cast<double>(examples) / elapsed;
   if (done > 0) progress.seconds_left = elapsed * static_cast<double>(steps_ - step) / done;
-  const std::string line = format_progress(progress, line_width(out_));
-  std::fprintf(out_, "%s%s", kEraseLine, line.c_str());
-  std::fflush(out_);
-  drawn_ = true;
-}
-
-void ProgressLine::clear() {
-  if (!drawn_) return;
-  std::fputs(kEraseLine, out_);
-  std::fflush(out_);
-  drawn_ = false;
-}
-
-void ProgressLine::finish() {
-  if (!drawn_) return;
-  std::fputs("\n", out_);
-  std::fflush(out_);
-  drawn_ = false;
+  line_.show(format_progress(progress, line_.width()));
 }
 
 }  // namespace tritgrad

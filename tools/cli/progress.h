@@ -1,13 +1,42 @@
-// One line on a terminal that says how far training is; silent in pipes, log files and when quiet.
+// Lines on a terminal that are drawn over and over: silent in pipes, log files and when quiet.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "engine/clock.h"
 
 namespace tritgrad {
+
+// A line that says what is going on.
+class StatusLine {
+ public:
+  // Draws on `out` (stderr in the command line) only if that is a terminal and `quiet` is false.
+  StatusLine(std::FILE* out, bool quiet);
+  // Erases what still stands there.
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  bool enabled() const { return enabled_; }
+  // Terminal cells that text may fill. The last cell of the line stays free, as writing there makes
+  // some terminals wrap.
+  int width() const;
+
+  // Draws the text over the last one and leaves out what does not fit.
+  void show(std::string_view text);
+  // Erases the line so that something else may be printed.
+  void clear();
+  // Ends the line with a newline and keeps what it said.
+  void finish();
+
+ private:
+  std::FILE* out_;
+  bool enabled_;
+  bool drawn_ = false;
+};
 
 struct Progress {
   int epoch = 0;
@@ -23,29 +52,25 @@ struct Progress {
 // terminal cells: the speed goes first, then the time left, then the step, then the loss.
 std::string format_progress(const Progress& progress, int width);
 
+// A line that says how far training is.
 class ProgressLine {
  public:
-  // Draws on `out` (stderr in the command line) only if that is a terminal and `quiet` is false. A
-  // resumed run starts at `first_step`, so that speed and time left are those of this process.
+  // A resumed run starts at `first_step`, so that speed and time left are those of this process.
   ProgressLine(std::FILE* out, bool quiet, int epochs, std::int64_t steps,
                std::int64_t first_step = 0);
   // Leaves the cursor at the start of a fresh line.
-  ~ProgressLine();
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { finish(); }
 
   // Cheap when called every step: draws ten times a second at most, and always at the last step.
   // `examples` counts those seen since the line was made.
   void update(int epoch, std::int64_t step, double loss, std::int64_t examples);
   // Erases the line so that something else may be printed; the next update draws it again.
-  void clear();
+  void clear() { line_.clear(); }
   // Ends the line with a newline and keeps what it said.
-  void finish();
+  void finish() { line_.finish(); }
 
  private:
-  std::FILE* out_;
-  bool enabled_;
-  bool drawn_ = false;
+  StatusLine line_;
   int epochs_;
   std::int64_t steps_;
   std::int64_t first_step_;

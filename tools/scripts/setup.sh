@@ -9,7 +9,7 @@ stop() {
 
 kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libssl-dev zlib1g-dev
   libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libcli11-dev doctest-dev
-  libbenchmark-dev libdnnl-dev libpng-dev libutfcpp-dev
+  libdnnl-dev libpng-dev libutfcpp-dev
   libopenmpi-dev openmpi-bin)
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)

@@ -10,10 +10,7 @@
 #include "models/recipes/recipe.h"
 #include "tests/support/json_keys.h"
 #include "tests/support/program.h"
-#include "tools/bench/bench_report.h"
-#include "tools/bench/bench_suite.h"
-#include "tools/bench/kernel_cases.h"
-#include "tools/bench/optimizer_passes.h"
+#include "tools/bench/bench.h"
 
 namespace tritgrad::test::test_bench {
 namespace {

@@ -141,5 +141,18 @@ TEST_CASE("progress: a narrow terminal keeps its last cell free") {
   CHECK(terminal.drawn() == "\r\x1b[Kepoch 3/10  loss 0.0812");
 }
 
+TEST_CASE("progress: a status line leaves out what does not fit, and nothing behind") {
+  FakeTerminal terminal(11);
+  {
+    StatusLine line(terminal.out(), false);
+    line.show("round 1/7  fp32");
+    CHECK(terminal.drawn() == "\r\x1b[Kround 1/7 ");
+  }
+  CHECK(terminal.drawn() == "\r\x1b[K");
+  StatusLine quiet(terminal.out(), true);
+  quiet.show("round 1/7");
+  CHECK(terminal.drawn().empty());
+}
+
 }  // namespace
 }  // namespace tritgrad::test::test_progress

@@ -1,4 +1,4 @@
-// All that `tritgrad bench` measures, in rounds.
+// All that `tritgrad bench` measures: in rounds, and then as tables or JSON.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "tools/bench/ceilings.h"
-#include "tools/bench/status_line.h"
+#include "tools/bench/kernel_cases.h"
+#include "tools/bench/optimizer_passes.h"
 #include "tools/bench/training_steps.h"
 
 namespace tritgrad {
@@ -17,21 +18,10 @@ struct BenchOptions {
   std::vector<std::string> recipes{"latent8", "votes", "master", "fp32"};
   std::vector<std::int64_t> batches{256, 64};
   int rounds = 7;
+  bool quiet = false;  // no progress
 };
 
-struct KernelResult {
-  std::string name, unit;
-  double value;
-  std::optional<Ceiling> ceiling;
-};
-
-struct PassResult {
-  std::string name;
-  double parameters_per_second;
-  double bytes_read_per_parameter, bytes_per_parameter;
-};
-
-// What bounds a pass, and how near it comes.
+// The ceiling that bounds a pass, and how near the pass comes to it.
 struct PassLimit {
   Ceiling ceiling;
   double bytes_per_parameter;
@@ -45,11 +35,11 @@ struct BenchResults {
   std::vector<PassResult> passes;
   std::vector<StepResult> steps;
 
-  // `value`, in the ceiling's unit, as a share of it; none where it was not measured.
+  // `value`, in the ceiling's unit, as a share of it; empty where that ceiling was not measured.
   std::optional<double> share(Ceiling ceiling, double value) const;
-  // What is written beside what is read costs a loop little where reading is what bounds it, so
-  // memory has two ceilings: that of reading, for what a pass reads, and that of a loop which also
-  // writes a third of what it moves, for all that the pass moves. The nearer one counts.
+  // A loop that reading bounds pays little for what it also writes, so memory has two ceilings: one
+  // of reading, for what a pass reads, and one of a loop which also writes a third of what it
+  // moves, for all that the pass moves. The nearer one counts.
   PassLimit limit(const PassResult& pass) const;
 };
 
@@ -58,6 +48,10 @@ struct BenchResults {
 // Every round measures everything once, the ceilings first, so that whatever slows the machine down
 // for a while slows down all alike; what counts are medians over the rounds. Throws Interrupted
 // after a SIGINT.
-BenchResults run_bench(const BenchOptions& options, StatusLine& status);
+BenchResults run_bench(const BenchOptions& options);
+
+std::string render_bench(const BenchResults& results);
+// The schema is in FORMATS.md.
+std::string bench_json(const BenchResults& results);
 
 }  // namespace tritgrad
