@@ -14,8 +14,7 @@
 namespace tritgrad {
 namespace {
 
-// ---- Gzip members, inflated into memory of known size, so that a small file cannot fill the
-// machine
+// ---- Gzip members, inflated into memory of known size: no small file can fill the machine ----
 
 // zlib counts in unsigned int; longer spans are handed over in pieces.
 constexpr std::size_t kMaxPiece = std::numeric_limits<unsigned>::max();
@@ -92,8 +91,7 @@ void inflate_exactly(std::string_view bytes, std::span<std::uint8_t> head,
         " trailing bytes after the gzip stream; fetch the file again");
 }
 
-// ---- Headers and payloads
-// ------------------------------------------------------------------------
+// ---- Headers and payloads ----
 
 constexpr std::size_t kMaxHeader = 16;
 

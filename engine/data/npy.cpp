@@ -14,8 +14,7 @@
 namespace tritgrad {
 namespace {
 
-// ---- The header of a .npy file: magic, version, and a Python dictionary literal of three keys
-// ----
+// ---- The header of a .npy file: magic, version, a Python dictionary literal of three keys ----
 
 struct NpyHeader {
   std::string descr;  // type, as in '<f4'

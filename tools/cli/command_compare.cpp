@@ -12,7 +12,7 @@
 #include "tools/cli/complain.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/repeat_command.h"
+#include "tools/cli/shell_command.h"
 #include "tools/cli/training_observer.h"
 #include "tools/compare/report.h"
 #include "tools/compare/request.h"

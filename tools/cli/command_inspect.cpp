@@ -241,8 +241,9 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
 
 void inspect_traffic(const InspectOptions& options) {
   const TrafficQuestion question{options.model, options.ranks, options.parts, options.links};
+  OutputFile output("--json", options.json, kJsonBegins);  // before anything may stand in its place
   if (options.json != "-") fmt::print("{}", traffic_table(question));
-  OutputFile("--json", options.json, kJsonBegins).write(traffic_json(question));
+  output.write(traffic_json(question));
 }
 
 void inspect_joint(const InspectOptions& options) {

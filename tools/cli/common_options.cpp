@@ -12,7 +12,7 @@
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
 #include "tools/cli/fetch.h"
-#include "tools/cli/shell_quoted.h"
+#include "tools/cli/shell_command.h"
 #include "tools/cli/within.h"
 
 namespace tritgrad {

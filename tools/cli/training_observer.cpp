@@ -4,7 +4,7 @@
 
 #include "engine/check.h"
 #include "tools/cli/complain.h"
-#include "tools/cli/shell_quoted.h"
+#include "tools/cli/shell_command.h"
 
 namespace tritgrad {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "engine/check.h"
 #include "models/recipes/recipe.h"
-#include "tools/cli/repeat_command.h"
+#include "tools/cli/shell_command.h"
 #include "tools/cli/within.h"
 
 namespace tritgrad {

@@ -154,16 +154,6 @@ TEST_CASE("output file: what a command reads is never replaced") {
   CHECK(read_text(folder / "m") == saved);
 }
 
-TEST_CASE("output file: measured results are read") {
-  const TempDir folder;
-  const std::string here = from_folder(folder.path());
-  folder.write("two.html", "{}");
-  check_refused("traffic --measured two.html --json two.html",
-                "--json: 'two.html' is also read (--measured)", here);
-  check_refused("traffic --measured two.html --report two.html", kOtherKind, here);
-  CHECK(read_text(folder / "two.html") == "{}");
-}
-
 TEST_CASE("output file: files of a folder of data stay") {
   const TempDir folder;
   const std::string idx = write_idx_folder(folder);

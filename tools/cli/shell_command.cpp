@@ -1,8 +1,17 @@
-#include "tools/cli/repeat_command.h"
+#include "tools/cli/shell_command.h"
 
-#include "tools/cli/shell_quoted.h"
+#include <CLI/CLI.hpp>
 
 namespace tritgrad {
+
+std::string shell_quoted(const std::string& word) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 std::string repeat_command(const CLI::App& app) {
   std::string text = "tritgrad " + app.get_name();
