@@ -9,7 +9,7 @@
 namespace tritgrad {
 
 // The first characters of files that an output may take the place of: its own kind.
-inline constexpr const char* kJsonBegins = "{[";
+inline constexpr const char* kJsonBegins = "{";
 inline constexpr const char* kHtmlBegins = "<";
 inline constexpr const char* kMarkdownBegins = "#";
 

@@ -163,7 +163,7 @@ TEST_CASE("augmentation: a resumed run goes on with it, and not without") {
   CHECK(train(digits, rest).weights_sha256 == whole);
   rest.augment.clear();
   CHECK(contains(refusal([&] { train(digits, rest); }),
-                 "augmentation, label smoothing, scale of pixels or way to work in parallel"));
+                 "it was written with another augmentation (--augment), 'shift=1,flip' and not '"));
 }
 
 }  // namespace
