@@ -85,6 +85,19 @@ void forget_columns(const std::string& data, TrainSpec& saved) {
   saved.header = "auto";
 }
 
+// Throws Error for options of ranks that the method has no use for.
+void check_method(const CLI::App& command, ParallelMethod method) {
+  check(command.count("--dp-majority") == 0 || method == ParallelMethod::kVotes,
+        "--dp-majority is a way to count votes; it needs --dp votes");
+  const bool squeezes = method == ParallelMethod::kApmsqueeze;
+  check(command.count("--dp-warmup") == 0 || squeezes,
+        "--dp-warmup: only apmsqueeze has a warm-up; leave the option "
+        "out or use --dp apmsqueeze");
+  check(command.count("--dp-scale") == 0 || squeezes,
+        "--dp-scale: only apmsqueeze scales signs; leave the option "
+        "out or use --dp apmsqueeze");
+}
+
 // Options that a resumed run takes from its checkpoint must not be contradicted.
 void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   TrainOptions& train = options.train;
@@ -97,6 +110,7 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
     saved.data = train.data;
     forget_columns(train.data, saved);
   }
+  if (!given("--dp")) check_method(command, saved.parallel.method);
   const std::vector<FieldText> now = field_texts(train), kept = field_texts(saved);
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Field& field = now[i].field;
@@ -147,18 +161,6 @@ double parse_timeout(const std::string& text) {
   return *seconds;
 }
 
-void check_method(const CLI::App& command, const ParallelSpec& spec) {
-  check(!spec.majority || spec.method == ParallelMethod::kVotes,
-        "--dp-majority is a way to count votes; it needs --dp votes");
-  const bool squeezes = spec.method == ParallelMethod::kApmsqueeze;
-  check(command.count("--dp-warmup") == 0 || squeezes,
-        "--dp-warmup: only apmsqueeze has a warm-up; leave the option "
-        "out or use --dp apmsqueeze");
-  check(command.count("--dp-scale") == 0 || squeezes,
-        "--dp-scale: only apmsqueeze scales signs; leave the option "
-        "out or use --dp apmsqueeze");
-}
-
 void end_process(const std::string& sentence) {
   std::fflush(stdout);
   std::_Exit(complain(sentence));
@@ -173,7 +175,7 @@ std::unique_ptr<Communicator> connect(const CLI::App& command, const std::string
                                       TrainOptions& train) {
   const double seconds = parse_timeout(timeout);
   const bool resumed = !train.resume.empty();
-  check_method(command, train.parallel);
+  check_method(command, train.parallel.method);
   if (train.parallel.method == ParallelMethod::kNone) {
     check(!resumed || launched_ranks() == 1, "there are ", launched_ranks(),
           " ranks, but the checkpoint '", train.resume,
