@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "engine/check.h"
 #include "engine/data/standardizer.h"
@@ -14,9 +16,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// The fields of a result, listed once: visitors write them to JSON and read them back.
-template <typename Visitor, typename Run>
-void visit_run(Visitor& visit, Run& run) {
+// The fields of a result and of its parts, listed once: visitors write them to JSON and read them
+// back. The list of a part serves constant objects and others.
+template <typename T, typename Part>
+concept Is = std::same_as<std::remove_const_t<T>, Part>;
+
+template <typename Visitor, Is<RunResult> Run>
+void fields(Visitor& visit, Run& run) {
   visit("data", run.data);
   visit("model", run.model);
   visit("recipe", run.recipe);
@@ -60,25 +66,26 @@ void visit_run(Visitor& visit, Run& run) {
   if (visit.present("cached", run.cached)) visit("cached", run.cached);
 }
 
-template <typename Visitor, typename Time>
-void visit_time(Visitor& visit, Time& time) {
+template <typename Visitor, Is<TimeSpent> Time>
+void fields(Visitor& visit, Time& time) {
   visit("preparing", time.preparing);
   visit("batches", time.batches);
   visit("steps", time.steps);
   visit("evaluation", time.evaluation);
 }
 
-template <typename Visitor, typename Bytes>
-void visit_bytes(Visitor& visit, Bytes& bytes) {
+template <typename Visitor, Is<BytesPerParameter> Bytes>
+void fields(Visitor& visit, Bytes& bytes) {
   visit("weights", bytes.weights);
   visit("scales", bytes.scales);
   visit("residual", bytes.residual);
   visit("moments", bytes.moments);
   visit("gradients", bytes.gradients);
+  visit.derived("total", bytes.total());
 }
 
-template <typename Visitor, typename Numbers>
-void visit_traffic(Visitor& visit, Numbers& traffic) {
+template <typename Visitor, Is<Traffic> Numbers>
+void fields(Visitor& visit, Numbers& traffic) {
   visit("method", traffic.method);
   visit("ranks", traffic.ranks);
   visit("micro_batches", traffic.micro_batches);
@@ -91,8 +98,8 @@ void visit_traffic(Visitor& visit, Numbers& traffic) {
   visit("warmup_steps", traffic.warmup_steps);
 }
 
-template <typename Visitor, typename Point>
-void visit_point(Visitor& visit, Point& point) {
+template <typename Visitor, Is<EpochPoint> Point>
+void fields(Visitor& visit, Point& point) {
   visit("epoch", point.epoch);
   visit("train_loss", point.train_loss);
   visit("train_accuracy", point.train_accuracy);
@@ -103,40 +110,34 @@ struct Writer {
   OrderedJson json = OrderedJson::object();
 
   bool present(const char*, bool is_present) { return is_present; }
-
+  void derived(const char* key, double value) { json[key] = json_of(value); }
   template <typename T>
   void operator()(const char* key, const T& value) {
-    json[key] = value;
+    json[key] = json_of(value);
   }
-  void operator()(const char* key, double value) {
-    json[key] = std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
-  }
-  void operator()(const char* key, const std::optional<double>& value) {
-    (*this)(key, value.value_or(std::numeric_limits<double>::quiet_NaN()));
-  }
-  void operator()(const char* key, const TimeSpent& time) {
-    Writer inner;
-    visit_time(inner, time);
-    json[key] = inner.json;
-  }
-  void operator()(const char* key, const BytesPerParameter& bytes) {
-    Writer inner;
-    visit_bytes(inner, bytes);
-    inner("total", bytes.total());
-    json[key] = inner.json;
-  }
-  void operator()(const char* key, const std::optional<Traffic>& traffic) {
-    Writer inner;
-    visit_traffic(inner, *traffic);
-    json[key] = inner.json;
-  }
-  void operator()(const char* key, const std::vector<EpochPoint>& curve) {
-    json[key] = OrderedJson::array();
-    for (const EpochPoint& point : curve) {
-      Writer inner;
-      visit_point(inner, point);
-      json[key].push_back(inner.json);
+
+ private:
+  template <typename T>
+  static OrderedJson json_of(const T& value) {
+    if constexpr (requires(Writer part) { fields(part, value); }) {
+      Writer part;
+      fields(part, value);
+      return part.json;
+    } else {
+      return value;
     }
+  }
+  static OrderedJson json_of(double value) {
+    return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+  }
+  template <typename T>
+  static OrderedJson json_of(const std::optional<T>& value) {
+    return value ? json_of(*value) : OrderedJson(nullptr);
+  }
+  static OrderedJson json_of(const std::vector<EpochPoint>& curve) {
+    OrderedJson points = OrderedJson::array();
+    for (const EpochPoint& point : curve) points.push_back(json_of(point));
+    return points;
   }
 };
 
@@ -144,50 +145,39 @@ struct Reader {
   const OrderedJson& json;
 
   bool present(const char* key, bool) { return json.contains(key); }
-
+  void derived(const char*, double) {}
   template <typename T>
   void operator()(const char* key, T& value) {
-    value = read<T>(key);
-  }
-  void operator()(const char* key, double& value) {
-    value = at(key).is_null() ? std::numeric_limits<double>::quiet_NaN() : read<double>(key);
-  }
-  void operator()(const char* key, std::optional<double>& value) {
-    value = at(key).is_null() ? std::nullopt : std::optional<double>(read<double>(key));
-  }
-  void operator()(const char* key, TimeSpent& time) {
-    Reader inner{at(key)};
-    visit_time(inner, time);
-  }
-  void operator()(const char* key, BytesPerParameter& bytes) {
-    Reader inner{at(key)};
-    visit_bytes(inner, bytes);
-  }
-  void operator()(const char* key, std::optional<Traffic>& traffic) {
-    Reader inner{at(key)};
-    visit_traffic(inner, traffic.emplace());
-  }
-  void operator()(const char* key, std::vector<EpochPoint>& curve) {
-    check(at(key).is_array(), "run result: '", key, "' is no list of epochs");
-    curve.clear();
-    for (const OrderedJson& point : at(key)) {
-      Reader inner{point};
-      visit_point(inner, curve.emplace_back());
+    check(json.is_object() && json.contains(key), "run result: '", key, "' is missing");
+    try {
+      read(json.at(key), value);
+    } catch (const OrderedJson::exception&) {
+      fail("run result: '", key, "' has the wrong type");
     }
   }
 
  private:
-  const OrderedJson& at(const char* key) const {
-    check(json.is_object() && json.contains(key), "run result: '", key, "' is missing");
-    return json.at(key);
+  template <typename T>
+  static void read(const OrderedJson& found, T& value) {
+    if constexpr (requires(Reader part) { fields(part, value); }) {
+      Reader part{found};
+      fields(part, value);
+    } else {
+      value = found.get<T>();
+    }
+  }
+  static void read(const OrderedJson& found, double& value) {
+    value = found.is_null() ? std::numeric_limits<double>::quiet_NaN() : found.get<double>();
   }
   template <typename T>
-  T read(const char* key) const {
-    try {
-      return at(key).get<T>();
-    } catch (const OrderedJson::exception&) {
-      fail("run result: '", key, "' has the wrong type");
-    }
+  static void read(const OrderedJson& found, std::optional<T>& value) {
+    value.reset();
+    if (!found.is_null()) read(found, value.emplace());
+  }
+  static void read(const OrderedJson& found, std::vector<EpochPoint>& curve) {
+    check(found.is_array(), "run result: 'curve' is no list of epochs");
+    curve.clear();
+    for (const OrderedJson& point : found) read(point, curve.emplace_back());
   }
 };
 
@@ -260,7 +250,7 @@ std::string label_words(const RunResult& run) {
 
 std::string to_json(const RunResult& run) {
   Writer writer;
-  visit_run(writer, run);
+  fields(writer, run);
   // File names may hold any bytes; JSON text may not.
   return writer.json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
@@ -270,7 +260,7 @@ RunResult run_from_json(const std::string& text) {
   check(json.is_object(), "run result: the text is no JSON object");
   Reader reader{json};
   RunResult run;
-  visit_run(reader, run);
+  fields(reader, run);
   return run;
 }
 

@@ -17,26 +17,26 @@ constexpr double kImageLabelSmoothing = 0.1;
 // Rows from which data count as large.
 constexpr std::int64_t kLarge = 10000;
 
-std::string text_of(const std::string& value) { return value; }
+std::string as_text(const std::string& value) { return value; }
 
-std::string text_of(const std::vector<std::string>& values) {
+std::string as_text(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
   return text;
 }
 
-std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string as_text(bool value) { return value ? "true" : "false"; }
 
 // The shortest text that reads as the same number.
 template <typename Number>
-requires std::integral<Number> || std::floating_point<Number> std::string text_of(Number value) {
+requires std::integral<Number> || std::floating_point<Number> std::string as_text(Number value) {
   std::array<char, 32> text;
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-std::string text_of(PixelScale value) { return to_text(value); }
-std::string text_of(ParallelMethod value) { return std::string(method_name(value)); }
-std::string text_of(Compression value) { return value == Compression::kSign ? "mean" : "rms"; }
+std::string as_text(PixelScale value) { return to_text(value); }
+std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
+std::string as_text(Compression value) { return value == Compression::kSign ? "mean" : "rms"; }
 
 }  // namespace
 
@@ -44,9 +44,9 @@ std::vector<FieldText> field_texts(const TrainSpec& spec) {
   std::vector<FieldText> texts;
   visit(spec, [&]<typename T>(const Field& field, const T& value) {
     if constexpr (requires { value.value(); }) {
-      texts.push_back({field, value ? text_of(*value) : field.absent});
+      texts.push_back({field, value ? as_text(*value) : field.absent});
     } else {
-      texts.push_back({field, text_of(value)});
+      texts.push_back({field, as_text(value)});
     }
   });
   return texts;

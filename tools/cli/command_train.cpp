@@ -3,15 +3,19 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "engine/files/checkpoint.h"
 #include "engine/text.h"
 #include "models/training/evaluate.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
+#include "tools/cli/complain.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/parallel_options.h"
 #include "tools/cli/training_observer.h"
 #include "tools/cli/within.h"
 #include "tools/report/number_text.h"
@@ -81,6 +85,19 @@ void forget_columns(const std::string& data, TrainSpec& saved) {
   saved.header = "auto";
 }
 
+// Throws Error for options of ranks that the method has no use for.
+void check_method(const CLI::App& command, ParallelMethod method) {
+  check(command.count("--dp-majority") == 0 || method == ParallelMethod::kVotes,
+        "--dp-majority is a way to count votes; it needs --dp votes");
+  const bool squeezes = method == ParallelMethod::kApmsqueeze;
+  check(command.count("--dp-warmup") == 0 || squeezes,
+        "--dp-warmup: only apmsqueeze has a warm-up; leave the option "
+        "out or use --dp apmsqueeze");
+  check(command.count("--dp-scale") == 0 || squeezes,
+        "--dp-scale: only apmsqueeze scales signs; leave the option "
+        "out or use --dp apmsqueeze");
+}
+
 // Options that a resumed run takes from its checkpoint must not be contradicted.
 void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   TrainOptions& train = options.train;
@@ -93,6 +110,7 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
     saved.data = train.data;
     forget_columns(train.data, saved);
   }
+  if (!given("--dp")) check_method(command, saved.parallel.method);
   const std::vector<FieldText> now = field_texts(train), kept = field_texts(saved);
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Field& field = now[i].field;
@@ -130,6 +148,55 @@ Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& opti
     fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
          "': where that lies elsewhere now, name it by --data");
   }
+}
+
+constexpr double kTimeout = 60.0;
+
+double parse_timeout(const std::string& text) {
+  constexpr double kMost = 1e6;
+  if (text.empty()) return kTimeout;
+  const std::optional<double> seconds = parse_number(text);
+  check(seconds && *seconds >= 1.0 && *seconds <= kMost, "--dp-timeout: '", text,
+        "' is no time to wait; give seconds, 1 to ", kMost);
+  return *seconds;
+}
+
+void end_process(const std::string& sentence) {
+  std::fflush(stdout);
+  std::_Exit(complain(sentence));
+}
+
+// Checks the options of ranks in train.parallel, which a resumed run has from its checkpoint, and
+// fills in the micro-batches: one for each rank unless they are given. Connects to the other ranks,
+// whose object must outlive train.ranks; `timeout` is what --dp-timeout says. Null without --dp.
+// Throws Error for contradictions, and where a launcher started several processes that would all do
+// the same.
+std::unique_ptr<Communicator> connect(const CLI::App& command, const std::string& timeout,
+                                      TrainOptions& train) {
+  const double seconds = parse_timeout(timeout);
+  const bool resumed = !train.resume.empty();
+  check_method(command, train.parallel.method);
+  if (train.parallel.method == ParallelMethod::kNone) {
+    check(!resumed || launched_ranks() == 1, "there are ", launched_ranks(),
+          " ranks, but the checkpoint '", train.resume,
+          "' is of a run without --dp; resume it without mpirun");
+    check(launched_ranks() == 1, "there are ", launched_ranks(),
+          " ranks, which would all train the same; choose how they work together: --dp allreduce, "
+          "apmsqueeze or votes");
+    check(timeout.empty(),
+          "--dp-timeout: without --dp there are no other ranks to wait "
+          "for; leave the option out or name a method by --dp");
+    return nullptr;
+  }
+  std::unique_ptr<Communicator> ranks = connect_ranks(seconds, end_process);
+  train.ranks = ranks.get();
+  const bool parts_are_given = command.count("--micro-batches") > 0;
+  if (!parts_are_given && !resumed) train.micro_batches = ranks->size();
+  // A resumed run keeps its parts, though some ranks may have none then.
+  check(resumed || train.micro_batches >= ranks->size(), "--micro-batches ", train.micro_batches,
+        ": ", ranks->size(), " ranks need a part each; give ", ranks->size(),
+        " or more, or start fewer ranks");
+  return ranks;
 }
 
 void run_train(const CLI::App& command, CommonOptions& options, const std::string& timeout) {

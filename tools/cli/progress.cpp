@@ -57,7 +57,7 @@ void StatusLine::finish() {
 }
 
 std::string format_progress(const Progress& progress, int width) {
-  enum Field { kEpoch, kStep, kLoss, kSpeed, kLeft, kFieldCount };
+  enum Part { kEpoch, kStep, kLoss, kSpeed, kLeft, kFieldCount };
   std::array<std::string, kFieldCount> fields;
   fields[kEpoch] = fmt::format("epoch {}/{}", progress.epoch, progress.epochs);
   fields[kStep] = fmt::format("step {}/{}", progress.step, progress.steps);
@@ -74,7 +74,7 @@ std::string format_progress(const Progress& progress, int width) {
   };
   const std::size_t room = width > 0 ? static_cast<std::size_t>(width) : 0;
   std::string line = join();
-  for (const Field dropped : {kSpeed, kLeft, kStep, kLoss}) {
+  for (const Part dropped : {kSpeed, kLeft, kStep, kLoss}) {
     if (display_width(line) <= room) return line;
     fields[dropped].clear();
     line = join();

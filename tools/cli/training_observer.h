@@ -1,14 +1,15 @@
 // A training run as a terminal shows it: progress, warnings, notes, the --log file, and Ctrl-C.
 #pragma once
 
+#include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/training/observer.h"
 #include "models/training/train.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/run_log.h"
 
 namespace tritgrad {
 
@@ -16,6 +17,28 @@ struct TerminalOptions {
   std::string log = {};    // file for one JSON object per epoch; empty: none
   bool quiet = false;      // no progress and no notes; warnings are no less true
   std::string cache = {};  // as --cache names it, for the command that goes on; empty: not given
+};
+
+// The --log file: one JSON object per epoch and line.
+class RunLog {
+ public:
+  // With the first epoch, or at the end, the file begins anew, with the epochs that a resumed run
+  // has behind it: a run that fails before has not touched an older log. An empty path logs
+  // nothing.
+  RunLog(const std::string& path, std::uint64_t seed, const std::vector<EpochPoint>& done)
+      : path_(path), seed_(seed), done_(done) {}
+
+  void write(const EpochPoint& point);
+  void end();
+
+ private:
+  void begin();
+  void append(const EpochPoint& point);
+
+  std::string path_;
+  std::uint64_t seed_;
+  std::vector<EpochPoint> done_;  // before this run
+  std::ofstream out_;
 };
 
 class TerminalObserver : public Observer {

@@ -11,7 +11,6 @@
 #include "models/recipes/recipe.h"
 #include "models/training/trajectory.h"
 #include "ops/products/dense_product.h"
-#include "tools/compare/recipe_key.h"
 
 namespace tritgrad {
 namespace {
@@ -32,7 +31,8 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash, const 
   key["name"] = dataset.name;
   key["published_test_rows"] = dataset.published_test_rows;
   key["image"] = {dataset.image.height, dataset.image.width, dataset.image.channels};
-  key["recipe"] = recipe_key(load_recipe(spec.recipe, spec.overrides));
+  const Recipe recipe = load_recipe(spec.recipe, spec.overrides);
+  key["recipe"] = {recipe.name, recipe.toml};
   for (const auto& [field, text] : field_texts(spec)) {
     if ((field.traits & (kOfData | kOfRecipe)) == 0) key[field.key] = text;
   }

@@ -1,4 +1,4 @@
-// The --log file where the disk is full.
+// The --log file of a run, also where the disk is full.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "tests/support/support_files.h"
-#include "tools/cli/run_log.h"
+#include "tools/cli/training_observer.h"
 
-namespace tritgrad::test::test_run_log {
+namespace tritgrad::test::test_training_observer {
 namespace {
 
 // No file of this process can grow beyond so many bytes while it lives.
@@ -67,4 +67,4 @@ TEST_CASE("run log: an older one stays until an epoch is over, or the run withou
   CHECK(read_text(path).empty());
 }
 
-}  // namespace tritgrad::test::test_run_log
+}  // namespace tritgrad::test::test_training_observer
