@@ -43,7 +43,8 @@ StepCase::StepCase(const StepSpec& spec) : spec_(spec), recipe_(load_recipe(spec
   bool first = true;
   for (const ParameterSpec& parameter : plan_model(spec.model, 0, 0, recipe_)) {
     if (parameter.role != Role::kWeight) continue;
-    // Forward, the inputs' gradient (which nobody wants of the data), and the weights'.
+    // There are products forward, for the gradient of the inputs (which the data does not want),
+    // and for that of the weights.
     const double products = first ? 2.0 : 3.0;
     operations_ += 2.0 * products * static_cast<double>(spec.batch) *
                    static_cast<double>(parameter.shape.size());

@@ -26,16 +26,17 @@ struct MeasuredStep {
 
 struct StepResult {
   StepSpec spec;
-  Compute compute;     // of products with bare trits
-  MeasuredStep times;  // of the step whose whole is the median
-  double operations;   // of a step: two for each product of a matrix product
+  Compute compute;     // the arithmetic of products with bare trits
+  MeasuredStep times;  // those of the step whose whole is the median
+  double operations;   // a step does so many: two for each product of a matrix product
   Ceiling ceiling;
-  std::int64_t peak_live_bytes;  // all that the engine held at one time, the batch not counted
+  std::int64_t peak_live_bytes;  // the most that the engine held at a time, without the batch
 
   double gop_per_second() const { return 1e-9 * operations / times.whole; }
 };
 
-// One kind of step, measured again in every round: a network is made, warmed up, and stepped.
+// One kind of step, measured again in every round. A round makes a network, warms it up and steps
+// it.
 class StepCase {
  public:
   // Throws Error when the network cannot be made; allocates nothing.

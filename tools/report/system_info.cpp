@@ -12,7 +12,7 @@
 namespace tritgrad {
 namespace {
 
-// What follows "KEY<blanks>:<blanks>" on the first such line of a file; empty if there is none.
+// Returns what follows "KEY<blanks>:<blanks>" on the first such line of a file, or nothing.
 std::string find_line(const char* path, const std::string& key) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
@@ -39,8 +39,8 @@ std::string describe_program() {
 
 std::string describe_machine() { return describe_program() + ", " + processor(); }
 
-// The kernel's own count. getrusage() would remember a larger program that started this one, too;
-// it is asked where there is no /proc.
+// The kernel's count in /proc is of this program alone. getrusage(), which is asked where there is
+// no /proc, also remembers a larger program that started this one.
 std::int64_t peak_rss_bytes() {
   const std::string kibibytes = find_line("/proc/self/status", "VmHWM");
   if (!kibibytes.empty()) return std::stoll(kibibytes) * 1024;

@@ -1,4 +1,4 @@
-// What this program is, what it runs on, and how much memory it has taken.
+// Describes this program, the machine that it runs on, and the memory that it has taken.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@ namespace tritgrad {
 // The processor's name as the system has it, or "unknown".
 std::string processor();
 
-// "tritgrad 0.1.0, avx512 kernels and Eigen, 1 thread": what decides how numbers are rounded.
+// "tritgrad 0.1.0, avx512 kernels and Eigen, 1 thread" names all that decides how numbers are
+// rounded.
 std::string describe_program();
-// That, and the processor: what results were made by.
+// describe_program() and the processor, to stand beside results.
 std::string describe_machine();
 
-// Most bytes of memory that this process has had so far.
+// The most bytes of memory that this process has had so far.
 std::int64_t peak_rss_bytes();
 
 }  // namespace tritgrad
