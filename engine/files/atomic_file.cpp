@@ -43,7 +43,8 @@ std::filesystem::path regular_target(const std::filesystem::path& path) {
         ": is not a regular file; nothing was written, name a file");
   // Replacing takes no permission of the file's own, but whoever took that away wants to keep it.
   check(::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0, path.string(),
-        ": is write-protected; nothing was written, name another file");
+        ": is write-protected (", std::strerror(EACCES),
+        "); nothing was written, name another file");
   return std::filesystem::is_symlink(path) ? std::filesystem::canonical(path) : path;
 }
 

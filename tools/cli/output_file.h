@@ -8,7 +8,8 @@
 
 namespace tritgrad {
 
-// The first characters of files that an output may take the place of: its own kind.
+// The first characters of files that an output may take the place of: its own kind. JSON that we
+// write is an object; a bracket would also begin a recipe in TOML.
 inline constexpr const char* kJsonBegins = "{";
 inline constexpr const char* kHtmlBegins = "<";
 inline constexpr const char* kMarkdownBegins = "#";

@@ -76,13 +76,13 @@ TEST_CASE("output file: what cannot be written is refused, and begins with the o
   CHECK(contains(said(folder / "dangling"), "a link to a file that does not exist"));
   for (const std::string& text :
        {std::string("a,b\n"), std::string("\x89PNG"), std::string(2, '\0'), std::string(" {}"),
-        std::string("# notes")}) {
+        std::string("# notes"), std::string("[weight]\nlr = 0.1\n")}) {
     const std::string path = folder.write("mine", text);
     CHECK(said(path) ==
           "--json: '" + path + "' " + kOtherKind + "; delete it, or name another file");
     CHECK(read_text(path) == text);
   }
-  for (const char* text : {"", "{}", "[1]"}) CHECK(said(folder.write("mine", text)).empty());
+  for (const char* text : {"", "{}"}) CHECK(said(folder.write("mine", text)).empty());
 }
 
 TEST_CASE("output file: no file, standard output, pipes and devices") {
