@@ -130,6 +130,18 @@ const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float*
   return out;
 }
 
+// Read from the end, so that the update, which reads from the start, finds a part in the cache.
+bool Parameter::gradient_is_finite() const {
+  if (gradient_source != nullptr) return gradient_source->finite;
+  if (gradient_is_known_finite()) return true;
+  constexpr std::int64_t kUnit = 32768;
+  const std::int64_t size = shape().size();
+  const double bad = parallel_sum(size, kUnit, [&](std::int64_t begin, std::int64_t end) {
+    return gradient_is_finite(size - end, end - begin) ? 0.0 : 1.0;
+  });
+  return bad == 0.0;
+}
+
 bool Parameter::gradient_is_finite(std::int64_t first, std::int64_t n) const {
   return grad ? kernels().reductions.all_finite(grad.data + first, n)
               : kernels().reductions.all_finite_bf16(bf16_gradient() + first, n);

@@ -104,6 +104,8 @@ class Parameter {
   // Whether all of it is finite by what was said of it or collect_gradient() has seen, so that it
   // need not be looked through. Never of one that others write to.
   bool gradient_is_known_finite() const;
+  // Whether the whole gradient is finite, whatever form it has; there must be one.
+  bool gradient_is_finite() const;
   // Whether those elements are finite, as they lie.
   bool gradient_is_finite(std::int64_t first, std::int64_t n) const;
   bool has_gradient() const { return grad || gradient_is_kept() || gradient_source != nullptr; }

@@ -8,7 +8,6 @@
 #include "engine/check.h"
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
-#include "optim/finite_gradient.h"
 
 namespace tritgrad {
 namespace {
@@ -22,28 +21,13 @@ double initial_size(const Initial& initial) {
   return initial.kind == Initial::Kind::kUniform ? amount / std::sqrt(3.0) : amount;
 }
 
-// Rows of a unit of an update. Units depend on the shape alone, never on the threads, and their
-// results are joined in order.
-std::int64_t unit_rows(const Shape& shape, const Runs& runs) {
-  const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
-  const std::int64_t wanted =
-      std::max({std::int64_t{1}, kElementsPerUnit / cols, (shape.rows() + kSlots - 1) / kSlots});
-  const std::int64_t together = std::lcm(LazyGradient::kRows, runs.rows_per_run());
-  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a run has one row at least
-  return (wanted + together - 1) / together * together;
-}
-
-bool has_memory(const Rule& rule, const Shape& shape) {
-  return !rule.moments().empty() || !rule.planes(shape).empty();
-}
-
 double squared_norm(const Parameter& parameter) {
   return parallel_sum(parameter.shape().size(), kElementsPerUnit,
                       [&](std::int64_t begin, std::int64_t end) {
-                        std::array<float, kRun> scratch;
+                        std::array<float, kChunk> scratch;
                         double sum = 0.0;
-                        for (std::int64_t first = begin; first < end; first += kRun) {
-                          const std::int64_t n = std::min(kRun, end - first);
+                        for (std::int64_t first = begin; first < end; first += kChunk) {
+                          const std::int64_t n = std::min(kChunk, end - first);
                           sum += kernels().reductions.sum_of_squares(
                               parameter.read_gradient(first, n, scratch.data()), n);
                         }
@@ -67,125 +51,74 @@ Optimizer::Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_
                      std::uint64_t seed, NonFinite on_non_finite)
     : store_(&store), total_steps_(total_steps), seed_(seed), on_non_finite_(on_non_finite) {
   for (Parameter& parameter : store) {
-    if (!parameter.spec().trainable()) continue;
-    const Shape& shape = parameter.shape();
-    State& state = states_.emplace_back();
-    state.parameter = &parameter;
-    state.group = group_of(parameter.spec());
-    const GroupSpec& group = state.group;
-    if (group.eco != EcoForm::kOff) check_eco(group.rule, parameter.spec().format);
-    state.initial_size = initial_size(parameter.spec().initial);
-    state.rule = make_rule(group.rule);
-    state.runs = Runs(shape, state.rule->run_limit());
-    state.moment_specs = state.rule->moments();
-    for (const MomentSpec& moment : state.moment_specs) {
-      state.moments.emplace_back(group.format_of(moment), shape, Category::kMoments);
-    }
-    if (group.eco == EcoForm::kOff) {
-      state.flash = FlashPlanes::of(parameter.storage(), state.moments);
-    }
-    state.plane_specs = state.rule->planes(shape);
-    std::vector<Plane> planes;
-    for (const PlaneSpec& spec : state.plane_specs) {
-      const Buffer& buffer =
-          state.planes.emplace_back(static_cast<std::size_t>(spec.bytes()), Category::kMoments);
-      planes.push_back({spec, buffer.bytes()});
-    }
-    state.rule->attach(shape, planes);
-    const bool in_numbers =
-        std::all_of(state.moments.begin(), state.moments.end(),
-                    [](const Storage& m) { return m.spec().kind == FormatKind::kScalar; });
-    state.form = state.rule->gradient_form().direction;
-    // Formats that do not hold bare trits want numbers: signs written for a run at once cost less
-    // than for each of its blocks.
-    const bool reads_signs = parameter.spec().format.traits().holds_trits;
-    if (!in_numbers || (state.form == Rule::DirectionForm::kSigns && !reads_signs)) {
-      state.form = Rule::DirectionForm::kWritten;
-    }
-    if (group.lr > 0.0 && parameter.spec().role == Role::kWeight) {
-      state.watch = StalledUpdates(parameter.spec(), group.eco);
-    }
-    if (has_memory(*state.rule, shape)) {
-      state.updates = Buffer(sizeof(std::int64_t), Category::kMoments);
-    }
+    if (parameter.spec().trainable()) trained_.emplace_back(parameter, group_of(parameter.spec()));
   }
 }
 
-double Optimizer::lr_at(const State& state, std::int64_t step) const {
-  const double factor = state.group.schedule.factor(step, total_steps_);
-  const double unit =
-      state.group.lr_relative && state.initial_size > 0.0 ? state.initial_size : 1.0;
-  return state.group.lr * factor * unit;
+double Optimizer::lr_at(const TrainedParameter& trained, std::int64_t step) const {
+  const double factor = trained.group.schedule.factor(step, total_steps_);
+  const double size = initial_size(trained.parameter->spec().initial);
+  const double unit = trained.group.lr_relative && size > 0.0 ? size : 1.0;
+  return trained.group.lr * factor * unit;
 }
 
 double Optimizer::lr(const Parameter& parameter) const {
   return lr_at(find(parameter), steps_done_);
 }
 
-Optimizer::State& Optimizer::find(const Parameter& parameter) {
-  return const_cast<State&>(std::as_const(*this).find(parameter));
+TrainedParameter& Optimizer::find(const Parameter& parameter) {
+  return const_cast<TrainedParameter&>(std::as_const(*this).find(parameter));
 }
 
-const Optimizer::State& Optimizer::find(const Parameter& parameter) const {
-  for (const State& state : states_) {
-    if (state.parameter == &parameter) return state;
+const TrainedParameter& Optimizer::find(const Parameter& parameter) const {
+  for (const TrainedParameter& trained : trained_) {
+    if (trained.parameter == &parameter) return trained;
   }
   fail("Optimizer: parameter '", parameter.name(), "' is not one of this optimizer's");
 }
 
 void Optimizer::step(Parameter& parameter) {
   if (!parameter.spec().trainable() || !parameter.has_gradient()) return;
-  if (gradient_is_finite(parameter)) return apply(find(parameter));
+  if (parameter.gradient_is_finite()) return apply(find(parameter));
   if (on_non_finite_ == NonFinite::kRefuse) refuse_gradient(parameter, steps_done_ + 1);
   note_skip();
 }
 
 // The update itself; the gradient is finite.
-void Optimizer::apply(State& state) {
-  Parameter& parameter = *state.parameter;
+void Optimizer::apply(TrainedParameter& trained) {
+  Parameter& parameter = *trained.parameter;
   const std::int64_t t =
-      state.updates.size() > 0 ? *state.updates.as<std::int64_t>() + 1 : steps_done_ + 1;
-  const double rate = lr_at(state, steps_done_);
-  const Update update{
-      {static_cast<float>(rate),
-       {seed_, parameter.stream(), static_cast<std::uint32_t>(steps_done_ + 1)}},
-      eco_step(state.group.eco, *state.rule, decoupled_decay(state.group.rule), rate,
-               lr_at(state, steps_done_ + 1), t),
-      rate > 0.0 && state.watch.is_open() && step_is_watched(steps_done_, total_steps_)};
-  if (update.eco.skip) return;
-  state.rule->begin({t, update.descent.key});
-
-  const std::int64_t rows_per_unit = unit_rows(parameter.shape(), state.runs);
-  const bool in_tiles = parameter.gradient_source != nullptr && state.rule->run_limit() == kRun;
-  const bool is_written = state.form == Rule::DirectionForm::kWritten;
-  std::array<FlipCounts, kSlots> results{};
-  const std::int64_t rows = parameter.shape().rows();
-  parallel_ranges(rows, rows_per_unit, [&](std::int64_t begin, std::int64_t end) {
-    const Unit unit{begin, end, begin / rows_per_unit};
-    FlipCounts& flips = results[static_cast<std::size_t>(unit.slot)];
-    !is_written ? step_unwritten(state, update, unit, flips)
-    : in_tiles  ? step_tiles(state, update, unit, flips)
-                : step_rows(state, update, unit, flips);
-  });
-  for (const FlipCounts& flips : results) flips_ += flips;
-  if (update.watch) state.watch.after_update(parameter.storage(), rate);
-  for (Storage& moment : state.moments) moment.refresh();
+      trained.updates.size() > 0 ? *trained.updates.as<std::int64_t>() + 1 : steps_done_ + 1;
+  const double rate = lr_at(trained, steps_done_);
+  const EcoStep eco =
+      eco_step(trained.group.eco, *trained.rule, decoupled_decay(trained.group.rule), rate,
+               lr_at(trained, steps_done_ + 1), t);
+  if (eco.skip) return;
+  const Descent descent(
+      static_cast<float>(rate),
+      RandomKey{seed_, parameter.stream(), static_cast<std::uint32_t>(steps_done_ + 1)});
+  trained.rule->begin({t, descent.key});
+  const bool is_watched =
+      rate > 0.0 && trained.watch.is_open() && step_is_watched(steps_done_, total_steps_);
+  flips_ += ParameterUpdate(trained, descent, eco, gradient_scale_, is_watched).run();
+  if (is_watched) trained.watch.after_update(parameter.storage(), rate);
+  for (Storage& moment : trained.moments) moment.refresh();
   parameter.storage().refresh();
-  if (state.updates.size() > 0) *state.updates.as<std::int64_t>() = t;
+  if (trained.updates.size() > 0) *trained.updates.as<std::int64_t>() = t;
 }
 
 void Optimizer::freeze_variance(std::int64_t updates) {
-  for (State& state : states_) {
-    auto* rule = dynamic_cast<FreezesVariance*>(state.rule.get());
+  for (TrainedParameter& trained : trained_) {
+    auto* rule = dynamic_cast<FreezesVariance*>(trained.rule.get());
     check(rule != nullptr, "freeze_variance: the rule has no second moment; use adamw");
     rule->freeze_variance(updates);
   }
 }
 
 void Optimizer::check_gradients() const {
-  for (const State& state : states_) {
-    if (state.parameter->has_gradient() && !gradient_is_finite(*state.parameter)) {
-      refuse_gradient(*state.parameter, steps_done_ + 1);
+  for (const TrainedParameter& trained : trained_) {
+    if (trained.parameter->has_gradient() && !trained.parameter->gradient_is_finite()) {
+      refuse_gradient(*trained.parameter, steps_done_ + 1);
     }
   }
 }
@@ -197,16 +130,16 @@ void Optimizer::step() {
     return;
   }
   check_gradients();
-  for (State& state : states_) {
-    if (state.parameter->has_gradient()) apply(state);
+  for (TrainedParameter& trained : trained_) {
+    if (trained.parameter->has_gradient()) apply(trained);
   }
 }
 
 double Optimizer::clip_grad_norm(double max_norm) {
   check(max_norm > 0.0, "clip_grad_norm: max_norm = ", max_norm, " must be above 0");
   double squares = 0.0;
-  for (const State& state : states_) {
-    const Parameter& parameter = *state.parameter;
+  for (const TrainedParameter& trained : trained_) {
+    const Parameter& parameter = *trained.parameter;
     check(
         parameter.gradient_is_kept(), "clip_grad_norm: the gradient of '", parameter.name(),
         "' is released as soon as it is used; set gradients = \"kept\" to clip by the global norm");
@@ -255,6 +188,54 @@ std::int64_t Optimizer::state_bytes(const ParameterSpec& spec, const GroupSpec& 
   for (const PlaneSpec& plane : rule->planes(spec.shape)) bytes += plane.bytes();
   const bool counts = has_memory(*rule, spec.shape);
   return bytes + (counts ? static_cast<std::int64_t>(sizeof(std::int64_t)) : 0);
+}
+
+std::vector<Movement> Optimizer::movements() const {
+  std::vector<Movement> movements;
+  for (const TrainedParameter& trained : trained_) {
+    if (trained.parameter->spec().role != Role::kWeight) continue;
+    const bool rests = trained.group.lr == 0.0;
+    movements.push_back(rests ? Movement{trained.parameter, 0.0, 0.0}
+                              : trained.watch.movement(*trained.parameter));
+  }
+  return movements;
+}
+
+void Optimizer::resume_at(std::int64_t steps, std::int64_t skipped_updates) {
+  check(steps >= 0 && steps <= total_steps_, "Optimizer: ", steps, " steps done is outside 0..",
+        total_steps_, ", the steps of this run");
+  check(skipped_updates >= 0 && skipped_updates <= steps, "Optimizer: ", skipped_updates,
+        " skipped updates in ", steps, " steps; the state is damaged");
+  for (const TrainedParameter& trained : trained_) {
+    if (trained.updates.size() == 0) continue;
+    const std::int64_t updates = *trained.updates.as<std::int64_t>();
+    check(updates >= 0 && updates <= steps, "Optimizer: parameter '", trained.parameter->name(),
+          "' claims ", updates, " updates in ", steps, " steps; the state is damaged");
+  }
+  steps_done_ = steps;
+  skipped_updates_ = skipped_updates;
+}
+
+std::vector<StatePlane> Optimizer::state() {
+  std::vector<StatePlane> planes;
+  for (TrainedParameter& trained : trained_) {
+    const std::string prefix = trained.parameter->name() + "/";
+    for (std::size_t i = 0; i < trained.moments.size(); ++i) {
+      for (const Plane& plane : trained.moments[i].planes()) {
+        planes.push_back({prefix + trained.moment_specs[i].name + "/" + plane.spec.name,
+                          plane.spec.dtype, plane.bytes, plane.order});
+      }
+    }
+    for (std::size_t i = 0; i < trained.planes.size(); ++i) {
+      const PlaneSpec& spec = trained.plane_specs[i];
+      planes.push_back({prefix + std::string(rule_name(trained.group.rule.kind)) + "/" + spec.name,
+                        spec.dtype, trained.planes[i].bytes()});
+    }
+    if (trained.updates.size() > 0) {
+      planes.push_back({prefix + "updates", Dtype::kI64, trained.updates.bytes()});
+    }
+  }
+  return planes;
 }
 
 }  // namespace tritgrad

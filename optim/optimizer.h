@@ -11,29 +11,9 @@
 #include <vector>
 
 #include "engine/parameter.h"
-#include "optim/eco.h"
-#include "optim/flash.h"
-#include "optim/rule.h"
-#include "optim/runs.h"
-#include "optim/schedule.h"
-#include "optim/stalled_updates.h"
+#include "optim/parameter_update.h"
 
 namespace tritgrad {
-
-// How one group of parameters is trained.
-struct GroupSpec {
-  RuleSpec rule;
-  double lr = 1e-3;  // per unit of the master: trits for bare-trit formats
-  // lr counts relative to the size that the parameter began with: scales of wide and narrow layers
-  // then move at the same relative rate.
-  bool lr_relative = false;
-  Schedule schedule;
-  FormatSpec m, v;  // formats of signed moments and of second moments
-  EcoForm eco = EcoForm::kOff;
-  double clip_value = 0.0;  // gradient elements are clamped to +-clip_value; 0 = off
-
-  const FormatSpec& format_of(const MomentSpec& moment) const { return moment.nonnegative ? v : m; }
-};
 
 // What happens to a parameter whose gradient is not finite. Its weights and state stay as they are.
 enum class NonFinite {
@@ -104,79 +84,14 @@ class Optimizer {
   static std::int64_t state_bytes(const ParameterSpec& spec, const GroupSpec& group);
 
  private:
-  struct State {
-    Parameter* parameter = nullptr;
-    GroupSpec group;
-    double initial_size = 0.0;  // root mean square of the master at the start
-    std::unique_ptr<Rule> rule;
-    Runs runs{Shape{0}, kBlock};
-    std::vector<MomentSpec> moment_specs;
-    std::vector<Storage> moments;
-    std::optional<FlashPlanes> flash;  // of the weight and its moments
-    std::vector<PlaneSpec> plane_specs;
-    std::vector<Buffer> planes;
-    Rule::DirectionForm form{};  // if the moments and the format of the weight allow it
-    Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
-    StalledUpdates watch;
-  };
-  // One update of one parameter, while it is under way.
-  struct Update {
-    Descent descent;
-    EcoStep eco;
-    bool watch;
-  };
-  // Rows [row_begin, row_end) of a parameter: one part of the pass.
-  struct Unit {
-    std::int64_t row_begin, row_end;
-    std::int64_t slot;
-  };
-  // The same columns of some rows of a parameter, and the part of the pass that they belong to.
-  struct Run {
-    std::int64_t row_begin, row_end, col_begin, col_end;
-    std::int64_t slot;
-
-    std::int64_t size() const { return (row_end - row_begin) * (col_end - col_begin); }
-  };
-  struct RunScratch;
-
-  double lr_at(const State& state, std::int64_t step) const;
-  const State& find(const Parameter& parameter) const;
-  State& find(const Parameter& parameter);
-  static PrefetchList memory_of(const State& state, const Run& run);
-  const float* read_gradient(const State& state, const Run& run, float* scratch) const;
-  bool limits_gradient(const State& state) const {
-    return gradient_scale_ != 1.0f || state.group.clip_value != 0.0;
-  }
-  const float* limit_gradient(const State& state, const float* grad, std::int64_t n,
-                              float* scratch) const;
-  void step_rows(State& state, const Update& update, const Unit& unit, FlipCounts& flips);
-  void step_tiles(State& state, const Update& update, const Unit& unit, FlipCounts& flips);
-  // A rule that takes the gradient, or its signs: it is read as it lies, and nothing is decoded.
-  void step_unwritten(State& state, const Update& update, const Unit& unit, FlipCounts& flips);
-  double step_unwritten_rows(State& state, const Update& update, const Unit& unit, float factor,
-                             FlipCounts& flips);
-  double step_unwritten_tiles(State& state, const Update& update, const Unit& unit, float factor,
-                              FlipCounts& flips);
-  void step_unwritten_tile(State& state, const Update& update, const Run& tile, float factor,
-                           double* squares, FlipCounts& flips);
-  static void descend_unwritten(State& state, const Update& update, const BlockSeries& series,
-                                std::span<const Direction> directions, double* squares,
-                                FlipCounts& flips);
+  double lr_at(const TrainedParameter& trained, std::int64_t step) const;
+  const TrainedParameter& find(const Parameter& parameter) const;
+  TrainedParameter& find(const Parameter& parameter);
   void check_gradients() const;
   void note_skip();
-  void apply(State& state);
-  void step_run(State& state, const Update& update, const Run& run, const float* grad,
-                RunScratch& scratch, FlipCounts& flips);
-  // Updates what can be updated in one pass; returns what is left of the run.
-  Run step_at_once(const State& state, const Update& update, const Run& run,
-                   RunScratch& scratch) const;
-  static RuleBlock read_run(State& state, const Run& run, const float* grad, RunScratch& scratch);
-  // Whether a run's weights are decoded as masters.
-  static bool decodes_master(const State& state);
-  static FlipCounts descend_run(State& state, const Update& update, const Run& run,
-                                const RuleBlock& block, RunScratch& scratch);
+  void apply(TrainedParameter& trained);
 
-  std::deque<State> states_;
+  std::deque<TrainedParameter> trained_;
   ParameterStore* store_;
   std::int64_t total_steps_;
   std::uint64_t seed_;

@@ -1,8 +1,8 @@
 // The contract of update rules: a gradient becomes a direction.
 //
 // The optimizer then moves the parameter by master -= lr * direction, in whatever format it is
-// stored. A rule knows no format: it sees runs of fp32 numbers. Its memory are per-element moments,
-// which are stored in formats of their own and come decoded, or planes of its own layout.
+// stored. A rule knows no format: it sees chunks of fp32 numbers. Its memory are per-element
+// moments, which are stored in formats of their own and come decoded, or planes of its own layout.
 #pragma once
 
 #include <cmath>
@@ -21,9 +21,9 @@ namespace tritgrad {
 
 inline constexpr int kMaxMoments = 2;
 
-// Elements of a run: enough that what surrounds the arithmetic does not show, few enough that all
+// Elements of a chunk: enough that what surrounds the arithmetic does not show, few enough that all
 // that a rule reads and writes stays in the first-level cache.
-inline constexpr std::int64_t kRun = 4 * kBlock;
+inline constexpr std::int64_t kChunk = 4 * kBlock;
 
 // Some elements of a parameter: neighbours (row-major), or, where a gradient comes in tiles, the
 // same columns of some rows, one row after the other. Everything has n elements.
@@ -42,7 +42,7 @@ struct MomentSpec {
   bool nonnegative;  // a mean of squares; decides which formats may hold it
 };
 
-// What is common to all runs of one update.
+// What is common to all chunks of one update.
 struct RuleStep {
   std::int64_t t;  // updates of this parameter, this one included
   RandomKey key;   // for rules that draw numbers
@@ -95,21 +95,14 @@ class Rule {
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
-  // Elements that a run has at most, kRun or more. optim/runs.h cuts them.
-  virtual std::int64_t run_limit() const { return kRun; }
+  // Elements that a chunk has at most, kChunk or more. optim/chunks.h cuts them.
+  virtual std::int64_t chunk_limit() const { return kChunk; }
   // What ECO needs to know of update `t`.
   virtual EcoTerms eco_terms(std::int64_t /*t*/) const { return {}; }
 
-  // Updates n neighbours in one pass (UpdateKernels::flash_adamw and others), with the bits of
-  // direct() between decoding and encoding. False, with nothing changed, if there is none for this
-  // rule or for these numbers.
-  virtual bool update_at_once(const FlashElements& /*at*/, float /*lr*/, std::int64_t /*n*/) const {
-    return false;
-  }
-
-  // Called before the runs of one update.
+  // Called before the chunks of one update.
   virtual void begin(const RuleStep& /*step*/) {}
-  // Thread-safe; runs do not overlap.
+  // Thread-safe; chunks do not overlap.
   virtual void direct(const RuleBlock& block) const = 0;
 };
 
@@ -120,6 +113,17 @@ class FreezesVariance {
   // From now on the second moment stays as update `t` left it, and what comes as the gradient is
   // the new first moment itself (optim/parallel/data_parallel.h).
   virtual void freeze_variance(std::int64_t t) = 0;
+};
+
+// What rules offer beside Rule that have a pass of their own over weights in split24 and moments in
+// companded8 and root8 (sgd, sgdw, adam, adamw, lion; optim/fused_split24.h).
+class FusesSplit24 {
+ public:
+  virtual ~FusesSplit24() = default;
+  // Updates n neighbours in one pass (UpdateKernels::flash_adamw and others), with the bits of
+  // direct() between decoding and encoding. Returns false, with nothing changed, if there is none
+  // for the rule's settings or for these numbers.
+  virtual bool update_split24(const FlashElements& at, float lr, std::int64_t n) const = 0;
 };
 
 enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };

@@ -36,6 +36,7 @@ class Companded {
   static constexpr std::int64_t kGroupsPerBlock = kBlock / kCompandedGroup;
 
  public:
+  static constexpr std::size_t kCodePlane = 0, kScalePlane = 1;
   static constexpr FormatTraits kTraits{
       .kind = kSigned ? FormatKind::kCompanded8 : FormatKind::kRoot8,
       .name = kSigned ? "companded8" : "root8",

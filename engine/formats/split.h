@@ -37,6 +37,7 @@ class SplitNumber {
   static constexpr bool kIsWide = sizeof(Correction) == 2;
 
  public:
+  static constexpr std::size_t kValuePlane = 0, kCorrectionPlane = 1;
   static constexpr FormatTraits kTraits{
       .kind = kIsWide ? FormatKind::kSplit32 : FormatKind::kSplit24,
       .name = kIsWide ? "split32" : "split24",

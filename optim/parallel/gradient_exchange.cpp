@@ -8,7 +8,6 @@
 #include "engine/kernels/reductions.h"
 #include "engine/kernels/updates.h"
 #include "engine/memory/parallel.h"
-#include "optim/finite_gradient.h"
 
 namespace tritgrad {
 namespace {
@@ -177,7 +176,7 @@ void for_each_stored(const Storage& moment, const Body& body) {
 
 }  // namespace
 
-bool GradientExchange::is_finite() const { return gradient_is_finite(parameter()); }
+bool GradientExchange::is_finite() const { return parameter().gradient_is_finite(); }
 
 std::unique_ptr<GradientExchange> make_exchange(ExchangeKind kind, const Communicator& ranks,
                                                 Parameter& parameter, FormatKind format,

@@ -23,7 +23,7 @@ inline double bias_correction(double beta, std::int64_t t) {
   return beta > 0.0 ? -std::expm1(static_cast<double>(t) * std::log(beta)) : 1.0;
 }
 
-class Adam : public Rule, public FreezesVariance {
+class Adam : public Rule, public FusesSplit24, public FreezesVariance {
  public:
   explicit Adam(const RuleSpec& spec) : spec_(spec) {}
 
@@ -56,7 +56,7 @@ class Adam : public Rule, public FreezesVariance {
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
-    std::array<float, kRun> decayed;
+    std::array<float, kChunk> decayed;
     if (coupled()) {
       std::copy_n(b.grad, b.n, decayed.data());
       kernels().reductions.add_scaled(decayed.data(), b.weight,
@@ -71,7 +71,7 @@ class Adam : public Rule, public FreezesVariance {
                                 constants_.inverse_bias2, constants_.eps, b.n);
   }
 
-  bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
+  bool update_split24(const FlashElements& at, float lr, std::int64_t n) const override {
     return !coupled() && at.v != nullptr && kernels().updates.flash_adamw(at, constants_, lr, n);
   }
 

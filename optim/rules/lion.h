@@ -12,7 +12,7 @@
 
 namespace tritgrad {
 
-class Lion : public Rule {
+class Lion : public Rule, public FusesSplit24 {
  public:
   explicit Lion(const RuleSpec& spec)
       : constants_{.beta1 = static_cast<float>(spec.beta1),
@@ -32,7 +32,7 @@ class Lion : public Rule {
       kernels().reductions.add_scaled(b.direction, b.weight, weight_decay_, b.n);
   }
 
-  bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
+  bool update_split24(const FlashElements& at, float lr, std::int64_t n) const override {
     return kernels().updates.flash_lion(at, constants_, weight_decay_, lr, n);
   }
 

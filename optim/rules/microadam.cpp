@@ -71,10 +71,10 @@ Microadam::Sizes Microadam::sizes_of(std::int64_t n) const {
   return sizes;
 }
 
-Microadam::Sizes Microadam::total(const Runs& runs) const {
+Microadam::Sizes Microadam::total(const Chunks& chunks) const {
   Sizes total;
-  for (std::int64_t r = 0; r < runs.count(); ++r) {
-    const Sizes sizes = sizes_of(runs.size(r));
+  for (std::int64_t r = 0; r < chunks.count(); ++r) {
+    const Sizes sizes = sizes_of(chunks.size(r));
     total.kept += sizes.kept;
     total.codes += sizes.codes;
     total.buckets += sizes.buckets;
@@ -83,7 +83,7 @@ Microadam::Sizes Microadam::total(const Runs& runs) const {
 }
 
 std::vector<PlaneSpec> Microadam::planes(const Shape& shape) const {
-  const Sizes sizes = total(Runs(shape, kElements));
+  const Sizes sizes = total(Chunks(shape, kElements));
   std::vector<PlaneSpec> specs = {
       {"index", Dtype::kU16, spec_.window * sizes.kept, Category::kMoments, false},
       {"value", Dtype::kBf16, spec_.window * sizes.kept, Category::kMoments, false}};
@@ -102,11 +102,11 @@ void Microadam::attach(const Shape& shape, const std::vector<Plane>& planes) {
     codes_ = reinterpret_cast<std::uint8_t*>(memory(2));
     bounds_ = reinterpret_cast<std::uint16_t*>(memory(3));
   }
-  runs_ = Runs(shape, kElements);
+  chunks_ = Chunks(shape, kElements);
   Sizes sum;
-  for (std::int64_t r = 0; r < runs_.count(); ++r) {
+  for (std::int64_t r = 0; r < chunks_.count(); ++r) {
     places_.push_back({sum.kept, sum.codes, sum.buckets});
-    const Sizes sizes = sizes_of(runs_.size(r));
+    const Sizes sizes = sizes_of(chunks_.size(r));
     sum.kept += sizes.kept;
     sum.codes += sizes.codes;
     sum.buckets += sizes.buckets;
@@ -204,7 +204,7 @@ void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1,
 }
 
 void Microadam::direct(const RuleBlock& b) const {
-  const std::int64_t run = runs_.index_of(b.first);
+  const std::int64_t run = chunks_.index_of(b.first);
   const Place& place = places_[static_cast<std::size_t>(run)];
   std::array<float, kElements> a;
   std::copy_n(b.grad, b.n, a.data());

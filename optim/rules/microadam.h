@@ -16,15 +16,15 @@
 // place in the ring for as long as it is remembered, and the newest one counts most only once in
 // `window` steps; and the bias correction is applied a second time to the step.
 //
-// Runs are of up to 4096 elements (the top-k is taken in each), so indices fit 16 bits. Ties go to
+// Chunks have up to 4096 elements (the top-k is taken in each), so indices fit 16 bits. Ties go to
 // the lowest index. Per parameter: 4 density window bytes of window, feedback_bits / 8 of codes and
 // 4 / bucket of bounds: 0.9625 with the defaults.
 #pragma once
 
 #include <vector>
 
+#include "optim/chunks.h"
 #include "optim/rule.h"
-#include "optim/runs.h"
 
 namespace tritgrad {
 
@@ -37,7 +37,7 @@ class Microadam : public Rule {
   WeightReading weight_reading() const override {
     return spec_.weight_decay > 0.0 ? WeightReading::kMaster : WeightReading::kNone;
   }
-  std::int64_t run_limit() const override { return kElements; }
+  std::int64_t chunk_limit() const override { return kElements; }
   std::vector<PlaneSpec> planes(const Shape& shape) const override;
   void attach(const Shape& shape, const std::vector<Plane>& planes) override;
   void begin(const RuleStep& step) override;
@@ -56,7 +56,7 @@ class Microadam : public Rule {
 
   std::int64_t kept_of(std::int64_t n) const;
   Sizes sizes_of(std::int64_t n) const;
-  Sizes total(const Runs& runs) const;
+  Sizes total(const Chunks& chunks) const;
   void add_feedback(const Place& place, float* a, std::int64_t n) const;
   void store_feedback(const Place& place, const float* a, std::int64_t n,
                       std::int64_t run_index) const;
@@ -66,7 +66,7 @@ class Microadam : public Rule {
   RuleSpec spec_;
   std::vector<Place> places_;  // by run
   std::int64_t kept_total_ = 0;
-  Runs runs_{Shape{0}, kElements};
+  Chunks chunks_{Shape{0}, kElements};
   std::uint16_t* index_ = nullptr;  // [window][kept]
   std::uint16_t* value_ = nullptr;  // bf16 [window][kept]
   std::uint8_t* codes_ = nullptr;

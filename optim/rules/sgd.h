@@ -19,7 +19,7 @@
 
 namespace tritgrad {
 
-class Sgd : public Rule {
+class Sgd : public Rule, public FusesSplit24 {
  public:
   explicit Sgd(const RuleSpec& spec)
       : exact_momentum_(spec.momentum),
@@ -41,7 +41,7 @@ class Sgd : public Rule {
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
-    std::array<float, kRun> decayed;
+    std::array<float, kChunk> decayed;
     if (coupled_ && weight_decay_ > 0.0f) {
       std::copy_n(b.grad, b.n, decayed.data());
       kernels().reductions.add_scaled(decayed.data(), b.weight, weight_decay_, b.n);
@@ -58,7 +58,7 @@ class Sgd : public Rule {
     if (b.gain != nullptr) std::fill_n(b.gain, b.n, momentum_);
   }
 
-  bool update_at_once(const FlashElements& at, float lr, std::int64_t n) const override {
+  bool update_split24(const FlashElements& at, float lr, std::int64_t n) const override {
     const SgdConstants constants{.momentum = momentum_,
                                  .fresh = fresh_,
                                  .nesterov = nesterov_,

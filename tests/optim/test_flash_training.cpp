@@ -66,12 +66,12 @@ bool takes_an_update(Single& single, const GroupSpec& group) {
   const std::span<const Storage> moments(&single.optimizer->moment(single.w(), 0),
                                          rule->moments().size());
   const std::int64_t n = single.w().shape().cols() / kFlashStep * kFlashStep;
-  const auto planes = FlashPlanes::of(single.w().storage(), moments);
+  const auto planes = FusedSplit24::of(*rule, single.w().storage(), moments);
   REQUIRE(planes);
-  FlashElements at = *planes->at(0, 1, 0, n);
+  FlashElements at = *planes->at({0, 1, 0, n, 0});
   const std::vector<float> grad = numbers(n, 79);
   at.grad = grad.data();
-  return rule->update_at_once(at, 1e-2f, n);
+  return planes->update(at, 1e-2f, n);
 }
 
 }  // namespace
