@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "engine/check.h"
-#include "engine/text.h"
+#include "engine/names.h"
 #include "optim/rules/adam.h"
 #include "optim/rules/lion.h"
 #include "optim/rules/microadam.h"
@@ -14,9 +14,15 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::string_view kRuleNames[] = {"sgd",  "sgdw", "adam",       "adamw",
-                                           "lion", "sign", "normalized", "microadam"};
-static_assert(std::size(kRuleNames) == kRuleCount);
+constexpr Names<RuleKind, kRuleCount> kRuleNames{"rule",
+                                                 {{{RuleKind::kSgd, "sgd"},
+                                                   {RuleKind::kSgdw, "sgdw"},
+                                                   {RuleKind::kAdam, "adam"},
+                                                   {RuleKind::kAdamw, "adamw"},
+                                                   {RuleKind::kLion, "lion"},
+                                                   {RuleKind::kSign, "sign"},
+                                                   {RuleKind::kNormalized, "normalized"},
+                                                   {RuleKind::kMicroadam, "microadam"}}}};
 
 void check_range(const char* name, double value, double low, double high, bool high_included) {
   const bool ok = value >= low && (high_included ? value <= high : value < high);
@@ -43,15 +49,8 @@ void check_microadam(const RuleSpec& spec) {
 
 }  // namespace
 
-std::string_view rule_name(RuleKind kind) { return kRuleNames[static_cast<std::size_t>(kind)]; }
-
-RuleKind parse_rule(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kRuleNames); ++i) {
-    if (name == kRuleNames[i]) return static_cast<RuleKind>(i);
-  }
-  fail("unknown rule '", name, "'",
-       did_you_mean(name, std::vector<std::string>(std::begin(kRuleNames), std::end(kRuleNames))));
-}
+std::string_view rule_name(RuleKind kind) { return kRuleNames.name(kind); }
+RuleKind parse_rule(std::string_view name) { return kRuleNames.parse(name); }
 
 void check_whole_setting(std::string_view key, std::int64_t value) {
   if (key == "feedback_bits") {

@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
-#include <vector>
 
 #include "engine/check.h"
-#include "engine/text.h"
+#include "engine/names.h"
 
 namespace tritgrad {
 namespace {
 
-constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine", "wsd"};
+constexpr Names<Schedule::Kind, 4> kScheduleNames{"schedule",
+                                                  {{{Schedule::Kind::kConstant, "constant"},
+                                                    {Schedule::Kind::kLinear, "linear"},
+                                                    {Schedule::Kind::kCosine, "cosine"},
+                                                    {Schedule::Kind::kWarmupStableDecay, "wsd"}}}};
 
 }  // namespace
 
@@ -38,17 +40,7 @@ double Schedule::factor(std::int64_t step, std::int64_t total) const {
   return 1.0;
 }
 
-std::string_view schedule_name(Schedule::Kind kind) {
-  return kScheduleNames[static_cast<std::size_t>(kind)];
-}
-
-Schedule::Kind parse_schedule(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kScheduleNames); ++i) {
-    if (name == kScheduleNames[i]) return static_cast<Schedule::Kind>(i);
-  }
-  fail("unknown schedule '", name, "'",
-       did_you_mean(
-           name, std::vector<std::string>(std::begin(kScheduleNames), std::end(kScheduleNames))));
-}
+std::string_view schedule_name(Schedule::Kind kind) { return kScheduleNames.name(kind); }
+Schedule::Kind parse_schedule(std::string_view name) { return kScheduleNames.parse(name); }
 
 }  // namespace tritgrad

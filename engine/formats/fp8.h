@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/formats/bf16_bits.h"
 #include "engine/formats/format.h"
+#include "engine/formats/half_precision.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/updates.h"
 

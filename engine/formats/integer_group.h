@@ -18,8 +18,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/formats/bf16_bits.h"
 #include "engine/formats/format.h"
+#include "engine/formats/half_precision.h"
 #include "engine/formats/packed_codes.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/updates.h"

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "engine/formats/format.h"
-#include "engine/formats/half.h"
+#include "engine/formats/half_precision.h"
 #include "engine/kernels/updates.h"
 
 namespace tritgrad {

@@ -15,7 +15,6 @@
 #include "engine/formats/integer_group.h"
 #include "engine/formats/latent8.h"
 #include "engine/formats/latent_packed.h"
-#include "engine/formats/root8.h"
 #include "engine/formats/scalar.h"
 #include "engine/formats/scale16.h"
 #include "engine/formats/shared.h"

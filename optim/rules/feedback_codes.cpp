@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "engine/formats/bf16_bits.h"
+#include "engine/formats/half_precision.h"
 #include "engine/kernels/updates.h"
 
 namespace tritgrad {

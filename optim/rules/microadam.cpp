@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "engine/formats/bf16_bits.h"
+#include "engine/formats/half_precision.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/reductions.h"
 #include "engine/kernels/updates.h"

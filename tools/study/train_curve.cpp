@@ -6,7 +6,7 @@
 
 #include "engine/data/loader.h"
 #include "engine/data/split.h"
-#include "engine/formats/bf16_bits.h"
+#include "engine/formats/half_precision.h"
 #include "engine/random.h"
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "engine/formats/half.h"
+#include "engine/formats/half_precision.h"
 #include "engine/kernels/direction.h"
 #include "engine/kernels/reductions.h"
 #include "tests/support/support.h"

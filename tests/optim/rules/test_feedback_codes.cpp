@@ -2,7 +2,7 @@
 #include <array>
 #include <numeric>
 
-#include "engine/formats/bf16_bits.h"
+#include "engine/formats/half_precision.h"
 #include "optim/rules/feedback_codes.h"
 #include "tests/support/support.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "engine/formats/bf16_bits.h"
+#include "engine/formats/half_precision.h"
 #include "engine/random.h"
 #include "tests/support/support_files.h"
 #include "tools/study/train_curve.h"

@@ -1,10 +1,15 @@
-// fp16 rounding without fp16 hardware.
+// Single numbers of 16 bits, without kernels and without hardware for them.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
 namespace tritgrad {
+
+// bf16 is the upper half of an fp32 number.
+inline float float_of_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 // The fp32 value that is nearest to x among the normal fp16 numbers (ties to even). x must lie in
 // [2^-14, 65504], where fp16 keeps 10 of the 23 mantissa bits.
