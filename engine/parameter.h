@@ -14,7 +14,7 @@
 
 namespace tritgrad {
 
-// What a parameter is for; recipes choose formats and rules by role.
+// The purpose of a parameter; recipes choose formats and rules by role.
 enum class Role {
   kWeight,     // a matrix [outputs x inputs]
   kScale,      // scales of a ternary matrix [outputs x groups]
@@ -28,7 +28,7 @@ inline Category role_category(Role role) {
   return role == Role::kScale ? Category::kScales : Category::kWeights;
 }
 
-// How a parameter begins.
+// The numbers that a parameter begins with.
 struct Initial {
   enum class Kind { kConstant, kUniform, kNormal };
   Kind kind = Kind::kConstant;
@@ -39,7 +39,7 @@ struct Initial {
 // Running statistics move by this much of the distance to what a batch shows.
 inline constexpr float kAverageMomentum = 0.1f;
 
-// Everything that is known about a parameter before any memory is allocated.
+// A parameter before any memory is allocated.
 struct ParameterSpec {
   std::string name;
   Role role = Role::kWeight;
@@ -50,8 +50,8 @@ struct ParameterSpec {
   bool gradient_in_parts = false;
 
   bool trainable() const { return role != Role::kStatistic; }
-  // Counted as parameters of the model. Scales are not: they are part of how a weight is stored,
-  // and the count must be equal for all recipes.
+  // Whether its elements count as parameters of the model. Scales do not: they are part of how a
+  // weight is stored, and the count must be equal for all recipes.
   bool counted() const { return trainable() && role != Role::kScale; }
 };
 
@@ -71,12 +71,13 @@ class Parameter {
   // and while a bf16 gradient is being made) or by this parameter (kept in fp32). Who changes what
   // backward has left there must say so by add_to_gradient_bound().
   Tensor grad;
-  // The gradient, where it is complete and computed when it is read: the tape's, during backward.
+  // The gradient, where it is complete and computed when it is read. The tape owns it, during
+  // backward.
   const LazyGradient* gradient_source = nullptr;
-  // Uses on the tape whose backward step has not run yet; see Tape.
+  // The number of uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 
-  // Of a running statistic (fp32): moves it towards what a batch shows [shape], unless that is not
+  // Moves a running statistic (fp32) towards what a batch shows [shape], unless that is not
   // finite; or, while `observed` is set, notes it there and leaves the statistic as it is.
   void move_average(const float* batch);
   float* observed = nullptr;
@@ -84,7 +85,7 @@ class Parameter {
   // From now on the gradient has memory of its own, fp32 or bf16, and backward accumulates into it.
   void keep_gradient(FormatKind format = FormatKind::kFp32);
   bool gradient_is_kept() const { return kept_gradient_.has_value(); }
-  // To write to its bytes is share_gradient()'s business.
+  // Whoever writes to its bytes gets them from share_gradient().
   const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
   // The kept gradient where it is in bf16, as is each that is complete while `grad` is null; else
   // null.
@@ -94,10 +95,10 @@ class Parameter {
   // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
   void collect_gradient();
   void zero_gradient();
-  // Elements [first, first + n) of a gradient in memory; out may be used or not.
+  // Returns elements [first, first + n) of a gradient in memory; they may lie in `out`.
   const float* read_gradient(std::int64_t first, std::int64_t n, float* out) const;
-  // What is about to be added to the gradient: at most `bound` in magnitude, and no NaN. Infinite
-  // or NaN where nothing is known.
+  // Says that what is about to be added to the gradient is at most `bound` in magnitude, and no
+  // NaN; infinite or NaN where nothing is known.
   void add_to_gradient_bound(double bound) { gradient_bound_ += bound; }
   void forget_gradient_bound() { gradient_bound_ = 0.0; }
   double gradient_bound() const { return gradient_bound_; }  // 0: nothing was said, or of zeros
@@ -133,9 +134,9 @@ class ParameterStore {
   auto end() const { return parameters_.end(); }
   std::size_t size() const { return parameters_.size(); }
 
-  // Trainable elements, scales of ternary groups not counted.
+  // The number of trainable elements, without the scales of ternary groups.
   std::int64_t parameter_count() const;
-  // Kept gradients: one buffer for each trainable parameter.
+  // Keeps the gradients of all trainable parameters, one buffer for each.
   void keep_gradients(FormatKind format = FormatKind::kFp32);
   void zero_gradients();
 

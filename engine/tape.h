@@ -19,7 +19,7 @@
 
 namespace tritgrad {
 
-// What the tape notes of a value that wants a gradient.
+// The notes of the tape on a value that wants a gradient.
 struct ValueNote {
   Tensor gradient;        // null while there is none
   bool is_read = false;   // by a backward step
@@ -38,7 +38,7 @@ struct Var {
   const Shape& shape() const { return value.shape; }
 };
 
-// Where a backward step leaves the gradient of an input.
+// The memory in which a backward step leaves the gradient of an input.
 struct GradientTarget {
   Tensor grad;
   bool fresh;  // nothing is there yet: write every element; otherwise add to it
@@ -58,8 +58,8 @@ class Tape {
   Var constant(const Tensor& value) const { return {value, {}}; }
   // A new value, not initialised, which will have a gradient if wanted.
   Var variable(const Shape& shape, bool wants_grad = true);
-  // The same of a value that the op keeps in another form than floats: it has no memory here, so no
-  // op may read it. The shape is that of its gradient.
+  // A new value with a gradient that the op keeps in another form than floats: it has no memory
+  // here, so no op may read it. The shape is that of its gradient.
   Var without_value(const Shape& shape);
   // The caller, and whoever else has x, will not look at its value any more, nor give it to another
   // op. Unless a backward step reads it, its memory serves what comes next. Once for each x.
@@ -79,7 +79,7 @@ class Tape {
   }
   void scratch_reset() { workspace_.reset(); }
 
-  // While inference is being recorded nothing is kept for backward.
+  // Whether anything is kept for backward; not during inference.
   bool recording() const { return recording_; }
   void set_recording(bool recording) { recording_ = recording; }
 

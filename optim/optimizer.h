@@ -15,7 +15,7 @@
 
 namespace tritgrad {
 
-// What happens to a parameter whose gradient is not finite. Its weights and state stay as they are.
+// The fate of an update whose gradient is not finite. Its weights and state stay as they are.
 enum class NonFinite {
   kRefuse,  // Error that names the parameter
   kSkip,    // the update is left out and counted
@@ -70,7 +70,7 @@ class Optimizer {
   void freeze_variance(std::int64_t updates);
   // The learning rate that `parameter` would be updated with now.
   double lr(const Parameter& parameter) const;
-  // Trits that changed since the last call.
+  // Returns the trits that changed since the last call.
   FlipCounts take_flips();
   // Steps of the run of which updates were left out, because a loss or a gradient was not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
@@ -80,7 +80,7 @@ class Optimizer {
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
   std::vector<StatePlane> state();
-  // Bytes of state that `spec` would need under `group`; allocates nothing.
+  // Returns the bytes of state that `spec` would need under `group`; allocates nothing.
   static std::int64_t state_bytes(const ParameterSpec& spec, const GroupSpec& group);
 
  private:

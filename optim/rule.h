@@ -25,8 +25,9 @@ inline constexpr int kMaxMoments = 2;
 // that a rule reads and writes stays in the first-level cache.
 inline constexpr std::int64_t kChunk = 4 * kBlock;
 
-// Some elements of a parameter: neighbours (row-major), or, where a gradient comes in tiles, the
-// same columns of some rows, one row after the other. Everything has n elements.
+// A rule sees some elements of a parameter at a time: neighbours (row-major), or, where a gradient
+// comes in tiles, the same columns of some rows, one row after the other. Everything has n
+// elements.
 struct RuleBlock {
   std::int64_t first;  // index of the first element in the parameter
   std::int64_t n;
@@ -42,7 +43,7 @@ struct MomentSpec {
   bool nonnegative;  // a mean of squares; decides which formats may hold it
 };
 
-// What is common to all chunks of one update.
+// The facts that all chunks of one update share.
 struct RuleStep {
   std::int64_t t;  // updates of this parameter, this one included
   RandomKey key;   // for rules that draw numbers
@@ -106,7 +107,7 @@ class Rule {
   virtual void direct(const RuleBlock& block) const = 0;
 };
 
-// What rules with a second moment that can be frozen offer beside Rule (adam, adamw).
+// An interface beside Rule, of rules with a second moment that can be frozen (adam, adamw).
 class FreezesVariance {
  public:
   virtual ~FreezesVariance() = default;
@@ -115,8 +116,8 @@ class FreezesVariance {
   virtual void freeze_variance(std::int64_t t) = 0;
 };
 
-// What rules offer beside Rule that have a pass of their own over weights in split24 and moments in
-// companded8 and root8 (sgd, sgdw, adam, adamw, lion; optim/fused_split24.h).
+// An interface beside Rule, of rules that have a pass of their own over weights in split24 and
+// moments in companded8 and root8 (sgd, sgdw, adam, adamw, lion; optim/fused_split24.h).
 class FusesSplit24 {
  public:
   virtual ~FusesSplit24() = default;
@@ -129,7 +130,7 @@ class FusesSplit24 {
 enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };
 inline constexpr int kRuleCount = 8;
 
-// How the sums over MicroAdam's window become moving averages.
+// The way in which the sums over MicroAdam's window become moving averages.
 enum class WindowForm {
   kCorrected,  // divided by the mass of the window, 1 - beta^min(t, window)
   kPublished,  // divided by 1 - beta^t, as in the paper and its code
