@@ -12,7 +12,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::int64_t kElementsPerUnit = 32768;
+constexpr std::int64_t kNormUnit = 32768;
 constexpr std::int64_t kWatchedSteps = 256;  // of a run, at most
 
 // Expected root mean square of what `initial` draws.
@@ -22,7 +22,7 @@ double initial_size(const Initial& initial) {
 }
 
 double squared_norm(const Parameter& parameter) {
-  return parallel_sum(parameter.shape().size(), kElementsPerUnit,
+  return parallel_sum(parameter.shape().size(), kNormUnit,
                       [&](std::int64_t begin, std::int64_t end) {
                         std::array<float, kChunk> scratch;
                         double sum = 0.0;
