@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "models/training/training_warnings.h"
 #include "models/training/train.h"
 #include "models/training/training_state.h"
+#include "models/training/training_warnings.h"
 
 namespace tritgrad {
 

@@ -58,10 +58,9 @@ struct Field {
   double high = 0.0;
 };
 
-// Calls visitor(field, member) for every field, in the order of the command line's help.
+// The fields of what is read, of how it is trained, and of how ranks work together.
 template <typename Spec, typename Visitor>
-void visit(Spec& spec, const Visitor& visitor) {
-  constexpr double kMost = 1e6;
+void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"data", "--data", "data",
                 "a name that 'tritgrad data' lists, FILE.csv, a folder of IDX or of CIFAR-10's "
                 "files, or X.npy,Y.npy",
@@ -72,6 +71,11 @@ void visit(Spec& spec, const Visitor& visitor) {
           spec.label);
   visitor(Field{"header", "--header", "header", "CSV header line: auto, yes or no", kOfData},
           spec.header);
+}
+
+template <typename Spec, typename Visitor>
+void visit_training(Spec& spec, const Visitor& visitor) {
+  constexpr double kMost = 1e6;
   visitor(Field{"model", "--model", "model",
                 "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
                 "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...: 3 x 3 convolutions "
@@ -117,6 +121,10 @@ void visit(Spec& spec, const Visitor& visitor) {
           spec.recipe);
   visitor(Field{"seed", "--seed", "seed", "start of weights, order of rows, rounding", kSingleRun},
           spec.seed);
+}
+
+template <typename Spec, typename Visitor>
+void visit_ranks(Spec& spec, const Visitor& visitor) {
   visitor(Field{"parallel.method", "--dp", "way to work together",
                 "train on all processes that mpirun started: allreduce (gradients), votes "
                 "(sign votes as integers), apmsqueeze (Adam's momentum in 1 bit) [none]",
@@ -133,6 +141,14 @@ void visit(Spec& spec, const Visitor& visitor) {
   visitor(Field{"parallel.rms", "--dp-scale", "scale of signs",
                 "apmsqueeze: scale of signs, mean or rms [mean]", kSingleRun},
           spec.parallel.squeeze);
+}
+
+// Calls visitor(field, member) for every field, in the order of the command line's help.
+template <typename Spec, typename Visitor>
+void visit(Spec& spec, const Visitor& visitor) {
+  visit_data(spec, visitor);
+  visit_training(spec, visitor);
+  visit_ranks(spec, visitor);
 }
 
 // A field as the command line has it: "0.1", "sqrt", "auto".

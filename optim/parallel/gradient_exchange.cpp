@@ -124,8 +124,7 @@ class VoteExchange final : public SourceExchange {
     const std::int64_t cols = parameter().shape().cols();
     const LazyGradient* source = parameter().gradient_source;
     parallel_ranges(
-        parameter().shape().rows(), LazyGradient::kRows,
-        [&](std::int64_t begin, std::int64_t end) {
+        parameter().shape().rows(), LazyGradient::kRows, [&](std::int64_t begin, std::int64_t end) {
           alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
           for (std::int64_t col = 0; col < cols; col += kBlock) {
             const std::int64_t n = std::min(kBlock, cols - col);

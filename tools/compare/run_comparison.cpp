@@ -6,9 +6,9 @@
 #include <limits>
 #include <optional>
 
+#include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/data/augmentation.h"
-#include "engine/check.h"
 #include "models/networks/model.h"
 #include "models/training/training_state.h"
 #include "models/training/training_step.h"

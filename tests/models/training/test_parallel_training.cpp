@@ -234,7 +234,8 @@ TEST_CASE("parallel training: a resumed run equals an uninterrupted one") {
       CHECK((others.front().weights_sha256 == whole) == (std::string(one.recipe) == "votes"));
     }
     options.parallel.method = ParallelMethod::kAllreduce;
-    CHECK(contains(refusal([&] { train_on(2, options); }), "it was written with another way to work together (--dp)"));
+    CHECK(contains(refusal([&] { train_on(2, options); }),
+                   "it was written with another way to work together (--dp)"));
   }
 }
 

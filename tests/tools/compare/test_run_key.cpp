@@ -116,8 +116,7 @@ TEST_CASE("run key: what decides the result of every recipe is in it") {
   }
 }
 
-TEST_CASE(
-    "run key: the data's name, the program, its kernels and all of the recipe are in it") {
+TEST_CASE("run key: the data's name, the program, its kernels and all of the recipe are in it") {
   const Dataset iris = open_dataset("iris");
   TrainSpec options = quick(iris);
   const auto key = [&] {

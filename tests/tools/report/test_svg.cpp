@@ -138,7 +138,8 @@ TEST_CASE("svg: widths of stacked parts are in proportion to their values") {
 TEST_CASE("svg: every point is named, beside its marker where there is room, else in a legend") {
   ScatterChart chart{"t", {"x"}, {"y"}, {}};
   for (int i = 0; i < 20; ++i) {
-    chart.points.push_back({"label-" + std::to_string(i), i, 1.0 + 0.05 * i, 50.0 + 2.5 * (i % 4), 1.5});
+    chart.points.push_back(
+        {"label-" + std::to_string(i), i, 1.0 + 0.05 * i, 50.0 + 2.5 * (i % 4), 1.5});
   }
   chart.points.push_back({"corner", 0, 3, 60, std::nullopt});
   const std::string svg = render_svg(chart);
