@@ -24,10 +24,10 @@ double initial_size(const Initial& initial) {
 double squared_norm(const Parameter& parameter) {
   return parallel_sum(parameter.shape().size(), kNormUnit,
                       [&](std::int64_t begin, std::int64_t end) {
-                        std::array<float, kChunk> scratch;
+                        std::array<float, kRuleChunk> scratch;
                         double sum = 0.0;
-                        for (std::int64_t first = begin; first < end; first += kChunk) {
-                          const std::int64_t n = std::min(kChunk, end - first);
+                        for (std::int64_t first = begin; first < end; first += kRuleChunk) {
+                          const std::int64_t n = std::min(kRuleChunk, end - first);
                           sum += kernels().reductions.sum_of_squares(
                               parameter.read_gradient(first, n, scratch.data()), n);
                         }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kElementsPerUnit = 32768;
 constexpr std::int64_t kMaxChunk = Microadam::kElements;
-static_assert(kChunk <= kMostFlashElements, "or no chunk would be updated in one pass");
+static_assert(kRuleChunk <= kMostFlashElements, "or no chunk would be updated in one pass");
 // Elements of a chunk that is moved by its gradient as that lies in memory.
 constexpr std::int64_t kGradientChunk = kMostBlocksAtOnce * kBlock;
 // Blocks of rows whose sums of squares are kept until they are added up.
@@ -128,7 +128,7 @@ ParameterUpdate::ParameterUpdate(TrainedParameter& trained, const Descent& desce
       gradient_scale_(gradient_scale),
       is_watched_(is_watched),
       // Only for rules that look at every element alone and do not mind how a parameter is cut.
-      in_tiles_(lazy_ != nullptr && trained.rule->chunk_limit() == kChunk),
+      in_tiles_(lazy_ != nullptr && trained.rule->chunk_limit() == kRuleChunk),
       in_place_(storage_.fp32_data() != nullptr ||
                 std::any_of(trained.moments.begin(), trained.moments.end(),
                             [](const Storage& m) { return m.fp32_data() != nullptr; })),
@@ -310,7 +310,7 @@ void ParameterUpdate::move_by_rule(const Chunk& chunk, Scratch& scratch, FlipCou
   alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
   std::int64_t together = chunk.rows();
   if (in_tiles_) {
-    together = in_place_ ? 1 : kChunk / kBlock;
+    together = in_place_ ? 1 : kRuleChunk / kBlock;
     lazy_->read(lazy_->context, chunk.row_begin, chunk.row_end, chunk.col_begin, chunk.col_end,
                 tile.data(), memory_of(chunk));
   } else if (trained_.fused) {

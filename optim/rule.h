@@ -23,7 +23,7 @@ inline constexpr int kMaxMoments = 2;
 
 // Elements of a chunk: enough that what surrounds the arithmetic does not show, few enough that all
 // that a rule reads and writes stays in the first-level cache.
-inline constexpr std::int64_t kChunk = 4 * kBlock;
+inline constexpr std::int64_t kRuleChunk = 4 * kBlock;
 
 // A rule sees some elements of a parameter at a time: neighbours (row-major), or, where a gradient
 // comes in tiles, the same columns of some rows, one row after the other. Everything has n
@@ -96,8 +96,8 @@ class Rule {
   // it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
-  // Elements that a chunk has at most, kChunk or more. optim/chunks.h cuts them.
-  virtual std::int64_t chunk_limit() const { return kChunk; }
+  // Elements that a chunk has at most, kRuleChunk or more. optim/chunks.h cuts them.
+  virtual std::int64_t chunk_limit() const { return kRuleChunk; }
   // What ECO needs to know of update `t`.
   virtual EcoTerms eco_terms(std::int64_t /*t*/) const { return {}; }
 

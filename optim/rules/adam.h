@@ -56,7 +56,7 @@ class Adam : public Rule, public FusesSplit24, public FreezesVariance {
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
-    std::array<float, kChunk> decayed;
+    std::array<float, kRuleChunk> decayed;
     if (coupled()) {
       std::copy_n(b.grad, b.n, decayed.data());
       kernels().reductions.add_scaled(decayed.data(), b.weight,

@@ -47,7 +47,7 @@ class Normalized : public Rule {
 
   void direct(const RuleBlock& b) const override {
     if (momentum_ == 0.0) return normalize(b, b.moments[0], b.direction);
-    std::array<float, kChunk> normalized;
+    std::array<float, kRuleChunk> normalized;
     normalize(b, b.moments[1], normalized.data());
     kernels().updates.sgd(b.direction, b.moments[0], normalized.data(),
                           static_cast<float>(momentum_), static_cast<float>(1.0 - momentum_), false,

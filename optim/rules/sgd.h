@@ -41,7 +41,7 @@ class Sgd : public Rule, public FusesSplit24 {
 
   void direct(const RuleBlock& b) const override {
     const float* grad = b.grad;
-    std::array<float, kChunk> decayed;
+    std::array<float, kRuleChunk> decayed;
     if (coupled_ && weight_decay_ > 0.0f) {
       std::copy_n(b.grad, b.n, decayed.data());
       kernels().reductions.add_scaled(decayed.data(), b.weight, weight_decay_, b.n);

@@ -40,7 +40,7 @@ class Sign : public Rule {
       kernels().updates.sign(b.direction, b.grad, b.n);
     }
     if (decay_ == 0.0f) return;
-    std::array<float, kChunk> pull;
+    std::array<float, kRuleChunk> pull;
     kernels().updates.sign(pull.data(), b.weight, b.n);
     kernels().reductions.add_scaled(b.direction, pull.data(), decay_, b.n);
   }
