@@ -5,10 +5,57 @@
 
 #include "engine/check.h"
 #include "models/recipes/recipe.h"
+#include "tools/cli/config_file.h"
 #include "tools/cli/shell_command.h"
 #include "tools/cli/within.h"
 
 namespace tritgrad {
+namespace {
+
+std::string without_outer_spaces(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+constexpr const char* kTables = "comparison";
+
+// The keys of one comparison over those in common; tables such as [set] are joined.
+void add_missing(toml::table& own, const toml::table& common) {
+  for (const auto& [key, node] : common) {
+    toml::table* inner = own[key].as_table();
+    if (inner != nullptr && node.is_table()) {
+      add_missing(*inner, *node.as_table());
+    } else if (!own.contains(key)) {
+      own.insert(key, node);
+    }
+  }
+}
+
+ComparisonRequest read_comparison(const toml::table& table, const std::string& where,
+                                  toml::source_index line, const std::string& cache) {
+  ComparisonRequest request;
+  request.where = concat(where, ", the comparison in line ", line);
+  CLI::App app("", "compare");
+  add_comparison_options(app, request);
+  for (const char* name : {"--threads", "--json", "--quiet", "--cache", "--config"}) {
+    app.remove_option(app.get_option(name));
+  }
+  std::vector<std::string> arguments = option_arguments(table, where, app);
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+    request.common.terminal.cache = cache;
+    prepare(request, app);
+  } catch (const CLI::ParseError& error) {
+    fail(request.where, ": ", error.what());
+  } catch (const Error& error) {
+    fail(request.where, ": ", error.what());
+  }
+  return request;
+}
+
+}  // namespace
 
 void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
   add_data_options(app, request.common);
@@ -37,16 +84,6 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->check(within(1, 1000000));
 }
 
-namespace {
-
-std::string without_outer_spaces(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
-}  // namespace
-
 void prepare(ComparisonRequest& request, const CLI::App& app) {
   apply(request.common);
   request.options.train = request.common.train;
@@ -57,6 +94,23 @@ void prepare(ComparisonRequest& request, const CLI::App& app) {
   check(recipes.size() == 1,
         "--recipes: 'all' stands alone; leave the other names out, or name every recipe");
   recipes = recipe_names();
+}
+
+std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache) {
+  const std::string where = "plan '" + path + "'";
+  const toml::table plan = read_toml("plan", path);
+  const toml::array* tables = plan[kTables].as_array();
+  check(tables != nullptr && tables->is_array_of_tables(), where,
+        ": there is no [[comparison]]; write one for each data set");
+  toml::table common = plan;
+  common.erase(kTables);
+  std::vector<ComparisonRequest> requests;
+  for (const toml::node& node : *tables) {
+    toml::table table = *node.as_table();
+    add_missing(table, common);
+    requests.push_back(read_comparison(table, where, node.source().begin.line, cache));
+  }
+  return requests;
 }
 
 }  // namespace tritgrad

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -18,32 +19,14 @@ namespace {
 
 using RunList = std::vector<const RunResult*>;
 using OptionalField = std::optional<double> RunResult::*;
+using ValueOf = std::function<double(const RunResult&)>;
 
 constexpr const char* kMark = "*";
 
 bool present(const std::optional<double>& value) { return value && std::isfinite(*value); }
 
-std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
-  Estimate result;
-  for (const RunResult* run : runs) {
-    if (!present(run->*field)) continue;
-    ++result.count;
-    result.mean += (*(run->*field) - result.mean) / result.count;
-  }
-  if (result.count == 0) return std::nullopt;
-  if (result.count > 1) {
-    double squares = 0;
-    for (const RunResult* run : runs) {
-      if (present(run->*field)) squares += std::pow(*(run->*field) - result.mean, 2);
-    }
-    result.spread = std::sqrt(squares / (result.count - 1));
-  }
-  return result;
-}
-
-// Of the runs that did not diverge; finite ones.
-std::vector<double> values(const RunList& runs,
-                           const std::function<double(const RunResult&)>& value_of) {
+// The finite values of the runs that did not diverge.
+std::vector<double> values(const RunList& runs, const ValueOf& value_of) {
   std::vector<double> found;
   for (const RunResult* run : runs) {
     if (!run->diverged.empty()) continue;
@@ -53,16 +36,24 @@ std::vector<double> values(const RunList& runs,
   return found;
 }
 
-std::optional<double> mean(const RunList& runs,
-                           const std::function<double(const RunResult&)>& value_of) {
+std::optional<double> mean(const RunList& runs, const ValueOf& value_of) {
   const std::vector<double> found = values(runs, value_of);
   if (found.empty()) return std::nullopt;
   return std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size());
 }
 
-double mean_bytes(const RunList& runs, double BytesPerParameter::*category) {
-  return mean(runs, [&](const RunResult& run) { return run.bytes_per_parameter.*category; })
-      .value_or(0.0);
+std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
+  constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+  Estimate result;
+  const std::vector<double> found =
+      values(runs, [&](const RunResult& run) { return (run.*field).value_or(kAbsent); });
+  if (found.empty()) return std::nullopt;
+  for (const double value : found) result.mean += (value - result.mean) / ++result.count;
+  if (result.count == 1) return result;
+  double squares = 0;
+  for (const double value : found) squares += std::pow(value - result.mean, 2);
+  result.spread = std::sqrt(squares / (result.count - 1));
+  return result;
 }
 
 std::optional<Estimate> accuracy_of(const RunList& runs, OptionalField field) {
@@ -91,10 +82,14 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
   }
   summary.accuracy = accuracy_of(runs, field);
   summary.train_loss = mean(runs, [](const RunResult& run) { return run.train_loss; });
-  summary.bytes = {
-      mean_bytes(runs, &BytesPerParameter::weights), mean_bytes(runs, &BytesPerParameter::scales),
-      mean_bytes(runs, &BytesPerParameter::residual), mean_bytes(runs, &BytesPerParameter::moments),
-      mean_bytes(runs, &BytesPerParameter::gradients)};
+  const auto mean_bytes = [&](double BytesPerParameter::*category) {
+    return mean(runs, [&](const RunResult& run) { return run.bytes_per_parameter.*category; })
+        .value_or(0.0);
+  };
+  summary.bytes = {mean_bytes(&BytesPerParameter::weights), mean_bytes(&BytesPerParameter::scales),
+                   mean_bytes(&BytesPerParameter::residual),
+                   mean_bytes(&BytesPerParameter::moments),
+                   mean_bytes(&BytesPerParameter::gradients)};
   const std::vector<double> seconds =
       values(runs, [](const RunResult& run) { return run.seconds; });
   if (!seconds.empty()) summary.seconds_per_run = median(seconds);
