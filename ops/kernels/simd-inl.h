@@ -39,8 +39,6 @@ using xsimd::select;
 using xsimd::sqrt;
 using xsimd::ssub;
 using xsimd::to_float;
-using xsimd::zip_hi;
-using xsimd::zip_lo;
 
 template <typename B>
 constexpr std::int64_t kLanes = static_cast<std::int64_t>(B::size);
@@ -172,6 +170,10 @@ inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& 
 }
 // Sums of eight neighbouring bytes each.
 inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si512()); }
+// Lanes 0, 2, 4 and so on (1, 3, 5) of a and b, one of each in turn. xsimd's zip_lo and zip_hi are
+// these in version 8 and the halves of the whole vectors in version 13.
+inline U64 interleave_even(const U64& a, const U64& b) { return _mm512_unpacklo_epi64(a, b); }
+inline U64 interleave_odd(const U64& a, const U64& b) { return _mm512_unpackhi_epi64(a, b); }
 // The sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
 inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
 inline std::int32_t sum_lanes(const I32& x) { return _mm512_reduce_add_epi32(x); }
@@ -315,6 +317,8 @@ inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& 
   const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
   return _mm256_shuffle_epi8(packed, order);
 }
+inline U64 interleave_even(const U64& a, const U64& b) { return _mm256_unpacklo_epi64(a, b); }
+inline U64 interleave_odd(const U64& a, const U64& b) { return _mm256_unpackhi_epi64(a, b); }
 inline U64 sum_eights(const U8& x) { return _mm256_sad_epu8(x, _mm256_setzero_si256()); }
 inline std::int64_t sum_lanes(const U64& x) {
   const __m128i halves = _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));

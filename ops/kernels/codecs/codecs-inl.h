@@ -62,8 +62,8 @@ class PhiloxLanes {
     for (int chain = 0; chain < kChains; ++chain, out += kNumbers) {
       const U64 words01 = (c0[chain] & low_half) | (c1[chain] << 32);
       const U64 words23 = (c2[chain] & low_half) | (c3[chain] << 32);
-      write(reinterpret_cast<std::uint64_t*>(out), zip_lo(words01, words23));
-      write(reinterpret_cast<std::uint64_t*>(out + kNumbers / 2), zip_hi(words01, words23));
+      write(reinterpret_cast<std::uint64_t*>(out), interleave_even(words01, words23));
+      write(reinterpret_cast<std::uint64_t*>(out + kNumbers / 2), interleave_odd(words01, words23));
     }
   }
 
