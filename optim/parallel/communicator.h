@@ -68,8 +68,8 @@ using GiveUp = std::function<void(const std::string& sentence)>;
 
 // The ranks of this job: those of MPI where a launcher started several processes, else this process
 // alone. An exchange that takes longer than `timeout` seconds fails; where parting does, or where
-// connecting does and has taken a minute, inside MPI, `give_up` is called. Called once in a process.
-// Throws Error where there are several processes that cannot reach each other.
+// connecting does and has taken a minute, inside MPI, `give_up` is called. Called once in a
+// process. Throws Error where there are several processes that cannot reach each other.
 std::unique_ptr<Communicator> connect_ranks(double timeout, const GiveUp& give_up);
 
 // Ends the other ranks too, after an error on this one; returns where there are none.

@@ -7,7 +7,8 @@ stop() {
   exit 1
 }
 
-kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libssl-dev zlib1g-dev
+# (libzstd-dev: a static libcrypto, as pkg-config tells of it, wants it from Debian 13 on.)
+kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libssl-dev zlib1g-dev libzstd-dev
   libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libcli11-dev doctest-dev
   libbenchmark-dev libdnnl-dev libpng-dev
   libopenmpi-dev openmpi-bin)
@@ -59,10 +60,11 @@ install_tools() {
     say "going on without ${missing[*]}"
 }
 
-# build PRESET [TARGET]: configures and builds what is missing in build/PRESET. Shows problems only,
+# build PRESET [TARGET...]: configures and builds what is missing in build/PRESET. Shows problems only,
 # and on a terminal the progress.
 build() {
   local preset=$1 cache=build/$1/CMakeCache.txt fresh=() options=() source
+  shift
   if [[ -f $cache ]]; then
     # A build folder that was copied along with its repository belongs to the old place.
     source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
@@ -71,5 +73,5 @@ build() {
   [[ -t 1 ]] || options=(--quiet)
   say "building build/$preset (minutes the first time)"
   cmake --preset "$preset" "${fresh[@]}" --log-level=WARNING >/dev/null &&
-    cmake --build --preset "$preset" ${2:+--target "$2"} --parallel "$(nproc)" -- "${options[@]}"
+    cmake --build --preset "$preset" ${1:+--target "$@"} --parallel "$(nproc)" -- "${options[@]}"
 }
