@@ -6,6 +6,9 @@ set -euo pipefail
 
 tritgrad=$1
 work=$(mktemp -d)
+# Jobs that end remove the folder that others of this user begin in, unless each has its own.
+export TMPDIR=$work
+mkdir "$work/never"
 never_met=""
 trap 'kill $never_met 2>/dev/null || true; rm -rf -- "$work"' EXIT
 
@@ -94,7 +97,7 @@ short=("$tritgrad" train --data iris --model mlp:8 --recipe votes --threads 1 --
 # A rank that stops before it meets the others, who wait a minute whatever --dp-timeout says; the result is
 # looked at last.
 # shellcheck disable=SC2016
-timeout "$patience" "${mpi[@]}" -n 2 bash "$work/each" "${short[@]}" --dp votes --dp-timeout 2 / \
+TMPDIR=$work/never timeout "$patience" "${mpi[@]}" -n 2 bash "$work/each" "${short[@]}" --dp votes --dp-timeout 2 / \
   bash -c 'kill -STOP $$; exec "$@"' stopped "${short[@]}" --dp votes --dp-timeout 2 \
   >"$work/never_met" 2>&1 &
 never_met=$!
