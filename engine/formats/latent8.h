@@ -73,7 +73,10 @@ class Latent8 {
   }
 
   FlipCounts descend(const BlockUpdate& update) {
-    const auto& [series, directions, descent, squares, carrier] = update;
+    const BlockSeries& series = update.blocks;
+    const std::span<const Direction> directions = update.directions;
+    const Descent& descent = update.descent;
+    double* squares = update.squares;
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
     return kernels().updates.descend_latent(

@@ -108,7 +108,10 @@ class LatentPacked {
   }
 
   FlipCounts descend(const BlockUpdate& update) {
-    const auto& [series, directions, descent, squares, carrier] = update;
+    const BlockSeries& series = update.blocks;
+    const std::span<const Direction> directions = update.directions;
+    const Descent& descent = update.descent;
+    double* squares = update.squares;
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols_, descent, kLevels, kLevels, rounding_);
     std::array<std::int8_t, kMostBlocksAtOnce * kBlock> codes;

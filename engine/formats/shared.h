@@ -85,7 +85,10 @@ class Shared : public PackedTrits {
   }
 
   FlipCounts descend(const BlockUpdate& update) {
-    const auto& [series, directions, descent, squares, carrier] = update;
+    const BlockSeries& series = update.blocks;
+    const std::span<const Direction> directions = update.directions;
+    const Descent& descent = update.descent;
+    double* squares = update.squares;
     const SeriesRounding roundings =
         update_rounding(series, directions.size(), cols(), descent, kLevels, kThreshold, rounding_);
     const DirectionRows rows{directions.data(), roundings.data(), std::ssize(directions),

@@ -76,7 +76,10 @@ class Ternary : public PackedTrits {
   }
 
   FlipCounts descend(const BlockUpdate& update) {
-    const auto& [series, directions, descent, squares, carrier] = update;
+    const BlockSeries& series = update.blocks;
+    const std::span<const Direction> directions = update.directions;
+    const Descent& descent = update.descent;
+    double* squares = update.squares;
     // With reset, a smaller lr is a higher threshold, and below 1/127 thinner votes.
     FlipPolicy policy = policy_;
     policy.threshold = threshold_for(policy_, descent.lr);

@@ -52,8 +52,11 @@ class Trits : public PackedTrits {
   }
 
   FlipCounts descend(const BlockUpdate& update) {
-    const auto& [series, directions, descent, squares, carrier] = update;
-    if (carrier != nullptr) return descend_carrying(update);
+    const BlockSeries& series = update.blocks;
+    const std::span<const Direction> directions = update.directions;
+    const Descent& descent = update.descent;
+    double* squares = update.squares;
+    if (update.carrier != nullptr) return descend_carrying(update);
     // One level per trit leaves no remainder: the accumulators, one row for all, stay zero.
     constexpr FlipPolicy kOneLevel{.threshold = 0,
                                    .on_flip = OnFlip::kCarry,

@@ -281,7 +281,7 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   check(options.checkpoint.empty() || (!recipe_given && options.overrides.empty()),
         "inspect: the checkpoint '", options.checkpoint,
         "' holds its recipe; leave out --recipe and --set, or give --model instead");
-  OutputFile("--json", options.json, kJsonBegins);  // refuses what it must before the work begins
+  check_output("--json", options.json, kJsonBegins);  // refuses what it must before the work begins
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
   check(options.method != "all" || (!recipe_given && options.overrides.empty()),

@@ -220,8 +220,8 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   // It is held here, and written line by line.
   const OutputFile log = output("--log", options.terminal.log);
   // The run holds it itself, but reads its data first.
-  OutputFile(command.count("--save") > 0 ? "--save" : "--resume",
-             is_first ? train_options.save : "", nullptr);
+  check_output(command.count("--save") > 0 ? "--save" : "--resume",
+               is_first ? train_options.save : "", nullptr);
   const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
   const Dataset dataset =
       saved_data ? open_saved_data(train_options.resume, options) : open_data(options);

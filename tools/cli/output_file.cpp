@@ -52,4 +52,8 @@ void OutputFile::write(const std::string& text) {
   check(out.good(), option_, ": '", path_, "' cannot be written; choose another file");
 }
 
+void check_output(const char* option, const std::string& path, const char* begins) {
+  const OutputFile file(option, path, begins);
+}
+
 }  // namespace tritgrad

@@ -32,4 +32,7 @@ class OutputFile {
   std::optional<AtomicFile> file_;  // nothing for what cannot be replaced
 };
 
+// Refuses what an OutputFile of these would refuse, before any work is done for it.
+void check_output(const char* option, const std::string& path, const char* begins);
+
 }  // namespace tritgrad

@@ -43,10 +43,10 @@ std::optional<double> mean(const RunList& runs, const ValueOf& value_of) {
 }
 
 std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
-  constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
   Estimate result;
   const std::vector<double> found =
-      values(runs, [&](const RunResult& run) { return (run.*field).value_or(kAbsent); });
+      values(runs, [&](const RunResult& run) { return (run.*field).value_or(kNoNumber); });
   if (found.empty()) return std::nullopt;
   for (const double value : found) result.mean += (value - result.mean) / ++result.count;
   if (result.count == 1) return result;

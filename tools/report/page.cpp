@@ -214,7 +214,7 @@ void check_report_path(const std::string& path) {
   const std::string stem = file.stem().string();
   check((file.extension() == ".html" || is_markdown(file)) && stem != "." && stem != "..",
         "--report: '", path, "' found, NAME.html or NAME.md expected");
-  OutputFile("--report", path, is_markdown(file) ? kMarkdownBegins : kHtmlBegins);
+  check_output("--report", path, is_markdown(file) ? kMarkdownBegins : kHtmlBegins);
   if (!is_markdown(file)) return;
   const fs::path folder = picture_folder(file);
   check(!fs::exists(folder) || fs::is_directory(folder), "--report: '", folder.string(),
@@ -229,7 +229,7 @@ void make_picture_folder(const std::string& path) {
   fs::create_directories(folder, error);
   check(!error, "the folder '", folder.string(), "' of the pictures cannot be made (",
         error.message(), ")");
-  OutputFile("--report", (folder / "picture.svg").string(), kHtmlBegins);
+  check_output("--report", (folder / "picture.svg").string(), kHtmlBegins);
 }
 
 std::string element(const char* tag, std::string_view text, const char* attributes) {
