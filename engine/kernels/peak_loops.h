@@ -22,13 +22,9 @@ struct PeakLoop {
 struct PeakLoops {
   PeakLoop fp32;
   PeakLoop int8_trits;  // products of bytes with trits: pairs of them fit 16 bits
-  PeakLoop int8_int8;   // products of any two bytes, added in 32 bits
   // Reads n bytes, a multiple of 512, from an address that is a multiple of 64, and does as little
   // as possible with them. The result depends on every byte.
   std::int64_t (*read)(const std::byte* bytes, std::int64_t n);
 };
-
-// Returns the loop of products of bf16 numbers, which no kernel uses.
-PeakLoop bf16_peak_loop();
 
 }  // namespace tritgrad

@@ -32,6 +32,9 @@ void check_no_repeats(const char* option, const std::vector<T>& values) {
 void check_options(const BenchOptions& options) {
   const std::vector<std::string> groups = BenchOptions{}.groups;
   for (const std::string& group : options.groups) {
+    check(group != "kernels",
+          "--only: single kernels are measured no longer; the steps, passes and ceilings that they "
+          "are part of are: --only ceilings,passes,steps");
     check(std::find(groups.begin(), groups.end(), group) != groups.end(), "--only: '", group,
           "' is no group of benchmarks", did_you_mean(group, groups));
   }
@@ -48,12 +51,6 @@ class Suite {
     std::set<Ceiling> wanted;
     if (asked_for("ceilings")) {
       for (int i = 0; i < kCeilingCount; ++i) wanted.insert(static_cast<Ceiling>(i));
-    }
-    if (asked_for("kernels")) {
-      for (KernelSpec& spec : kernel_specs()) {
-        if (spec.ceiling) wanted.insert(*spec.ceiling);
-        kernels_.emplace_back(std::move(spec));
-      }
     }
     if (asked_for("passes")) {
       wanted.insert({Ceiling::kDramRead, Ceiling::kDramUpdate});
@@ -75,13 +72,11 @@ class Suite {
         }
       };
       measure_all(ceilings_);
-      measure_all(kernels_);
       measure_all(passes_);
       measure_all(steps_);
     }
-    BenchResults results{options_.rounds, {}, {}, {}, {}};
+    BenchResults results{options_.rounds, {}, {}, {}};
     for (const CeilingCase& each : ceilings_) results.ceilings.push_back(each.result());
-    for (const KernelCase& each : kernels_) results.kernels.push_back(each.result());
     for (const PassCase& each : passes_) results.passes.push_back(each.result());
     for (const StepCase& each : steps_) results.steps.push_back(each.result());
     return results;
@@ -106,7 +101,6 @@ class Suite {
 
   const BenchOptions& options_;
   std::vector<CeilingCase> ceilings_;
-  std::vector<KernelCase> kernels_;
   std::vector<PassCase> passes_;
   std::vector<StepCase> steps_;
 };
@@ -125,15 +119,6 @@ std::string render_rates(const BenchResults& results) {
     table.add_row({ceiling_name(each.ceiling),
                    each.value ? significant(*each.value, 3) : std::string(kMissing),
                    ceiling_unit(each.ceiling), "", each.note});
-  }
-  if (!results.kernels.empty()) table.add_section("kernels, on data in caches");
-  for (const KernelResult& each : results.kernels) {
-    std::vector<std::string> row = {each.name, significant(each.value, 3), each.unit, "", ""};
-    if (each.ceiling) {
-      row[3] = share_text(results.share(*each.ceiling, each.value));
-      row[4] = ceiling_name(*each.ceiling);
-    }
-    table.add_row(row);
   }
   if (!results.passes.empty()) table.add_section("optimizer, 4096 x 4096");
   for (const PassResult& each : results.passes) {
@@ -187,19 +172,6 @@ OrderedJson ceiling_json(const BenchResults&, const CeilingResult& ceiling) {
           {"unit", ceiling_unit(ceiling.ceiling)},
           {"value", or_null(ceiling.value)},
           {"note", ceiling.note}};
-}
-
-OrderedJson kernel_json(const BenchResults& results, const KernelResult& kernel) {
-  OrderedJson ceiling, share;
-  if (kernel.ceiling) {
-    ceiling = ceiling_name(*kernel.ceiling);
-    share = or_null(results.share(*kernel.ceiling, kernel.value));
-  }
-  return {{"name", kernel.name},
-          {"unit", kernel.unit},
-          {"value", kernel.value},
-          {"ceiling", ceiling},
-          {"share", share}};
 }
 
 OrderedJson pass_json(const BenchResults& results, const PassResult& pass) {
@@ -274,7 +246,6 @@ std::string bench_json(const BenchResults& results) {
                             {"rounds", results.rounds},
                             {"peak_rss_bytes", peak_rss_bytes()},
                             {"ceilings", list_json(results, results.ceilings, ceiling_json)},
-                            {"kernels", list_json(results, results.kernels, kernel_json)},
                             {"passes", list_json(results, results.passes, pass_json)},
                             {"steps", list_json(results, results.steps, step_json)}};
   return json.dump(2);

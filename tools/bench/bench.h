@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "tools/bench/ceilings.h"
-#include "tools/bench/kernel_cases.h"
 #include "tools/bench/optimizer_passes.h"
 #include "tools/bench/training_steps.h"
 
 namespace tritgrad {
 
 struct BenchOptions {
-  std::vector<std::string> groups{"ceilings", "kernels", "passes", "steps"};
+  std::vector<std::string> groups{"ceilings", "passes", "steps"};
   std::vector<std::string> models{"mlp:784-1024-1024-10", "mlp:784-4096-4096-10"};
   std::vector<std::string> recipes{"latent8", "votes", "master", "fp32"};
   std::vector<std::int64_t> batches{256, 64};
@@ -31,7 +30,6 @@ struct PassLimit {
 struct BenchResults {
   int rounds;
   std::vector<CeilingResult> ceilings;  // those asked for, and those that shares refer to
-  std::vector<KernelResult> kernels;
   std::vector<PassResult> passes;
   std::vector<StepResult> steps;
 

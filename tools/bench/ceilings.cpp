@@ -15,8 +15,6 @@
 namespace tritgrad {
 namespace {
 
-// A second-level cache holds at least this much.
-constexpr std::int64_t kL2Bytes = 512 << 10;
 // Two arrays of this many floats, 128 MiB each, fit no cache.
 constexpr std::int64_t kDramFloats = 32 << 20;
 
@@ -33,22 +31,6 @@ double operations_per_second(const PeakLoop& loop) {
     });
   });
   return static_cast<double>(threads) * static_cast<double>(done[0]) / seconds;
-}
-
-double l2_read() {
-  const int threads = thread_count();
-  constexpr int kTimes = 16;
-  Buffer memory(static_cast<std::size_t>(threads * kL2Bytes), Category::kWorkspace);
-  std::fill(memory.bytes().begin(), memory.bytes().end(), std::byte{1});
-  const double seconds = seconds_per_call([&] {
-    parallel_for(threads, [&](std::int64_t thread) {
-      for (int time = 0; time < kTimes; ++time) {
-        g_read_sum +=
-            kernels().peak_loops.read(memory.bytes().data() + thread * kL2Bytes, kL2Bytes);
-      }
-    });
-  });
-  return static_cast<double>(kTimes * threads * kL2Bytes) / seconds;
 }
 
 // Every page of the array is written once: memory that was never touched is one page of zeros, and
@@ -94,10 +76,7 @@ struct CeilingRow {
 
 constexpr std::array<CeilingRow, kCeilingCount> kCeilingRows = {{
     {"fp32", "GFLOP/s", [] { return kernels().peak_loops.fp32; }},
-    {"bf16", "GFLOP/s", bf16_peak_loop},
     {"int8 (trits)", "GOP/s", [] { return kernels().peak_loops.int8_trits; }},
-    {"int8 x int8", "GOP/s", [] { return kernels().peak_loops.int8_int8; }},
-    {"L2 read", "GB/s", nullptr, "512 KiB on each thread", l2_read},
     {"DRAM read", "GB/s", nullptr, "128 MiB", dram_read},
     {"DRAM read+write", "GB/s", nullptr, "w -= lr g on 2 x 128 MiB, 12 bytes an element",
      dram_update},

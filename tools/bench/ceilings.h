@@ -15,14 +15,11 @@ double seconds_per_call(const std::function<void()>& body);
 
 enum class Ceiling {
   kFp32,
-  kBf16,
   kInt8Trits,
-  kInt8Int8,
-  kL2Read,
   kDramRead,
   kDramUpdate,
 };
-inline constexpr int kCeilingCount = 7;
+inline constexpr int kCeilingCount = 4;
 
 const char* ceiling_name(Ceiling ceiling);
 const char* ceiling_unit(Ceiling ceiling);
