@@ -8,6 +8,7 @@
 
 #include "engine/data/dataset.h"
 #include "models/networks/model.h"
+#include "models/training/confusion.h"
 #include "models/training/saved_run.h"
 #include "models/training/task.h"
 #include "optim/parallel/communicator.h"
@@ -16,16 +17,17 @@ namespace tritgrad {
 
 // Share of rows that the model gets right; nothing for no rows. The model is not changed. The tape,
 // which must be empty, lends its memory. With `ranks`, which all have the same model, each of them
-// looks at some of the rows.
+// looks at some of the rows. What every row is taken for is added to `confusion`, if there is one.
 std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
-                               const std::vector<std::int32_t>& rows,
-                               Communicator* ranks = nullptr);
+                               const std::vector<std::int32_t>& rows, Communicator* ranks = nullptr,
+                               Confusion* confusion = nullptr);
 
 struct Evaluation {
   std::string checkpoint, data, recipe;
   double accuracy;
   std::int64_t rows, steps;
-  bool all_rows;  // else the test rows
+  bool all_rows;                       // else the test rows
+  std::optional<Confusion> confusion;  // where the classes of the data are uneven
 };
 
 // Accuracy of a checkpoint, standardised as in training: of the data that it was trained on, and of

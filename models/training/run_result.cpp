@@ -36,6 +36,7 @@ void fields(Visitor& visit, Run& run) {
   if (visit.present("label_smoothing", run.label_smoothing > 0.0)) {
     visit("label_smoothing", run.label_smoothing);
   }
+  if (visit.present("imbalance", run.imbalance != "none")) visit("imbalance", run.imbalance);
   if (visit.present("pixels", run.pixels != "linear")) visit("pixels", run.pixels);
   visit("steps", run.steps);
   visit("seconds", run.seconds);
@@ -47,6 +48,10 @@ void fields(Visitor& visit, Run& run) {
   if (visit.present("folds", run.folds > 0)) {
     visit("folds", run.folds);
     visit("test_accuracy_std", run.test_accuracy_std);
+  }
+  if (visit.present("confusion", run.confusion.has_value())) {
+    visit("balanced_accuracy", run.balanced_accuracy);
+    visit("confusion", run.confusion);
   }
   visit("zero_fraction", run.zero_fraction);
   visit("flips_per_step", run.flips_per_step);
@@ -82,6 +87,12 @@ void fields(Visitor& visit, Bytes& bytes) {
   visit("moments", bytes.moments);
   visit("gradients", bytes.gradients);
   visit.derived("total", bytes.total());
+}
+
+template <typename Visitor, Is<Confusion> Table>
+void fields(Visitor& visit, Table& confusion) {
+  visit("classes", confusion.classes);
+  visit("counts", confusion.counts);
 }
 
 template <typename Visitor, Is<Traffic> Numbers>
@@ -202,6 +213,11 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
   const double variance = mean(
       [&](const RunResult& r) { return std::pow(*r.test_accuracy - *joined.test_accuracy, 2); });
   joined.test_accuracy_std = std::sqrt(variance * n / (n - 1.0));
+  if (joined.confusion) {
+    joined.balanced_accuracy = mean([](const RunResult& r) { return *r.balanced_accuracy; });
+    joined.confusion = Confusion(joined.confusion->classes);
+    for (const RunResult& fold : folds) joined.confusion->add(*fold.confusion);
+  }
   joined.train_loss = mean([](const RunResult& r) { return r.train_loss; });
   joined.flips_per_step = mean([](const RunResult& r) { return r.flips_per_step; });
   if (joined.zero_fraction)

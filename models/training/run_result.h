@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/training/confusion.h"
+
 namespace tritgrad {
 
 // Live bytes of a category divided by the number of trained parameters.
@@ -67,9 +69,10 @@ struct RunResult {
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t batch = 0;
-  std::string augment;            // of the training images, see parse_augmentation()
-  double label_smoothing = 0;     // of the targets, see softmax_cross_entropy()
-  std::string pixels = "linear";  // what is standardised of a pixel, see parse_pixel_scale()
+  std::string augment;             // of the training images, see parse_augmentation()
+  std::string imbalance = "none";  // what the loss did about uneven classes
+  double label_smoothing = 0;      // of the targets, see softmax_cross_entropy()
+  std::string pixels = "linear";   // what is standardised of a pixel, see parse_pixel_scale()
   std::int64_t steps = 0;
   double seconds = 0;  // all of the run, the final test included
   TimeSpent time;      // the rest of `seconds` is saving and reporting
@@ -97,7 +100,11 @@ struct RunResult {
   std::string diverged;
   std::string machine;             // that trained it; empty: not noted
   std::optional<Traffic> traffic;  // of data-parallel runs
-  bool cached = false;             // of an earlier comparison, with the wall time that it took then
+  // What became of the test rows, by class, and the mean recall, which of folds is their mean; only
+  // where classes are uneven, see has_uneven_classes().
+  std::optional<Confusion> confusion;
+  std::optional<double> balanced_accuracy;
+  bool cached = false;  // of an earlier comparison, with the wall time that it took then
 };
 
 // The result of a cross-validated run: means over the folds; counts are added, the peak is the
@@ -111,7 +118,8 @@ std::string label_words(const RunResult& run);
 
 // One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null.
 // `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and `cached`
-// only for runs that are, `machine` only where it is noted, `traffic` only for data-parallel runs.
+// only for runs that are, `machine` only where it is noted, `traffic` only for data-parallel runs,
+// `balanced_accuracy` and `confusion` only where classes are uneven.
 std::string to_json(const RunResult& run);
 
 // The run that to_json() wrote: equal in every bit, but that numbers which are not finite come back

@@ -46,6 +46,7 @@ Json json_of(const Field& field, const std::optional<double>& value) {
 Json json_of(const Field&, const std::optional<PixelScale>& value) {
   return to_text(value.value_or(PixelScale::kLinear));
 }
+Json json_of(const Field&, Imbalance imbalance) { return to_text(imbalance); }
 Json json_of(const Field&, ParallelMethod method) { return method_name(method); }
 Json json_of(const Field&, Compression squeeze) { return squeeze == Compression::kSignRms; }
 template <typename T>
@@ -58,6 +59,9 @@ void read(const Json& json, std::optional<double>& value) {
 }
 void read(const Json& json, std::optional<PixelScale>& value) {
   value = parse_pixel_scale(json.get<std::string>());
+}
+void read(const Json& json, Imbalance& imbalance) {
+  imbalance = parse_imbalance(json.get<std::string>());
 }
 void read(const Json& json, ParallelMethod& method) {
   method = parse_method(json.get<std::string>());
@@ -238,8 +242,9 @@ void SavedRun::check_same_data(const Dataset& dataset, const char* remedy) const
 Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset& dataset,
                       const std::string& data_hash, const RunPosition& position, int ranks) {
   Json run;
-  visit(spec, [&](const Field& field, const auto& value) {
+  visit(spec, [&]<typename T>(const Field& field, const T& value) {
     if ((field.traits & kUnsaved) != 0) return;
+    if ((field.traits & kRare) != 0 && value == T()) return;
     if (!is_parallel(field)) {
       run[field.key] = json_of(field, value);
     } else if (ranks > 0) {

@@ -33,8 +33,9 @@ class Task {
 class Classification : public Task {
  public:
   // Of the spec it reads the batch, seed, augmentation and label smoothing. The data must outlive
-  // the task and its batches.
-  Classification(const Dataset& dataset, Standardizer standardizer, const TrainSpec& spec = {});
+  // the task and its batches. The loss has the class weights, if there are any.
+  Classification(const Dataset& dataset, Standardizer standardizer, const TrainSpec& spec = {},
+                 std::vector<float> class_weights = {});
 
   Loader training_batches(const std::vector<std::int32_t>& rows) const override;
   Loader test_batches(const std::vector<std::int32_t>& rows) const override;
@@ -49,6 +50,14 @@ class Classification : public Task {
   std::uint64_t seed_;
   Augmentation augmentation_;
   double label_smoothing_;
+  std::vector<float> class_weights_;
 };
+
+// Returns the weights of the classes in the loss, or none for Imbalance::kNone. Every class counts
+// alike: its weight is rows / (classes that have rows * its rows), counted over the rows to train
+// on, whose mean weight is 1 (King and Zeng 2001; "balanced" of scikit-learn). A class without rows
+// has weight 0.
+std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+                                 Imbalance imbalance);
 
 }  // namespace tritgrad

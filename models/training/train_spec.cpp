@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "engine/check.h"
+#include "engine/names.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -35,10 +36,18 @@ requires std::integral<Number> || std::floating_point<Number> std::string as_tex
 }
 
 std::string as_text(PixelScale value) { return to_text(value); }
+std::string as_text(Imbalance value) { return std::string(to_text(value)); }
 std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
 std::string as_text(Compression value) { return value == Compression::kSign ? "mean" : "rms"; }
 
+constexpr Names<Imbalance, 2> kImbalances = {
+    "value of --imbalance", {{{Imbalance::kNone, "none"}, {Imbalance::kWeights, "weights"}}}};
+
 }  // namespace
+
+std::string_view to_text(Imbalance imbalance) { return kImbalances.name(imbalance); }
+
+Imbalance parse_imbalance(std::string_view text) { return kImbalances.parse(text); }
 
 std::vector<FieldText> field_texts(const TrainSpec& spec) {
   std::vector<FieldText> texts;
@@ -61,6 +70,10 @@ void parse_field(const Field& field, const std::string& text, std::optional<doub
 
 void parse_field(const Field&, const std::string& text, std::optional<PixelScale>& value) {
   value = parse_pixel_scale(text);
+}
+
+void parse_field(const Field&, const std::string& text, Imbalance& value) {
+  value = parse_imbalance(text);
 }
 
 void parse_field(const Field&, const std::string& text, ParallelMethod& value) {

@@ -15,6 +15,12 @@
 
 namespace tritgrad {
 
+// What the loss does about classes of very different sizes.
+enum class Imbalance {
+  kNone,     // every row counts alike
+  kWeights,  // every class counts alike, see class_weights()
+};
+
 struct TrainSpec {
   std::string data = "wdbc";
   std::string label;            // label column of a CSV file; empty: the last
@@ -27,8 +33,9 @@ struct TrainSpec {
   double validation = 0.0;                // share of the training rows
   std::string augment;                    // of training images, see parse_augmentation()
   std::optional<double> label_smoothing;  // see softmax_cross_entropy(); absent: by the data
-  std::optional<PixelScale> pixels;       // what is standardised of a pixel; absent: by the data
-  std::vector<std::string> overrides;     // key=value, on the recipe
+  Imbalance imbalance = Imbalance::kNone;
+  std::optional<PixelScale> pixels;    // what is standardised of a pixel; absent: by the data
+  std::vector<std::string> overrides;  // key=value, on the recipe
   std::string recipe = "votes";
   std::uint64_t seed = 1;
   ParallelSpec parallel;
@@ -44,6 +51,7 @@ enum FieldTrait : unsigned {
   kChangeable = 4,  // a resumed run may have another
   kUnsaved = 8,     // not kept in checkpoints
   kYounger = 16,    // older checkpoints lack it: Field::absent stands for it
+  kRare = 64,       // kept in checkpoints only where it is not the default
   kSingleRun = 32,  // a comparison of many runs sets it itself
 };
 
@@ -108,6 +116,11 @@ void visit_training(Spec& spec, const Visitor& visitor) {
                 "10,000 rows]",
                 kYounger, "0", 0.0, 0.9},
           spec.label_smoothing);
+  visitor(Field{"imbalance", "--imbalance", "treatment of uneven classes",
+                "none, or weights: in the loss every class counts alike, however few its rows "
+                "[none]",
+                kYounger | kRare},
+          spec.imbalance);
   visitor(Field{"pixels", "--pixels", "scale of pixels",
                 "linear, or sqrt: square roots of pixels are standardised instead [sqrt for "
                 "grey images of 8 bits a pixel]",
@@ -158,9 +171,14 @@ struct FieldText {
 };
 std::vector<FieldText> field_texts(const TrainSpec& spec);
 
+// "none" or "weights"; parsing throws Error on anything else.
+std::string_view to_text(Imbalance imbalance);
+Imbalance parse_imbalance(std::string_view text);
+
 // Reads what field_texts() writes. Throws Error that names the option.
 void parse_field(const Field& field, const std::string& text, std::optional<double>& value);
 void parse_field(const Field& field, const std::string& text, std::optional<PixelScale>& value);
+void parse_field(const Field& field, const std::string& text, Imbalance& value);
 void parse_field(const Field& field, const std::string& text, ParallelMethod& value);
 void parse_field(const Field& field, const std::string& text, Compression& value);
 

@@ -210,6 +210,7 @@ RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Reci
   result.batch = spec.batch;
   result.augment = spec.augment;
   result.label_smoothing = spec.label_smoothing.value_or(0.0);
+  result.imbalance = to_text(spec.imbalance);
   result.pixels = to_text(spec.pixel_scale());
   result.parameters = model.parameters().parameter_count();
   return result;

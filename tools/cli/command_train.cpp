@@ -18,6 +18,7 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/training_observer.h"
 #include "tools/cli/within.h"
+#include "tools/report/confusion_table.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {
@@ -34,6 +35,10 @@ void print_summary(const RunResult& r, const std::string& data) {
         r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
     const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
     fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
+  }
+  if (r.balanced_accuracy) {
+    fmt::print("  balanced       {:.2f} %, the mean over the classes\n",
+               100.0 * *r.balanced_accuracy);
   }
   if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
   fmt::print("  train loss     {}{}\n",
@@ -76,6 +81,7 @@ void print_summary(const RunResult& r, const std::string& data) {
         human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
   }
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
+  if (r.confusion) fmt::print("\n{}", confusion_table(*r.confusion));
 }
 
 // Label column and header of a checkpoint's own file mean nothing to data of another kind.
@@ -260,6 +266,10 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
                saved.data, evaluation.steps, all ? "accuracy" : "test accuracy",
                100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
                all ? "rows" : "test rows");
+    if (const auto& confusion = evaluation.confusion) {
+      fmt::print("balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
+                 100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));
+    }
   }
   json.write(to_json(evaluation));
 }
