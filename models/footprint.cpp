@@ -6,25 +6,14 @@ namespace tritgrad {
 namespace {
 
 void add(Footprint& footprint, Category category, std::int64_t bytes) {
-  switch (category) {
-    case Category::kWeights:
-      footprint.weights += bytes;
-      break;
-    case Category::kScales:
-      footprint.scales += bytes;
-      break;
-    case Category::kResiduals:
-      footprint.residual += bytes;
-      break;
-    case Category::kMoments:
-      footprint.moments += bytes;
-      break;
-    case Category::kGradients:
-      footprint.gradients += bytes;
-      break;
-    default:
-      fail("footprint: category '", category_name(category), "' does not belong to a parameter");
-  }
+  bool is_persistent = false;
+  Footprint::visit(footprint, [&](Category each, std::int64_t& sum) {
+    if (each != category) return;
+    sum += bytes;
+    is_persistent = true;
+  });
+  check(is_persistent, "footprint: category '", category_name(category),
+        "' does not belong to a parameter");
 }
 
 std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
@@ -38,14 +27,16 @@ std::int64_t gradient_bytes(const ParameterSpec& spec, FormatKind format) {
 }
 
 void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
-  model.total += tensor.bytes;
+  Footprint::visit(tensor.bytes, [&](Category category, std::int64_t bytes) {
+    add(model.total, category, bytes);
+  });
   if (tensor.spec.counted()) model.parameters += tensor.spec.shape.size();
   // Gradients kept in fp32 are made where they stay; all others are made elsewhere first.
   if (model.gradients == GradientPolicy::kReleased || model.gradient_format != FormatKind::kFp32) {
     // A matrix and its scale, which follows it, become ready together. Vectors are too small to
     // count.
     const auto made = [&](const ParameterSpec& spec) {
-      // In integers, the gradient of a ternary matrix is computed where the update reads it.
+      // The gradient of a ternary matrix in integers is computed where the update reads it.
       const bool read_in_tiles =
           model.compute == Compute::kInt8 && spec.format.traits().holds_trits &&
           model.gradients == GradientPolicy::kReleased && !spec.gradient_in_parts;
@@ -60,24 +51,6 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
 }
 
 }  // namespace
-
-Footprint& Footprint::operator+=(const Footprint& other) {
-  weights += other.weights;
-  scales += other.scales;
-  residual += other.residual;
-  moments += other.moments;
-  gradients += other.gradients;
-  return *this;
-}
-
-Footprint& Footprint::operator-=(const Footprint& other) {
-  weights -= other.weights;
-  scales -= other.scales;
-  residual -= other.residual;
-  moments -= other.moments;
-  gradients -= other.gradients;
-  return *this;
-}
 
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
   ModelFootprint model;
@@ -125,13 +98,11 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
   return live;
 }
 
-Footprint ledger_footprint() {
-  Footprint footprint;
-  for (Category category : {Category::kWeights, Category::kScales, Category::kResiduals,
-                            Category::kMoments, Category::kGradients}) {
-    add(footprint, category, ledger::live(category));
-  }
-  return footprint;
+Footprint ledger_footprint(const Footprint& before) {
+  Footprint held = before;
+  Footprint::visit(
+      held, [](Category category, std::int64_t& bytes) { bytes = ledger::live(category) - bytes; });
+  return held;
 }
 
 }  // namespace tritgrad

@@ -81,11 +81,8 @@ void fields(Visitor& visit, Time& time) {
 
 template <typename Visitor, Is<BytesPerParameter> Bytes>
 void fields(Visitor& visit, Bytes& bytes) {
-  visit("weights", bytes.weights);
-  visit("scales", bytes.scales);
-  visit("residual", bytes.residual);
-  visit("moments", bytes.moments);
-  visit("gradients", bytes.gradients);
+  Bytes::visit(bytes,
+               [&](Category category, auto& value) { visit(category_name(category), value); });
   visit.derived("total", bytes.total());
 }
 
@@ -218,15 +215,16 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
     joined.confusion = Confusion(joined.confusion->classes);
     for (const RunResult& fold : folds) joined.confusion->add(*fold.confusion);
   }
-  joined.train_loss = mean([](const RunResult& r) { return r.train_loss; });
-  joined.flips_per_step = mean([](const RunResult& r) { return r.flips_per_step; });
-  if (joined.zero_fraction)
-    joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
-  if (joined.val_accuracy)
-    joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
-  if (joined.movable_fraction)
-    joined.movable_fraction =
-        mean([](const RunResult& r) { return r.movable_fraction.value_or(1); });
+  for (double RunResult::*number : {&RunResult::train_loss, &RunResult::flips_per_step}) {
+    joined.*number = mean([&](const RunResult& r) { return r.*number; });
+  }
+  for (std::optional<double> RunResult::*number :
+       {&RunResult::zero_fraction, &RunResult::val_accuracy, &RunResult::movable_fraction}) {
+    // Folds lack a number together, but for movable_fraction where no weight had an update.
+    if (joined.*number) {
+      joined.*number = mean([&](const RunResult& r) { return (r.*number).value_or(1.0); });
+    }
+  }
   joined.seconds = 0.0;
   joined.time = {};
   joined.steps = 0;

@@ -48,7 +48,7 @@ Json json_of(const Field&, const std::optional<PixelScale>& value) {
 }
 Json json_of(const Field&, Imbalance imbalance) { return to_text(imbalance); }
 Json json_of(const Field&, ParallelMethod method) { return method_name(method); }
-Json json_of(const Field&, Compression squeeze) { return squeeze == Compression::kSignRms; }
+Json json_of(const Field&, WireCode squeeze) { return squeeze == WireCode::kRmsSigns; }
 template <typename T>
 Json json_of(const Field&, const T& value) {
   return value;
@@ -66,8 +66,8 @@ void read(const Json& json, Imbalance& imbalance) {
 void read(const Json& json, ParallelMethod& method) {
   method = parse_method(json.get<std::string>());
 }
-void read(const Json& json, Compression& squeeze) {
-  squeeze = json.get<bool>() ? Compression::kSignRms : Compression::kSign;
+void read(const Json& json, WireCode& squeeze) {
+  squeeze = json.get<bool>() ? WireCode::kRmsSigns : WireCode::kMeanSigns;
 }
 template <typename T>
 void read(const Json& json, T& value) {
@@ -91,7 +91,7 @@ struct SavedRun::Fields {
   }
   Fields inner(const char* key) const { return {path, get<Json>(key)}; }
 
-  // What stands for a field that the file is too old to have.
+  // Reads a field; of one that the file is too old to have, the value that stands for it.
   template <typename T>
   void get(const Field& field, T& value) const {
     const char* key = field.key + (is_parallel(field) ? kParallel.size() : 0);
@@ -164,7 +164,8 @@ std::vector<std::string> SavedRun::class_names() const {
 
 std::string SavedRun::data_hash() const { return fields_->get<std::string>("data_xxh3"); }
 
-// Nothing where the features were no image, and in checkpoints of before models read images.
+// Returns no image where the features were none, and in checkpoints that are older than
+// convolutional networks.
 ImageShape SavedRun::image() const {
   if (!fields_->has("image")) return {};
   const auto sides = fields_->get<std::vector<std::int64_t>>("image");

@@ -38,7 +38,7 @@ requires std::integral<Number> || std::floating_point<Number> std::string as_tex
 std::string as_text(PixelScale value) { return to_text(value); }
 std::string as_text(Imbalance value) { return std::string(to_text(value)); }
 std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
-std::string as_text(Compression value) { return value == Compression::kSign ? "mean" : "rms"; }
+std::string as_text(WireCode value) { return value == WireCode::kMeanSigns ? "mean" : "rms"; }
 
 constexpr Names<Imbalance, 2> kImbalances = {
     "value of --imbalance", {{{Imbalance::kNone, "none"}, {Imbalance::kWeights, "weights"}}}};
@@ -80,9 +80,9 @@ void parse_field(const Field&, const std::string& text, ParallelMethod& value) {
   value = parse_method(text);
 }
 
-void parse_field(const Field& field, const std::string& text, Compression& value) {
+void parse_field(const Field& field, const std::string& text, WireCode& value) {
   check(text == "mean" || text == "rms", field.option, ": '", text, "', expected mean or rms");
-  value = text == "rms" ? Compression::kSignRms : Compression::kSign;
+  value = text == "rms" ? WireCode::kRmsSigns : WireCode::kMeanSigns;
 }
 
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {

@@ -1,4 +1,4 @@
-// What decides a training run, and the one list of it that checkpoints, resumed runs, ranks, keys
+// The options that decide a training run, in one list that checkpoints, resumed runs, ranks, keys
 // of cached runs and the command line go through. An option is added by a member and a line in
 // visit().
 #pragma once
@@ -66,7 +66,7 @@ struct Field {
   double high = 0.0;
 };
 
-// The fields of what is read, of how it is trained, and of how ranks work together.
+// The three functions visit the fields of data, of training and of ranks that work together.
 template <typename Spec, typename Visitor>
 void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"data", "--data", "data",
@@ -180,14 +180,15 @@ void parse_field(const Field& field, const std::string& text, std::optional<doub
 void parse_field(const Field& field, const std::string& text, std::optional<PixelScale>& value);
 void parse_field(const Field& field, const std::string& text, Imbalance& value);
 void parse_field(const Field& field, const std::string& text, ParallelMethod& value);
-void parse_field(const Field& field, const std::string& text, Compression& value);
+void parse_field(const Field& field, const std::string& text, WireCode& value);
 
-// The spec with what was left open filled in: 60 epochs of batches of 32 below 10,000 rows; 10
-// epochs of batches of 128 from there on, with the labels of images smoothed by 0.1; square roots
-// of pixels where images are grey and have 8 bits a pixel.
+// Returns the spec with defaults for the fields that were left open: 60 epochs of batches of 32
+// below 10,000 rows; 10 epochs of batches of 128 from there on, with the labels of images smoothed
+// by 0.1; square roots of pixels where images are grey and have 8 bits a pixel.
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset);
 
-// The rows that a run divides the data into; `fold` counts from 0 where spec.folds > 0.
+// Returns the rows that a run trains on, watches and tests on; `fold` counts from 0 where
+// spec.folds > 0.
 Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold);
 
 // "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"

@@ -39,7 +39,7 @@ void check_finite(const ParameterStore& store) {
   }
 }
 
-// Each rank reads a file of its own.
+// Throws Error unless all ranks have read the same state, each from a file of its own.
 void check_same_checkpoint(Communicator& ranks, const SavedRun& saved,
                            const std::vector<NamedPlane>& planes) {
   check_agreement(ranks, "step in its checkpoint (--resume)", std::to_string(saved.step()));
@@ -165,12 +165,9 @@ void TrainingState::load(const SavedRun& saved) {
 void TrainingState::describe(RunResult& result) {
   check_finite(model_->parameters());
   const Footprint bytes = live_footprint(*model_, *optimizer_, recipe_).total;
-  const auto per_parameter = [&](std::int64_t n) {
+  result.bytes_per_parameter = bytes.map([&](std::int64_t n) {
     return static_cast<double>(n) / static_cast<double>(result.parameters);
-  };
-  result.bytes_per_parameter = {per_parameter(bytes.weights), per_parameter(bytes.scales),
-                                per_parameter(bytes.residual), per_parameter(bytes.moments),
-                                per_parameter(bytes.gradients)};
+  });
   result.peak_live_bytes = ledger::peak_total();
   result.steps = optimizer_->steps_done();
   result.curve = curve_;

@@ -268,9 +268,7 @@ ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& inp
   const auto model = make_model(spec, input, outputs, recipe, 1);
   Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
   ModelFootprint live = live_footprint(*model, optimizer, recipe);
-  Footprint held = ledger_footprint();
-  held -= before;
-  live.total = held;
+  live.total = ledger_footprint(before);
   return live;
 }
 
