@@ -7,6 +7,7 @@
 #include "engine/memory/parallel.h"
 #include "tools/bench/bench.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/within.h"
 #include "tools/report/system_info.h"
@@ -21,6 +22,11 @@ struct BenchCommand {
 };
 
 void run(const BenchCommand& command) {
+  std::vector<InputFile> recipes;
+  for (const std::string& name : command.bench.recipes) {
+    recipes.push_back(recipe_file("--recipe", name));
+  }
+  check_no_input("--json", command.json, recipes);
   OutputFile json("--json", command.json, kJsonBegins);
   set_thread_count(command.threads);
   const BenchResults results = run_bench(command.bench);

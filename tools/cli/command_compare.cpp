@@ -58,6 +58,23 @@ void name_place(const ComparisonRequest& request, const Work& work) {
   }
 }
 
+// Nothing that a plan or its comparisons read may be lost to what the command writes.
+void check_no_inputs(const CompareCommand& command,
+                     const std::vector<ComparisonRequest>& requests) {
+  const auto check_outputs = [&](const std::vector<InputFile>& inputs) {
+    check_no_input("--json", command.single.common.json, inputs);
+    check_no_input("--report", command.report, inputs);
+  };
+  check_outputs({{"--plan", command.plan}, {"--config", command.single.common.config}});
+  for (const ComparisonRequest& request : requests) {
+    std::vector<InputFile> inputs = input_files(request.common);
+    for (const std::string& recipe : request.options.recipes) {
+      inputs.push_back(recipe_file("--recipes", recipe));
+    }
+    name_place(request, [&] { check_outputs(inputs); });
+  }
+}
+
 // Everything is read before the first run, so that a mistake costs no time.
 RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
   RemainingTime remaining;
@@ -141,9 +158,10 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
 
 void run_compare(const CLI::App& app, CompareCommand& command) {
   const CommonOptions& common = command.single.common;
+  std::vector<ComparisonRequest> requests = requests_of(app, command);
+  check_no_inputs(command, requests);
   OutputFile json("--json", common.json, kJsonBegins);
   check_report_path(command.report);
-  std::vector<ComparisonRequest> requests = requests_of(app, command);
   RemainingTime remaining = check_all(requests);
   make_picture_folder(command.report);
   const RunCache cache(cache_folder(common.terminal.cache) / "runs", command.fresh);

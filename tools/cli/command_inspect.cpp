@@ -9,6 +9,7 @@
 #include "models/training/parallel_run.h"
 #include "models/training/saved_run.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/traffic_forecast.h"
 #include "tools/cli/within.h"
@@ -281,6 +282,8 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
   check(options.checkpoint.empty() || (!recipe_given && options.overrides.empty()),
         "inspect: the checkpoint '", options.checkpoint,
         "' holds its recipe; leave out --recipe and --set, or give --model instead");
+  check_no_input("--json", options.json,
+                 {recipe_file("--recipe", options.recipe), {"the checkpoint", options.checkpoint}});
   check_output("--json", options.json, kJsonBegins);  // refuses what it must before the work begins
   const bool joint = !options.method.empty() && options.method != "none";
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");

@@ -126,6 +126,18 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   if (train.save.empty()) train.save = train.resume;
 }
 
+// Nothing that a run reads may be lost to what it writes; but it may be saved where it was resumed
+// from. The recipe of a resumed run is that of its checkpoint, whatever became of the file.
+void check_no_inputs(const CommonOptions& options) {
+  const TrainOptions& train = options.train;
+  std::vector<InputFile> inputs = input_files(options);
+  if (train.resume.empty()) inputs.push_back(recipe_file("--recipe", train.recipe));
+  check_no_input("--save", train.save, inputs);
+  inputs.push_back({"--resume", train.resume});
+  check_no_input("--json", options.json, inputs);
+  check_no_input("--log", options.terminal.log, inputs);
+}
+
 // A checkpoint holds names as JSON, and takes the place of checkpoints alone.
 void check_save(const TrainOptions& options) {
   if (options.save.empty()) return;
@@ -206,6 +218,7 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   check(train_options.save != "-",
         "--save: a checkpoint cannot go to standard output; name a file");
   check(options.terminal.log != "-", "--log: the log cannot go to standard output; name a file");
+  check_no_inputs(options);
   check_save(train_options);
   check(train_options.stop_after == 0 || !train_options.save.empty(),
         "--stop-after needs --save FILE");
@@ -247,6 +260,9 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   if (command.count("--label") > 0) saved.label = options.train.label;
   if (command.count("--header") > 0) saved.header = options.train.header;
   static_cast<TrainSpec&>(options.train) = saved;
+  std::vector<InputFile> inputs = input_files(options);
+  inputs.push_back({"the checkpoint", path});
+  check_no_input("--json", options.json, inputs);
   OutputFile json("--json", options.json, kJsonBegins);
   Dataset dataset = data_given ? open_data(options, true) : open_saved_data(path, options);
   if (!data_given) {

@@ -11,6 +11,7 @@
 #include "engine/data/augmentation.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
+#include "models/recipes/recipe.h"
 #include "tools/cli/fetch.h"
 #include "tools/cli/shell_command.h"
 #include "tools/cli/within.h"
@@ -123,6 +124,19 @@ std::string fetch_command(const CommonOptions& options) {
   const std::string& data = options.train.data;
   if (data_source(data, "").kind != DataSource::Kind::kFetched) return "";
   return "tritgrad data fetch " + data + fetch_arguments(options);
+}
+
+std::vector<InputFile> input_files(const CommonOptions& options) {
+  std::vector<InputFile> files{{"--config", options.config}};
+  for (const std::string& path :
+       data_source(options.train.data, folder_of_fetched(options)).paths) {
+    files.push_back({"--data", path});
+  }
+  return files;
+}
+
+InputFile recipe_file(const char* option, const std::string& recipe) {
+  return {option, builtin_recipe_text(recipe).empty() ? recipe : ""};
 }
 
 bool is_csv(const std::string& data) {

@@ -6,6 +6,7 @@
 
 #include "engine/data/open_dataset.h"
 #include "models/training/train.h"
+#include "tools/cli/output_file.h"
 #include "tools/cli/training_observer.h"
 
 namespace CLI {
@@ -33,6 +34,10 @@ void add_training_options(CLI::App& command, CommonOptions& options, bool single
 void apply(CommonOptions& options);
 // to_score: for a model that knows its classes, of which a table may have one alone.
 Dataset open_data(const CommonOptions& options, bool to_score = false);
+// The data and the configuration file.
+std::vector<InputFile> input_files(const CommonOptions& options);
+// The file of a recipe; none for a built-in one.
+InputFile recipe_file(const char* option, const std::string& recipe);
 // The command that fetches --data; empty for what is built in, and for files.
 std::string fetch_command(const CommonOptions& options);
 // Whether --data names a table that --label and --header are for.
