@@ -5,26 +5,23 @@
 namespace tritgrad {
 namespace {
 
+struct Part {
+  Category category;
+  std::int64_t Footprint::*bytes;
+};
+constexpr Part kParts[] = {{Category::kWeights, &Footprint::weights},
+                           {Category::kScales, &Footprint::scales},
+                           {Category::kResiduals, &Footprint::residual},
+                           {Category::kMoments, &Footprint::moments},
+                           {Category::kGradients, &Footprint::gradients}};
+
 void add(Footprint& footprint, Category category, std::int64_t bytes) {
-  switch (category) {
-    case Category::kWeights:
-      footprint.weights += bytes;
-      break;
-    case Category::kScales:
-      footprint.scales += bytes;
-      break;
-    case Category::kResiduals:
-      footprint.residual += bytes;
-      break;
-    case Category::kMoments:
-      footprint.moments += bytes;
-      break;
-    case Category::kGradients:
-      footprint.gradients += bytes;
-      break;
-    default:
-      fail("footprint: category '", category_name(category), "' does not belong to a parameter");
+  for (const Part& part : kParts) {
+    if (part.category != category) continue;
+    footprint.*part.bytes += bytes;
+    return;
   }
+  fail("footprint: category '", category_name(category), "' does not belong to a parameter");
 }
 
 std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
@@ -62,21 +59,22 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
 }  // namespace
 
 Footprint& Footprint::operator+=(const Footprint& other) {
-  weights += other.weights;
-  scales += other.scales;
-  residual += other.residual;
-  moments += other.moments;
-  gradients += other.gradients;
+  for (const Part& part : kParts) this->*part.bytes += other.*part.bytes;
   return *this;
 }
 
 Footprint& Footprint::operator-=(const Footprint& other) {
-  weights -= other.weights;
-  scales -= other.scales;
-  residual -= other.residual;
-  moments -= other.moments;
-  gradients -= other.gradients;
+  for (const Part& part : kParts) this->*part.bytes -= other.*part.bytes;
   return *this;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& footprint) {
+  std::vector<std::pair<std::string, std::int64_t>> bytes;
+  for (const Part& part : kParts) {
+    bytes.emplace_back(category_name(part.category), footprint.*part.bytes);
+  }
+  bytes.emplace_back("total", footprint.total());
+  return bytes;
 }
 
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
@@ -127,10 +125,7 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
 
 Footprint ledger_footprint() {
   Footprint footprint;
-  for (Category category : {Category::kWeights, Category::kScales, Category::kResiduals,
-                            Category::kMoments, Category::kGradients}) {
-    add(footprint, category, ledger::live(category));
-  }
+  for (const Part& part : kParts) footprint.*part.bytes = ledger::live(part.category);
   return footprint;
 }
 

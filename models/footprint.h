@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/networks/model.h"
@@ -21,6 +22,9 @@ struct Footprint {
   Footprint& operator-=(const Footprint& other);
   friend bool operator==(const Footprint&, const Footprint&) = default;
 };
+
+// The categories by the ledger's names, in the order of tables, and the total as the last.
+std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& footprint);
 
 struct TensorFootprint {
   ParameterSpec spec;
