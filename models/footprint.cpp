@@ -52,6 +52,15 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& footprint) {
+  std::vector<std::pair<std::string, std::int64_t>> named;
+  Footprint::visit(footprint, [&](Category category, std::int64_t bytes) {
+    named.emplace_back(category_name(category), bytes);
+  });
+  named.emplace_back("total", footprint.total());
+  return named;
+}
+
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
   ModelFootprint model;
   model.compute = recipe.compute;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/bytes_by_category.h"
 #include "models/networks/model.h"
 
 namespace tritgrad {
+
+// Returns the categories by the ledger's names, in the order of tables, and the total as the last.
+std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& footprint);
 
 struct TensorFootprint {
   ParameterSpec spec;

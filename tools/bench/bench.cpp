@@ -12,7 +12,7 @@
 #include "engine/text.h"
 #include "ops/products/dense_product.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 #include "tools/report/system_info.h"
 #include "tools/report/table.h"
 

@@ -7,8 +7,8 @@
 #include "engine/memory/parallel.h"
 #include "tools/bench/bench.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/within.h"
 #include "tools/report/system_info.h"
 
 namespace tritgrad {
@@ -21,6 +21,11 @@ struct BenchCommand {
 };
 
 void run(const BenchCommand& command) {
+  std::vector<InputFile> recipes;
+  for (const std::string& name : command.bench.recipes) {
+    recipes.push_back(recipe_file("--recipe", name));
+  }
+  check_no_input("--json", command.json, recipes);
   OutputFile json("--json", command.json, kJsonBegins);
   set_thread_count(command.threads);
   const BenchResults results = run_bench(command.bench);
@@ -55,15 +60,15 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--batch", bench.batches, "of the steps: rows, separated by commas")
       ->delimiter(',')
       ->capture_default_str()
-      ->check(within(1, 1000000));
+      ->check(in_range(1, 1000000));
   command
       ->add_option("--rounds", bench.rounds,
                    "times that everything is measured; medians are reported")
       ->capture_default_str()
-      ->check(within(1, 1000));
+      ->check(in_range(1, 1000));
   command->add_option("--threads", options->threads, "threads of everything, ceilings too")
       ->capture_default_str()
-      ->check(within(1, 1024));
+      ->check(in_range(1, 1024));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->add_flag("--quiet", bench.quiet, "no progress, no tables");
   command->footer(

@@ -1,4 +1,4 @@
-// tritgrad reproduce: a published study, trained anew, as pictures, tables and sentences.
+// tritgrad reproduce trains a published study anew, and shows it as pictures, tables and sentences.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/within.h"
 #include "tools/report/number_text.h"
 #include "tools/report/system_info.h"
 #include "tools/study/study_charts.h"
@@ -33,20 +33,8 @@ struct ReproduceOptions {
   std::string config;  // read before options are parsed
 };
 
-const std::vector<std::string>& study_names() {
-  static const std::vector<std::string> names = {"microadam"};
-  return names;
-}
-
-void check_study(const std::string& name) {
-  for (const std::string& known : study_names()) {
-    if (name == known) return;
-  }
-  fail("unknown study '", name, "'", did_you_mean(name, study_names()));
-}
-
-// Makes the folder, or says why not, before any work is done for it. Of work that came to nothing
-// it is not left, if it is new.
+// The folder of results, made before any work is done for it. Throws Error where it cannot be made
+// or written. A new one does not stay where the work came to nothing.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::string& path) : path_(path) {
@@ -83,9 +71,11 @@ std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
 }
 
 void run_reproduce(const ReproduceOptions& options) {
-  check_study(options.study);
+  const std::vector<std::string> studies = {"microadam"};
+  check(options.study == studies.front(), "unknown study '", options.study, "'",
+        did_you_mean(options.study, studies));
   if (options.threads > 0) set_thread_count(options.threads);
-  const InterruptWatch watch;  // of all that follows, so that no signal comes in between
+  const InterruptWatch watch;  // one for all of the work, so that no signal comes in between
   const OutputFolder out(options.out.empty() ? "reproduce-" + options.study : options.out);
 
   StudyResults results = run_study(study_figures(), options.training);
@@ -121,18 +111,18 @@ void add_reproduce_command(CLI::App& app) {
                       "folder for index.html, pictures and CSV files [reproduce-STUDY]");
   command->add_option("--epochs", options->training.epochs, "passes over the training rows")
       ->capture_default_str()
-      ->check(within(2, 100000));
+      ->check(in_range(2, 100000));
   command->add_option("--seeds", options->training.seeds, "seeds 1..N for every curve")
       ->capture_default_str()
-      ->check(within(1, 100));
+      ->check(in_range(1, 100));
   command
       ->add_option("--largest", options->largest, "parameters of the largest matrix that is timed")
       ->capture_default_str()
-      ->check(within(kSmallest, std::int64_t{1'000'000'000}));
+      ->check(in_range(kSmallest, std::int64_t{1'000'000'000}));
   command
       ->add_option("--threads", options->threads,
                    "threads; results do not depend on it, times do [all]")
-      ->check(within(1, 1024));
+      ->check(in_range(1, 1024));
   command->add_option("--config", options->config, "FILE.toml with options as keys");
   command->add_flag("--quiet", options->training.quiet, "no progress, no last line");
   command->footer(

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
-#include "tools/cli/complain.h"
-#include "tools/cli/shell_command.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 namespace {
 
-// "nothing was saved", or the command to go on with.
+// Says that nothing was saved, or by which command to go on.
 std::string what_was_saved(const TrainOptions& train, const TerminalOptions& options) {
   if (train.folds > 0) return "nothing was saved";
   if (train.save.empty()) return "nothing was saved, as --save was not given";
@@ -25,7 +25,7 @@ std::string what_was_saved(const TrainOptions& train, const TerminalOptions& opt
 }  // namespace
 
 void RunLog::begin() {
-  if (out_.is_open()) return;
+  if (path_.empty() || out_.is_open()) return;
   out_.open(path_, std::ios::trunc);
   check(out_.good(), "log file '", path_,
         "' cannot be written; check the folder and its permissions");
@@ -33,13 +33,8 @@ void RunLog::begin() {
 }
 
 void RunLog::write(const EpochPoint& point) {
-  if (path_.empty()) return;
   begin();
-  append(point);
-}
-
-void RunLog::end() {
-  if (!path_.empty()) begin();
+  if (!path_.empty()) append(point);
 }
 
 void RunLog::append(const EpochPoint& point) {
@@ -78,7 +73,7 @@ void TerminalObserver::epoch(const EpochPoint& point) { log_->write(point); }
 
 void TerminalObserver::trained(std::int64_t steps_done, std::int64_t total) {
   is_training_ = false;
-  log_->end();
+  log_->begin();
   progress_->finish();
   if (steps_done < total) {
     note(concat("stopped after step ", steps_done, " of ", total, "; ",
@@ -88,7 +83,7 @@ void TerminalObserver::trained(std::int64_t steps_done, std::int64_t total) {
 
 void TerminalObserver::warn(const std::string& recipe, const std::string& warning) {
   progress_->clear();
-  warn_of_recipe(recipe, warning);
+  print_recipe_warning(recipe, warning);
 }
 
 void TerminalObserver::note(const std::string& sentence) {
@@ -99,7 +94,7 @@ RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
                             const TerminalOptions& options) {
   check(train.folds == 0 || options.log.empty(),
         "--folds trains one model per fold; --save, --resume and --log need a single one");
-  // What is said once, whatever the number of ranks, is said by the first.
+  // The first rank alone talks of what concerns all of them.
   if (train.ranks != nullptr && train.ranks->rank() > 0) return tritgrad::train(dataset, train);
   TerminalObserver observer(train, options);
   train.observer = &observer;

@@ -9,7 +9,7 @@
 #include "models/training/observer.h"
 #include "models/training/train.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 
@@ -22,29 +22,29 @@ struct TerminalOptions {
 // The --log file: one JSON object per epoch and line.
 class RunLog {
  public:
-  // With the first epoch, or at the end, the file begins anew, with the epochs that a resumed run
-  // has behind it: a run that fails before has not touched an older log. An empty path logs
-  // nothing.
+  // The file begins anew with the first epoch, or at the end, so that a run which fails before has
+  // not touched an older log. It begins with the epochs `done` that a resumed run has behind it. An
+  // empty path logs nothing.
   RunLog(const std::string& path, std::uint64_t seed, const std::vector<EpochPoint>& done)
       : path_(path), seed_(seed), done_(done) {}
 
   void write(const EpochPoint& point);
-  void end();
+  // Makes the file if it is not begun: for a run that ends without an epoch.
+  void begin();
 
  private:
-  void begin();
   void append(const EpochPoint& point);
 
   std::string path_;
   std::uint64_t seed_;
-  std::vector<EpochPoint> done_;  // before this run
+  std::vector<EpochPoint> done_;
   std::ofstream out_;
 };
 
 class TerminalObserver : public Observer {
  public:
-  // Warnings are said however quiet it is. The ranks of a job must not be interrupted, as the
-  // others would wait for the one that stopped.
+  // Warnings are printed however quiet the terminal is to be. The ranks of a job must not be
+  // interrupted, as the others would wait for the one that stopped.
   TerminalObserver(const TrainOptions& train, const TerminalOptions& options);
 
   void begin(const RunStart& start) override;
@@ -67,8 +67,8 @@ class TerminalObserver : public Observer {
   bool is_training_ = false;
 };
 
-// Trains in view of the terminal. What Interrupted says of a run that had begun tells what was
-// saved of it and how to go on.
+// Trains in view of the terminal. The sentence of Interrupted tells what was saved of a run that
+// had begun, and how to go on.
 RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
                             const TerminalOptions& options);
 

@@ -10,7 +10,7 @@
 #include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 namespace {

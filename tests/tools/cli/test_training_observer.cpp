@@ -61,9 +61,9 @@ TEST_CASE("run log: an older one stays until an epoch is over, or the run withou
   log.write({2, 0.25, 0.75, {}});
   const std::string epochs = read_text(path);
   CHECK(std::count(epochs.begin(), epochs.end(), '\n') == 2);  // with the one before this run
-  log.end();
+  log.begin();
   CHECK(read_text(path) == epochs);
-  RunLog(path, 1, {}).end();
+  RunLog(path, 1, {}).begin();
   CHECK(read_text(path).empty());
 }
 
