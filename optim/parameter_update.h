@@ -33,6 +33,7 @@ struct GroupSpec {
   double clip_value = 0.0;  // gradient elements are clamped to +-clip_value; 0 = off
 
   const FormatSpec& format_of(const MomentSpec& moment) const { return moment.nonnegative ? v : m; }
+  friend bool operator==(const GroupSpec&, const GroupSpec&) = default;
 };
 
 // A parameter that is trained, with its rule and the state of that.

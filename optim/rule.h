@@ -156,6 +156,8 @@ struct RuleSpec {
   Rounding feedback_rounding = Rounding::kStochastic;  // microadam
   WindowForm window_form = WindowForm::kCorrected;     // microadam
   bool counted_votes = false;  // sign: the gradient is a mean of signs already (data parallel)
+
+  friend bool operator==(const RuleSpec&, const RuleSpec&) = default;
 };
 
 std::string_view rule_name(RuleKind kind);  // "sgd", "sgdw", "adam", ...

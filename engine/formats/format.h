@@ -91,6 +91,7 @@ struct FormatSpec {
   bool joins_rows(std::int64_t cols) const {
     return cols == 1 && traits().joins_rows && takes_long_blocks();
   }
+  friend bool operator==(const FormatSpec&, const FormatSpec&) = default;
 };
 
 // One stretch of bytes that a format keeps. `inference` planes alone determine the value.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "engine/files/read_file.h"
@@ -398,6 +399,15 @@ Optimizer::GroupOf Recipe::updates() const {
     if (parameter.name == kHeadMatrix && head_follows_weight()) update.lr *= head_lr;
     return update;
   };
+}
+
+bool same_settings(const Recipe& a, const Recipe& b) {
+  const auto settings = [](const Recipe& recipe) {
+    return std::tie(recipe.name, recipe.compute, recipe.gradients, recipe.gradient_format,
+                    recipe.clip_grad_norm, recipe.non_finite, recipe.groups, recipe.head_lr,
+                    recipe.named_groups);
+  };
+  return settings(a) == settings(b);
 }
 
 bool matches(std::string_view pattern, std::string_view name) {

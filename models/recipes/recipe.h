@@ -29,12 +29,14 @@ struct Recipe {
   struct Group {
     FormatSpec format;
     GroupSpec update;
+    friend bool operator==(const Group&, const Group&) = default;
   };
   // A table of its own for the parameters of one role whose name matches.
   struct NamedGroup {
     std::string match;  // '*' stands for any characters
     Role role;
     Group group;
+    friend bool operator==(const NamedGroup&, const NamedGroup&) = default;
   };
 
   std::string where;  // begins messages about it: "recipe 'my.toml'"
@@ -60,6 +62,9 @@ struct Recipe {
   // Returns how each parameter is trained; the recipe must outlive it.
   Optimizer::GroupOf updates() const;
 };
+
+// Whether two recipes have the same name and train alike, however their settings were written.
+bool same_settings(const Recipe& a, const Recipe& b);
 
 // Whether `name` is `pattern`, in which '*' stands for any characters.
 bool matches(std::string_view pattern, std::string_view name);
