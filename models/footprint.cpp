@@ -5,28 +5,6 @@
 namespace tritgrad {
 namespace {
 
-void add(Footprint& footprint, Category category, std::int64_t bytes) {
-  switch (category) {
-    case Category::kWeights:
-      footprint.weights += bytes;
-      break;
-    case Category::kScales:
-      footprint.scales += bytes;
-      break;
-    case Category::kResiduals:
-      footprint.residual += bytes;
-      break;
-    case Category::kMoments:
-      footprint.moments += bytes;
-      break;
-    case Category::kGradients:
-      footprint.gradients += bytes;
-      break;
-    default:
-      fail("footprint: category '", category_name(category), "' does not belong to a parameter");
-  }
-}
-
 std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
   if (!spec.trainable()) return "";
   return std::string(rule_name(recipe.group(spec.name, spec.role).update.rule.kind));
@@ -46,10 +24,10 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
     // count.
     const auto made = [&](const ParameterSpec& spec) {
       // In integers, the gradient of a ternary matrix is computed where the update reads it.
-      const bool read_in_tiles =
+      const bool read_in_pieces =
           model.compute == Compute::kInt8 && spec.format.traits().holds_trits &&
           model.gradients == GradientPolicy::kReleased && !spec.gradient_in_parts;
-      return read_in_tiles ? 0 : gradient_bytes(spec, FormatKind::kFp32);
+      return read_in_pieces ? 0 : gradient_bytes(spec, FormatKind::kFp32);
     };
     const std::int64_t own = made(tensor.spec);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
@@ -61,21 +39,20 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
 
 }  // namespace
 
+std::size_t Footprint::place(Category category) {
+  const auto at = static_cast<std::size_t>(category);
+  check(at < kParameterCategories.size() && kParameterCategories[at] == category,
+        "footprint: category '", category_name(category), "' does not belong to a parameter");
+  return at;
+}
+
 Footprint& Footprint::operator+=(const Footprint& other) {
-  weights += other.weights;
-  scales += other.scales;
-  residual += other.residual;
-  moments += other.moments;
-  gradients += other.gradients;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += other.bytes[i];
   return *this;
 }
 
 Footprint& Footprint::operator-=(const Footprint& other) {
-  weights -= other.weights;
-  scales -= other.scales;
-  residual -= other.residual;
-  moments -= other.moments;
-  gradients -= other.gradients;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] -= other.bytes[i];
   return *this;
 }
 
@@ -88,13 +65,13 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
     TensorFootprint tensor{spec, rule_of(spec, recipe), {}};
     for (const PlaneSpec& plane :
          Storage::plane_specs(spec.format, spec.shape, role_category(spec.role))) {
-      add(tensor.bytes, plane.category, plane.bytes());
+      tensor.bytes[plane.category] += plane.bytes();
     }
     if (spec.trainable()) {
       const GroupSpec& update = recipe.group(spec.name, spec.role).update;
-      tensor.bytes.moments = Optimizer::state_bytes(spec, update);
+      tensor.bytes[Category::kMoments] = Optimizer::state_bytes(spec, update);
       if (recipe.gradients == GradientPolicy::kKept) {
-        tensor.bytes.gradients = gradient_bytes(spec, recipe.gradient_format);
+        tensor.bytes[Category::kGradients] = gradient_bytes(spec, recipe.gradient_format);
       }
     }
     add_tensor(model, std::move(tensor));
@@ -111,14 +88,14 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
   for (const Parameter& parameter : model.parameters()) {
     TensorFootprint tensor{parameter.spec(), rule_of(parameter.spec(), recipe), {}};
     for (const Plane& plane : parameter.storage().planes()) {
-      add(tensor.bytes, plane.spec.category, static_cast<std::int64_t>(plane.bytes.size()));
+      tensor.bytes[plane.spec.category] += std::ssize(plane.bytes);
     }
     for (const StatePlane& plane : state) {
       if (!plane.name.starts_with(parameter.name() + "/")) continue;
-      tensor.bytes.moments += static_cast<std::int64_t>(plane.bytes.size());
+      tensor.bytes[Category::kMoments] += std::ssize(plane.bytes);
     }
     if (parameter.gradient_is_kept()) {
-      tensor.bytes.gradients = bytes_of(*parameter.kept_gradient());
+      tensor.bytes[Category::kGradients] = bytes_of(*parameter.kept_gradient());
     }
     add_tensor(live, std::move(tensor));
   }
@@ -127,10 +104,7 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
 
 Footprint ledger_footprint() {
   Footprint footprint;
-  for (Category category : {Category::kWeights, Category::kScales, Category::kResiduals,
-                            Category::kMoments, Category::kGradients}) {
-    add(footprint, category, ledger::live(category));
-  }
+  for (Category category : kParameterCategories) footprint[category] = ledger::live(category);
   return footprint;
 }
 

@@ -1,6 +1,8 @@
 // Where every byte goes: forecast from formulas, and counted from what is really held.
 #pragma once
 
+#include <array>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -8,18 +10,28 @@
 
 namespace tritgrad {
 
-// Persistent bytes of one parameter, by category.
-struct Footprint {
-  std::int64_t weights = 0;
-  std::int64_t scales = 0;
-  std::int64_t residual = 0;
-  std::int64_t moments = 0;
-  std::int64_t gradients = 0;  // kept gradients; released ones have no bytes of their own
+// The categories of bytes that stay with a parameter from step to step, in their order.
+inline constexpr std::array kParameterCategories = {Category::kWeights, Category::kScales,
+                                                    Category::kResiduals, Category::kMoments,
+                                                    Category::kGradients};
 
-  std::int64_t total() const { return weights + scales + residual + moments + gradients; }
+// Persistent bytes of one parameter, or of many, by category. Released gradients have no bytes of
+// their own.
+struct Footprint {
+  std::array<std::int64_t, kParameterCategories.size()> bytes{};
+
+  // Throw Error for a category that does not belong to a parameter.
+  std::int64_t& operator[](Category category) { return bytes[place(category)]; }
+  std::int64_t operator[](Category category) const { return bytes[place(category)]; }
+  std::int64_t total() const {
+    return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  }
   Footprint& operator+=(const Footprint& other);
   Footprint& operator-=(const Footprint& other);
   friend bool operator==(const Footprint&, const Footprint&) = default;
+
+ private:
+  static std::size_t place(Category category);
 };
 
 struct TensorFootprint {

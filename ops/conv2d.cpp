@@ -120,7 +120,7 @@ struct IntegerPatches {
   }
   static void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dpatches,
                              const Tensor& dy) {
-    integer_backward_input(tape, w, dpatches, dy);
+    integer_backward_input(tape, w, {dpatches.grad, dpatches.fresh}, dy);
   }
 };
 
@@ -168,7 +168,7 @@ Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Par
   check(image.pixels() <= kMostIntegerRows, "conv2d: images have ", image.height, " x ",
         image.width, " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
   const QuantizedRows images = allocate_rows(tape, c.images, image.size(), true);
-  quantize_rows(images, {x.value.data, {c.images, image.size()}}, nullptr);
+  quantize_rows(images, Tensor{x.value.data, {c.images, image.size()}}, nullptr);
   return convolve(tape, x, c, IntegerPatches{images});
 }
 

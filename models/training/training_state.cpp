@@ -165,12 +165,13 @@ void TrainingState::load(const SavedRun& saved) {
 void TrainingState::describe(RunResult& result) {
   check_finite(model_->parameters());
   const Footprint bytes = live_footprint(*model_, *optimizer_, recipe_).total;
-  const auto per_parameter = [&](std::int64_t n) {
-    return static_cast<double>(n) / static_cast<double>(result.parameters);
+  const auto per_parameter = [&](Category category) {
+    return static_cast<double>(bytes[category]) / static_cast<double>(result.parameters);
   };
-  result.bytes_per_parameter = {per_parameter(bytes.weights), per_parameter(bytes.scales),
-                                per_parameter(bytes.residual), per_parameter(bytes.moments),
-                                per_parameter(bytes.gradients)};
+  result.bytes_per_parameter = {per_parameter(Category::kWeights), per_parameter(Category::kScales),
+                                per_parameter(Category::kResiduals),
+                                per_parameter(Category::kMoments),
+                                per_parameter(Category::kGradients)};
   result.peak_live_bytes = ledger::peak_total();
   result.steps = optimizer_->steps_done();
   result.curve = curve_;

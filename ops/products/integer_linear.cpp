@@ -49,8 +49,7 @@ void check_integers(const char* op, const LinearOperands& w) {
         w.group_size, " inputs; in int8 groups are a multiple of 4");
 }
 
-// ---- forward
-// -------------------------------------------------------------------------------------
+// ---- forward ----
 
 namespace {
 
@@ -144,17 +143,16 @@ ForwardOperands forward_operands(Tape& tape, const LinearOperands& w, const Quan
 
 }  // namespace
 
-void detail::integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
-                             const Strips& y, std::int64_t done_cost,
-                             void (*done)(const void* context, std::int64_t first, std::int64_t n),
-                             const void* context) {
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                     const ColumnBlocked& y, std::int64_t done_cost,
+                     const std::function<void(std::int64_t first, std::int64_t n)>& done) {
   check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
         kMostStripRows);
   const ForwardOperands f = forward_operands(tape, w, x);
   for_each_piece(w.outputs, kPanelColumns, x.rows, w.inputs + done_cost,
                  [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
-                   forward_piece(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
-                   done(context, begin, end - begin);
+                   forward_piece(f, top, bottom, begin, end, y.at(0, begin), kStripColumns);
+                   done(begin, end - begin);
                  });
 }
 
@@ -182,8 +180,7 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
                  });
 }
 
-// ---- dx
-// ------------------------------------------------------------------------------------------
+// ---- dx ----
 
 namespace {
 
@@ -192,6 +189,7 @@ constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
 // Makes n columns of `rows` rows of dx, from `out` on, of sums of z (trit + 1), rows of kBlock.
 void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const float* scales,
                     std::int64_t rows, std::int64_t n, float* out, const InputGradient& dx) {
+  const std::int64_t ld_dx = dx.place.ld;
   for (std::int64_t top = 0; top < rows; top += kRowsAhead) {
     const std::int64_t count = std::min(kRowsAhead, rows - top);
     const auto rescale = [&](float* to, std::int64_t ld) {
@@ -199,14 +197,14 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
                                       scales + top, count, n);
     };
     if (dx.fresh) {
-      prefetch_rows({out, {rows, dx.ld}}, top + kRowsAhead, kRowsAhead, 0, n);
-      rescale(out + top * dx.ld, dx.ld);
+      prefetch_rows({out, {rows, ld_dx}}, top + kRowsAhead, kRowsAhead, 0, n);
+      rescale(out + top * ld_dx, ld_dx);
       continue;
     }
     std::array<float, kRowsAhead * kBlock> share;
     rescale(share.data(), kBlock);
     for (std::int64_t r = 0; r < count; ++r) {
-      kernels().reductions.add_scaled(out + (top + r) * dx.ld, share.data() + r * kBlock, 1.0f, n);
+      kernels().reductions.add_scaled(out + (top + r) * ld_dx, share.data() + r * kBlock, 1.0f, n);
     }
   }
 }
@@ -226,10 +224,10 @@ void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
     const std::int64_t below = output + depth;
     pack_down(w.weight->storage(), {output, below, col}, first, last, panels.data(), kPanelBytes);
-    const Tile next = below < w.outputs                      ? Tile{below, below + kDepth, col}
-                      : last == w.inputs && bottom < dx.rows ? Tile{0, kDepth, 0}
-                      : last % kBlock == 0                   ? Tile{0, kDepth, last}
-                                                             : Tile{};
+    const Tile next = below < w.outputs ? Tile{below, below + kDepth, col}
+                      : last == w.inputs && bottom < dx.place.rows ? Tile{0, kDepth, 0}
+                      : last % kBlock == 0                         ? Tile{0, kDepth, last}
+                                                                   : Tile{};
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     for (std::int64_t p = 0; p < count; ++p) {
       kernels().products.multiply_panel(
@@ -240,9 +238,9 @@ void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
     }
   }
   for (std::int64_t column = first; column < last;) {
-    const std::int64_t end = dx.neighbours_end(column, last);
+    const std::int64_t end = dx.place.neighbours_end(column, last);
     finish_columns(sums.data() + column - first, z_sums + top, z.scales + top, rows, end - column,
-                   dx.at(top, column), dx);
+                   dx.place.at(top, column), dx);
     column = end;
   }
 }
@@ -270,11 +268,12 @@ void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t depth, con
       });
 }
 
+}  // namespace
+
 // Groups of inputs have columns of their own.
-template <typename Gradient>
-void backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                    const Gradient& dy) {
-  const std::int64_t rows = dx.rows;
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
+                            const ColumnBlocked& dy) {
+  const std::int64_t rows = dx.place.rows;
   const float* scales = decode_scales(tape, w);
   float* factors = tape.allocate_scratch<float>(w.outputs);
   auto* z_sums = tape.allocate_scratch<std::int32_t>(rows);
@@ -296,25 +295,13 @@ void backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx
   }
 }
 
-}  // namespace
-
-void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                            const Tensor& dy) {
-  backward_input(tape, w, dx, dy);
-}
-void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                            const Strips& dy) {
-  backward_input(tape, w, dx, dy);
-}
-
 InputGradient input_gradient(Tape& tape, const QuantizedVar& x) {
   const GradientTarget target = tape.target(x.var);
-  if (!x.in_strips) return target;
-  return {Strips{x.rows.rows, x.rows.cols, target.grad.data}, target.fresh};
+  if (!x.in_strips) return {target.grad, target.fresh};
+  return {{x.rows.rows, x.rows.cols, target.grad.data}, target.fresh};
 }
 
-// ---- dW
-// ------------------------------------------------------------------------------------------
+// ---- dW ----
 
 namespace {
 
@@ -523,8 +510,7 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
                   });
 }
 
-// ---- the op
-// --------------------------------------------------------------------------------------
+// ---- the op ----
 
 Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w) {
   check_integers("linear", w);

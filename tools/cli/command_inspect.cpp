@@ -41,22 +41,23 @@ struct JointForecast {
   TrafficForecast mean() const { return traffic.with_warmup(*spec.warmup); }
 };
 
-std::vector<std::string> byte_cells(const Footprint& bytes) {
+// The bytes of each category, and all of them, as render() says it.
+template <typename Render>
+std::vector<std::string> category_cells(const Footprint& bytes, const Render& render) {
   std::vector<std::string> cells;
-  for (std::int64_t n : {bytes.weights, bytes.scales, bytes.residual, bytes.moments,
-                         bytes.gradients, bytes.total()}) {
-    cells.push_back(n == 0 ? "-" : human_bytes(static_cast<double>(n)));
-  }
+  const auto add = [&](std::int64_t n) { cells.push_back(n == 0 ? "-" : render(n)); };
+  for (std::int64_t n : bytes.bytes) add(n);
+  add(bytes.total());
   return cells;
 }
 
+std::vector<std::string> byte_cells(const Footprint& bytes) {
+  return category_cells(bytes, [](std::int64_t n) { return human_bytes(static_cast<double>(n)); });
+}
+
 std::vector<std::string> ratio_cells(const ModelFootprint& f) {
-  std::vector<std::string> cells;
-  for (std::int64_t n : {f.total.weights, f.total.scales, f.total.residual, f.total.moments,
-                         f.total.gradients, f.total.total()}) {
-    cells.push_back(n == 0 ? "-" : fmt::format("{:.4f}", f.per_parameter(n)));
-  }
-  return cells;
+  return category_cells(f.total,
+                        [&](std::int64_t n) { return fmt::format("{:.4f}", f.per_parameter(n)); });
 }
 
 std::vector<std::string> row(std::vector<std::string> head, const std::vector<std::string>& tail) {
@@ -66,9 +67,10 @@ std::vector<std::string> row(std::vector<std::string> head, const std::vector<st
 
 std::vector<Column> columns(bool with_live) {
   std::vector<Column> result{{"tensor"}, {"shape"}, {"format"}, {"rule"}};
-  for (const char* name : {"weights", "scales", "residual", "moments", "gradients", "total"}) {
-    result.push_back({name, Align::kRight, "forecast"});
+  for (Category category : kParameterCategories) {
+    result.push_back({category_name(category), Align::kRight, "forecast"});
   }
+  result.push_back({"total", Align::kRight, "forecast"});
   if (with_live) result.push_back({"live", Align::kRight});
   result.push_back({"B/weight", Align::kRight});
   return result;
@@ -118,7 +120,8 @@ std::string explain(const ModelFootprint& f, const ModelFootprint* live,
   } else if (f.gradients == GradientPolicy::kKept) {
     text += fmt::format(
         "gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
-        f.per_parameter(f.total.gradients), f.per_parameter(f.total.total() - f.total.gradients));
+        f.per_parameter(f.total[Category::kGradients]),
+        f.per_parameter(f.total.total() - f.total[Category::kGradients]));
     if (f.transient_gradient > 0) {
       text += fmt::format(
           "they are made in fp32 before they are kept in {}; at most {} of that exist at one time "
@@ -142,8 +145,10 @@ std::string explain(const ModelFootprint& f, const ModelFootprint* live,
 }
 
 nlohmann::ordered_json to_json(const Footprint& b) {
-  return {{"weights", b.weights}, {"scales", b.scales},       {"residual", b.residual},
-          {"moments", b.moments}, {"gradients", b.gradients}, {"total", b.total()}};
+  nlohmann::ordered_json json;
+  for (Category category : kParameterCategories) json[category_name(category)] = b[category];
+  json["total"] = b.total();
+  return json;
 }
 
 nlohmann::ordered_json to_json(const JointForecast& joint) {
@@ -232,9 +237,9 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
   for (TensorFootprint& tensor : f.tensors) {
     if (!tensor.spec.trainable()) continue;
     const GroupSpec& update = recipe.group(tensor.spec.name, tensor.spec.role).update;
-    tensor.bytes.gradients = kept_bytes(exchange_of(spec, tensor.spec, update),
-                                        tensor.spec.shape.size(), recipe.gradient_format);
-    f.total.gradients += tensor.bytes.gradients;
+    tensor.bytes[Category::kGradients] = kept_bytes(
+        exchange_of(spec, tensor.spec, update), tensor.spec.shape.size(), recipe.gradient_format);
+    f.total[Category::kGradients] += tensor.bytes[Category::kGradients];
   }
   return f;
 }
