@@ -148,7 +148,7 @@ class Tape {
  private:
   static constexpr std::size_t kMaxParameters = 4;
   struct Node {
-    ValueNote* note;  // of what it produced
+    ValueNote* note;  // about the value that it produced
     void* closure;
     void (*call)(void* closure);
     std::array<Parameter*, kMaxParameters> parameters;

@@ -84,13 +84,13 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
   live.compute = recipe.compute;
   live.gradients = recipe.gradients;
   live.gradient_format = recipe.gradient_format;
-  const std::vector<StatePlane> state = optimizer.state();
+  const std::vector<NamedArray> state = optimizer.state();
   for (const Parameter& parameter : model.parameters()) {
     TensorFootprint tensor{parameter.spec(), rule_of(parameter.spec(), recipe), {}};
     for (const Plane& plane : parameter.storage().planes()) {
       tensor.bytes[plane.spec.category] += std::ssize(plane.bytes);
     }
-    for (const StatePlane& plane : state) {
+    for (const NamedArray& plane : state) {
       if (!plane.name.starts_with(parameter.name() + "/")) continue;
       tensor.bytes[Category::kMoments] += std::ssize(plane.bytes);
     }

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/formats/dtype.h"
@@ -100,7 +101,7 @@ struct PlaneSpec {
   std::int64_t count;
   Category category;
   bool inference;
-  std::int64_t rows = 0;  // of the plane, where it has others than the parameter
+  std::int64_t rows = 0;  // the plane's own, where they are not the parameter's
 
   std::int64_t bytes() const { return count * static_cast<std::int64_t>(dtype_bytes(dtype)); }
 };
@@ -111,7 +112,16 @@ struct Plane {
   ColumnBlocks order{};  // of the bytes; in files all planes lie row by row
 };
 
-// One update: master -= lr * direction. What rounds it stochastically depends on the key and the
+// Bytes of a live parameter, optimizer or data set under the name that they have in a file.
+struct NamedArray {
+  std::string name;  // "PARAMETER/m/value"
+  Dtype dtype;
+  Shape shape;
+  std::span<std::byte> bytes;
+  ColumnBlocks order{};
+};
+
+// One update: master -= lr * direction. Its stochastic rounding depends on the key and the
 // element alone; key.step counts the updates.
 struct Descent {
   Descent(float lr_, const RandomKey& key_)

@@ -35,7 +35,7 @@ inline constexpr int kFormatCount = 22;
 // without anything that depends on where a block ends.
 enum class LongBlocks {
   kNever,
-  kToNearest,  // where updates round to nearest: the noise of a block is drawn into an array of its
+  kToNearest,  // if updates round to nearest: the noise of a block is drawn into an array of its
                // size
   kAlways,
 };
@@ -78,8 +78,8 @@ struct FormatTraits {
   bool carries_errors = false;
   // The format keeps statistics of the whole tensor, which refresh() renews after each pass.
   bool has_statistics = false;
-  // The format tells by memory_of() where the elements of a tile lie. Others are not read in tiles
-  // often, and leave prefetching to the processor.
+  // The format tells by memory_of() where the elements of a piece lie. Others are not read in
+  // pieces often, and leave prefetching to the processor.
   bool tells_memory = false;
 };
 

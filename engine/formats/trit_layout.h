@@ -17,7 +17,7 @@ struct TritLayout {
   };
 
   Kind kind = Kind::kNone;
-  const std::byte* bytes = nullptr;  // of element (0, 0)
+  const std::byte* bytes = nullptr;  // element (0, 0) lies here
   std::int64_t cols = 0;
   std::int64_t row_bytes = 0;  // kFiveToAByte: the distance of two rows
   ColumnBlocks order{};        // kCodeAByte

@@ -104,9 +104,9 @@ void forward_piece(const ForwardOperands& f, std::int64_t top, std::int64_t bott
   const LinearOperands& w = f.w;
   std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
-    const Tile next = col + kBlock < w.inputs ? Tile{begin, end, col + kBlock}
-                      : bottom < f.x.rows     ? Tile{begin, end, 0}
-                                              : Tile{end, end + kPanelColumns, 0};
+    const MatrixPiece next = col + kBlock < w.inputs ? MatrixPiece{begin, end, col + kBlock}
+                             : bottom < f.x.rows     ? MatrixPiece{begin, end, 0}
+                                                     : MatrixPiece{end, end + kPanelColumns, 0};
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     pack_across(w.weight->storage(), {begin, end, col}, panel.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
@@ -224,10 +224,11 @@ void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
     const std::int64_t below = output + depth;
     pack_down(w.weight->storage(), {output, below, col}, first, last, panels.data(), kPanelBytes);
-    const Tile next = below < w.outputs ? Tile{below, below + kDepth, col}
-                      : last == w.inputs && bottom < dx.place.rows ? Tile{0, kDepth, 0}
-                      : last % kBlock == 0                         ? Tile{0, kDepth, last}
-                                                                   : Tile{};
+    const MatrixPiece next = below < w.outputs ? MatrixPiece{below, below + kDepth, col}
+                             : last == w.inputs && bottom < dx.place.rows
+                                 ? MatrixPiece{0, kDepth, 0}
+                             : last % kBlock == 0 ? MatrixPiece{0, kDepth, last}
+                                                  : MatrixPiece{};
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     for (std::int64_t p = 0; p < count; ++p) {
       kernels().products.multiply_panel(

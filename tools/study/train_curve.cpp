@@ -92,7 +92,7 @@ std::int64_t study_steps_per_epoch(const Dataset& dataset) {
 }
 
 ConstantBuckets::ConstantBuckets(Optimizer& optimizer) {
-  for (const StatePlane& plane : optimizer.state()) {
+  for (const NamedArray& plane : optimizer.state()) {
     if (!plane.name.ends_with("/microadam/bounds")) continue;
     bounds_.emplace_back(reinterpret_cast<const std::uint16_t*>(plane.bytes.data()),
                          plane.bytes.size() / sizeof(std::uint16_t));

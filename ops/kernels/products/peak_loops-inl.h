@@ -191,8 +191,8 @@ std::int64_t run_fp32(std::int64_t rounds) {
 
 #ifdef TRITGRAD_TILES
 
-// Works on tile registers alone: four tiles of sums and four of operands. What the operands hold
-// makes no difference.
+// Works on tile registers alone: four tiles of sums and four of operands. The numbers that the
+// operands hold makes no difference.
 std::int64_t multiply_tiles(std::int64_t rounds) {
   constexpr std::int64_t kTileSums = 4;
   TileShapes shapes;
