@@ -21,7 +21,7 @@ struct TritLayout {
   std::int64_t cols = 0;
   std::int64_t row_bytes = 0;  // kFiveToAByte: the distance of two rows
   ColumnBlocks order{};        // kCodeAByte
-  // Of codes: the trit is (c > threshold) - (c < -threshold).
+  // The trit of a code c is (c > threshold) - (c < -threshold).
   int threshold = 0;
   int bits = 0, max_code = 0;  // kPackedCodes
 };

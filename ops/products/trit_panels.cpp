@@ -83,7 +83,7 @@ bool packs_across(const TritLayout& layout, const Block& block, std::int64_t row
   return false;
 }
 
-// The same of columns [begin, end) of the blocks of `rows` rows.
+// Packs columns [begin, end) of the blocks of `rows` rows in the same way, as depth.
 bool packs_down(const TritLayout& layout, const Block& block, std::int64_t rows, std::int64_t begin,
                 std::int64_t end, std::uint8_t* panels, std::int64_t ld_panels) {
   if (rows % 4 != 0) return false;

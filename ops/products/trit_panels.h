@@ -3,8 +3,8 @@
 // A panel is 64 columns of bytes, four neighbours of the inner dimension together
 // (engine/kernels/products.h); trits go into it as trit + 1. Packed trits and latents of one byte
 // are put into the order of a panel as they are stored and become trits last, as moving bytes about
-// takes as long as decoding them and five trits are one byte. Tiles that do not suit these kernels,
-// and packed codes, are decoded first.
+// takes as long as decoding them and five trits are one byte. Pieces that do not suit these
+// kernels, and packed codes, are decoded first.
 #pragma once
 
 #include <cstdint>
