@@ -102,7 +102,6 @@ void forward_piece(const ForwardOperands& f, std::int64_t top, std::int64_t bott
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
   const LinearOperands& w = f.w;
-  std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
     const MatrixPiece next = col + kBlock < w.inputs ? MatrixPiece{begin, end, col + kBlock}
                              : bottom < f.x.rows     ? MatrixPiece{begin, end, 0}
@@ -110,22 +109,17 @@ void forward_piece(const ForwardOperands& f, std::int64_t top, std::int64_t bott
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     pack_across(w.weight->storage(), {begin, end, col}, panel.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
-    // Stretches of the block that share a scale.
-    for (std::int64_t first = col; first < block_end;) {
-      const std::int64_t group_begin = group * w.group_size;
-      const std::int64_t group_end = std::min(w.inputs, (group + 1) * w.group_size);
-      const std::int64_t last = std::min(block_end, group_end);
-      kernels().products.multiply_panel(
-          sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld, bottom - top,
-          end - begin, panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
-          PanelRange::kTrits, /*add=*/first > group_begin, ahead);
-      ahead = {};
-      if (last == group_end) {
-        finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
-        ++group;
-      }
-      first = last;
-    }
+    w.for_each_group(
+        col, block_end, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+          kernels().products.multiply_panel(
+              sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld, bottom - top,
+              end - begin, panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
+              PanelRange::kTrits, /*add=*/first > group * w.group_size, ahead);
+          ahead = {};
+          if (last == std::min(w.inputs, (group + 1) * w.group_size)) {
+            finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
+          }
+        });
   }
 }
 
@@ -373,12 +367,11 @@ struct WeightGradient {
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const float* row_scales = scales + row * w.groups;
       float* numbers = out + (row - row_begin) * (col_end - col_begin);
-      for (std::int64_t first = col_begin; first < col_end;) {
-        const std::int64_t group = first / w.group_size;
-        const std::int64_t last = std::min(col_end, (group + 1) * w.group_size);
-        for (std::int64_t i = first; i < last; ++i) numbers[i - col_begin] *= row_scales[group];
-        first = last;
-      }
+      w.for_each_group(col_begin, col_end,
+                       [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+                         for (std::int64_t i = first; i < last; ++i)
+                           numbers[i - col_begin] *= row_scales[group];
+                       });
     }
   }
 };
@@ -399,13 +392,11 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
       kernels().codecs.trits_to_float(signs.data(), trits.data(), n);
       float* products = dw.data() + (row - begin) * n;
       for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];
-      for (std::int64_t first = col; first < col + n;) {
-        const std::int64_t group = first / w.group_size;
-        const std::int64_t last = std::min(col + n, (group + 1) * w.group_size);
-        dscale.row(row)[group] +=
-            static_cast<float>(kernels().reductions.sum(products + first - col, last - first));
-        first = last;
-      }
+      w.for_each_group(
+          col, col + n, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+            dscale.row(row)[group] +=
+                static_cast<float>(kernels().reductions.sum(products + first - col, last - first));
+          });
     }
   }
 }
