@@ -44,11 +44,6 @@ void fill(Storage& storage, const Initial& initial, const RandomKey& key) {
 
 }  // namespace
 
-std::string_view role_name(Role role) {
-  static constexpr std::string_view kNames[] = {"weight", "scale", "bias", "norm", "statistic"};
-  return kNames[static_cast<std::size_t>(role)];
-}
-
 Parameter::Parameter(ParameterSpec spec, std::uint64_t seed)
     : spec_(std::move(spec)),
       stream_(random_stream(spec_.name)),

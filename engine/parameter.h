@@ -10,6 +10,7 @@
 
 #include "engine/formats/storage.h"
 #include "engine/lazy_gradient.h"
+#include "engine/names.h"
 #include "engine/tensor.h"
 
 namespace tritgrad {
@@ -23,7 +24,13 @@ enum class Role {
   kStatistic,  // running statistics: read at inference, not trained
 };
 
-std::string_view role_name(Role role);  // "weight", "scale", "bias", "norm", "statistic"
+inline constexpr Names<Role, 5> kRoleNames{"role",
+                                           {{{Role::kWeight, "weight"},
+                                             {Role::kScale, "scale"},
+                                             {Role::kBias, "bias"},
+                                             {Role::kNorm, "norm"},
+                                             {Role::kStatistic, "statistic"}}}};
+inline std::string_view role_name(Role role) { return kRoleNames.name(role); }
 inline Category role_category(Role role) {
   return role == Role::kScale ? Category::kScales : Category::kWeights;
 }

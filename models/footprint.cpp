@@ -37,10 +37,10 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
     // count.
     const auto made = [&](const ParameterSpec& spec) {
       // The gradient of a ternary matrix in integers is computed where the update reads it.
-      const bool read_in_tiles =
+      const bool read_in_pieces =
           model.compute == Compute::kInt8 && spec.format.traits().holds_trits &&
           model.gradients == GradientPolicy::kReleased && !spec.gradient_in_parts;
-      return read_in_tiles ? 0 : gradient_bytes(spec, FormatKind::kFp32);
+      return read_in_pieces ? 0 : gradient_bytes(spec, FormatKind::kFp32);
     };
     const std::int64_t own = made(tensor.spec);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
@@ -70,13 +70,13 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
     TensorFootprint tensor{spec, rule_of(spec, recipe), {}};
     for (const PlaneSpec& plane :
          Storage::plane_specs(spec.format, spec.shape, role_category(spec.role))) {
-      add(tensor.bytes, plane.category, plane.bytes());
+      tensor.bytes[plane.category] += plane.bytes();
     }
     if (spec.trainable()) {
       const GroupSpec& update = recipe.group(spec.name, spec.role).update;
-      tensor.bytes.moments = Optimizer::state_bytes(spec, update);
+      tensor.bytes[Category::kMoments] = Optimizer::state_bytes(spec, update);
       if (recipe.gradients == GradientPolicy::kKept) {
-        tensor.bytes.gradients = gradient_bytes(spec, recipe.gradient_format);
+        tensor.bytes[Category::kGradients] = gradient_bytes(spec, recipe.gradient_format);
       }
     }
     add_tensor(model, std::move(tensor));
@@ -89,18 +89,18 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
   live.compute = recipe.compute;
   live.gradients = recipe.gradients;
   live.gradient_format = recipe.gradient_format;
-  const std::vector<StatePlane> state = optimizer.state();
+  const std::vector<NamedArray> state = optimizer.state();
   for (const Parameter& parameter : model.parameters()) {
     TensorFootprint tensor{parameter.spec(), rule_of(parameter.spec(), recipe), {}};
     for (const Plane& plane : parameter.storage().planes()) {
-      add(tensor.bytes, plane.spec.category, static_cast<std::int64_t>(plane.bytes.size()));
+      tensor.bytes[plane.spec.category] += std::ssize(plane.bytes);
     }
-    for (const StatePlane& plane : state) {
+    for (const NamedArray& plane : state) {
       if (!plane.name.starts_with(parameter.name() + "/")) continue;
-      tensor.bytes.moments += static_cast<std::int64_t>(plane.bytes.size());
+      tensor.bytes[Category::kMoments] += std::ssize(plane.bytes);
     }
     if (parameter.gradient_is_kept()) {
-      tensor.bytes.gradients = bytes_of(*parameter.kept_gradient());
+      tensor.bytes[Category::kGradients] = bytes_of(*parameter.kept_gradient());
     }
     add_tensor(live, std::move(tensor));
   }

@@ -21,14 +21,6 @@ enum class NonFinite {
   kSkip,    // the update is left out and counted
 };
 
-// A named piece of optimizer state, as it lies in memory.
-struct StatePlane {
-  std::string name;  // "PARAMETER/m/value"
-  Dtype dtype;
-  std::span<std::byte> bytes;
-  ColumnBlocks order{};
-};
-
 class Optimizer {
  public:
   // Chooses the group of a parameter; called once for each trainable parameter.
@@ -79,7 +71,7 @@ class Optimizer {
   std::vector<Movement> movements() const;
 
   // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
-  std::vector<StatePlane> state();
+  std::vector<NamedArray> state();
   // Returns the bytes of state that `spec` would need under `group`; allocates nothing.
   static std::int64_t state_bytes(const ParameterSpec& spec, const GroupSpec& group);
 

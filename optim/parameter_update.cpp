@@ -364,7 +364,7 @@ Chunk ParameterUpdate::move_fused(const Chunk& chunk, Scratch& scratch) const {
 // The product that makes a gradient takes long enough for what it is added to to arrive. Of chunks
 // of several blocks in a row, that is the memory of the first one.
 PrefetchList ParameterUpdate::memory_of(const Chunk& chunk) const {
-  const Tile tile{chunk.row_begin, chunk.row_end, chunk.col_begin};
+  const MatrixPiece tile{chunk.row_begin, chunk.row_end, chunk.col_begin};
   PrefetchList memory = storage_.memory_of(tile, Reading::kMaster);
   for (const Storage& moment : trained_.moments) {
     memory.add(moment.memory_of(tile, Reading::kMaster));

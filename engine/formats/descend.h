@@ -1,4 +1,4 @@
-// What the updates of several formats have in common.
+// The parts that updates of several formats have in common.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ void descend_master(F& format, const Block& block, const float* direction, const
   format.encode(block, master.data(), descent.key);
 }
 
-// The same, with the rounding errors handed on.
+// Updates a block like descend_master(), and hands the rounding errors on.
 template <typename F>
 void descend_carrying(F& format, const Block& block, const float* direction, const Descent& descent,
                       const ErrorCarrier& carrier) {
@@ -93,7 +93,7 @@ inline LevelRounding update_rounding(const Block& block, std::int64_t cols, cons
   return {scale, limit, descent.noise.data(),
           as_offset(update_noise_offset(descent.key, block_number(block, cols)))};
 }
-// What it returned would point to a Descent that is gone.
+// Deleted, as the result would point to a Descent that is gone.
 LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;
 static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
 

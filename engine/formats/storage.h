@@ -36,7 +36,7 @@ static_assert(std::variant_size_v<AnyFormat> == kFormatCount);
 
 // One block of each of rows [row_begin, row_end), all of them from column `col` (a multiple of
 // kBlock) on.
-struct Tile {
+struct MatrixPiece {
   std::int64_t row_begin, row_end, col;
 
   // The first of its blocks, of a matrix with so many columns.
@@ -81,10 +81,10 @@ class Storage {
   Scalar* scalar() { return std::get_if<Scalar>(&format_); }
   // How bare trits lie; kind kNone for formats that hold none.
   TritLayout trit_layout() const;
-  // The memory that the reading of a tile, or an update, will touch, for whoever has time to
+  // The memory that the reading of a piece, or an update, will touch, for whoever has time to
   // prefetch it. Rows and columns beyond the matrix have none; nor have formats that do not tell
   // (FormatTraits::tells_memory).
-  PrefetchList memory_of(const Tile& tile, Reading reading) const;
+  PrefetchList memory_of(const MatrixPiece& piece, Reading reading) const;
 
  private:
   FormatSpec spec_;

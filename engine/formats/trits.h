@@ -74,8 +74,8 @@ class Trits : public PackedTrits {
   }
 
  private:
-  // What is wanted is clamped to half a step beyond the grid: an update that leaves it is no error
-  // to carry.
+  // The wanted number is clamped to half a step beyond the grid: an update that leaves it is no
+  // error to carry.
   FlipCounts descend_carrying(const BlockUpdate& update) {
     const Block& block = update.blocks.first;
     const Descent& descent = update.descent;

@@ -1,7 +1,7 @@
 // The most that one core of this machine can compute with the instruction set of the kernels in
 // use: loops that touch registers alone.
 //
-// They are yardsticks, not kernels. What the products of this library reach is told as a share of
+// They are yardsticks, not kernels. The speed of this library's products is told as a share of
 // what the same instruction set can do at best, and of what memory can deliver.
 #pragma once
 

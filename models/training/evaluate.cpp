@@ -107,7 +107,7 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
       make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
   std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
-  std::vector<NamedPlane> planes = parameter_planes(model->parameters());
+  std::vector<NamedArray> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
   saved.load_part(planes);
 

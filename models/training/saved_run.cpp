@@ -297,7 +297,7 @@ std::string data_xxh3(const Dataset& dataset) {
 }
 
 void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
-                             std::vector<NamedPlane>& planes) {
+                             std::vector<NamedArray>& planes) {
   const auto n = static_cast<std::int64_t>(means.size());
   planes.push_back({"data/mean", Dtype::kF32, {n}, std::as_writable_bytes(std::span(means))});
   planes.push_back(

@@ -74,8 +74,8 @@ class SavedRun {
   void check_same_data(const Dataset& dataset, const char* remedy) const;
 
   // See load_checkpoint() and load_planes().
-  void load(const std::vector<NamedPlane>& planes) const { load_checkpoint(file_, planes); }
-  void load_part(const std::vector<NamedPlane>& planes) const { load_planes(file_, planes); }
+  void load(const std::vector<NamedArray>& planes) const { load_checkpoint(file_, planes); }
+  void load_part(const std::vector<NamedArray>& planes) const { load_planes(file_, planes); }
 
  private:
   struct Fields;  // of the run's JSON
@@ -102,6 +102,6 @@ std::string data_xxh3(const Dataset& dataset);
 
 // Adds the planes of a checkpoint that hold the standardisation of the data.
 void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
-                             std::vector<NamedPlane>& planes);
+                             std::vector<NamedArray>& planes);
 
 }  // namespace tritgrad

@@ -47,8 +47,8 @@ class TrainingState {
   void describe(RunResult& result);
 
  private:
-  std::vector<NamedPlane> optimizer_planes();
-  std::vector<NamedPlane> planes();
+  std::vector<NamedArray> optimizer_planes();
+  std::vector<NamedArray> planes();
   RunPosition position() const;
 
   Model* model_;

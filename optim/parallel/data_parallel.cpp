@@ -246,19 +246,26 @@ void DataParallel::gather_state() {
   }
 }
 
-std::vector<StatePlane> DataParallel::state() {
-  std::vector<StatePlane> planes;
+std::vector<NamedArray> DataParallel::state() {
+  std::vector<NamedArray> planes;
   for (const SavedErrors& errors : saved_) {
-    planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
-    planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
+    const auto add = [&](const char* name, const Buffer& sums) {
+      planes.push_back(
+          {errors.name + name, Dtype::kF32, {std::ssize(floats_of(sums))}, sums.bytes()});
+    };
+    add("worker_error", errors.worker);
+    add("server_error", errors.server);
   }
   for (const MomentumExchange* one : momenta_) {
     if (one->momentum().empty()) continue;
-    planes.push_back({one->parameter().name() + "/dp/momentum", Dtype::kF32,
+    planes.push_back({one->parameter().name() + "/dp/momentum",
+                      Dtype::kF32,
+                      {std::ssize(one->momentum())},
                       std::as_writable_bytes(one->momentum())});
   }
   if (!momenta_.empty() && saved_warmup_.size() > 0) {
-    planes.push_back({"dp/warmup", Dtype::kF64, saved_warmup_.bytes()});
+    planes.push_back(
+        {"dp/warmup", Dtype::kF64, {std::ssize(saved_warmup_.bytes()) / 8}, saved_warmup_.bytes()});
   }
   return planes;
 }

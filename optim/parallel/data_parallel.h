@@ -111,7 +111,7 @@ class DataParallel {
   void allocate_state(int ranks);
   void gather_state();
   void forget_state();
-  std::vector<StatePlane> state();
+  std::vector<NamedArray> state();
   void restore(int ranks);
 
  private:

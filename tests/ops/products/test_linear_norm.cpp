@@ -37,9 +37,9 @@ const std::vector<LayerCase> kCases = {
 
 // A gradient of so many columns, as the layers above write it.
 void give(const std::vector<float>& dy, const InputGradient& to, std::int64_t cols) {
-  for (std::int64_t r = 0; r < to.rows; ++r) {
+  for (std::int64_t r = 0; r < to.place.rows; ++r) {
     for (std::int64_t c = 0; c < cols; ++c)
-      *to.at(r, c) = dy[static_cast<std::size_t>(r * cols + c)];
+      *to.place.at(r, c) = dy[static_cast<std::size_t>(r * cols + c)];
   }
 }
 
