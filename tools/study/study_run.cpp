@@ -195,7 +195,7 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
 }
 
 ConstantBuckets::ConstantBuckets(Optimizer& optimizer) {
-  for (const StatePlane& plane : optimizer.state()) {
+  for (const NamedArray& plane : optimizer.state()) {
     if (!plane.name.ends_with("/microadam/bounds")) continue;
     bounds_.emplace_back(reinterpret_cast<const std::uint16_t*>(plane.bytes.data()),
                          plane.bytes.size() / sizeof(std::uint16_t));
