@@ -82,6 +82,7 @@ RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
   for (const ComparisonRequest& request : requests) {
     name_place(request, [&] {
       const Dataset dataset = open_data(request.common);
+      say_remarks(dataset.remarks, request.common.terminal.quiet);
       check_comparison(dataset, request.options);
       remaining.expect(expected_work(dataset, request.options));
     });

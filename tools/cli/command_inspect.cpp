@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "engine/text.h"
 #include "models/footprint.h"
 #include "models/training/parallel_run.h"
 #include "models/training/saved_run.h"
@@ -49,6 +51,7 @@ struct Inspection {
   ModelFootprint forecast;
   std::optional<ModelFootprint> live = {};
   std::optional<JointForecast> joint = {};
+  std::optional<TableSchema> table = {};  // what a checkpoint knows of a user's table
 };
 
 std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
@@ -98,6 +101,26 @@ std::string table_of(const Inspection& inspection) {
   summary("bytes per parameter", forecast.total,
           [&](std::int64_t bytes) { return fmt::format("{:.4f}", forecast.per_parameter(bytes)); });
   return table.render();
+}
+
+// Says what the model knows of the columns that it was trained on.
+std::string explain_columns(const TableSchema& schema) {
+  Table table({{"column"},
+               {"holds"},
+               {"features", Align::kRight},
+               {"offset", Align::kRight},
+               {"missing", Align::kRight},
+               {"filled by"}});
+  for (const TableFeature& column : schema.columns) {
+    const bool words = !column.words.empty();
+    std::string fill = column.has_indicator ? "mean" : printable(column.fill_word);
+    if (column.fill_number) fill = number_text(*column.fill_number);
+    table.add_row(
+        {printable(column.name), words ? fmt::format("{} words", column.words.size()) : "numbers",
+         std::to_string(column.width()), column.offset == 0.0 ? "-" : number_text(column.offset),
+         column.missing == 0 ? "-" : std::to_string(column.missing), fill.empty() ? "-" : fill});
+  }
+  return fmt::format("\n{}\n{}\n", schema.summary(), table.render());
 }
 
 // Says what becomes of gradients, and how many bytes of them exist for a moment.
@@ -157,6 +180,7 @@ std::string to_text(const Inspection& inspection) {
                 : fmt::format("forecast and live bytes differ by {} bytes.\n", missing);
   }
   if (inspection.joint) text += explain_traffic(*inspection.joint, f);
+  if (inspection.table) text += explain_columns(*inspection.table);
   return text;
 }
 
@@ -203,6 +227,7 @@ std::string to_json(const Inspection& inspection) {
                                {"bytes", to_json(t.bytes)}});
   }
   if (inspection.joint) json["traffic"] = to_json(*inspection.joint);
+  if (inspection.table) json["table"] = Json::parse(to_json(*inspection.table));
   return json.dump(2);
 }
 
@@ -236,10 +261,17 @@ ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& inp
 }
 
 Inspection inspect_checkpoint(const std::string& path) {
-  const SavedModel saved = SavedRun(path).model();
+  const SavedRun run(path);
+  const SavedModel saved = run.model();
   const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
-  return {saved.model, saved.recipe, forecast_footprint(plan, saved.recipe),
-          allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe)};
+  std::optional<TableSchema> table = run.table();
+  if (table && table->table_columns == 0) table.reset();  // it is that of a built-in set
+  return {saved.model,
+          saved.recipe,
+          forecast_footprint(plan, saved.recipe),
+          allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe),
+          std::nullopt,
+          std::move(table)};
 }
 
 Inspection inspect_model(const InspectOptions& options) {

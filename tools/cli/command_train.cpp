@@ -83,12 +83,18 @@ void print_summary(const RunResult& r, const std::string& data) {
   if (r.confusion) fmt::print("\n{}", confusion_table(*r.confusion));
 }
 
-// Resets the label column and the header of the file that a checkpoint names, which mean nothing to
-// data of another kind.
+// Resets the options for columns of the file that a checkpoint names, which mean nothing to data of
+// another kind.
 void forget_columns(const std::string& data, TrainSpec& saved) {
   if (is_csv(data)) return;
-  saved.label.clear();
-  saved.header = "auto";
+  const TrainSpec untouched;
+  saved.label = untouched.label;
+  saved.header = untouched.header;
+  saved.missing = untouched.missing;
+  saved.max_categories = untouched.max_categories;
+  saved.columns = untouched.columns;
+  saved.drop = untouched.drop;
+  saved.words = untouched.words;
 }
 
 // Throws Error for options of ranks that the method has no use for.
@@ -159,14 +165,23 @@ void check_save(const TrainOptions& options) {
   }
 }
 
-// Opens the data that a checkpoint names, as seen from where the program runs now.
-Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& options) {
+// The data that a checkpoint names, as seen from where the program runs now.
+Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
+  const std::string& checkpoint = saved.path();
   try {
-    return open_data(options);
+    return open_data(options, saved.table());
   } catch (const Error& error) {
     fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
          "': where that lies elsewhere now, name it by --data");
   }
+}
+
+Dataset training_data(const CLI::App& command, const CommonOptions& options) {
+  const std::string& resume = options.train.resume;
+  if (resume.empty()) return open_data(options);
+  const SavedRun saved(resume);
+  if (command.count("--data") == 0) return open_saved_data(saved, options);
+  return open_data(options, saved.table());
 }
 
 constexpr double kTimeout = 60.0;
@@ -242,9 +257,8 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   // The run holds its checkpoint itself, but reads its data first.
   check_output(command.count("--save") > 0 ? "--save" : "--resume",
                is_first ? train_options.save : "", nullptr);
-  const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
-  const Dataset dataset =
-      saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
+  const Dataset dataset = training_data(command, options);
+  if (is_first) say_remarks(dataset.remarks, options.terminal.quiet);
   const RunResult result = train_on_terminal(dataset, train_options, options.terminal);
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
@@ -254,7 +268,24 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   json.write(to_json(result));
 }
 
-// Scores the checkpoint on its own data, or on those that the command names.
+// Of a table's options, where the label is, whether there is a header and what becomes of missing
+// cells may be others than those of the training file. Which columns are read, and as what, is the
+// model's.
+void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
+                         std::optional<TableSchema>& schema) {
+  for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
+    check(command.count(option) == 0, option,
+          ": the model knows its columns from its training; leave the option out");
+  }
+  if (command.count("--header") > 0) saved.header = given.header;
+  if (command.count("--missing") > 0) saved.missing = given.missing;
+  if (command.count("--label") > 0) {
+    saved.label = given.label;
+    if (schema) schema->label.clear();  // its name would be looked for first
+  }
+}
+
+// The data are the checkpoint's own, but for what the command names.
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
   const SavedRun run(path);
@@ -264,18 +295,19 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
     saved.data = options.train.data;
     forget_columns(saved.data, saved);
   }
-  if (command.count("--label") > 0) saved.label = options.train.label;
-  if (command.count("--header") > 0) saved.header = options.train.header;
+  std::optional<TableSchema> schema = run.table();
+  adopt_table_options(command, options.train, saved, schema);
   static_cast<TrainSpec&>(options.train) = saved;
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_no_input("--json", options.json, inputs);
   OutputFile json("--json", options.json, kJsonBegins);
-  Dataset dataset = data_given ? open_data(options, true) : open_saved_data(path, options);
+  Dataset dataset = data_given ? open_data(options, schema) : open_saved_data(run, options);
   if (!data_given) {
     run.check_same_data(
         dataset, "its test rows may be others now; name them by --data to score them as new");
   }
+  say_remarks(dataset.remarks, false);
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/data/open_dataset.h"
+#include "engine/data/table_schema.h"
 #include "engine/text.h"
 #include "models/training/train.h"
 #include "tools/cli/output_file.h"
@@ -62,16 +63,19 @@ void add_training_options(CLI::App& command, CommonOptions& options, bool single
 // Sets the number of threads, checks --augment, and turns --lr and --compute into overrides of the
 // recipe.
 void apply(CommonOptions& options);
-// Opens --data. A table that is opened to score a model, which knows its classes, may have one
-// class alone.
-Dataset open_data(const CommonOptions& options, bool to_score = false);
 // The files of --data and --config.
 std::vector<InputFile> input_files(const CommonOptions& options);
 // The file of a recipe, which `option` names; none for a built-in one.
 InputFile recipe_file(const char* option, const std::string& recipe);
+// Opens --data. A table that is opened to score a model is read by the schema that the model keeps
+// of its columns and classes.
+Dataset open_data(const CommonOptions& options,
+                  const std::optional<TableSchema>& schema = std::nullopt);
 // The command that fetches --data; empty for what is built in, and for files.
 std::string fetch_command(const CommonOptions& options);
-// Whether --data names a table that --label and --header are for.
+// Says what was noticed while data were read, on standard error: warnings, and notes unless quiet.
+void say_remarks(const Remarks& remarks, bool quiet);
+// Whether --data names a table that --label, --header and the like are for.
 bool is_csv(const std::string& data);
 
 // The folder of fetched data and finished runs: the one that --cache names, or the user's own where

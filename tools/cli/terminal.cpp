@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/text.h"
 #include "optim/parallel/communicator.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
@@ -29,12 +30,12 @@ std::string shown_loss(double loss) {
 
 int print_error(const std::string& sentence) {
   const std::string rank = launched_ranks() > 1 ? fmt::format("rank {}: ", launched_rank()) : "";
-  std::fputs(fmt::format("tritgrad: {}{}\n", rank, sentence).c_str(), stderr);
+  std::fputs(fmt::format("tritgrad: {}{}\n", rank, printable(sentence)).c_str(), stderr);
   return 1;
 }
 
 void print_recipe_warning(const std::string& name, const std::string& sentence) {
-  std::fputs(fmt::format("warning: recipe '{}': {}\n", name, sentence).c_str(), stderr);
+  std::fputs(fmt::format("warning: recipe '{}': {}\n", name, printable(sentence)).c_str(), stderr);
 }
 
 StatusLine::StatusLine(std::FILE* out, bool quiet)
