@@ -1,8 +1,9 @@
-// tritgrad reproduce: a published study, trained anew, as pictures, tables and sentences.
+// tritgrad reproduce: trains a published study anew, and writes pictures, tables and CSV files.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "engine/check.h"
@@ -12,10 +13,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/within.h"
 #include "tools/report/number_text.h"
-#include "tools/report/system_info.h"
-#include "tools/study/study_charts.h"
 #include "tools/study/study_files.h"
-#include "tools/study/study_page.h"
 
 namespace tritgrad {
 namespace {
@@ -33,20 +31,13 @@ struct ReproduceOptions {
   std::string config;  // read before options are parsed
 };
 
-const std::vector<std::string>& study_names() {
-  static const std::vector<std::string> names = {"microadam"};
-  return names;
-}
-
 void check_study(const std::string& name) {
-  for (const std::string& known : study_names()) {
-    if (name == known) return;
-  }
-  fail("unknown study '", name, "'", did_you_mean(name, study_names()));
+  const std::vector<std::string> studies = {"microadam"};
+  if (name != studies[0]) fail("unknown study '", name, "'", did_you_mean(name, studies));
 }
 
-// Makes the folder, or says why not, before any work is done for it. Of work that came to nothing
-// it is not left, if it is new.
+// Makes the folder, or says why not, before any work is done for it. A new folder is removed again
+// if the work came to nothing.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::string& path) : path_(path) {
@@ -76,12 +67,6 @@ class OutputFolder {
   bool is_new_ = false;
 };
 
-std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t size = kSmallest; size <= largest; size *= 10) sizes.push_back(size);
-  return sizes;
-}
-
 void run_reproduce(const ReproduceOptions& options) {
   check_study(options.study);
   if (options.threads > 0) set_thread_count(options.threads);
@@ -89,23 +74,22 @@ void run_reproduce(const ReproduceOptions& options) {
   const OutputFolder out(options.out.empty() ? "reproduce-" + options.study : options.out);
 
   StudyResults results = run_study(study_figures(), options.training);
-  results.costs = measure_costs(powers_of_ten(options.largest), 9);
-  const StudyFiles tables = study_csv_files(results), pictures = study_pictures(results);
-  StudyFiles files = tables;
-  files.insert(files.end(), pictures.begin(), pictures.end());
-  files.emplace_back(
-      "index.html",
-      render_study({.command = fmt::format(
-                        "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
-                        options.training.epochs, options.training.seeds, options.largest),
-                    .machine = describe_program()},
-                   results));
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = kSmallest; size <= options.largest; size *= 10) sizes.push_back(size);
+  results.costs = measure_costs(sizes, 9);
+  const StudyFiles files =
+      study_files(results, fmt::format("tritgrad reproduce {} --epochs {} --seeds {} --largest {}",
+                                       options.study, options.training.epochs,
+                                       options.training.seeds, options.largest));
   write_study(out.path(), files);
-  if (!options.training.quiet) {
-    fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n",
-               (out.path() / files.back().first).string(), tables.size(), pictures.size(),
-               duration(results.seconds));
-  }
+  if (options.training.quiet) return;
+  const auto count = [&](const char* ending) {
+    return std::count_if(files.begin(), files.end(),
+                         [&](const auto& file) { return file.first.ends_with(ending); });
+  };
+  fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n",
+             (out.path() / files.back().first).string(), count(".csv"), count(".svg"),
+             duration(results.seconds));
 }
 
 }  // namespace
