@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/check.h"
 #include "engine/memory/ledger.h"
 
 namespace tritgrad {
@@ -25,6 +26,17 @@ struct BytesByCategory {
     body(Category::kResiduals, self.residual);
     body(Category::kMoments, self.moments);
     body(Category::kGradients, self.gradients);
+  }
+
+  // Returns the member of a category. Throws Error for one that does not belong to a parameter.
+  Number& operator[](Category category) {
+    Number* found = nullptr;
+    visit(*this, [&](Category each, Number& member) {
+      if (each == category) found = &member;
+    });
+    check(found != nullptr, "category '", category_name(category),
+          "' does not belong to a parameter");
+    return *found;
   }
 
   // Returns body(member) of every category.

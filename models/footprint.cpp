@@ -5,17 +5,6 @@
 namespace tritgrad {
 namespace {
 
-void add(Footprint& footprint, Category category, std::int64_t bytes) {
-  bool is_persistent = false;
-  Footprint::visit(footprint, [&](Category each, std::int64_t& sum) {
-    if (each != category) return;
-    sum += bytes;
-    is_persistent = true;
-  });
-  check(is_persistent, "footprint: category '", category_name(category),
-        "' does not belong to a parameter");
-}
-
 std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
   if (!spec.trainable()) return "";
   return std::string(rule_name(recipe.group(spec.name, spec.role).update.rule.kind));
@@ -27,9 +16,8 @@ std::int64_t gradient_bytes(const ParameterSpec& spec, FormatKind format) {
 }
 
 void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
-  Footprint::visit(tensor.bytes, [&](Category category, std::int64_t bytes) {
-    add(model.total, category, bytes);
-  });
+  Footprint::visit(tensor.bytes,
+                   [&](Category category, std::int64_t bytes) { model.total[category] += bytes; });
   if (tensor.spec.counted()) model.parameters += tensor.spec.shape.size();
   // Gradients kept in fp32 are made where they stay; all others are made elsewhere first.
   if (model.gradients == GradientPolicy::kReleased || model.gradient_format != FormatKind::kFp32) {

@@ -39,13 +39,12 @@ void run(const BenchCommand& command) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("bench", "speed of updates and training steps on this machine, beside its limits");
+  CLI::App* command = app.add_subcommand(
+      "bench", "speed of updates and training steps on this machine, beside its limits");
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   command
-      ->add_option("--only", bench.groups,
-                   "groups, separated by commas: ceilings, passes, steps")
+      ->add_option("--only", bench.groups, "groups, separated by commas: ceilings, passes, steps")
       ->delimiter(',')
       ->capture_default_str();
   command

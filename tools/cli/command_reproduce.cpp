@@ -31,8 +31,8 @@ struct ReproduceOptions {
   std::string config;  // read before options are parsed
 };
 
-// The folder of results, made before any work is done for it. Throws Error where it cannot be made
-// or written. A new one does not stay where the work came to nothing.
+// Makes the folder, or says why not, before any work is done for it. A new folder is removed again
+// if the work came to nothing.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::string& path) : path_(path) {

@@ -76,7 +76,7 @@ std::vector<double> phase_means(const std::vector<double>& values, std::int64_t 
 PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_step,
                        std::int64_t steps_per_epoch);
 
-// All numbers but the accuracy and the buckets.
+// Measures all numbers but the accuracy and the buckets.
 CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrace& trace);
 
 }  // namespace tritgrad

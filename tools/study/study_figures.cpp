@@ -35,7 +35,7 @@ std::string microadam_keys(const Variant& variant) {
       study ? "nearest" : "stochastic", kFormKeys.name(variant.form));
 }
 
-// One panel for each form of MicroAdam that the study compares, with the same lines.
+// Makes a panel for each form of MicroAdam that the study compares, with the same lines.
 std::vector<StudyPanel> in_both_forms(const std::vector<StudyLine>& lines) {
   StudyPanel correct{"", "correct form", lines}, study{"", "the study's form", lines};
   for (StudyLine& line : study.lines) {
@@ -44,7 +44,7 @@ std::vector<StudyPanel> in_both_forms(const std::vector<StudyLine>& lines) {
   return {correct, study};
 }
 
-// A figure whose panels come once for each data set.
+// Makes a figure whose panels come once for each data set.
 StudyFigure on_both_data_sets(int number, std::string title, std::string question,
                               const std::vector<StudyPanel>& panels) {
   StudyFigure figure{number, std::move(title), std::move(question), {}};

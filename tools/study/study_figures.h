@@ -33,7 +33,7 @@ std::string variant_key(const Variant& variant);
 double published_rate_multiple();
 // "mlp:8:norm=none": the network of the study has one hidden layer of eight rectifiers.
 std::string study_model();
-// Rule, rates and formats of a variant.
+// The recipe says rule, rates and formats of a variant.
 Recipe variant_recipe(const Variant& variant);
 
 // The share of a network's parameters that a row of the window really keeps: every tensor keeps
@@ -46,7 +46,7 @@ struct StudyLine {
   Variant variant;
 };
 
-// One pair of axes.
+// A panel is one pair of axes.
 struct StudyPanel {
   std::string data;
   std::string subject;  // what its lines share beside the data; may be empty
@@ -67,7 +67,7 @@ std::vector<StudyFigure> study_figures();
 
 std::string network_title(const std::string& data);  // "4-8-3", "30-8-2"
 
-// Every variant that some figure asks for, once, in the order of the figures.
+// Lists every variant that some figure asks for, once, in the order of the figures.
 std::vector<Variant> all_variants(const std::vector<StudyFigure>& figures);
 
 }  // namespace tritgrad

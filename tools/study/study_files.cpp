@@ -24,7 +24,7 @@ constexpr std::ptrdiff_t kDrawnPoints = 140;
 // periods (ten epochs of Breast Cancer) on each side of a smoothing window.
 constexpr int kEpochsToJudge = 200;
 
-// One number of a run: a column of numbers.csv and, if it has a heading, of the page's tables.
+// A number of a run is a column of numbers.csv and, if it has a heading, of the page's tables.
 struct NumberColumn {
   const char* name;
   const char* heading;
@@ -42,7 +42,7 @@ constexpr NumberColumn kEndLoss = {"end_loss", "loss at the end", 1.0,
                                    [](const CurveNumbers& n) { return n.end_loss; }};
 constexpr NumberColumn kTremor = {"tremor", "tremor, %", 100.0,
                                   [](const CurveNumbers& n) { return n.tremor; }};
-constexpr NumberColumn kNumbers[] = {
+constexpr NumberColumn kNumberColumns[] = {
     kEndLoss,
     kTremor,
     {"test_accuracy", "test accuracy, %", 100.0,
@@ -116,7 +116,7 @@ std::vector<StudyPlot> loss_plots(const StudyFigure& figure, const StudyResults&
     for (std::size_t j = 0; j < panel.lines.size(); ++j) {
       LineSeries& series = plots[i].chart.series[j];
       const double end = median(results.numbers(panel.lines[j].variant, kEndLoss.of));
-      // Where the loss cannot be resolved, the line's own end says more than a mark.
+      // If the loss cannot be resolved, the line's own end says more than a mark.
       if (!(end <= kResolvedLoss)) values.push_back(series.mark.emplace(end));
       values.insert(values.end(), series.lower.begin(), series.lower.end());
       values.insert(values.end(), series.upper.begin(), series.upper.end());
@@ -257,12 +257,13 @@ std::string cost_csv(const std::vector<CostPoint>& costs) {
 
 std::string numbers_csv(const StudyResults& results) {
   std::string text = "variant,seed,kept_share";
-  for (const NumberColumn& number : kNumbers) text += std::string(",") + number.name;
+  for (const NumberColumn& number : kNumberColumns) text += std::string(",") + number.name;
   for (const Variant& variant : all_variants(results.figures)) {
     int seed = 0;
     for (const Curve& curve : results.of(variant)) {
       text += fmt::format("\n{},{},{}", variant_key(variant), ++seed, cell(kept_share(variant)));
-      for (const NumberColumn& number : kNumbers) text += "," + cell(number.of(curve.numbers));
+      for (const NumberColumn& number : kNumberColumns)
+        text += "," + cell(number.of(curve.numbers));
     }
   }
   return text + "\n";
@@ -279,14 +280,14 @@ std::string spread_text(const Spread& spread, bool several) {
 
 PageTable numbers_table(const StudyFigure& figure, const StudyResults& results) {
   PageTable table{{"curve"}, {}, "", "Numbers of every curve"};
-  for (const NumberColumn& number : kNumbers) {
+  for (const NumberColumn& number : kNumberColumns) {
     if (*number.heading != '\0') table.heads.emplace_back(number.heading);
   }
   for (const StudyPanel& panel : figure.panels) {
     for (const StudyLine& line : panel.lines) {
       std::vector<std::string>& row = table.rows.emplace_back();
       row.push_back(panel.title() + ": " + line.name);
-      for (const NumberColumn& number : kNumbers) {
+      for (const NumberColumn& number : kNumberColumns) {
         if (*number.heading == '\0') continue;
         std::vector<double> values = results.numbers(line.variant, number.of);
         for (double& value : values) value *= number.scale;

@@ -12,7 +12,7 @@
 
 namespace tritgrad {
 
-// One pair of axes with a series over seeds for each line: median, and the band of all seeds. A
+// A plot is one pair of axes with a series for each line: median, and the band of all seeds. A
 // picture draws them; a CSV file has three columns of each, KEY_median, KEY_min and KEY_max, and
 // holds those of all plots that name it.
 struct StudyPlot {
@@ -41,9 +41,9 @@ using StudyFiles = std::vector<std::pair<std::string, std::string>>;
 // repeats the study when typed into a shell.
 StudyFiles study_files(const StudyResults& results, const std::string& command);
 
-// All of them are on the disk under other names before the first takes its own: a disk that is full
-// leaves an older study as it was, and nothing of the new one. A process that is killed while names
-// change leaves no page rather than one beside files of other runs.
+// Writes all files to the disk under other names before the first takes its own: a disk that is
+// full leaves an older study as it was, and nothing of the new one. A process that is killed while
+// names change leaves no page rather than one beside files of other runs.
 void write_study(const std::filesystem::path& folder, const StudyFiles& files,
                  const FileCalls& calls = {});
 

@@ -25,13 +25,10 @@
 namespace tritgrad {
 namespace {
 
-// Interrupted says this: files are written when the whole study is known.
+// Interrupted says this, as files are written when the whole study is known.
 constexpr const char* kNothingCameOfIt = "nothing came of the study";
 
-// Steps at the end of training whose updates are kept one by one.
-constexpr std::int64_t kTracedSteps = 20000;
-
-// Fisher-Yates, once: the order of rows in every epoch of a variant with fixed batches.
+// Shuffles once (Fisher-Yates): the order of rows in every epoch of a variant with fixed batches.
 std::vector<std::int32_t> shuffled(std::vector<std::int32_t> rows, std::uint64_t seed) {
   const RandomKey key{seed, random_stream("fixed batches"), 0};
   for (std::size_t i = rows.size(); i > 1; --i) {
@@ -40,23 +37,32 @@ std::vector<std::int32_t> shuffled(std::vector<std::int32_t> rows, std::uint64_t
   return rows;
 }
 
-// Compares the weights of the last three steps, to see how far and where a step went.
+// Compares all weights of the last three steps, to see how far and where a step went.
 class UpdateMeter {
  public:
-  explicit UpdateMeter(const Model& model) : model_(model) { read(before_); }
+  explicit UpdateMeter(const Model& model) : model_(model) {
+    for (const Parameter& parameter : model_.parameters()) {
+      before_.resize(before_.size() + static_cast<std::size_t>(parameter.shape().size()));
+    }
+    update_.resize(before_.size());
+    look();
+    std::fill(update_.begin(), update_.end(), 0.0);  // there was no step yet
+  }
 
   // Called after a step.
   void look() {
-    read(now_);
     double length = 0.0, turn = 0.0;
-    last_update_.resize(now_.size());
-    for (std::size_t i = 0; i < now_.size(); ++i) {
-      const double update = static_cast<double>(now_[i]) - static_cast<double>(before_[i]);
-      length += update * update;
-      turn += (update - last_update_[i]) * (update - last_update_[i]);
-      last_update_[i] = update;
+    std::size_t at = 0;
+    for (const Parameter& parameter : model_.parameters()) {
+      const float* weights = parameter.storage().fp32_data();
+      for (std::int64_t i = 0; i < parameter.shape().size(); ++i, ++at) {
+        const double update = static_cast<double>(weights[i]) - static_cast<double>(before_[at]);
+        length += update * update;
+        turn += (update - update_[at]) * (update - update_[at]);
+        before_[at] = weights[i];
+        update_[at] = update;
+      }
     }
-    before_.swap(now_);
     length_ = std::sqrt(length);
     turn_ = std::sqrt(turn);
   }
@@ -64,17 +70,9 @@ class UpdateMeter {
   double turn() const { return turn_; }
 
  private:
-  void read(std::vector<float>& out) const {
-    out.clear();
-    for (const Parameter& parameter : model_.parameters()) {
-      const float* values = parameter.storage().fp32_data();
-      out.insert(out.end(), values, values + parameter.shape().size());
-    }
-  }
-
   const Model& model_;
-  std::vector<float> before_, now_;
-  std::vector<double> last_update_;
+  std::vector<float> before_;
+  std::vector<double> update_;  // of the step before
   double length_ = 0.0, turn_ = 0.0;
 };
 
@@ -226,7 +224,7 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
                 standardizer, kStudyBatch, seed,
                 variant.reshuffled ? RowOrder::kShuffled : RowOrder::kAsGiven);
   const std::int64_t steps = epochs * loader.batches_per_epoch();
-  const std::int64_t untraced = steps - std::min(steps / 2, kTracedSteps);
+  const std::int64_t untraced = steps - steps / 2;
   const auto model = make_model(study_model(), dataset.features, dataset.classes(), recipe, seed);
   Optimizer optimizer = make_optimizer(*model, recipe, steps, seed);
   Tape tape;

@@ -55,7 +55,7 @@ struct StudyResults {
   double seconds = 0.0;  // of the training runs
 
   const std::vector<Curve>& of(const Variant& variant) const;
-  // One number of every seed, in the order of the seeds.
+  // Returns one number of every seed, in the order of the seeds.
   template <typename NumberOf>
   std::vector<double> numbers(const Variant& variant, const NumberOf& number_of) const {
     std::vector<double> values;

@@ -11,7 +11,6 @@
 
 #include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
-#include "tests/support/made_up_study.h"
 #include "tests/support/markup_balance.h"
 #include "tests/support/support_files.h"
 #include "tools/report/statistics.h"
@@ -23,7 +22,7 @@ namespace {
 constexpr int kEpochs = 20;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// All runs, once for all test cases.
+// All runs are made once for all test cases.
 const StudyResults& small_study() {
   static const StudyResults results = [] {
     StudyResults made = run_study(study_figures(), {.epochs = kEpochs, .seeds = 2, .quiet = true});
@@ -42,6 +41,17 @@ std::vector<std::vector<std::string>> cells_of(const std::string& csv) {
     for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
   }
   return rows;
+}
+
+// Results in which every epoch of every curve has the same loss.
+StudyResults made_up(double loss) {
+  StudyResults results{{.epochs = 4, .seeds = 3, .quiet = true}, study_figures(), {}, {}, 0.0};
+  Curve curve{{loss, loss, loss, loss}, {}};
+  curve.numbers = measure_curve(curve.epoch_loss, {});
+  for (const Variant& variant : all_variants(results.figures)) {
+    results.curves[variant_key(variant)] = {curve, curve, curve};
+  }
+  return results;
 }
 
 // The contents of one file of a study; empty if there is none.

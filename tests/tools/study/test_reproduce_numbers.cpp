@@ -1,4 +1,4 @@
-// What is measured of one curve of the study, on curves of one's own.
+// The numbers of a curve are right on curves that are made up for it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST_CASE("reproduce: the end of a curve is its last epochs, of which none decid
   losses[85] = kNan;
   CHECK(std::isnan(end_loss(losses)));
   CHECK(std::isnan(end_loss({})));
-  // What cannot be resolved is exactly the bound, by which it is told.
+  // A loss that cannot be resolved is exactly the bound, by which it is told.
   CHECK(end_loss({1e-9, 0.0, 1e-30}) == kResolvedLoss);
 }
 
