@@ -1,5 +1,5 @@
-// tritgrad bench shows how fast this machine runs kernels, updates and training steps, beside what
-// it could do at best.
+// tritgrad bench shows how fast this machine runs updates and training steps, beside what it could
+// do at best.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,12 +35,11 @@ void run(const BenchCommand& command) {
 
 void add_bench_command(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("bench", "speed of kernels, updates and training steps on this machine");
+      app.add_subcommand("bench", "speed of updates and training steps on this machine");
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   command
-      ->add_option("--only", bench.groups,
-                   "groups, separated by commas: ceilings, kernels, passes, steps")
+      ->add_option("--only", bench.groups, "groups, separated by commas: ceilings, passes, steps")
       ->delimiter(',')
       ->capture_default_str();
   command
@@ -68,7 +67,7 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--quiet", bench.quiet, "no progress, no tables");
   command->footer(
       "Examples:\n"
-      "  tritgrad bench --only ceilings,kernels\n"
+      "  tritgrad bench --only ceilings,passes\n"
       "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe eco,dqt --batch 256\n"
       "  tritgrad bench --json bench.json --quiet\n"
       "All of it takes some minutes. A share is of a ceiling measured in the same rounds.");
