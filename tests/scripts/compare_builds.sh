@@ -6,7 +6,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 
-# program NAME STEP_MS RATE: prints what bench would.
+# program NAME STEP_MS PASS_RATE: prints what bench would.
 program() {
   cat >"$folder/$1" <<END
 #!/bin/sh

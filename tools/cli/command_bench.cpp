@@ -7,8 +7,8 @@
 #include "engine/memory/parallel.h"
 #include "tools/bench/bench.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/common_options.h"
 #include "tools/report/system_info.h"
 
 namespace tritgrad {
@@ -21,11 +21,6 @@ struct BenchCommand {
 };
 
 void run(const BenchCommand& command) {
-  std::vector<InputFile> recipes;
-  for (const std::string& name : command.bench.recipes) {
-    recipes.push_back(recipe_file("--recipe", name));
-  }
-  check_no_input("--json", command.json, recipes);
   OutputFile json("--json", command.json, kJsonBegins);
   set_thread_count(command.threads);
   const BenchResults results = run_bench(command.bench);
@@ -39,8 +34,8 @@ void run(const BenchCommand& command) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "bench", "speed of updates and training steps on this machine, beside its limits");
+  CLI::App* command =
+      app.add_subcommand("bench", "speed of updates and training steps on this machine");
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   command

@@ -11,6 +11,7 @@
 #include "tests/support/json_keys.h"
 #include "tests/support/program.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/optimizer_passes.h"
 
 namespace tritgrad::test::test_bench {
 namespace {
@@ -33,6 +34,7 @@ void check_ceilings(const Json& ceilings) {
     CHECK(ceiling["name"].is_string());
     CHECK(ceiling["unit"].get<std::string>().ends_with("/s"));
     CHECK_FALSE(ceiling["note"].get<std::string>().empty());
+    if (ceiling["name"] == "bf16" && ceiling["value"].is_null()) continue;
     CHECK(ceiling["value"].get<double>() > 0.0);
   }
 }
@@ -95,17 +97,16 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
 }
 
 TEST_CASE("bench: a pass is bound by what it reads or by all that it moves") {
-  BenchResults results;
-  results.ceilings = {{Ceiling::kDramRead, 12.0, ""}, {Ceiling::kDramUpdate, 18.0, ""}};
+  const CeilingValues ceilings{{Ceiling::kDramRead, 12.0}, {Ceiling::kDramUpdate, 18.0}};
   // Two thousand million parameters a second that read 5 bytes and write one.
-  const PassLimit reading = results.limit({"latent8", 2e9, 5.0, 6.0});
+  const PassLimit reading = limit_of({"latent8", 2e9, 5.0, 6.0}, ceilings);
   CHECK(reading.ceiling == Ceiling::kDramRead);
   CHECK(reading.bytes_per_parameter == 5.0);
-  CHECK(*reading.share == doctest::Approx(10.0 / 12.0));
-  const PassLimit moving = results.limit({"adamw", 0.6e9, 16.0, 28.0});
+  CHECK(reading.share == doctest::Approx(10.0 / 12.0));
+  const PassLimit moving = limit_of({"adamw", 0.6e9, 16.0, 28.0}, ceilings);
   CHECK(moving.ceiling == Ceiling::kDramUpdate);
   CHECK(moving.bytes_per_parameter == 28.0);
-  CHECK(*moving.share == doctest::Approx(16.8 / 18.0));
+  CHECK(moving.share == doctest::Approx(16.8 / 18.0));
 }
 
 TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") {
@@ -123,22 +124,21 @@ TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") 
 }
 
 #ifndef TRITGRAD_SANITIZED  // sanitizers have memory of their own
-TEST_CASE("bench: a process that trains latent8 at batch 256 stays below 24 and 64 MiB") {
+// How much the program and its libraries need differs by several MiB between systems, so it is
+// measured: a network of a few hundred weights runs the same code.
+TEST_CASE("bench: training latent8 at batch 256 adds less than 11 and 51 MiB to its process") {
   if (too_slow()) return;
-  // 1.9 and 20 million parameters.
-  struct Network {
-    std::string model;
-    std::int64_t most;
-  };
-  for (const Network& network :
-       {Network{"mlp:784-1024-1024-10", 24 << 20}, Network{"mlp:784-4096-4096-10", 64 << 20}}) {
-    CAPTURE(network.model);
-    const Result result = run("bench --only steps --recipe latent8 --batch 256 --model " +
-                              network.model + " --rounds 1 --json -");
+  const auto peak_rss = [](const std::string& model) {
+    const Result result =
+        run("bench --only steps --recipe latent8 --rounds 1 --json - --model " + model);
     CAPTURE(result.err);
     REQUIRE(result.exit_code == 0);
-    CHECK(Json::parse(result.out)["peak_rss_bytes"].get<std::int64_t>() < network.most);
-  }
+    return Json::parse(result.out)["peak_rss_bytes"].get<std::int64_t>();
+  };
+  const std::int64_t program = peak_rss("mlp:20-16-3 --batch 8");
+  // 1.9 and 20 million parameters.
+  CHECK(peak_rss("mlp:784-1024-1024-10 --batch 256") - program < 11 << 20);
+  CHECK(peak_rss("mlp:784-4096-4096-10 --batch 256") - program < 51 << 20);
 }
 #endif
 
@@ -158,7 +158,7 @@ TEST_CASE("bench: ceilings as a table and as a file") {
 
 TEST_CASE("bench: wrong words and numbers are refused in one sentence, before any work") {
   check_refused("bench --only pases", "did you mean 'passes'? Known: ceilings, passes, steps");
-  check_refused("bench --only kernels", "measured no longer");
+  check_refused("bench --only kernels,steps", "use 'ceilings' for what this machine can do");
   check_refused("bench --only ceilings,ceilings", "named twice");
   check_refused("bench --model mlp:20,16", "give all widths");
   check_refused("bench --model mpl:20-16-3", "mlp:");
@@ -175,7 +175,7 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
 // As FORMATS.md lists them: no other test writes passes.
 TEST_CASE("bench: --json of passes has every key") {
   BenchResults results;
-  results.passes = {{"adamw", 0.6e9, 16.0, 28.0}};
+  results.passes = {entry_of({"adamw", 0.6e9, 16.0, 28.0}, {})};
   const Json pass = Json::parse(bench_json(results))["passes"][0];
   CHECK(keys_of(pass) == std::set<std::string>{"name", "unit", "value", "bytes_read_per_parameter",
                                                "bytes_per_parameter", "ceiling", "share"});
