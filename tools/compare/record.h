@@ -1,4 +1,4 @@
-// What one comparison found: all that its table, its page and its JSON are made from.
+// The outcome of one comparison, from which its table, its page and its JSON are made.
 #pragma once
 
 #include <string>
@@ -18,12 +18,11 @@ struct ComparisonRecord {
   std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
   std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each
 
-  // Wall time of all runs, those of the tuning included, whenever they were made.
+  // Returns the wall time of all runs, those of the tuning included, whenever they were made.
   double seconds() const;
-  const Tuning* tuning_of(const std::string& recipe) const;  // null: not tuned
 };
 
-// {"tritgrad": version, "machine": ..., "comparisons": [...]}, see FORMATS.md.
+// Returns {"tritgrad": version, "machine": ..., "comparisons": [...]}, which FORMATS.md describes.
 std::string to_json(const std::vector<ComparisonRecord>& records, const std::string& machine);
 
 }  // namespace tritgrad
