@@ -16,7 +16,6 @@
 #include "tools/cli/training_observer.h"
 #include "tools/compare/report.h"
 #include "tools/compare/request.h"
-#include "tools/compare/tables.h"
 #include "tools/report/number_text.h"
 #include "tools/report/page.h"
 #include "tools/report/system_info.h"

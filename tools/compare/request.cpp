@@ -18,7 +18,7 @@ std::string without_outer_spaces(const std::string& text) {
 
 constexpr const char* kTables = "comparison";
 
-// The keys of one comparison over those in common; tables such as [set] are joined.
+// Adds the common keys that a comparison lacks; tables such as [set] are joined.
 void add_missing(toml::table& own, const toml::table& common) {
   for (const auto& [key, node] : common) {
     toml::table* inner = own[key].as_table();
