@@ -127,7 +127,7 @@ const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float*
 
 // Read from the end, so that the update, which reads from the start, finds a part in the cache.
 bool Parameter::gradient_is_finite() const {
-  if (gradient_source != nullptr) return gradient_source->finite;
+  if (lazy_gradient != nullptr) return lazy_gradient->finite;
   if (gradient_is_known_finite()) return true;
   constexpr std::int64_t kUnit = 32768;
   const std::int64_t size = shape().size();

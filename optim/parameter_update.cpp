@@ -122,7 +122,7 @@ ParameterUpdate::ParameterUpdate(TrainedParameter& trained, const Descent& desce
     : trained_(trained),
       parameter_(*trained.parameter),
       storage_(trained.parameter->storage()),
-      lazy_(trained.parameter->gradient_source),
+      lazy_(trained.parameter->lazy_gradient),
       descent_(descent),
       eco_(eco),
       gradient_scale_(gradient_scale),
@@ -445,7 +445,7 @@ FlipCounts ParameterUpdate::descend(const Chunk& chunk, const RuleBlock& block, 
   if (trained_.group.eco != EcoForm::kOff) {
     for_each_block_of(chunk, kBlock, [&](const Block& b, std::int64_t offset) {
       const float* gain = block.gain == nullptr ? nullptr : block.gain + offset;
-      const ErrorCarrier feedback{block.moments[0] + offset, gain, eco_.alpha, eco_.rescale};
+      const ErrorFeedback feedback{block.moments[0] + offset, gain, eco_.alpha, eco_.rescale};
       const Direction direction = block.direction + offset;
       flips += storage_.descend({{b}, {&direction, 1}, descent_, nullptr, &feedback});
     });

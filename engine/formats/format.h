@@ -133,12 +133,13 @@ struct Descent {
   alignas(kAlignment) std::array<std::uint32_t, UpdateNoiseTable::kPlaces> noise;
 };
 
-// The rounding errors of an update go here, for formats that keep none (optim/eco.h):
+// Error feedback: the momentum takes the rounding errors of an update, for formats that keep none
+// (optim/eco.h):
 //
 //     momentum <- rescale (momentum + alpha (wanted - stored) / gain)
 //
-// for each element; no array overlaps another one.
-struct ErrorCarrier {
+// of each element; no array overlaps another one.
+struct ErrorFeedback {
   float* momentum;
   const float* gain;  // null: 1
   float alpha;
@@ -152,7 +153,7 @@ struct BlockUpdate {
   const Descent& descent;
   double* squares = nullptr;  // out, of each block, as DirectionRows has it; null: nobody asks
   // Takes the rounding errors of a single block; null: they are left to the format.
-  const ErrorCarrier* carrier = nullptr;
+  const ErrorFeedback* feedback = nullptr;
 };
 
 // Every format provides these. `value_category` is where the ledger books the inference planes.

@@ -73,8 +73,8 @@ struct FormatTraits {
   // descend() takes a whole BlockUpdate and reads its directions as they lie. The others take the
   // floats of one block.
   bool reads_directions = false;
-  // descend() hands rounding errors to a carrier by itself. For the others without a residual,
-  // descend_carrying() (engine/formats/descend.h) does it.
+  // descend() feeds rounding errors back by itself. For the others without a residual,
+  // descend_with_feedback() (engine/formats/descend.h) does it.
   bool carries_errors = false;
   // The format keeps statistics of the whole tensor, which refresh() renews after each pass.
   bool has_statistics = false;

@@ -109,7 +109,7 @@ FlipCounts Storage::descend(const BlockUpdate& update) {
       [&]<typename F>(F& format) -> FlipCounts {
         if constexpr (F::kTraits.reads_directions) {
           if constexpr (!F::kTraits.carries_errors) {
-            check(update.carrier == nullptr, "Storage::descend: format ", F::kTraits.name,
+            check(update.feedback == nullptr, "Storage::descend: format ", F::kTraits.name,
                   " keeps its own residual, so no error is left to carry");
           }
           return format.descend(update);

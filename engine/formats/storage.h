@@ -67,9 +67,9 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
   // Overwrites a block with the nearest masters, rounded as the spec says.
   void encode(const Block& block, const float* master, const RandomKey& key);
-  // Updates blocks: master -= lr * direction. With a carrier, masters become those nearest to what
-  // is wanted (or by chance, as encode() rounds), and the difference is handed on: for formats
-  // without a residual. Throws Error for more than kMostBlocksAtOnce blocks.
+  // Updates blocks: master -= lr * direction. With error feedback, masters become those nearest
+  // to what is wanted (or by chance, as encode() rounds), and the momentum takes the difference:
+  // for formats without a residual. Throws Error for more than kMostBlocksAtOnce blocks.
   FlipCounts descend(const BlockUpdate& update);
   // Ends a pass over all blocks (descend or encode): formats with statistics of the whole tensor
   // renew them.

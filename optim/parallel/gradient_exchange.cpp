@@ -68,7 +68,7 @@ class LazyExchange : public GradientExchange {
                  }
                },
                this, finite};
-    parameter().gradient_source = &source_;
+    parameter().lazy_gradient = &source_;
   }
 
  private:
@@ -120,7 +120,7 @@ class VoteExchange final : public LazyExchange {
   // Rows are read in the tiles in which a gradient is cheapest to compute.
   void collect(int /*part*/) override {
     const std::int64_t cols = parameter().shape().cols();
-    const LazyGradient* source = parameter().gradient_source;
+    const LazyGradient* source = parameter().lazy_gradient;
     parallel_ranges(
         parameter().shape().rows(), LazyGradient::kRows, [&](std::int64_t begin, std::int64_t end) {
           alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;

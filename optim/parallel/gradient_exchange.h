@@ -49,7 +49,7 @@ class GradientExchange {
   virtual Reduction& reduction() = 0;
   // Gives the parameter the joint gradient, after the reduction and until release().
   virtual void deliver() {}
-  void release() { parameter().gradient_source = nullptr; }
+  void release() { parameter().lazy_gradient = nullptr; }
 
   // Returns the mean that has still something to send; null where nothing is dropped.
   virtual CompressedMean* compressed() { return nullptr; }

@@ -7,8 +7,8 @@
 #include "engine/memory/parallel.h"
 #include "tools/bench/bench.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/common_options.h"
+#include "tools/cli/output_file.h"
 #include "tools/report/system_info.h"
 
 namespace tritgrad {
