@@ -142,6 +142,9 @@ void check_save(const TrainOptions& options) {
 
 // The data that a checkpoint names, as seen from where the program runs now.
 Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& options) {
+  check(options.train.data != "-", "the checkpoint '", checkpoint,
+        "' was trained on standard input, which cannot be read again: name a file with the same "
+        "rows by --data, or send them once more and say --data -");
   try {
     return open_data(options);
   } catch (const Error& error) {
@@ -217,15 +220,14 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
     return OutputFile(option, is_first ? path : "", kJsonBegins);
   };
   OutputFile json = output("--json", options.json);
-  // It is held here, and written line by line.
-  const OutputFile log = output("--log", options.terminal.log);
+  OutputFile log = output("--log", options.terminal.log);
   // The run holds it itself, but reads its data first.
   check_output(command.count("--save") > 0 ? "--save" : "--resume",
                is_first ? train_options.save : "", nullptr);
   const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
   const Dataset dataset =
       saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
-  const RunResult result = train_on_terminal(dataset, train_options, options.terminal);
+  const RunResult result = train_on_terminal(dataset, train_options, options.terminal, log);
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
@@ -295,6 +297,7 @@ void add_train_command(CLI::App& app) {
       "m.safetensors\n"
       "  tritgrad train --data fashion-mnist --model conv:16,M,32,M --recipe latent8 --epochs 3\n"
       "  mpirun -n 2 tritgrad train --data mnist --recipe votes --dp votes\n"
+      "  zcat table.csv.gz | tritgrad train --data - --label diagnosis\n"
       "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
       "weight.threshold=31");
   command->callback([command, options, timeout] { run_train(*command, *options, *timeout); });

@@ -1,6 +1,7 @@
 // A file that a command writes beside what it prints.
 #pragma once
 
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -26,10 +27,17 @@ class OutputFile {
   // Writes `text` and a newline, at once.
   void write(const std::string& text);
 
+  // Writes lines that are to be read while others follow. What was there before stays until the
+  // first of them are on the disk.
+  void append(const std::string& lines);
+
+  const std::string& path() const { return path_; }
+
  private:
   std::string option_;
   std::string path_;
   std::optional<AtomicFile> file_;  // nothing for what cannot be replaced
+  std::ofstream appended_;          // open from the first append() on
 };
 
 // Refuses what an OutputFile of these would refuse, before any work is done for it.
