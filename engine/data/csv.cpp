@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <optional>
 
 #include "engine/check.h"
 #include "engine/data/label_encoder.h"
+#include "engine/data/table_text.h"
 #include "engine/files/read_file.h"
 #include "engine/text.h"
 
@@ -347,8 +347,9 @@ Dataset parse_csv(std::string_view text, const std::string& where, const CsvOpti
 }
 
 Dataset read_csv(const std::string& path, const CsvOptions& options) {
-  Dataset dataset = parse_csv(read_file(path), path, options);
-  dataset.name = std::filesystem::path(path).stem().string();
+  const std::string where = table_source(path);
+  Dataset dataset = parse_csv(decode_table_text(read_file_or_pipe(path), where), where, options);
+  dataset.name = table_name(path);
   return dataset;
 }
 
