@@ -92,9 +92,12 @@ void AtomicFile::open_temporary() {
                  mode_of(path_).value_or(kNewFileMode));
   if (file_ < 0) fail_with_errno("cannot be written, no temporary file beside it");
   const bool busy = ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  check(!busy && leads_to(temporary_, file_), path_.string(),
-        ": another run, or another output of this one, is writing to this file (it holds ",
-        temporary_.string(), "); wait until it is over, or name another file");
+  if (busy || !leads_to(temporary_, file_)) {
+    throw FileIsBusy(
+        concat(path_.string(),
+               ": another run, or another output of this one, is writing to this file (it holds ",
+               temporary_.string(), "); wait until it is over, or name another file"));
+  }
   owns_temporary_ = true;
   synced_ = false;
   if (::ftruncate(file_, 0) != 0) fail_with_errno("cannot be written");

@@ -9,7 +9,16 @@
 #include <span>
 #include <string>
 
+#include "engine/check.h"
+
 namespace tritgrad {
+
+// The refusal of a file that has another writer. It is an error of its own because whoever would
+// write the same bytes may leave it to the other.
+class FileIsBusy : public Error {
+ public:
+  using Error::Error;
+};
 
 // The system calls that can fail on a full or dying disk, with POSIX semantics (-1 and errno).
 // The default is the system's; tests put faults in their place.

@@ -75,8 +75,8 @@ struct Field {
 template <typename Spec, typename Visitor>
 void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"data", "--data", "data",
-                "a name that 'tritgrad data' lists, FILE.csv, a folder of IDX or of CIFAR-10's "
-                "files, or X.npy,Y.npy",
+                "a name that 'tritgrad data' lists, FILE.csv (also .csv.gz, or - = standard "
+                "input), X.npy,Y.npy, FILE.npz, or a folder of IDX or of CIFAR-10's files",
                 kOfData | kChangeable},
           spec.data);
   visitor(Field{"label", "--label", "label column",

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/check.h"
+#include "engine/files/read_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/interrupt.h"
@@ -80,6 +81,8 @@ RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
   RemainingTime remaining;
   for (const ComparisonRequest& request : requests) {
     name_place(request, [&] {
+      check(!is_pipe(request.common.train.data), "--data: a comparison reads its data more than ",
+            "once, which a pipe does not allow; write the table to a file and name it");
       const Dataset dataset = open_data(request.common);
       say_remarks(dataset.remarks, request.common.terminal.quiet);
       check_comparison(dataset, request.options);

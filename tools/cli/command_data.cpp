@@ -25,8 +25,8 @@ void list_data() {
                    fmt::format("{} ({})", set.source, set.licence)});
   }
   fmt::print(
-      "{}\nYour own: --data FILE.csv, a folder of IDX files or of CIFAR-10's .bin files, or "
-      "X.npy,Y.npy\n",
+      "{}\nYour own: --data FILE.csv (also .csv.gz, or - = standard input), X.npy,Y.npy, FILE.npz, "
+      "or\na folder of IDX files or of CIFAR-10's .bin files\n",
       table.render());
 }
 

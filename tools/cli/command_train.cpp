@@ -168,6 +168,9 @@ void check_save(const TrainOptions& options) {
 // The data that a checkpoint names, as seen from where the program runs now.
 Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
   const std::string& checkpoint = saved.path();
+  check(options.train.data != "-", "the checkpoint '", checkpoint,
+        "' was trained on standard input, which cannot be read again: name a file with the same "
+        "rows by --data, or send them once more and say --data -");
   try {
     return open_data(options, saved.table());
   } catch (const Error& error) {
@@ -252,14 +255,13 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
     return OutputFile(option, is_first ? path : "", kJsonBegins);
   };
   OutputFile json = output("--json", options.json);
-  // The observer writes the log line by line; here it is only held.
-  const OutputFile log = output("--log", options.terminal.log);
+  OutputFile log = output("--log", options.terminal.log);
   // The run holds its checkpoint itself, but reads its data first.
   check_output(command.count("--save") > 0 ? "--save" : "--resume",
                is_first ? train_options.save : "", nullptr);
   const Dataset dataset = training_data(command, options);
   if (is_first) say_remarks(dataset.remarks, options.terminal.quiet);
-  const RunResult result = train_on_terminal(dataset, train_options, options.terminal);
+  const RunResult result = train_on_terminal(dataset, train_options, options.terminal, log);
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
@@ -354,6 +356,7 @@ void add_train_command(CLI::App& app) {
       "m.safetensors\n"
       "  tritgrad train --data fashion-mnist --model conv:16,M,32,M --recipe latent8 --epochs 3\n"
       "  mpirun -n 2 tritgrad train --data mnist --recipe votes --dp votes\n"
+      "  zcat table.csv.gz | tritgrad train --data - --label diagnosis\n"
       "  tritgrad train --data table.csv --label diagnosis --recipe votes --set "
       "weight.threshold=31");
   command->callback([command, options, timeout] { run_train(*command, *options, *timeout); });

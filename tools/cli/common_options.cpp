@@ -11,8 +11,11 @@
 
 #include "engine/check.h"
 #include "engine/data/augmentation.h"
+#include "engine/files/read_file.h"
 #include "engine/memory/parallel.h"
+#include "engine/text.h"
 #include "models/recipes/recipe.h"
+#include "optim/parallel/communicator.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/fetch.h"
 
@@ -84,6 +87,9 @@ void add_training_options(CLI::App& command, CommonOptions& options, bool single
 }
 
 void apply(CommonOptions& options) {
+  check(launched_ranks() == 1 || !is_pipe(options.train.data),
+        "--data: a pipe can be read by one process ", "alone, and there are ", launched_ranks(),
+        " ranks; write the table to a file and name it");
   if (options.threads > 0) set_thread_count(options.threads);
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   if (!options.lr.empty()) {

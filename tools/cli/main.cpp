@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -41,6 +42,9 @@ void wait_with_few_spins(char** argv) {
 
 int main(int argc, char** argv) {
   wait_with_few_spins(argv);
+  // A limit on the size of files (ulimit -f) is then an error of the write that meets it, as a full
+  // disk is, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{"tritgrad: train neural networks in ternary weights, without master weights",
                "tritgrad"};
   app.require_subcommand(1);

@@ -67,6 +67,18 @@ void OutputFile::write(const std::string& text) {
   check(out.good(), option_, ": '", path_, "' cannot be written; choose another file");
 }
 
+void OutputFile::append(const std::string& lines) {
+  if (path_.empty()) return;
+  const bool first = !appended_.is_open();
+  if (first && file_) {
+    file_->write(std::as_bytes(std::span(lines)));
+    file_->commit_and_hold();
+  }
+  if (first) appended_.open(file_ ? file_->path().string() : path_, std::ios::app);
+  if (!first || !file_) appended_ << lines << std::flush;
+  check(appended_.good(), option_, ": '", path_, "' cannot be written; is the disk full?");
+}
+
 void check_output(const char* option, const std::string& path, const char* begins) {
   const OutputFile file(option, path, begins);
 }

@@ -1,6 +1,7 @@
 // Files that a command writes beside what it prints, kept apart from those that it reads.
 #pragma once
 
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,10 +40,17 @@ class OutputFile {
   // Writes `text` and a newline, at once.
   void write(const std::string& text);
 
+  // Writes lines that are to be read while others follow. What was there before stays until the
+  // first of them are on the disk.
+  void append(const std::string& lines);
+
+  const std::string& path() const { return path_; }
+
  private:
   std::string option_;
   std::string path_;
   std::optional<AtomicFile> file_;  // nothing for what cannot be replaced
+  std::ofstream appended_;          // open from the first append() on
 };
 
 // Throws what the constructor of such an OutputFile would throw.

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "engine/text.h"
@@ -21,6 +22,12 @@ constexpr std::chrono::milliseconds kDrawInterval{100};
 
 // Clears the line and goes to its start.
 constexpr const char* kEraseLine = "\r\x1b[K";
+
+// A terminal that says nothing of itself, or that it is a simple one, would print them.
+bool obeys_escape_sequences() {
+  const char* term = std::getenv("TERM");
+  return term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
+}
 
 std::string shown_loss(double loss) {
   return std::isfinite(loss) ? fmt::format("{:.4g}", loss) : std::string("not finite");
@@ -39,7 +46,7 @@ void print_recipe_warning(const std::string& name, const std::string& sentence) 
 }
 
 StatusLine::StatusLine(std::FILE* out, bool quiet)
-    : out_(out), enabled_(!quiet && isatty(fileno(out)) == 1) {}
+    : out_(out), enabled_(!quiet && isatty(fileno(out)) == 1 && obeys_escape_sequences()) {}
 
 int StatusLine::width() const {
   winsize size{};

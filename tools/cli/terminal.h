@@ -22,7 +22,8 @@ void print_recipe_warning(const std::string& name, const std::string& sentence);
 // A line that says what is going on.
 class StatusLine {
  public:
-  // Draws on `out` (stderr in the command line) only if that is a terminal and `quiet` is false.
+  // Draws on `out` (stderr in the command line) only if that is a terminal that TERM calls more
+  // than a dumb one, and `quiet` is false.
   StatusLine(std::FILE* out, bool quiet);
   ~StatusLine() { clear(); }
   StatusLine(const StatusLine&) = delete;

@@ -32,7 +32,8 @@ class RunCache {
 
   // Files that are damaged, or of another run or program, count as absent.
   std::optional<RunResult> find(const std::string& key) const;
-  // Makes the folder where it is missing. Throws Error when the file cannot be written.
+  // Makes the folder where it is missing. Leaves it to another comparison that is writing the same
+  // run at this moment. Throws Error when the file cannot be written.
   void store(const std::string& key, const RunResult& run) const;
 
  private:
