@@ -25,8 +25,8 @@ void list_recipes() {
     const Recipe recipe = load_recipe(name);
     const ModelFootprint model = forecast_footprint(plan_model(kExample, 0, 0, recipe), recipe);
     const std::int64_t total = model.total.total();
-    const std::int64_t moments = model.total[Category::kMoments];
-    const std::int64_t gradients = model.total[Category::kGradients];
+    const std::int64_t moments = model.total.moments;
+    const std::int64_t gradients = model.total.gradients;
     const auto per_parameter = [&](std::int64_t count) {
       return fmt::format("{:.2f}", model.per_parameter(count));
     };
