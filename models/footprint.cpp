@@ -62,9 +62,9 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
     }
     if (spec.trainable()) {
       const GroupSpec& update = recipe.group(spec.name, spec.role).update;
-      tensor.bytes[Category::kMoments] = Optimizer::state_bytes(spec, update);
+      tensor.bytes.moments = Optimizer::state_bytes(spec, update);
       if (recipe.gradients == GradientPolicy::kKept) {
-        tensor.bytes[Category::kGradients] = gradient_bytes(spec, recipe.gradient_format);
+        tensor.bytes.gradients = gradient_bytes(spec, recipe.gradient_format);
       }
     }
     add_tensor(model, std::move(tensor));
@@ -85,10 +85,10 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
     }
     for (const NamedArray& plane : state) {
       if (!plane.name.starts_with(parameter.name() + "/")) continue;
-      tensor.bytes[Category::kMoments] += std::ssize(plane.bytes);
+      tensor.bytes.moments += std::ssize(plane.bytes);
     }
     if (parameter.gradient_is_kept()) {
-      tensor.bytes[Category::kGradients] = bytes_of(*parameter.kept_gradient());
+      tensor.bytes.gradients = bytes_of(*parameter.kept_gradient());
     }
     add_tensor(live, std::move(tensor));
   }

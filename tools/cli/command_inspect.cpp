@@ -242,9 +242,9 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
   for (TensorFootprint& tensor : f.tensors) {
     if (!tensor.spec.trainable()) continue;
     const GroupSpec& update = recipe.group(tensor.spec.name, tensor.spec.role).update;
-    tensor.bytes[Category::kGradients] = kept_bytes(
-        exchange_of(spec, tensor.spec, update), tensor.spec.shape.size(), recipe.gradient_format);
-    f.total[Category::kGradients] += tensor.bytes[Category::kGradients];
+    tensor.bytes.gradients = kept_bytes(exchange_of(spec, tensor.spec, update),
+                                        tensor.spec.shape.size(), recipe.gradient_format);
+    f.total.gradients += tensor.bytes.gradients;
   }
   return f;
 }

@@ -204,10 +204,10 @@ TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
     return forecast_footprint(plan_model("mlp:784-512-512-10", 0, 0, recipe), recipe);
   };
   const ModelFootprint votes = footprint("votes");
-  CHECK(votes.per_parameter(votes.total[Category::kWeights] + votes.total[Category::kScales] +
-                            votes.total[Category::kResiduals]) <= 1.30);
+  CHECK(votes.per_parameter(votes.total.weights + votes.total.scales + votes.total.residual) <=
+        1.30);
   for (const TensorFootprint& t : votes.tensors) {
-    if (t.spec.role == Role::kWeight) CHECK(t.bytes[Category::kMoments] == 0);
+    if (t.spec.role == Role::kWeight) CHECK(t.bytes.moments == 0);
   }
   const ModelFootprint latent8 = footprint("latent8");
   CHECK(latent8.per_parameter(latent8.total.total()) <= 1.10);
@@ -217,7 +217,7 @@ TEST_CASE("models: bytes per parameter of 784-512-512-10 keep their promises") {
   const ModelFootprint trits = footprint("trits");
   CHECK(trits.per_parameter(trits.total.total()) <= 0.25);
   const ModelFootprint master = footprint("master");
-  CHECK(master.per_parameter(master.total.total() - master.total[Category::kGradients]) ==
+  CHECK(master.per_parameter(master.total.total() - master.total.gradients) ==
         doctest::Approx(12.0).epsilon(0.002));
   CHECK(master.per_parameter(master.total.total()) == doctest::Approx(16.0).epsilon(0.002));
 }
@@ -227,7 +227,7 @@ TEST_CASE("models: bytes per parameter of wide networks keep their promises") {
     const Recipe recipe = load_recipe(name);
     const ModelFootprint f =
         forecast_footprint(plan_model("mlp:4096-4096-4096-4096", 0, 0, recipe), recipe);
-    return f.per_parameter(f.total.total() - f.total[Category::kGradients]);
+    return f.per_parameter(f.total.total() - f.total.gradients);
   };
   const auto total = [](const char* name) {
     const Recipe recipe = load_recipe(name);
