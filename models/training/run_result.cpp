@@ -58,6 +58,8 @@ void fields(Visitor& visit, Run& run) {
   visit("movable_fraction", run.movable_fraction);
   visit("skipped_updates", run.skipped_updates);
   if (visit.present("warnings", true)) visit("warnings", run.warnings);
+  if (visit.present("table", !run.table.empty())) visit("table", run.table);
+  if (visit.present("remarks", !run.remarks.empty())) visit("remarks", run.remarks);
   visit("bytes_per_parameter", run.bytes_per_parameter);
   visit("peak_live_bytes", run.peak_live_bytes);
   visit("weights_sha256", run.weights_sha256);

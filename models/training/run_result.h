@@ -79,6 +79,8 @@ struct RunResult {
   std::optional<double> movable_fraction;
   std::int64_t skipped_updates = 0;   // steps with some left out, as something was not finite
   std::vector<std::string> warnings;  // what was found amiss, in the words of the command line
+  std::string table;                 // of a user's table: how it was understood, see dataset_line()
+  std::vector<std::string> remarks;  // on the data, see Remarks: warnings, then notes
   BytesPerParameter bytes_per_parameter;
   std::int64_t peak_live_bytes = 0;
   std::string weights_sha256;

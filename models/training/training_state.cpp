@@ -201,6 +201,10 @@ RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Reci
   result.imbalance = to_text(spec.imbalance);
   result.pixels = to_text(spec.pixel_scale());
   result.parameters = model.parameters().parameter_count();
+  if (dataset.schema) result.table = dataset_line(dataset, spec);
+  result.remarks = dataset.remarks.warnings;
+  result.remarks.insert(result.remarks.end(), dataset.remarks.notes.begin(),
+                        dataset.remarks.notes.end());
   return result;
 }
 
