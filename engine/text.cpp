@@ -3,6 +3,7 @@
 #include <utf8cpp/utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
@@ -83,6 +84,23 @@ std::optional<double> parse_number(std::string_view text) {
   if (stop != end || error == std::errc::invalid_argument) return std::nullopt;
   if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
   return value;
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool is_c1 = byte == 0xC2 && i + 1 < text.size() &&
+                       (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+    i += is_c1 ? 1 : 0;
+    shown += is_c1 || byte < 0x20 || byte == 0x7F ? '?' : text[i];
+  }
+  return shown;
 }
 
 bool is_utf8(std::string_view text) { return utf8::is_valid(text.begin(), text.end()); }

@@ -28,6 +28,13 @@ std::string_view without_plus(std::string_view text);
 // as infinite. Nothing for other text.
 std::optional<double> parse_number(std::string_view text);
 
+// The shortest text that reads as the same number.
+std::string number_text(double value);
+
+// The text with '?' in place of control characters, which could speak to a terminal: those of ASCII
+// and, as UTF-8 has them, U+0080 to U+009F.
+std::string printable(std::string_view text);
+
 // Whether the bytes are UTF-8 (RFC 3629), as JSON demands: no overlong forms, no surrogates,
 // nothing above U+10FFFF.
 bool is_utf8(std::string_view text);

@@ -140,7 +140,7 @@ run_clang() {
   else
     count "build of tsan" 0 1
   fi
-  if build fuzz fuzz_readers fuzz_safetensors; then
+  if build fuzz fuzz_readers fuzz_safetensors fuzz_tables; then
     run_tests "fuzzers" fuzz --label-regex smoke
   else
     count "build of fuzz" 0 1

@@ -1,13 +1,16 @@
 #include "engine/data/csv.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "engine/check.h"
-#include "engine/data/label_encoder.h"
+#include "engine/data/cell_text.h"
+#include "engine/data/csv_records.h"
 #include "engine/data/table_text.h"
 #include "engine/files/read_file.h"
 #include "engine/text.h"
@@ -15,335 +18,295 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+using Header = CsvOptions::Header;
+using Cells = std::vector<std::string>;
 
-// The first bytes of files that are taken for tables and are none, and what to do about them.
-struct ForeignBeginning {
-  std::string_view bytes, advice;
-};
-constexpr ForeignBeginning kForeign[] = {
-    {"\x1F\x8B", "the file is compressed by gzip; unpack it first"},
-    {"PK\x03\x04",
-     "the file is a zip archive or a spreadsheet; unpack it, or save the table as CSV"},
-    {"\xFF\xFE", "the file is in UTF-16; save it as UTF-8"},
-    {"\xFE\xFF", "the file is in UTF-16; save it as UTF-8"},
-};
+// What the cells of a column are, the first line apart.
+struct ColumnSurvey {
+  std::int64_t numbers = 0, words = 0;
+  bool is_empty = true;        // no cell holds a character
+  bool repeats_first = false;  // a cell is the same as that of the first line
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-// The separator that occurs most often outside quotes in the first line that has any; of equals,
-// the one that numbers contain least (a comma may be a decimal sign).
-char detect_separator(std::string_view text) {
-  std::int64_t tabs = 0, semicolons = 0, commas = 0;
-  bool quoted = false;
-  for (char c : text) {
-    if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (c == '\n' && tabs + semicolons + commas > 0) break;
-    tabs += c == '\t';
-    semicolons += c == ';';
-    commas += c == ',';
+  void add(std::string_view cell) {
+    double number = 0.0;
+    const CellKind kind = classify_cell(cell, number);
+    numbers += kind == CellKind::kNumber || kind == CellKind::kMiswritten;
+    words += kind == CellKind::kWord;
+    is_empty = is_empty && cell.empty();
   }
-  if (tabs > 0 && tabs >= semicolons && tabs >= commas) return '\t';
-  return semicolons > 0 && semicolons >= commas ? ';' : ',';
-}
-
-// Splits separated text into records of cells.
-class CsvRecords {
- public:
-  // Far above any table of numbers, and low enough that a hostile line cannot exhaust memory.
-  static constexpr std::size_t kMaxColumns = 1 << 18;
-
-  // `text` must outlive the object; `where` names it in messages. Throws Error when
-  // it begins as compressed files or UTF-16 do.
-  CsvRecords(std::string_view text, std::string where);
-
-  // Reads the next record that is not a blank line; false at the end of the text.
-  bool next(std::vector<std::string>& cells);
-  // The line on which the last record began, from 1.
-  std::int64_t line() const { return record_line_; }
-
- private:
-  void read_cell(std::string& cell);
-  void read_quoted(std::string& cell);
-  bool at_line_end() const;
-  bool skip_blank_lines();
-
-  std::string_view text_;
-  std::string where_;
-  char separator_;
-  std::size_t position_ = 0;
-  std::int64_t line_ = 1;
-  std::int64_t record_line_ = 0;
+  bool holds_words() const { return words > numbers; }
 };
 
-CsvRecords::CsvRecords(std::string_view text, std::string where)
-    : text_(text), where_(std::move(where)) {
-  for (const ForeignBeginning& foreign : kForeign) {
-    check(!text_.starts_with(foreign.bytes), where_, ": ", foreign.advice);
-  }
-  if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
-  separator_ = detect_separator(text_);
+struct CsvSurvey {
+  Cells first;
+  std::vector<ColumnSurvey> columns;
+  std::int64_t rows = 0;  // below the first line
+};
+
+void check_cell_count(const Cells& cells, std::size_t expected, const std::string& where,
+                      std::int64_t line) {
+  if (cells.size() == expected) return;
+  const bool trailing = cells.size() == expected + 1 && cells.back().empty();
+  fail(where, ", line ", line, ": ", cells.size(),
+       cells.size() == 1 ? " cell found, " : " cells found, ", expected,
+       " expected as in the first line",
+       trailing ? "; the line ends in a separator, remove it, or end the first line in one too"
+                : "");
 }
 
-bool CsvRecords::at_line_end() const {
-  return position_ == text_.size() || text_[position_] == '\n' ||
-         text_.substr(position_, 2) == "\r\n" ||
-         (text_[position_] == '\r' && position_ + 1 == text_.size());
-}
-
-bool CsvRecords::skip_blank_lines() {
-  while (position_ < text_.size()) {
-    std::size_t end = position_;
-    while (end < text_.size() && (text_[end] == ' ' || text_[end] == '\r')) ++end;
-    if (end == text_.size()) return false;
-    if (text_[end] != '\n') return true;
-    position_ = end + 1;
-    ++line_;
-  }
-  return false;
-}
-
-void CsvRecords::read_quoted(std::string& cell) {
-  const std::int64_t opened = line_;
-  for (++position_; position_ < text_.size(); ++position_) {
-    const char c = text_[position_];
-    if (c == '"') {
-      ++position_;
-      if (position_ == text_.size() || text_[position_] != '"') return;
+CsvSurvey survey_csv(std::string_view text, const std::string& where) {
+  CsvRecords records(text, where);
+  CsvSurvey survey;
+  check(records.next(survey.first), where, ": the file is empty; at least two rows of data needed");
+  survey.columns.resize(survey.first.size());
+  for (Cells cells; records.next(cells); ++survey.rows) {
+    check_cell_count(cells, survey.first.size(), where, records.line());
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      ColumnSurvey& each = survey.columns[column];
+      each.add(cells[column]);
+      each.repeats_first = each.repeats_first || cells[column] == survey.first[column];
     }
-    line_ += c == '\n';
-    cell += c;
   }
-  fail(where_, ", line ", opened, ": a quoted cell is never closed; add the missing \"");
+  return survey;
 }
 
-void CsvRecords::read_cell(std::string& cell) {
-  cell.clear();
-  while (!at_line_end() && is_blank(text_[position_]) && text_[position_] != separator_)
-    ++position_;
-  if (position_ < text_.size() && text_[position_] == '"') {
-    read_quoted(cell);
-    while (!at_line_end() && is_blank(text_[position_]) && text_[position_] != separator_) {
-      ++position_;
-    }
-    check(at_line_end() || text_[position_] == separator_, where_, ", line ", line_,
-          ": text follows a closing quote; write a quote inside a quoted cell as \"\"");
-    return;
-  }
-  const std::size_t begin = position_;
-  while (!at_line_end() && text_[position_] != separator_) ++position_;
-  cell = text_.substr(begin, position_ - begin);
-  while (!cell.empty() && is_blank(cell.back())) cell.pop_back();
+bool is_name(std::string_view cell) {
+  double number = 0.0;
+  return classify_cell(cell, number) == CellKind::kWord;
 }
 
-bool CsvRecords::next(std::vector<std::string>& cells) {
-  if (!skip_blank_lines()) return false;
-  record_line_ = line_;
-  for (std::size_t count = 0;;) {
-    check(count < kMaxColumns, where_, ", line ", record_line_, ": more than ", kMaxColumns,
-          " columns; is this a table?");
-    if (cells.size() == count) cells.emplace_back();
-    read_cell(cells[count++]);
-    if (at_line_end()) {
-      cells.resize(count);
-      break;
-    }
-    ++position_;  // the separator
-  }
-  if (position_ < text_.size() && text_[position_] == '\r') ++position_;
-  if (position_ < text_.size()) {
-    ++position_;
-    ++line_;
-  }
-  return true;
-}
-
-// Text of a file for a message: short, and without control characters.
-std::string printable(std::string_view cell) {
-  std::string text(cell.substr(0, 40));
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
-  return text + (cell.size() > 40 ? "..." : "");
-}
-std::string shown(std::string_view cell) { return "\"" + printable(cell) + "\""; }
-
-std::optional<std::size_t> column_by_number(const std::string& label, std::size_t columns) {
-  std::int64_t number = 0;
-  const char* end = label.data() + label.size();
-  const auto [stop, error] = std::from_chars(label.data(), end, number);
-  if (stop != end || error != std::errc()) return std::nullopt;
-  if (number < 0) number += static_cast<std::int64_t>(columns);
-  if (number < 0 || number >= static_cast<std::int64_t>(columns)) return std::nullopt;
-  return static_cast<std::size_t>(number);
-}
-
-// The first record, and what it says about the table.
-struct Layout {
-  std::vector<std::string> first;
-  std::size_t label = 0;
-  bool has_header = false;
-};
-
-bool looks_like_header(const std::vector<std::string>& cells, std::size_t label) {
+// Whether the first line, the label apart, holds no numbers, and names.
+bool looks_like_header(const Cells& cells, std::size_t label) {
   bool any_name = false;
   for (std::size_t column = 0; column < cells.size(); ++column) {
-    if (column == label || cells[column].empty()) continue;
+    if (column == label) continue;
     if (parse_number(cells[column])) return false;
-    any_name = true;
+    any_name = any_name || is_name(cells[column]);
   }
   return any_name;
 }
 
-Layout find_layout(std::vector<std::string> first, const std::string& where,
-                   const CsvOptions& options) {
-  const std::size_t columns = first.size();
-  check(columns > 1, where, ": only one column found, at least one feature and a label needed; ",
-        "separate cells by comma, semicolon or tab");
-  Layout layout{std::move(first), columns - 1, options.header == CsvOptions::Header::kYes};
-  const auto& cells = layout.first;
-  if (!options.label.empty()) {
-    const auto named = std::find(cells.begin(), cells.end(), options.label);
-    const auto numbered = column_by_number(options.label, columns);
-    if (named != cells.end() && options.header != CsvOptions::Header::kNo && !numbered) {
-      // A name that stands in the first line proves that the line holds names.
-      layout.has_header = true;
-    }
-    if (named != cells.end() &&
-        (layout.has_header ||
-         (options.header == CsvOptions::Header::kAuto && looks_like_header(cells, columns)))) {
-      check(std::find(named + 1, cells.end(), options.label) == cells.end(), where,
-            ": two columns are called \"", options.label, "\"; give the label column by number");
-      layout.label = static_cast<std::size_t>(named - cells.begin());
-      layout.has_header = true;
-      return layout;
-    }
-    check(numbered.has_value(), where, ": no label column ", shown(options.label), " among the ",
-          columns, " columns",
-          options.header == CsvOptions::Header::kNo
-              ? concat("; without a header, columns are numbers from 0 to ", columns - 1)
-              : did_you_mean(options.label, cells));
-    layout.label = *numbered;
+// Whether the lines below prove that one without numbers is a row: no column of numbers stands
+// below a name, and a word comes again in its column, or is one that the model knows there.
+bool is_row_of_words(const CsvSurvey& survey, std::size_t label, const TableSchema* schema) {
+  bool is_row = false;
+  for (std::size_t column = 0; column < survey.columns.size(); ++column) {
+    if (column == label || !is_name(survey.first[column])) continue;
+    const ColumnSurvey& each = survey.columns[column];
+    if (each.numbers > 0 && !each.holds_words()) return false;
+    is_row = is_row || each.repeats_first;
   }
-  if (options.header == CsvOptions::Header::kAuto) {
-    layout.has_header = looks_like_header(cells, layout.label);
+  if (schema == nullptr || is_row) return is_row;
+  return std::any_of(
+      schema->columns.begin(), schema->columns.end(), [&](const TableFeature& feature) {
+        const auto place = static_cast<std::size_t>(feature.place);
+        return place < survey.first.size() &&
+               std::binary_search(feature.words.begin(), feature.words.end(), survey.first[place]);
+      });
+}
+
+bool names_any(const Cells& cells, const TableSchema& schema) {
+  const std::unordered_set<std::string_view> names(cells.begin(), cells.end());
+  const auto has = [&](const std::string& name) { return !name.empty() && names.contains(name); };
+  return has(schema.label) || std::any_of(schema.columns.begin(), schema.columns.end(),
+                                          [&](const auto& each) { return has(each.name); });
+}
+
+// Finds the label column and whether the first line holds names; sets both in the table, whose
+// columns have that line's cells for names.
+void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& table) {
+  const TableSchema* schema = options.schema;
+  const Cells& cells = survey.first;
+  table.has_names = options.header == Header::kYes;
+  const bool is_auto = options.header == Header::kAuto;
+  table.label = table.columns.size() - 1;
+  if (is_auto && schema != nullptr && schema->has_names) {
+    table.has_names = names_any(cells, *schema);
   }
-  return layout;
+  const bool may_name = is_auto && (table.has_names || looks_like_header(cells, cells.size()));
+  // A model knows its label column by name, wherever it stands.
+  const bool by_schema = schema != nullptr && table.has_names && table.find(schema->label);
+  const std::string& label = by_schema ? schema->label : options.label;
+  const auto named = table.find(label);
+  if (named && options.header != Header::kNo) {
+    // A name that stands in the first line, and no number, proves that the line holds names.
+    table.has_names = table.has_names || may_name || !parse_number(label);
+  }
+  if (options.header == Header::kNo || (named && !table.has_names)) {
+    for (TableColumn& column : table.columns) column.name.clear();
+  }
+  if (!label.empty()) {
+    const bool has_names = std::exchange(table.has_names, options.header != Header::kNo);
+    table.label = find_column(table, label, "label column");
+    table.has_names = has_names;
+  }
+  if (is_auto && !table.has_names) {
+    table.has_names =
+        looks_like_header(cells, table.label) && !is_row_of_words(survey, table.label, schema);
+  }
 }
 
 // Checkpoints and results hold names as JSON, which knows no other text.
-void check_header(const std::vector<std::string>& names, const std::string& where,
-                  std::int64_t line) {
-  for (std::size_t column = 0; column < names.size(); ++column) {
-    if (is_utf8(names[column])) continue;
-    fail(where, ", line ", line, ": the name of column ", column,
+void check_header(const DataTable& table, std::int64_t line) {
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (is_utf8(table.columns[column].name)) continue;
+    fail(table.where, ", line ", line, ": the name of column ", column,
          " is not UTF-8; save the file as UTF-8");
   }
 }
 
-class TableReader {
+// Fills the columns of a table with cells.
+class TableFiller {
  public:
-  TableReader(Layout layout, const std::string& where)
-      : layout_(std::move(layout)), where_(where), labels_(where) {
-    for (std::size_t column = 0; column < layout_.first.size(); ++column) {
-      names_.push_back(layout_.has_header ? layout_.first[column]
-                                          : "column " + std::to_string(column));
-    }
-  }
+  explicit TableFiller(DataTable& table) : table_(table), codes_(table.columns.size()) {}
 
-  void add(const std::vector<std::string>& cells, std::int64_t line) {
-    if (cells.size() != names_.size()) {
-      fail(where_, ", line ", line, ": ", cells.size(),
-           cells.size() == 1 ? " cell found, " : " cells found, ", names_.size(),
-           " expected as in the first line");
-    }
-    for (std::size_t column = 0; column < cells.size(); ++column) {
-      if (column == layout_.label) {
-        add_label(cells[column], line);
+  void add(const Cells& cells, std::int64_t line) {
+    line_ = line;
+    for (std::size_t column = 0; column < table_.columns.size(); ++column) {
+      TableColumn& each = table_.columns[column];
+      if (column == table_.label) {
+        add_word(cells[column], cells[column].empty(), column);
+      } else if (each.holds_words) {
+        double number = 0.0;
+        add_word(cells[column], classify_cell(cells[column], number) == CellKind::kMissing, column);
       } else {
-        values_.push_back(value(cells[column], line, column));
+        add_number(cells[column], each);
       }
     }
-    ++rows_;
-  }
-
-  Dataset finish(const CsvOptions& options) {
-    check(rows_ > 0, where_, ": no rows of data; ",
-          layout_.has_header ? "only a header line was found" : "the file is empty");
-    Dataset dataset;
-    dataset.name = where_;
-    names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(layout_.label));
-    dataset.allocate(rows_, static_cast<std::int64_t>(names_.size()), Element::kFloat32);
-    dataset.feature_names = std::move(names_);
-    std::copy(values_.begin(), values_.end(), dataset.values.as<float>());
-    labels_.finish(dataset, options.class_names, options.to_score);
-    if (options.header == CsvOptions::Header::kAuto && !layout_.has_header) {
-      check_first_label(dataset);
-    }
-    return dataset;
+    table_.lines.push_back(line);
+    ++table_.rows;
   }
 
  private:
-  float value(const std::string& cell, std::int64_t line, std::size_t column) const {
-    const std::optional<double> number = parse_number(cell);
-    if (!number) {
-      fail(where_, ", line ", line, ", ", printable(names_[column]), ": ",
-           cell.empty() ? "the cell is empty" : shown(cell) + " is not a number",
-           rows_ == 0 && !layout_.has_header
-               ? ", numbers expected; if the first line holds names, say that there is a header"
-               : ", numbers expected; fill or remove the row, or name the label's column");
-    }
+  void add_number(const std::string& cell, TableColumn& column) {
+    double number = 0.0;
+    const CellKind kind = classify_cell(cell, number);
     // Compared in double, because converting a larger value to float is undefined.
-    if (!(std::abs(*number) <= std::numeric_limits<float>::max())) {
-      fail(where_, ", line ", line, ", ", printable(names_[column]), ": ", shown(cell),
-           " is not a finite fp32 number; fill or remove the row");
+    const bool usable =
+        kind == CellKind::kNumber && std::abs(number) <= std::numeric_limits<float>::max();
+    if (kind == CellKind::kMissing) {
+      note(column.missing, cell);
+    } else if (!usable) {
+      note(column.unusable, cell);
     }
-    return static_cast<float>(*number);
+    column.numbers.push_back(usable ? number : std::numeric_limits<double>::quiet_NaN());
   }
 
-  // Names of columns may be numbers, so a first line with a label of its own is one of names or
-  // of data.
-  void check_first_label(const Dataset& dataset) const {
-    const std::vector<std::int64_t> counts = dataset.class_counts();
-    const auto first = static_cast<std::size_t>(dataset.labels[0]);
-    const bool lone = counts[first] == 1 && std::count(counts.begin(), counts.end(), 1) == 1;
-    check(!lone, where_, ": the label of the first line, ", shown(dataset.class_names[first]),
-          ", is that of no other line; say whether the line holds names (--header yes) or data "
-          "(--header no)");
+  void add_word(const std::string& cell, bool is_missing, std::size_t place) {
+    TableColumn& column = table_.columns[place];
+    if (is_missing) {
+      note(column.missing, cell);
+      column.codes.push_back(-1);
+      return;
+    }
+    const auto [found, is_new] =
+        codes_[place].try_emplace(cell, static_cast<std::int32_t>(column.words.size()));
+    if (is_new) {
+      if (!is_utf8(cell)) {
+        const std::string what =
+            place == table_.label ? "the label" : table_.column_name(place) + ", the cell";
+        fail(table_.where, ", line ", line_, ": ", what, " is not UTF-8; save the file as UTF-8");
+      }
+      column.words.push_back(cell);
+    }
+    column.codes.push_back(found->second);
   }
 
-  void add_label(const std::string& cell, std::int64_t line) {
-    if (cell.empty()) fail(where_, ", line ", line, ": the label is empty; fill or remove the row");
-    if (const auto number = parse_number(cell); number && !std::isfinite(*number)) {
-      fail(where_, ", line ", line, ": the label is ", shown(cell), "; fill or remove the row");
-    }
-    if (!is_utf8(cell)) {
-      fail(where_, ", line ", line, ": the label is not UTF-8; save the file as UTF-8");
-    }
-    labels_.add(cell);
+  void note(std::optional<TableCell>& first, const std::string& cell) const {
+    if (!first) first = {table_.rows, cell};
   }
 
-  Layout layout_;
-  const std::string& where_;
-  std::vector<std::string> names_;
-  LabelEncoder labels_;
-  std::vector<float> values_;
-  std::int64_t rows_ = 0;
+  DataTable& table_;
+  std::vector<std::unordered_map<std::string, std::int32_t>> codes_;  // of the words of a column
+  std::int64_t line_ = 0;
 };
+
+// Decides which columns hold words: those that a model has so or that the options name, else those
+// that the survey finds.
+void choose_kinds(const CsvSurvey& survey, const CsvOptions& options, DataTable& table) {
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    ColumnSurvey whole = survey.columns[column];
+    if (!table.has_names) whole.add(survey.first[column]);
+    table.columns[column].holds_words = whole.holds_words();
+  }
+  for (const std::string& name : options.words) {
+    table.columns[find_column(table, name, "column")].holds_words = true;
+  }
+  if (options.schema != nullptr) {
+    const std::vector<std::size_t> places = columns_of(*options.schema, table);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      table.columns[places[i]].holds_words = !options.schema->columns[i].words.empty();
+    }
+  }
+  table.columns[table.label].holds_words = true;
+}
+
+// Takes away the last columns that are empty throughout, as of lines that end in separators.
+void drop_empty_ends(const CsvSurvey& survey, DataTable& table) {
+  std::size_t columns = table.columns.size();
+  while (columns > 1 && survey.first[columns - 1].empty() && survey.rows > 0 &&
+         survey.columns[columns - 1].is_empty) {
+    --columns;
+  }
+  if (columns == table.columns.size()) return;
+  table.remarks.notes.push_back(columns + 1 == table.columns.size()
+                                    ? "the last column is empty throughout and is left out"
+                                    : concat("the last ", table.columns.size() - columns,
+                                             " columns are empty throughout and are left out"));
+  table.columns.resize(columns);
+}
+
+// Names of columns may be numbers, so a first line with a label of its own is one of names or of
+// data.
+void check_first_label(const Dataset& dataset) {
+  const std::vector<std::int64_t> counts = dataset.class_counts();
+  const auto first = static_cast<std::size_t>(dataset.labels[0]);
+  const bool lone = counts[first] == 1 && std::count(counts.begin(), counts.end(), 1) == 1;
+  check(!lone, dataset.name, ": the label of the first line, ",
+        quoted_cell(dataset.class_names[first]),
+        ", is that of no other line; say whether the line holds names (--header yes) or data "
+        "(--header no)");
+}
 
 }  // namespace
 
-Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options) {
+DataTable parse_csv_table(std::string_view text, const std::string& where,
+                          const CsvOptions& options) {
+  const CsvSurvey survey = survey_csv(text, where);
+  DataTable table;
+  table.where = where;
+  table.columns.resize(survey.first.size());
+  for (std::size_t column = 0; column < survey.first.size(); ++column) {
+    table.columns[column].name = survey.first[column];
+  }
+  drop_empty_ends(survey, table);
+  check(table.columns.size() > 1, where,
+        ": only one column found, at least one feature and a label needed; ",
+        "separate cells by comma, semicolon or tab");
+  find_layout(survey, options, table);
   CsvRecords records(text, where);
-  std::vector<std::string> cells;
-  check(records.next(cells), where, ": the file is empty; at least two rows of data needed");
-  Layout layout = find_layout(cells, where, options);
-  const bool has_header = layout.has_header;
-  if (has_header) check_header(layout.first, where, records.line());
-  TableReader table(std::move(layout), where);
-  if (!has_header) table.add(cells, records.line());
-  while (records.next(cells)) table.add(cells, records.line());
-  return table.finish(options);
+  Cells cells;
+  records.next(cells);
+  if (table.has_names) {
+    check_header(table, records.line());
+    check(survey.rows > 0, where, ": no rows of data; only a header line was found");
+  } else {
+    for (TableColumn& column : table.columns) column.name.clear();
+  }
+  choose_kinds(survey, options, table);
+  TableFiller filler(table);
+  if (!table.has_names) filler.add(cells, records.line());
+  while (records.next(cells)) filler.add(cells, records.line());
+  return table;
+}
+
+Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options) {
+  DataTable table = parse_csv_table(text, where, options);
+  const bool may_hide_names =
+      options.header == Header::kAuto && !table.has_names && options.schema == nullptr;
+  Dataset dataset = make_dataset(std::move(table), options);
+  if (may_hide_names) check_first_label(dataset);
+  return dataset;
 }
 
 Dataset read_csv(const std::string& path, const CsvOptions& options) {

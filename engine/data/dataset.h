@@ -1,10 +1,12 @@
 // A classification data set in memory: one row of features and one label per example.
 //
-// Feature values are finite. Pixels stay one byte each, everything else is fp32; both are counted
-// by the ledger as data. Labels are 0 .. classes-1 in the order of class_names.
+// Feature values are finite, or NaN where a table's cell is missing and the mean stands for it.
+// Pixels stay one byte each, everything else is fp32; both are counted by the ledger as data.
+// Labels are 0 .. classes-1 in the order of class_names.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,14 @@ namespace tritgrad {
 
 enum class Element { kFloat32, kByte };
 
+struct TableSchema;  // engine/data/table_schema.h
+
+// What whoever reads data should be told: sentences without a full stop.
+struct Remarks {
+  std::vector<std::string> notes;     // what was understood, of which a person may think otherwise
+  std::vector<std::string> warnings;  // what is probably wrong
+};
+
 struct Dataset {
   std::string name;
   std::int64_t rows = 0;
@@ -23,9 +33,12 @@ struct Dataset {
   std::vector<std::string> class_names;
   std::vector<std::int32_t> labels;
   Element element = Element::kFloat32;
-  Buffer values;                         // [rows x features], row-major
-  ImageShape image;                      // of size `features`, or 0
-  std::int64_t published_test_rows = 0;  // rows at the end that are the published test set
+  Buffer values;                              // [rows x features], row-major
+  ImageShape image;                           // of size `features`, or 0
+  std::int64_t published_test_rows = 0;       // rows at the end that are the published test set
+  bool has_missing = false;                   // some values are NaN
+  std::shared_ptr<const TableSchema> schema;  // of a user's table, else null
+  Remarks remarks;
 
   // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a
   // row number does not fit int32, or when the size overflows.

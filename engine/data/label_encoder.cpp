@@ -1,13 +1,17 @@
 #include "engine/data/label_encoder.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
+#include <tuple>
 
 #include "engine/check.h"
 #include "engine/text.h"
 
 namespace tritgrad {
 namespace {
+
+// From here on neighbouring whole numbers may be the same double.
+constexpr double kExactIntegers = 0x1p53;
 
 // Class number of each id, and the names of the classes.
 struct Classes {
@@ -18,28 +22,41 @@ struct Classes {
 using Ids = std::map<std::string, std::int32_t, std::less<>>;
 
 bool all_numbers(const Ids& ids) {
-  return std::all_of(ids.begin(), ids.end(),
-                     [](const auto& entry) { return parse_number(entry.first).has_value(); });
+  return std::all_of(ids.begin(), ids.end(), [](const auto& entry) {
+    const std::optional<double> number = parse_number(entry.first);
+    return number && std::isfinite(*number);
+  });
 }
 
-std::string shortest_text(double value) {
-  char digits[32];
-  const auto result = std::to_chars(digits, digits + sizeof digits, value);
-  return {digits, result.ptr};
-}
+// A label that is a number.
+struct NumberLabel {
+  double value;
+  std::string_view text;
+  std::int32_t id;
+
+  bool same_class(const NumberLabel& other) const {
+    return value == other.value && (std::abs(value) < kExactIntegers || text == other.text);
+  }
+  // Of equal values, the text that came first; of those that only texts tell apart, as whole
+  // numbers are ordered.
+  bool operator<(const NumberLabel& other) const {
+    if (value != other.value) return value < other.value;
+    if (std::abs(value) < kExactIntegers) return id < other.id;
+    const bool shorter = std::tuple(text.size(), text) < std::tuple(other.text.size(), other.text);
+    return value > 0.0 ? shorter : !shorter && text != other.text;
+  }
+};
 
 Classes sort_by_value(const Ids& ids) {
-  std::vector<std::pair<double, std::int32_t>> values;
-  values.reserve(ids.size());
+  std::vector<NumberLabel> labels;
+  labels.reserve(ids.size());
   // Adding +0 makes -0 the same class as 0.
-  for (const auto& [text, id] : ids) values.emplace_back(*parse_number(text) + 0.0, id);
-  std::sort(values.begin(), values.end());
+  for (const auto& [text, id] : ids) labels.push_back({*parse_number(text) + 0.0, text, id});
+  std::sort(labels.begin(), labels.end());
   Classes classes{std::vector<std::int32_t>(ids.size()), {}};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i == 0 || values[i].first != values[i - 1].first) {
-      classes.names.push_back(shortest_text(values[i].first));
-    }
-    classes.of_id[static_cast<std::size_t>(values[i].second)] =
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (i == 0 || !labels[i].same_class(labels[i - 1])) classes.names.emplace_back(labels[i].text);
+    classes.of_id[static_cast<std::size_t>(labels[i].id)] =
         static_cast<std::int32_t>(classes.names.size()) - 1;
   }
   return classes;
@@ -54,21 +71,47 @@ Classes sort_by_text(const Ids& ids) {
   return classes;
 }
 
-Classes take_order(const Ids& ids, const std::vector<std::string>& order,
+Classes take_order(const Ids& ids, const std::vector<std::string>& order, bool to_score,
                    const std::string& where) {
   Classes classes{std::vector<std::int32_t>(ids.size()), order};
+  const ClassFinder known(order);
   for (const auto& [text, id] : ids) {
-    const auto found = std::find(order.begin(), order.end(), text);
-    if (found == order.end()) {
-      fail(where, ": label \"", text, "\" is none of the ", order.size(), " declared classes",
-           did_you_mean(text, order));
+    std::optional<std::int32_t> found = known.find(text);
+    if (!found) {
+      if (!to_score) {
+        fail(where, ": label \"", printable(text), "\" is none of the ", order.size(),
+             " declared classes", did_you_mean(text, order));
+      }
+      found = static_cast<std::int32_t>(classes.names.size());
+      classes.names.push_back(text);
     }
-    classes.of_id[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(found - order.begin());
+    classes.of_id[static_cast<std::size_t>(id)] = *found;
   }
   return classes;
 }
 
 }  // namespace
+
+ClassFinder::ClassFinder(const std::vector<std::string>& classes) {
+  bool numbers = true;
+  for (std::int32_t number = 0; number < std::ssize(classes); ++number) {
+    const std::string& name = classes[static_cast<std::size_t>(number)];
+    by_text_.emplace(name, number);
+    const std::optional<double> value = parse_number(name);
+    numbers = numbers && value && std::isfinite(*value);
+    if (numbers && std::abs(*value) < kExactIntegers) by_value_.emplace(*value + 0.0, number);
+  }
+  if (!numbers) by_value_.clear();
+}
+
+std::optional<std::int32_t> ClassFinder::find(std::string_view label) const {
+  if (const auto found = by_text_.find(label); found != by_text_.end()) return found->second;
+  const std::optional<double> value = parse_number(label);
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  const auto found = by_value_.find(*value + 0.0);
+  if (found == by_value_.end()) return std::nullopt;
+  return found->second;
+}
 
 void LabelEncoder::add(std::string_view label) {
   auto found = ids_.find(label);
@@ -82,11 +125,11 @@ void LabelEncoder::add(std::string_view label) {
 
 void LabelEncoder::finish(Dataset& dataset, const std::vector<std::string>& order,
                           bool to_score) const {
-  Classes classes = !order.empty()      ? take_order(ids_, order, where_)
+  Classes classes = !order.empty()      ? take_order(ids_, order, to_score, where_)
                     : all_numbers(ids_) ? sort_by_value(ids_)
                                         : sort_by_text(ids_);
   check(to_score || classes.names.size() > 1, where_, ": all ", labels_.size(),
-        " rows have the label \"", classes.names.empty() ? "" : classes.names[0],
+        " rows have the label \"", classes.names.empty() ? "" : printable(classes.names[0]),
         "\", at least two classes are needed; check the label column");
   // Many rows of few classes is what a label column looks like; a measured quantity has as many
   // values as rows.

@@ -1,11 +1,14 @@
 // From label texts to class numbers 0 .. classes-1.
 //
 // When every label is a number, classes are the distinct values in increasing order ("1" and "1.0"
-// are the same class); otherwise they are the distinct texts in alphabetical order.
+// are the same class, called what stands first); otherwise they are the distinct texts in
+// alphabetical order. Whole numbers from 2^53 on are told apart by their texts. A class is called
+// what the training file calls it, in every other file too.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +17,19 @@
 #include "engine/data/dataset.h"
 
 namespace tritgrad {
+
+// Finds the classes that labels of any file mean: by text, else, where all classes are numbers, by
+// value.
+class ClassFinder {
+ public:
+  explicit ClassFinder(const std::vector<std::string>& classes);
+
+  std::optional<std::int32_t> find(std::string_view label) const;
+
+ private:
+  std::map<std::string, std::int32_t, std::less<>> by_text_;
+  std::map<double, std::int32_t> by_value_;  // empty unless all classes are numbers
+};
 
 class LabelEncoder {
  public:
@@ -26,13 +42,14 @@ class LabelEncoder {
   void add(std::string_view label);
 
   // Sets labels and class_names. A non-empty `order` gives the classes and their numbers
-  // explicitly, and any other label is refused. Throws when fewer than two classes occur, or so
-  // many that they look like measured values, unless the rows are there `to_score` a model.
+  // explicitly; any other label is refused or, where rows are there `to_score` a model, becomes a
+  // class behind them. Throws when fewer than two classes occur, or so many that they look like
+  // measured values, unless there is a model to score.
   void finish(Dataset& dataset, const std::vector<std::string>& order, bool to_score = false) const;
 
  private:
   std::string where_;
-  std::map<std::string, std::int32_t, std::less<>> ids_;  // in order of first appearance
+  std::map<std::string, std::int32_t, std::less<>> ids_;  // numbered as they first appeared
   std::vector<std::int32_t> labels_;
 };
 

@@ -90,7 +90,9 @@ void Loader::read_row(std::int32_t row, const RandomKey& key, float* out) const 
   if (augmentation_.changes_anything()) {
     augment(out, dataset_->image, augmentation_, key, static_cast<std::uint64_t>(row));
   }
-  standardizer_.apply({out, static_cast<std::size_t>(features)});
+  const std::span<float> values(out, static_cast<std::size_t>(features));
+  if (dataset_->has_missing) standardizer_.fill(values);
+  standardizer_.apply(values);
 }
 
 Batch Loader::next() {

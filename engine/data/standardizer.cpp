@@ -21,6 +21,32 @@ struct Moments {
   bool constant = true;  // seen in the values: a rounded mean would give it a variance above zero
 };
 
+// Moments of columns [begin, end) in which values are missing, over those that are there: two
+// passes, sums in row order.
+void column_moments_of_present(const Dataset& dataset, std::span<const std::int32_t> rows,
+                               std::int64_t begin, std::int64_t end, Moments* moments) {
+  for (std::int64_t column = begin; column < end; ++column) {
+    Moments& each = moments[column] = {};
+    std::int64_t count = 0;
+    float first = 0.0f, x = 0.0f;
+    for (std::int32_t row : rows) {
+      dataset.gather(row, column, column + 1, &x);
+      if (std::isnan(x)) continue;
+      if (count++ == 0) first = x;
+      each.constant = each.constant && x == first;
+      each.mean += static_cast<double>(x);
+    }
+    if (count == 0) continue;
+    each.mean /= static_cast<double>(count);
+    for (std::int32_t row : rows) {
+      dataset.gather(row, column, column + 1, &x);
+      if (std::isnan(x)) continue;
+      const double d = static_cast<double>(x) - each.mean;
+      each.variance += d * d / static_cast<double>(count);
+    }
+  }
+}
+
 // The values that are measured: those of these rows, on this scale.
 struct Sample {
   const Dataset& dataset;
@@ -108,7 +134,11 @@ Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int3
         "' holds no pixels of 8 bits, of which a square root could be taken; leave sqrt out");
   std::vector<Moments> columns(static_cast<std::size_t>(dataset.features));
   parallel_ranges(dataset.features, kColumns, [&](std::int64_t begin, std::int64_t end) {
-    column_moments({dataset, rows, pixels}, begin, end, columns.data());
+    if (dataset.has_missing) {
+      column_moments_of_present(dataset, rows, begin, end, columns.data());
+    } else {
+      column_moments({dataset, rows, pixels}, begin, end, columns.data());
+    }
   });
   if (dataset.is_image()) columns = {pool(dataset, rows[0], columns)};
   std::vector<float> means, inverse_stds;
@@ -134,6 +164,12 @@ void Standardizer::check_features(std::int64_t features) const {
   const auto size = static_cast<std::int64_t>(means_.size());
   check(size == 1 || size == features, "Standardizer: fitted to ", size, " features, the data has ",
         features, "; use the data set that the model was trained on");
+}
+
+void Standardizer::fill(std::span<float> row) const {
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    if (std::isnan(row[j])) row[j] = means_.size() == 1 ? means_[0] : means_[j];
+  }
 }
 
 void Standardizer::apply(std::span<float> row) const {

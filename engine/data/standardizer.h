@@ -2,10 +2,10 @@
 // pixel, its square root.
 //
 // Square roots part the dark tones, where most pixels of clothes or handwriting on black lie, and
-// press the light ones together. Fitted on training rows only, in double. Tables have one mean and
-// one scale per feature, images one for all pixels. A feature that is constant over the training
-// rows, or varies too little for fp32, keeps its unit (inverse_std = 1). Results are finite: they
-// saturate at the largest fp32 number.
+// press the light ones together. Fitted on the values of training rows that are there, in double.
+// Tables have one mean and one scale per feature, images one for all pixels. A feature that is
+// constant over the training rows, or varies too little for fp32, keeps its unit (inverse_std = 1).
+// Results are finite: they saturate at the largest fp32 number.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,8 @@ class Standardizer {
 
   // Throws when the vectors do not fit the number of features.
   void check_features(std::int64_t features) const;
+  // Puts means in the place of values that are missing (NaN), which apply() then makes 0.
+  void fill(std::span<float> row) const;
   // One row in place.
   void apply(std::span<float> row) const;
 

@@ -1,10 +1,10 @@
 #include "models/training/evaluate.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/check.h"
+#include "engine/data/label_encoder.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -34,18 +34,15 @@ std::vector<std::int32_t> rows_of(const Dataset& dataset) {
 // Labels become numbers of the model's classes, some of which the data may lack.
 void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
                      const std::string& path) {
-  std::map<std::string_view, std::int32_t> numbers;
-  for (const std::string& name : classes) {
-    numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
-  }
+  const ClassFinder finder(classes);
   std::vector<std::int32_t> number;
   for (const std::string& name : dataset.class_names) {
-    const auto found = numbers.find(name);
-    if (found == numbers.end()) {
-      fail("checkpoint '", path, "': its model has no class \"", name, "\", which '", dataset.name,
-           "' has", did_you_mean(name, classes), "; check the label column");
+    const std::optional<std::int32_t> found = finder.find(name);
+    if (!found) {
+      fail("checkpoint '", path, "': its model has no class \"", printable(name), "\", which '",
+           dataset.name, "' has", did_you_mean(name, classes), "; check the label column");
     }
-    number.push_back(found->second);
+    number.push_back(*found);
   }
   for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
   dataset.class_names = classes;

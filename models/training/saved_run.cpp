@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "engine/check.h"
 #include "engine/files/hash.h"
@@ -68,6 +69,19 @@ void read(const Json& json, Compression& squeeze) {
 template <typename T>
 void read(const Json& json, T& value) {
   value = json.get<T>();
+}
+
+// Whether a field has the value of a spec that nobody changed.
+template <typename T>
+bool is_default(const Field& field, const T& value) {
+  const TrainSpec spec;
+  bool same = false;
+  visit(spec, [&](const Field& other, const auto& untouched) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(untouched)>, T>) {
+      same = same || (std::string_view(other.key) == field.key && untouched == value);
+    }
+  });
+  return same;
 }
 
 }  // namespace
@@ -200,6 +214,32 @@ RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
   return position;
 }
 
+std::optional<TableSchema> SavedRun::table() const {
+  if (image().size() > 0) return std::nullopt;
+  TableSchema schema;
+  if (fields_->has("table")) {
+    schema = schema_from_json(fields_->get<Json>("table").dump(),
+                              concat("checkpoint '", path_, "': metadata field 'table'"));
+  } else if (fields_->has("feature_names")) {
+    // Of a built-in set, or older than schemas.
+    for (const std::string& name : fields_->get<std::vector<std::string>>("feature_names")) {
+      TableFeature feature;
+      feature.name = name;
+      feature.place = std::ssize(schema.columns);
+      constexpr std::string_view kNameless = "column ";  // and its number
+      schema.has_names = schema.has_names || !name.starts_with(kNameless) ||
+                         !parse_number(name.substr(kNameless.size()));
+      schema.columns.push_back(std::move(feature));
+    }
+  }
+  const auto inputs = fields_->get<std::int64_t>("inputs");
+  if (schema.columns.empty()) schema.columns.resize(static_cast<std::size_t>(inputs));
+  check(schema.features() == inputs, "checkpoint '", path_, "': its model has ", inputs,
+        " inputs, but its columns become ", schema.features(), " features; the file is damaged");
+  schema.class_names = class_names();
+  return schema;
+}
+
 void SavedRun::check_inputs(const Dataset& dataset) const {
   check(fields_->get<std::int64_t>("inputs") == dataset.features &&
             fields_->get<std::size_t>("outputs") == dataset.class_names.size(),
@@ -240,6 +280,7 @@ Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset
   Json run;
   visit(spec, [&](const Field& field, const auto& value) {
     if ((field.traits & kUnsaved) != 0) return;
+    if ((field.traits & kSparse) != 0 && is_default(field, value)) return;
     if (!is_parallel(field)) {
       run[field.key] = json_of(field, value);
     } else if (ranks > 0) {
@@ -255,6 +296,7 @@ Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset
   }
   run["class_names"] = dataset.class_names;
   run["feature_names"] = dataset.feature_names;
+  if (dataset.schema) run["table"] = Json::parse(to_json(*dataset.schema));
   run["data_xxh3"] = data_hash;
   run["step"] = position.step;
   run["cursor"] = {position.cursor.epoch, position.cursor.position};

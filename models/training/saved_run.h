@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
 #include "engine/data/standardizer.h"
+#include "engine/data/table_schema.h"
 #include "engine/files/checkpoint.h"
 #include "models/networks/model.h"
 #include "models/training/run_result.h"
@@ -60,6 +62,8 @@ class SavedRun {
   std::int64_t step() const;
   std::vector<std::string> class_names() const;
   std::string data_hash() const;
+  // What the model knows of its columns and classes; nothing where its inputs are images.
+  std::optional<TableSchema> table() const;
   // Throws Error where its parts contradict each other.
   RunPosition position(std::int64_t steps_per_epoch) const;
 

@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "engine/check.h"
+#include "engine/data/table_schema.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -37,6 +38,18 @@ requires std::integral<Number> || std::floating_point<Number> std::string as_tex
 std::string as_text(PixelScale value) { return to_text(value); }
 std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
 std::string as_text(Compression value) { return value == Compression::kSign ? "mean" : "rms"; }
+
+// The rows of each class of a table, where they are few: " (no 75, yes 25)".
+std::string classes_of(const Dataset& dataset) {
+  constexpr int kFew = 10;
+  if (!dataset.schema || dataset.classes() > kFew) return "";
+  const std::vector<std::int64_t> counts = dataset.class_counts();
+  std::string text;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    text += concat(i == 0 ? " (" : ", ", printable(dataset.class_names[i]), " ", counts[i]);
+  }
+  return text + ")";
+}
 
 }  // namespace
 
@@ -99,8 +112,9 @@ std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
       : dataset.published_test_rows > 0
           ? concat("the published test set of ", dataset.published_test_rows, " rows")
           : "a fixed, stratified test split of 20 %";
+  const std::string table = dataset.schema ? dataset.schema->summary() + "; " : "";
   return concat(dataset.name, ": ", dataset.rows, " rows, ", dataset.features, " features, ",
-                dataset.class_names.size(), " classes; ", split);
+                dataset.class_names.size(), " classes", classes_of(dataset), "; ", table, split);
 }
 
 }  // namespace tritgrad

@@ -17,8 +17,13 @@ namespace tritgrad {
 
 struct TrainSpec {
   std::string data = "wdbc";
-  std::string label;            // label column of a CSV file; empty: the last
-  std::string header = "auto";  // of a CSV file
+  std::string label;                 // label column of a CSV file; empty: the last
+  std::string header = "auto";       // of a CSV file
+  std::string missing = "refuse";    // what becomes of a table's missing cells
+  std::int64_t max_categories = 64;  // of a table's column of words
+  std::string columns;               // features of a table, separated by commas; empty: all
+  std::string drop;                  // columns of a table that are no features
+  std::string words;                 // columns of a table whose numbers are words
   std::string model = "mlp:64,64";
   int epochs = 0;                         // 0: by the size of the data, see with_defaults()
   std::int64_t batch = 0;                 // 0: by the size of the data
@@ -45,6 +50,7 @@ enum FieldTrait : unsigned {
   kUnsaved = 8,     // not kept in checkpoints
   kYounger = 16,    // older checkpoints lack it: Field::absent stands for it
   kSingleRun = 32,  // a comparison of many runs sets it itself
+  kSparse = 64,     // kYounger, and kept in checkpoints only where it is not the default
 };
 
 struct Field {
@@ -71,6 +77,25 @@ void visit_data(Spec& spec, const Visitor& visitor) {
           spec.label);
   visitor(Field{"header", "--header", "header", "CSV header line: auto, yes or no", kOfData},
           spec.header);
+  constexpr unsigned kOfTable = kOfData | kYounger | kSparse;
+  visitor(Field{"missing", "--missing", "way with missing cells",
+                "missing cells of a table: refuse; mean, with a feature that says where; mode, the "
+                "most frequent value; or drop, their rows",
+                kOfTable},
+          spec.missing);
+  visitor(Field{"max_categories", "--max-categories", "number of categories",
+                "most different words in a column of a table, each of which is a feature [64]",
+                kOfTable, "", 1, 65536},
+          spec.max_categories);
+  visitor(Field{"columns", "--columns", "choice of columns",
+                "NAME,NAME: the columns of a table to learn from [all]", kOfTable},
+          spec.columns);
+  visitor(Field{"drop", "--drop", "choice of columns",
+                "NAME,NAME: columns of a table not to learn from", kOfTable},
+          spec.drop);
+  visitor(Field{"words", "--words", "choice of words",
+                "NAME,NAME: columns of a table whose numbers are words, such as codes", kOfTable},
+          spec.words);
 }
 
 template <typename Spec, typename Visitor>
@@ -172,7 +197,8 @@ TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset);
 // The rows that a run divides the data into; `fold` counts from 0 where spec.folds > 0.
 Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold);
 
-// "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"
+// "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"; of a user's
+// table also its classes with their rows, and its columns.
 std::string dataset_line(const Dataset& dataset, const TrainSpec& spec);
 
 }  // namespace tritgrad

@@ -67,6 +67,7 @@ RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
       check(!is_pipe(request.common.train.data), "--data: a comparison reads its data more than ",
             "once, which a pipe does not allow; write the table to a file and name it");
       const Dataset dataset = open_data(request.common);
+      say_remarks(dataset.remarks, request.common.terminal.quiet);
       check_comparison(dataset, request.options);
       remaining.expect(expected_work(dataset, request.options));
     });

@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "engine/text.h"
 #include "models/footprint.h"
 #include "models/training/parallel_run.h"
 #include "models/training/saved_run.h"
@@ -100,6 +102,26 @@ std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
   return table.render();
 }
 
+// What the model knows of the table that it was trained on.
+std::string render_columns(const TableSchema& schema) {
+  Table table({{"column"},
+               {"holds"},
+               {"features", Align::kRight},
+               {"offset", Align::kRight},
+               {"missing", Align::kRight},
+               {"filled by"}});
+  for (const TableFeature& column : schema.columns) {
+    const bool words = !column.words.empty();
+    std::string fill = column.has_indicator ? "mean" : printable(column.fill_word);
+    if (column.fill_number) fill = number_text(*column.fill_number);
+    table.add_row(
+        {printable(column.name), words ? fmt::format("{} words", column.words.size()) : "numbers",
+         std::to_string(column.width()), column.offset == 0.0 ? "-" : number_text(column.offset),
+         column.missing == 0 ? "-" : std::to_string(column.missing), fill.empty() ? "-" : fill});
+  }
+  return fmt::format("\n{}\n{}\n", schema.summary(), table.render());
+}
+
 bool is_voted(const JointForecast* joint) {
   return joint != nullptr && joint->spec.method == ParallelMethod::kVotes;
 }
@@ -161,7 +183,8 @@ nlohmann::ordered_json to_json(const JointForecast& joint) {
 }
 
 std::string to_json(const std::string& model, const Recipe& recipe, const ModelFootprint& f,
-                    const ModelFootprint* live, const JointForecast* joint) {
+                    const ModelFootprint* live, const JointForecast* joint,
+                    const TableSchema* schema) {
   nlohmann::ordered_json json;
   json["model"] = model;
   json["recipe"] = recipe.name;
@@ -187,6 +210,7 @@ std::string to_json(const std::string& model, const Recipe& recipe, const ModelF
                                {"bytes", to_json(t.bytes)}});
   }
   if (joint != nullptr) json["traffic"] = to_json(*joint);
+  if (schema != nullptr) json["table"] = nlohmann::ordered_json::parse(to_json(*schema));
   return json.dump(2);
 }
 
@@ -211,14 +235,15 @@ std::string explain_traffic(const JointForecast& joint, const ModelFootprint& f)
 
 void print(const std::string& model, const Recipe& recipe, const ModelFootprint& forecast,
            const ModelFootprint* live, const std::string& json,
-           const JointForecast* joint = nullptr) {
+           const JointForecast* joint = nullptr, const TableSchema* schema = nullptr) {
   OutputFile output("--json", json, kJsonBegins);
   if (json != "-") {
     fmt::print("{} with recipe {}\n\n{}{}", model, recipe.name, render(forecast, live),
                explain(forecast, live, joint));
     if (joint != nullptr) fmt::print("{}", explain_traffic(*joint, forecast));
+    if (schema != nullptr) fmt::print("{}", render_columns(*schema));
   }
-  output.write(to_json(model, recipe, forecast, live, joint));
+  output.write(to_json(model, recipe, forecast, live, joint, schema));
 }
 
 // The footprint with gradients as exchanges between ranks keep them.
@@ -288,12 +313,16 @@ void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_gi
         "--dp all: each way of training has a recipe of its own; leave out --recipe and --set");
   if (joint) return inspect_joint(options);
   if (!options.checkpoint.empty()) {
-    const SavedModel saved = SavedRun(options.checkpoint).model();
+    const SavedRun run(options.checkpoint);
+    const SavedModel saved = run.model();
+    const std::optional<TableSchema> schema = run.table();
+    const bool of_table = schema && schema->table_columns > 0;  // else of a built-in set
     const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
     const ModelFootprint forecast = forecast_footprint(plan, saved.recipe);
     const ModelFootprint live =
         allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe);
-    print(saved.model, saved.recipe, forecast, &live, options.json);
+    print(saved.model, saved.recipe, forecast, &live, options.json, nullptr,
+          of_table ? &*schema : nullptr);
     return;
   }
   const Recipe recipe = load_recipe(options.recipe, options.overrides);

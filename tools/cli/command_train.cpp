@@ -78,11 +78,17 @@ void print_summary(const RunResult& r, const std::string& data) {
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
 }
 
-// Label column and header of a checkpoint's own file mean nothing to data of another kind.
+// Columns of a checkpoint's own file mean nothing to data of another kind.
 void forget_columns(const std::string& data, TrainSpec& saved) {
   if (is_csv(data)) return;
-  saved.label.clear();
-  saved.header = "auto";
+  const TrainSpec untouched;
+  saved.label = untouched.label;
+  saved.header = untouched.header;
+  saved.missing = untouched.missing;
+  saved.max_categories = untouched.max_categories;
+  saved.columns = untouched.columns;
+  saved.drop = untouched.drop;
+  saved.words = untouched.words;
 }
 
 // Throws Error for options of ranks that the method has no use for.
@@ -141,16 +147,25 @@ void check_save(const TrainOptions& options) {
 }
 
 // The data that a checkpoint names, as seen from where the program runs now.
-Dataset open_saved_data(const std::string& checkpoint, const CommonOptions& options) {
+Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
+  const std::string& checkpoint = saved.path();
   check(options.train.data != "-", "the checkpoint '", checkpoint,
         "' was trained on standard input, which cannot be read again: name a file with the same "
         "rows by --data, or send them once more and say --data -");
   try {
-    return open_data(options);
+    return open_data(options, saved.table());
   } catch (const Error& error) {
     fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
          "': where that lies elsewhere now, name it by --data");
   }
+}
+
+Dataset training_data(const CLI::App& command, const CommonOptions& options) {
+  const std::string& resume = options.train.resume;
+  if (resume.empty()) return open_data(options);
+  const SavedRun saved(resume);
+  if (command.count("--data") == 0) return open_saved_data(saved, options);
+  return open_data(options, saved.table());
 }
 
 constexpr double kTimeout = 60.0;
@@ -224,9 +239,8 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   // The run holds it itself, but reads its data first.
   check_output(command.count("--save") > 0 ? "--save" : "--resume",
                is_first ? train_options.save : "", nullptr);
-  const bool saved_data = !train_options.resume.empty() && command.count("--data") == 0;
-  const Dataset dataset =
-      saved_data ? open_saved_data(train_options.resume, options) : open_data(options);
+  const Dataset dataset = training_data(command, options);
+  if (is_first) say_remarks(dataset.remarks, options.terminal.quiet);
   const RunResult result = train_on_terminal(dataset, train_options, options.terminal, log);
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
@@ -234,6 +248,23 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
     if (!train_options.save.empty()) fmt::print("  saved          {}\n", train_options.save);
   }
   json.write(to_json(result));
+}
+
+// Of a table's options, where the label is, whether there is a header and what becomes of missing
+// cells may be others than those of the training file. Which columns are read, and as what, is the
+// model's.
+void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
+                         std::optional<TableSchema>& schema) {
+  for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
+    check(command.count(option) == 0, option,
+          ": the model knows its columns from its training; leave the option out");
+  }
+  if (command.count("--header") > 0) saved.header = given.header;
+  if (command.count("--missing") > 0) saved.missing = given.missing;
+  if (command.count("--label") > 0) {
+    saved.label = given.label;
+    if (schema) schema->label.clear();  // its name would be looked for first
+  }
 }
 
 // The data are the checkpoint's own, but for what the command names.
@@ -246,15 +277,16 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
     saved.data = options.train.data;
     forget_columns(saved.data, saved);
   }
-  if (command.count("--label") > 0) saved.label = options.train.label;
-  if (command.count("--header") > 0) saved.header = options.train.header;
+  std::optional<TableSchema> schema = run.table();
+  adopt_table_options(command, options.train, saved, schema);
   static_cast<TrainSpec&>(options.train) = saved;
   OutputFile json("--json", options.json, kJsonBegins);
-  Dataset dataset = data_given ? open_data(options, true) : open_saved_data(path, options);
+  Dataset dataset = data_given ? open_data(options, schema) : open_saved_data(run, options);
   if (!data_given) {
     run.check_same_data(
         dataset, "its test rows may be others now; name them by --data to score them as new");
   }
+  say_remarks(dataset.remarks, false);
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <type_traits>
 
 #include "engine/check.h"
@@ -134,22 +136,71 @@ bool is_csv(const std::string& data) {
   return data_source(data, "").kind == DataSource::Kind::kCsv;
 }
 
-Dataset open_data(const CommonOptions& options, bool to_score) {
+namespace {
+
+// "a, b" -> {"a", "b"}.
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  std::string name;
+  std::istringstream in(text);
+  while (std::getline(in, name, ',')) {
+    const std::size_t begin = name.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    names.push_back(name.substr(begin, name.find_last_not_of(' ') - begin + 1));
+  }
+  return names;
+}
+
+CsvOptions csv_options(const TrainSpec& train, const std::optional<TableSchema>& schema) {
   using Header = CsvOptions::Header;
+  CsvOptions csv;
+  check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
+        train.header, "', expected auto, yes or no");
+  if (train.header != "auto") csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
+  csv.label = train.label;
+  csv.missing = parse_missing(train.missing);
+  csv.max_categories = train.max_categories;
+  csv.columns = split_names(train.columns);
+  csv.drop = split_names(train.drop);
+  csv.words = split_names(train.words);
+  csv.schema = schema ? &*schema : nullptr;
+  return csv;
+}
+
+// Throws Error where options of a table are given for other data.
+void check_table_options(const TrainSpec& train) {
+  check(train.label.empty() && train.header == "auto", "--label and --header are for CSV ",
+        "files, which '", train.data, "' is not; leave them out or name a file by --data");
+  const std::vector<FieldText> given = field_texts(train), untouched = field_texts(TrainSpec());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Field& field = given[i].field;
+    check((field.traits & kSparse) == 0 || (field.traits & kOfData) == 0 ||
+              given[i].text == untouched[i].text,
+          field.option, " is for CSV files, which '", train.data,
+          "' is not; leave it out or name a file by --data");
+  }
+}
+
+}  // namespace
+
+Dataset open_data(const CommonOptions& options, const std::optional<TableSchema>& schema) {
   const TrainOptions& train = options.train;
   DataOptions data;
   data.cache_folder = folder_of_fetched(options);
   data.fetch_arguments = fetch_arguments(options);
-  check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
-        train.header, "', expected auto, yes or no");
-  if (train.header != "auto") data.csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
-  data.csv.label = train.label;
-  data.csv.to_score = to_score;
+  data.csv = csv_options(train, schema);
   Dataset dataset = open_dataset(train.data, data);
-  const bool csv = is_csv(train.data);
-  check(csv || (train.label.empty() && train.header == "auto"), "--label and --header are for CSV ",
-        "files, which '", train.data, "' is not; leave them out or name a file by --data");
+  if (!is_csv(train.data)) check_table_options(train);
   return dataset;
+}
+
+void say_remarks(const Remarks& remarks, bool quiet) {
+  for (const std::string& warning : remarks.warnings) {
+    std::fprintf(stderr, "warning: %s\n", printable(warning).c_str());
+  }
+  for (const std::string& note : remarks.notes) {
+    if (!quiet) std::fprintf(stderr, "note: %s\n", printable(note).c_str());
+  }
 }
 
 }  // namespace tritgrad

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "engine/data/open_dataset.h"
+#include "engine/data/table_schema.h"
 #include "models/training/train.h"
 #include "tools/cli/training_observer.h"
 
@@ -31,11 +33,14 @@ void add_training_options(CLI::App& command, CommonOptions& options, bool single
 
 // Applies --threads and --lr, opens --data.
 void apply(CommonOptions& options);
-// to_score: for a model that knows its classes, of which a table may have one alone.
-Dataset open_data(const CommonOptions& options, bool to_score = false);
+// `schema`: of a model that knows the columns and classes of its table.
+Dataset open_data(const CommonOptions& options,
+                  const std::optional<TableSchema>& schema = std::nullopt);
 // The command that fetches --data; empty for what is built in, and for files.
 std::string fetch_command(const CommonOptions& options);
-// Whether --data names a table that --label and --header are for.
+// Says what was noticed while data were read, on standard error: warnings, and notes unless quiet.
+void say_remarks(const Remarks& remarks, bool quiet);
+// Whether --data names a table that --label, --header and the like are for.
 bool is_csv(const std::string& data);
 
 // What --cache says (empty: nothing), else the user's own: fetched data and finished runs. Throws

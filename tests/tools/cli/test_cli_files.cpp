@@ -49,16 +49,34 @@ TEST_CASE("cli files: a saved run goes on with its data in another place, and wi
   CHECK(hash_of(run("train --json - --resume " + copy)) == whole);
 }
 
-TEST_CASE("cli files: columns in another order are not scored") {
+TEST_CASE("cli files: columns are found by name, others than the model's are warned of") {
   const TempDir folder;
   const std::string data = folder.write("t.csv", table("a,b,y\n"));
   const std::string checkpoint = folder / "m.safetensors";
   REQUIRE(run("train --quiet --data " + data + kSmall + "--save " + checkpoint).exit_code == 0);
-  check_refused("eval " + checkpoint + " --data " + folder.write("p.csv", table("b,a,y\n")),
-                "feature 1 was 'a' in the training data and is 'b' in 'p'");
+  const auto scored = [&](const std::string& name, const std::string& text) {
+    const Result result = run("eval " + checkpoint + " --json - --data " + folder.write(name, text));
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    return std::pair(Json::parse(result.out)["test_accuracy"], result.err);
+  };
+  const auto all = scored("all.csv", table("a,b,y\n") + "0,3,0\n");
+  CHECK(all.second.empty());
+  // The label is found by its name, too, and columns that the model does not know do no harm.
+  std::string moved = "new,y,b,a\n";
+  for (int i = 0; i < 40; ++i) {
+    moved += "x," + std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i % 2) +
+             "\n";
+  }
+  CHECK(scored("moved.csv", moved + "x,0,3,0\n") == all);
   // Other names may be other words for the same.
-  const std::string renamed = folder.write("n.csv", table("c,d,y\n"));
-  CHECK(run("eval " + checkpoint + " --data " + renamed).exit_code == 0);
+  const auto renamed = scored("n.csv", table("c,d,y\n") + "0,3,0\n");
+  CHECK(renamed.first == all.first);
+  CHECK(contains(renamed.second,
+                 "n.csv: its columns have other names than the model's (a, b) and are taken in the "
+                 "order in which they stand"));
+  check_refused("eval " + checkpoint + " --data " + folder.write("m.csv", table("a,c,y\n")),
+                "m.csv: the model's columns b are not there");
 }
 
 TEST_CASE("cli files: the name of a data set wins over a file of that name") {
