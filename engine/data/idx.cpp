@@ -135,21 +135,22 @@ void append_labels(Dataset& dataset, const IdxPair& part, const IdxHeader& heade
   }
 }
 
-enum class Part { kTraining, kTest };
+enum class IdxPart { kTraining, kTest };
 
 // Whether a file is called so: "train-images-idx3-ubyte", or
 // "emnist-letters-test-labels-idx1-ubyte" of EMNIST; each also with .gz.
-bool is_called(std::string_view name, Part part, std::string_view kind) {
+bool is_called(std::string_view name, IdxPart part, std::string_view kind) {
   const std::string_view type = kind == "images" ? "idx3-ubyte" : "idx1-ubyte";
   const auto ends_in = [&](std::string_view stem) {
     return name.ends_with(concat(stem, "-", kind, "-", type)) ||
            name.ends_with(concat(stem, "-", kind, ".", type));
   };
   if (name.ends_with(".gz")) name.remove_suffix(3);
-  return part == Part::kTraining ? ends_in("train") : ends_in("t10k") || ends_in("test");
+  return part == IdxPart::kTraining ? ends_in("train") : ends_in("t10k") || ends_in("test");
 }
 
-std::vector<std::string> find_files(const std::string& folder, Part part, std::string_view kind) {
+std::vector<std::string> find_files(const std::string& folder, IdxPart part,
+                                    std::string_view kind) {
   std::vector<std::string> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -160,10 +161,10 @@ std::vector<std::string> find_files(const std::string& folder, Part part, std::s
   return found;
 }
 
-std::string require_file(const std::string& folder, Part part, std::string_view kind) {
+std::string require_file(const std::string& folder, IdxPart part, std::string_view kind) {
   const std::vector<std::string> found = find_files(folder, part, kind);
   check(!found.empty(), "folder ", folder, ": no file ",
-        part == Part::kTraining ? "train-" : "t10k-", kind, "-",
+        part == IdxPart::kTraining ? "train-" : "t10k-", kind, "-",
         kind == "images" ? "idx3-ubyte" : "idx1-ubyte",
         " (or .gz) found; the folder must hold the four IDX files of training and test set");
   if (found.size() > 1 && found[1] != found[0] + ".gz") {  // a compressed copy of the same
@@ -211,7 +212,7 @@ Dataset read_idx_folder(const std::string& folder, const std::string& name) {
   std::array<std::string, 4> bytes;
   std::array<IdxPair, 2> parts;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Part kind = i == 0 ? Part::kTraining : Part::kTest;
+    const IdxPart kind = i == 0 ? IdxPart::kTraining : IdxPart::kTest;
     IdxPair& part = parts[i];
     part.images_where = require_file(folder, kind, "images");
     part.labels_where = require_file(folder, kind, "labels");
@@ -222,7 +223,7 @@ Dataset read_idx_folder(const std::string& folder, const std::string& name) {
 }
 
 bool has_idx_files(const std::string& folder) {
-  return !find_files(folder, Part::kTraining, "images").empty();
+  return !find_files(folder, IdxPart::kTraining, "images").empty();
 }
 
 }  // namespace tritgrad

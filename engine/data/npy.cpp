@@ -167,7 +167,7 @@ NpyHeader parse_npy_header(std::string_view bytes, const std::string& where) {
 
 static_assert(std::endian::native == std::endian::little, "bytes are swapped for big-endian types");
 
-struct Half {
+struct Float16 {
   std::uint16_t bits;
   // IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction.
   explicit operator double() const {
@@ -213,18 +213,18 @@ struct NamedType {
 };
 
 template <typename T, bool kInteger>
-constexpr NamedType named(std::string_view name, bool fits_fp32) {
+constexpr NamedType type_named(std::string_view name, bool fits_fp32) {
   return {name, number_type<T, false, kInteger>(fits_fp32),
           number_type<T, true, kInteger>(fits_fp32)};
 }
 
 constexpr NamedType kTypes[] = {
-    named<Half, false>("f2", true),         named<float, false>("f4", true),
-    named<double, false>("f8", false),      named<std::uint8_t, true>("b1", true),
-    named<std::uint8_t, true>("u1", true),  named<std::int8_t, true>("i1", true),
-    named<std::int16_t, true>("i2", true),  named<std::uint16_t, true>("u2", true),
-    named<std::int32_t, true>("i4", false), named<std::uint32_t, true>("u4", false),
-    named<std::int64_t, true>("i8", false), named<std::uint64_t, true>("u8", false),
+    type_named<Float16, false>("f2", true),      type_named<float, false>("f4", true),
+    type_named<double, false>("f8", false),      type_named<std::uint8_t, true>("b1", true),
+    type_named<std::uint8_t, true>("u1", true),  type_named<std::int8_t, true>("i1", true),
+    type_named<std::int16_t, true>("i2", true),  type_named<std::uint16_t, true>("u2", true),
+    type_named<std::int32_t, true>("i4", false), type_named<std::uint32_t, true>("u4", false),
+    type_named<std::int64_t, true>("i8", false), type_named<std::uint64_t, true>("u8", false),
 };
 
 // Texts of up to so many characters: 'U12' has four bytes for each, 'S12' one.
@@ -259,7 +259,7 @@ NpyElement find_type(const std::string& descr, const std::string& where) {
 }
 
 // The characters of a text of fixed length, which ends in NULs; nothing if they are no Unicode.
-std::optional<std::string> text_of(const char* at, const NpyElement& element) {
+std::optional<std::string> decoded_text(const char* at, const NpyElement& element) {
   if (element.text == NpyElement::Text::kBytes) {
     std::string_view bytes(at, static_cast<std::size_t>(element.bytes));
     bytes = bytes.substr(0, bytes.find_last_not_of('\0') + 1);
@@ -317,7 +317,7 @@ std::vector<std::int64_t> NpyArray::places_in_row() const {
 }
 
 std::optional<std::string> NpyArray::text(std::int64_t i) const {
-  return text_of(payload.data() + i * element.bytes, element);
+  return decoded_text(payload.data() + i * element.bytes, element);
 }
 
 NpyArray parse_npy(std::string_view bytes, const std::string& where) {

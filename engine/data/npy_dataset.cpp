@@ -6,11 +6,13 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/data/column_statistics.h"
 #include "engine/data/label_encoder.h"
 #include "engine/data/npy.h"
 #include "engine/files/read_file.h"
@@ -57,10 +59,11 @@ ArrayPair parse_pair(const NpyPair& source) {
   return pair;
 }
 
-void copy_bytes(const NpyArray& x, std::uint8_t* out) {
+// Returns the place behind the copy.
+std::uint8_t* copy_bytes(const NpyArray& x, std::uint8_t* out) {
   if (!x.fortran_order) {
     std::memcpy(out, x.payload.data(), x.payload.size());
-    return;
+    return out + x.payload.size();
   }
   const std::vector<std::int64_t> places = x.places_in_row();
   for (std::int64_t row = 0; row < x.extents[0]; ++row) {
@@ -69,9 +72,46 @@ void copy_bytes(const NpyArray& x, std::uint8_t* out) {
           x.payload[static_cast<std::size_t>(row * x.row_stride() + place)]);
     }
   }
+  return out;
 }
 
-void copy_numbers(const NpyArray& x, const std::string& where, float* out) {
+// The offsets that a model has learned of as many columns of numbers.
+std::vector<double> offsets_of(const TableSchema& schema, std::size_t features) {
+  std::vector<double> offsets;
+  for (const TableFeature& column : schema.columns) {
+    if (column.width() == 1 && column.words.empty()) offsets.push_back(column.offset);
+  }
+  if (offsets.size() != features) offsets.assign(features, 0.0);
+  return offsets;
+}
+
+// Learns offsets from the training rows, and warns of columns for which none is enough.
+TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
+  TableSchema schema;
+  schema.label = "y";
+  std::vector<double> numbers(static_cast<std::size_t>(pair.rows()));
+  for (std::int64_t place : pair.x.places_in_row()) {
+    for (std::size_t row = 0; row < numbers.size(); ++row) {
+      numbers[row] = pair.x.number(static_cast<std::int64_t>(row) * pair.x.row_stride() + place);
+    }
+    TableFeature& column = schema.columns.emplace_back();
+    column.place = std::ssize(schema.columns) - 1;
+    column.name = concat("column ", column.place);
+    column.offset = offset_of(column_statistics(numbers));
+    if (collapses(numbers, column.offset)) {
+      remarks.warnings.push_back(
+          concat(pair.source->x_where, ": numbers of ", column.name,
+                 " that differ become the same in fp32; subtract what they have in common, or "
+                 "split the column"));
+    }
+  }
+  schema.label_place = std::ssize(schema.columns);
+  schema.table_columns = schema.label_place + 1;
+  return schema;
+}
+
+void copy_numbers(const NpyArray& x, const std::string& where, std::span<const double> offsets,
+                  float* out) {
   const std::vector<std::int64_t> places = x.places_in_row();
   const std::int64_t stride = x.row_stride();
   for (std::int64_t row = 0; row < x.extents[0]; ++row) {
@@ -82,8 +122,31 @@ void copy_numbers(const NpyArray& x, const std::string& where, float* out) {
         fail(where, ": row ", row, ", column ", column, " is ", value,
              ", finite fp32 numbers expected; fill or remove the row");
       }
-      *out++ = static_cast<float>(value);
+      *out++ = static_cast<float>(value - offsets[column]);
     }
+  }
+}
+
+// Fills in the features of all pairs, and the schema if numbers have offsets.
+void copy_all_numbers(std::span<const ArrayPair> pairs, const TableSchema* known,
+                      Dataset& dataset) {
+  const auto features = static_cast<std::size_t>(dataset.features);
+  std::vector<double> offsets(features, 0.0);
+  std::shared_ptr<TableSchema> learned;
+  if (known != nullptr) {
+    offsets = offsets_of(*known, features);
+    learned = std::make_shared<TableSchema>(*known);
+  } else if (!pairs[0].x.element.fits_fp32) {
+    learned = std::make_shared<TableSchema>(learn_offsets(pairs[0], dataset.remarks));
+    offsets = offsets_of(*learned, features);
+  }
+  float* out = dataset.values.as<float>();
+  for (const ArrayPair& pair : pairs) {
+    copy_numbers(pair.x, pair.source->x_where, offsets, out);
+    out += pair.x.size();
+  }
+  if (std::any_of(offsets.begin(), offsets.end(), [](double offset) { return offset != 0.0; })) {
+    dataset.schema = std::move(learned);
   }
 }
 
@@ -112,9 +175,10 @@ void add_labels(const ArrayPair& pair, LabelEncoder& labels) {
   }
 }
 
-void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs) {
+void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs, const TableSchema* schema) {
   std::vector<std::string> classes;  // of the training rows, where there are others too
-  if (pairs.size() > 1) {
+  if (schema != nullptr) classes = schema->class_names;
+  if (classes.empty() && pairs.size() > 1) {
     LabelEncoder labels(pairs[0].source->y_where);
     add_labels(pairs[0], labels);
     Dataset training;
@@ -123,7 +187,7 @@ void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs) {
   }
   LabelEncoder labels(pairs.back().source->y_where);
   for (const ArrayPair& pair : pairs) add_labels(pair, labels);
-  labels.finish(dataset, classes);
+  labels.finish(dataset, classes, schema != nullptr);
 }
 
 // ---- Archives ----
@@ -132,7 +196,7 @@ void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs) {
 struct ArrayNames {
   std::string_view x, y, test_x, test_y;
 };
-constexpr ArrayNames kNames[] = {
+constexpr ArrayNames kArrayNames[] = {
     {"x", "y", "", ""},
     {"x_train", "y_train", "x_test", "y_test"},
     {"data", "target", "", ""},
@@ -157,7 +221,7 @@ std::optional<std::string> find_array(const ZipArchive& archive, std::string_vie
 
 // Fewer than two entries: no such arrays.
 std::vector<std::string> find_arrays(const ZipArchive& archive) {
-  for (const ArrayNames& names : kNames) {
+  for (const ArrayNames& names : kArrayNames) {
     std::vector<std::string> entries;
     for (std::string_view name : {names.x, names.y, names.test_x, names.test_y}) {
       const auto entry = name.empty() ? std::nullopt : find_array(archive, name);
@@ -173,7 +237,8 @@ std::vector<std::string> find_arrays(const ZipArchive& archive) {
 
 }  // namespace
 
-Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& name) {
+Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& name,
+                        const TableSchema* schema) {
   std::vector<ArrayPair> pairs;
   std::int64_t rows = 0;
   for (const NpyPair& source : sources) {
@@ -193,28 +258,26 @@ Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& nam
   const bool bytes = first.element.is_byte;
   dataset.allocate(rows, first.size() / pairs[0].rows(),
                    bytes ? Element::kByte : Element::kFloat32);
-  std::int64_t at = 0;
-  for (const ArrayPair& pair : pairs) {
-    if (bytes) {
-      copy_bytes(pair.x, dataset.values.as<std::uint8_t>() + at);
-    } else {
-      copy_numbers(pair.x, pair.source->x_where, dataset.values.as<float>() + at);
-    }
-    at += pair.x.size();
+  if (bytes) {
+    std::uint8_t* out = dataset.values.as<std::uint8_t>();
+    for (const ArrayPair& pair : pairs) out = copy_bytes(pair.x, out);
+  } else {
+    copy_all_numbers(pairs, schema, dataset);
   }
-  copy_labels(dataset, pairs);
+  copy_labels(dataset, pairs, schema);
   dataset.published_test_rows = rows - pairs[0].rows();
   return dataset;
 }
 
-Dataset read_npy_pair(const std::string& x_path, const std::string& y_path) {
+Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,
+                      const TableSchema* schema) {
   const std::string x = read_file(x_path);
   const std::string y = read_file(y_path);
   const std::array<NpyPair, 1> pairs = {NpyPair{x, y, x_path, y_path}};
-  return parse_npy_pairs(pairs, std::filesystem::path(x_path).stem().string());
+  return parse_npy_pairs(pairs, std::filesystem::path(x_path).stem().string(), schema);
 }
 
-Dataset parse_npz(std::string_view bytes, const std::string& where) {
+Dataset parse_npz(std::string_view bytes, const std::string& where, const TableSchema* schema) {
   const ZipArchive archive(bytes, where);
   std::vector<std::string> arrays, names;
   for (const std::string& entry : find_arrays(archive)) {
@@ -225,11 +288,11 @@ Dataset parse_npz(std::string_view bytes, const std::string& where) {
   for (std::size_t i = 0; i + 1 < arrays.size(); i += 2) {
     pairs.push_back({arrays[i], arrays[i + 1], names[i], names[i + 1]});
   }
-  return parse_npy_pairs(pairs, where);
+  return parse_npy_pairs(pairs, where, schema);
 }
 
-Dataset read_npz(const std::string& path) {
-  Dataset dataset = parse_npz(read_file(path), path);
+Dataset read_npz(const std::string& path, const TableSchema* schema) {
+  Dataset dataset = parse_npz(read_file(path), path, schema);
   dataset.name = std::filesystem::path(path).stem().string();
   return dataset;
 }

@@ -147,10 +147,10 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
     case Kind::kNpyPair:
       check(!source.paths[1].empty(), "data \"", spec,
             "\": labels are missing; give both arrays as x.npy,y.npy");
-      return read_npy_pair(source.paths[0], source.paths[1]);
+      return read_npy_pair(source.paths[0], source.paths[1], options.csv.schema);
     case Kind::kNpz:
       if (!is_there(spec)) refuse(spec);
-      return read_npz(spec);
+      return read_npz(spec, options.csv.schema);
     case Kind::kFolder:
       return open_folder(spec, folder_name(spec));
     case Kind::kCsv:

@@ -17,7 +17,7 @@ namespace {
 struct ForeignBeginning {
   std::string_view bytes, advice;
 };
-using namespace std::string_view_literals;
+using std::string_view_literals::operator""sv;
 constexpr ForeignBeginning kForeign[] = {
     {"PK\x03\x04"sv,
      "the file is a zip archive or a spreadsheet; unpack it, or save the table as CSV; an archive "

@@ -52,15 +52,16 @@ std::string ZipArchive::read(const std::string& name) const {
         "' promises ", entry.size, " bytes, which ", entry.comp_size,
         " compressed bytes cannot plausibly hold; save the arrays without compression "
         "(numpy.savez)");
-  zip_file_t* file = zip_fopen(archive, name.c_str(), 0);
+  const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(zip_fopen(archive, name.c_str(), 0),
+                                                                &zip_fclose);
   check(file != nullptr, where_, ": the entry '", name, "' cannot be read: ", zip_strerror(archive),
         "; save the arrays by numpy.savez");
   std::string bytes(entry.size, '\0');
-  const zip_int64_t found = zip_fread(file, bytes.data(), entry.size);
+  const zip_int64_t found = zip_fread(file.get(), bytes.data(), entry.size);
   // The end must be met for the checksum to be verified.
   char extra;
-  const bool whole = found == static_cast<zip_int64_t>(entry.size) &&
-                     zip_fread(file, &extra, 1) == 0 && zip_fclose(file) == 0;
+  const bool whole =
+      found == static_cast<zip_int64_t>(entry.size) && zip_fread(file.get(), &extra, 1) == 0;
   check(whole, where_, ": the entry '", name, "' is damaged; write the file again");
   return bytes;
 }

@@ -51,7 +51,7 @@ inline std::string zip_file(const ZipEntries& entries, bool deflate) {
                               little_endian(deflate ? 8 : 0, 2) + little_endian(0x21, 4) +
                               little_endian(crc, 4) + little_endian(packed.size(), 4) +
                               little_endian(contents.size(), 4) + little_endian(name.size(), 2);
-    directory += "PK\x01\x02" + little_endian(20, 2) + about + little_endian(0, 12) +
+    directory += "PK\x01\x02" + little_endian(20, 2) + about + std::string(12, '\0') +
                  little_endian(files.size(), 4) + name;
     files += "PK\x03\x04" + about + little_endian(0, 2) + name + packed;
   }

@@ -237,6 +237,44 @@ TEST_CASE("npy: labels that are texts are class names") {
   CHECK(contains(refused(kX, npy_file(npy_dictionary("<U0", "(2,)"), "")), "every text"));
 }
 
+TEST_CASE("npy: large offsets are subtracted in double, and a model keeps them") {
+  const auto times = [](double a, double b) {
+    return npy_array<double>("<f8", "(4, 2)", {a, 0.5, b, 1, a, 2, b, 4});
+  };
+  const std::string y = npy_array<std::int64_t>("<i8", "(4,)", {0, 1, 0, 1});
+  const Dataset data = parse_npy_pair(times(1.7e9, 1.7e9 + 10), y);
+  REQUIRE(data.schema);
+  CHECK(data.remarks.warnings.empty());
+  CHECK(data.schema->features() == 2);
+  CHECK(data.schema->columns[1].offset == 0.0);
+  float first[2], second[2];
+  data.gather(0, first);
+  data.gather(1, second);
+  CHECK(second[0] - first[0] == 10.0f);
+  CHECK(second[1] == 1.0f);
+  // Rows of one class, as the model sees them.
+  const std::string x = npy_array<double>("<f8", "(1, 2)", {1.7e9 + 5, 3});
+  const std::array<NpyPair, 1> pairs = {
+      NpyPair{x, npy_array<double>("<f8", "(1,)", {1}), "x", "y"}};
+  TableSchema schema = *data.schema;
+  schema.class_names = data.class_names;
+  const Dataset scored = parse_npy_pairs(pairs, "t", &schema);
+  scored.gather(0, second);
+  CHECK(second[0] - first[0] == 5.0f);
+  CHECK(scored.labels == std::vector<std::int32_t>{1});
+  // Whole numbers too; what fits has no schema, and what no offset helps is warned of.
+  CHECK(parse_npy_pair(npy_array<std::int64_t>("<i8", "(4, 1)",
+                                               {1700000000, 1700000010, 1700000000, 1700000010}),
+                       y)
+            .schema);
+  CHECK(!parse_npy_pair(times(1, 2), y).schema);
+  const Dataset lost =
+      parse_npy_pair(npy_array<double>("<f8", "(4, 1)", {0, 1, 1e12, 1e12 + 1}), y);
+  REQUIRE(lost.remarks.warnings.size() == 1);
+  CHECK(contains(lost.remarks.warnings[0],
+                 "x.npy: numbers of column 0 that differ become the same in fp32"));
+}
+
 // What numpy makes of the advice, as files.
 TEST_CASE("npy: advice that is followed works") {
   const std::vector<float> six = {1, 2, 3, 4, 5, 6};

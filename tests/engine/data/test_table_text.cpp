@@ -89,6 +89,7 @@ TEST_CASE("table text: other formats are named") {
   CHECK(contains(refused("\x93NUMPY\x01"), "give features and labels as x.npy,y.npy"));
   CHECK(contains(refused("\xFF\xFE\0\0a\0\0\0"s), "in UTF-32; save it as UTF-8"));
   CHECK(contains(refused(gzip("PK\x03\x04...")), "zip archive"));
+  CHECK(refused("PK,l\n1,x\n2,y\n").empty());
 }
 
 TEST_CASE("table text: sources have names") {
