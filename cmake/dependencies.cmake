@@ -9,6 +9,8 @@ find_package(ZLIB REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+# (Its CMake package of Debian 12 insists on tools that lie in other packages.)
+pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip>=1.7)
 find_path(UTF8CPP_INCLUDE_DIR utf8cpp/utf8.h REQUIRED)
 
 # The kernels. xsimd's package accepts no other major version than the one that is asked for, so none is.

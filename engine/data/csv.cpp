@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <unordered_map>
@@ -12,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/data/cell_text.h"
 #include "engine/data/csv_records.h"
+#include "engine/data/table_text.h"
 #include "engine/files/read_file.h"
 #include "engine/text.h"
 
@@ -310,8 +310,9 @@ Dataset parse_csv(std::string_view text, const std::string& where, const CsvOpti
 }
 
 Dataset read_csv(const std::string& path, const CsvOptions& options) {
-  Dataset dataset = parse_csv(read_file(path), path, options);
-  dataset.name = std::filesystem::path(path).stem().string();
+  const std::string where = table_source(path);
+  Dataset dataset = parse_csv(decode_table_text(read_file_or_pipe(path), where), where, options);
+  dataset.name = table_name(path);
   return dataset;
 }
 

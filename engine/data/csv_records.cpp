@@ -9,18 +9,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// The first bytes of files that are taken for tables and are none, and what to do about them.
-struct ForeignBeginning {
-  std::string_view bytes, advice;
-};
-constexpr ForeignBeginning kForeign[] = {
-    {"\x1F\x8B", "the file is compressed by gzip; unpack it first"},
-    {"PK\x03\x04",
-     "the file is a zip archive or a spreadsheet; unpack it, or save the table as CSV"},
-    {"\xFF\xFE", "the file is in UTF-16; save it as UTF-8"},
-    {"\xFE\xFF", "the file is in UTF-16; save it as UTF-8"},
-};
-
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
@@ -45,9 +33,6 @@ char detect_separator(std::string_view text) {
 
 CsvRecords::CsvRecords(std::string_view text, std::string where)
     : text_(text), where_(std::move(where)) {
-  for (const ForeignBeginning& foreign : kForeign) {
-    check(!text_.starts_with(foreign.bytes), where_, ": ", foreign.advice);
-  }
   if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
   separator_ = detect_separator(text_);
   take_declared_separator();

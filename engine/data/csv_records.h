@@ -19,8 +19,8 @@ class CsvRecords {
   // Far above any table of numbers, and low enough that a hostile line cannot exhaust memory.
   static constexpr std::size_t kMaxColumns = 1 << 18;
 
-  // `text` must outlive the object; `where` names it in messages. Throws Error when
-  // it begins as compressed files or UTF-16 do.
+  // `text` must outlive the object; `where` names it in messages. What is compressed or in UTF-16
+  // has been decoded (engine/data/table_text.h).
   CsvRecords(std::string_view text, std::string where);
 
   // Reads the next record that is not a blank line; false at the end of the text.

@@ -1,84 +1,29 @@
 #include "engine/data/idx.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <limits>
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/files/gzip.h"
 #include "engine/files/read_file.h"
 
 namespace tritgrad {
 namespace {
 
-// ---- Gzip members, inflated into memory of known size: no small file can fill the machine ----
-
-// zlib counts in unsigned int; longer spans are handed over in pieces.
-constexpr std::size_t kMaxPiece = std::numeric_limits<unsigned>::max();
-
-class Inflater {
- public:
-  Inflater(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {
-    constexpr int kGzipOnly = 16;
-    check(inflateInit2(&stream_, MAX_WBITS + kGzipOnly) == Z_OK, where_,
-          ": zlib cannot be started; is there enough memory?");
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  // Fills `out` as far as the contents reach; returns the bytes written.
-  std::size_t read(std::span<std::uint8_t> out) {
-    std::size_t written = 0;
-    while (written < out.size() && !ended_) {
-      const std::size_t room = std::min(out.size() - written, kMaxPiece);
-      const std::size_t offered = std::min(bytes_.size() - consumed_, kMaxPiece);
-      stream_.next_out = out.data() + written;
-      stream_.avail_out = static_cast<unsigned>(room);
-      // zlib's C interface takes no const, but never writes to its input.
-      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes_.data() + consumed_));
-      stream_.avail_in = static_cast<unsigned>(offered);
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      written += room - stream_.avail_out;
-      consumed_ += offered - stream_.avail_in;
-      ended_ = status == Z_STREAM_END;
-      if (status == Z_BUF_ERROR || (status == Z_OK && offered == 0)) {
-        fail(where_, ": the gzip stream ends too early; the file is truncated, fetch it again");
-      }
-      if (status != Z_OK && !ended_) {
-        fail(where_, ": damaged gzip stream (", stream_.msg ? stream_.msg : "zlib error",
-             "); fetch the file again");
-      }
-    }
-    return written;
-  }
-
-  std::size_t unread_input() const { return bytes_.size() - consumed_; }
-
- private:
-  std::string_view bytes_;
-  const std::string& where_;
-  std::size_t consumed_ = 0;
-  bool ended_ = false;
-  z_stream stream_{};
-};
-
-bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
 // Inflates the beginning of a member until `out` is full; returns how many bytes there were.
 std::size_t inflate_prefix(std::string_view bytes, std::span<std::uint8_t> out,
                            const std::string& where) {
-  return Inflater(bytes, where).read(out);
+  GzipMember member(bytes, where);
+  return member.read(out);
 }
 
 // Inflates a whole member: its first head.size() bytes, then body.size() bytes. Throws when the
 // contents are shorter or longer, when the checksum is wrong, or when bytes follow.
 void inflate_exactly(std::string_view bytes, std::span<std::uint8_t> head,
                      std::span<std::uint8_t> body, const std::string& where) {
-  Inflater inflater(bytes, where);
+  GzipMember inflater(bytes, where);
   const std::size_t found = inflater.read(head) + inflater.read(body);
   check(found == head.size() + body.size(), where, ": ", found,
         " bytes found after decompression, ", head.size() + body.size(),
@@ -105,16 +50,6 @@ struct IdxHeader {
 
 std::int64_t big_endian_32(const std::uint8_t* bytes) {
   return (std::int64_t{bytes[0]} << 24) | (bytes[1] << 16) | (bytes[2] << 8) | bytes[3];
-}
-
-// A hostile file of a few bytes may promise terabytes. Real images shrink by less than ten; the
-// free allowance leaves room for sorted labels, which shrink a thousandfold.
-void check_gzip_promise(std::size_t promised, std::size_t compressed, const std::string& where) {
-  constexpr std::size_t kFree = 16 << 20;
-  constexpr std::size_t kMaxRatio = 32;
-  check(promised <= kFree || (promised - kFree) / kMaxRatio <= compressed, where,
-        ": the header promises ", promised, " bytes, which ", compressed,
-        " compressed bytes cannot plausibly hold; decompress the file to use it anyway");
 }
 
 IdxHeader read_header(std::string_view bytes, int axes, const std::string& where) {
@@ -149,7 +84,9 @@ IdxHeader read_header(std::string_view bytes, int axes, const std::string& where
         ", more than memory can address");
   header.payload_bytes = static_cast<std::uint64_t>(header.count) * pixels;
   if (is_gzip(bytes)) {
-    check_gzip_promise(header.payload_bytes, bytes.size(), where);
+    check(is_plausible_inflation(header.payload_bytes, bytes.size()), where,
+          ": the header promises ", header.payload_bytes, " bytes, which ", bytes.size(),
+          " compressed bytes cannot plausibly hold; decompress the file to use it anyway");
   } else {
     const std::size_t expected = header.header_bytes + header.payload_bytes;
     check(bytes.size() >= expected, where, ": ", bytes.size(), " bytes found, ", expected,
@@ -170,50 +107,72 @@ void read_payload(std::string_view bytes, const IdxHeader& header, std::uint8_t*
   }
 }
 
-// Appends the labels of one part; those after the first part must be known classes.
+// Appends the labels of one part. Classes are the values that occur in the first one, the training
+// rows; those of later parts must be among them.
 void append_labels(Dataset& dataset, const IdxPair& part, const IdxHeader& header) {
-  const bool training = dataset.labels.empty();
   std::vector<std::uint8_t> bytes(header.payload_bytes);
   read_payload(part.labels, header, bytes.data(), part.labels_where);
-  if (training) {
-    std::array<bool, 256> occurs{};
-    for (std::uint8_t label : bytes) occurs[label] = true;
-    const int classes = *std::max_element(bytes.begin(), bytes.end()) + 1;
-    for (int label = 0; label < classes; ++label) {
-      check(occurs[static_cast<std::size_t>(label)], part.labels_where, ": class ", label,
-            " never occurs although label ", classes - 1,
-            " does; number the classes from 0 without gaps");
-      dataset.class_names.push_back(std::to_string(label));
-    }
-    check(classes > 1, part.labels_where, ": all ", bytes.size(),
-          " labels are 0, at least two classes are needed");
+  if (dataset.labels.empty()) {
+    std::vector<std::uint8_t> classes = bytes;
+    std::sort(classes.begin(), classes.end());
+    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+    check(classes.size() > 1, part.labels_where, ": all ", bytes.size(), " labels are ",
+          int{classes[0]}, ", at least two classes are needed");
+    for (std::uint8_t label : classes) dataset.class_names.push_back(std::to_string(label));
+  }
+  std::array<std::int32_t, 256> class_of;
+  class_of.fill(-1);
+  for (int i = 0; i < dataset.classes(); ++i) {
+    class_of[std::stoul(dataset.class_names[static_cast<std::size_t>(i)])] = i;
   }
   for (std::size_t row = 0; row < bytes.size(); ++row) {
-    if (bytes[row] >= dataset.classes()) {
+    const std::int32_t number = class_of[bytes[row]];
+    if (number < 0) {
       fail(part.labels_where, ": row ", row, " has label ", int{bytes[row]},
-           ", the training labels go from 0 to ", dataset.classes() - 1);
+           ", which no training row has; give files that belong together");
     }
-    dataset.labels.push_back(bytes[row]);
+    dataset.labels.push_back(number);
   }
 }
 
-std::string find_file(const std::string& folder, const std::string& stem, const std::string& type) {
-  for (const char* joint : {"-", "."}) {
-    for (const char* ending : {"", ".gz"}) {
-      const auto path = std::filesystem::path(folder) / (stem + joint + type + ending);
-      std::error_code error;
-      if (std::filesystem::is_regular_file(path, error)) return path.string();
-    }
-  }
-  return "";
+enum class IdxPart { kTraining, kTest };
+
+// Whether a file is called so: "train-images-idx3-ubyte", or
+// "emnist-letters-test-labels-idx1-ubyte" of EMNIST; each also with .gz.
+bool is_called(std::string_view name, IdxPart part, std::string_view kind) {
+  const std::string_view type = kind == "images" ? "idx3-ubyte" : "idx1-ubyte";
+  const auto ends_in = [&](std::string_view stem) {
+    return name.ends_with(concat(stem, "-", kind, "-", type)) ||
+           name.ends_with(concat(stem, "-", kind, ".", type));
+  };
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  return part == IdxPart::kTraining ? ends_in("train") : ends_in("t10k") || ends_in("test");
 }
 
-std::string require_file(const std::string& folder, const std::string& stem,
-                         const std::string& type) {
-  const std::string path = find_file(folder, stem, type);
-  check(!path.empty(), "folder ", folder, ": no file ", stem, "-", type,
+std::vector<std::string> find_files(const std::string& folder, IdxPart part,
+                                    std::string_view kind) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const bool fits = is_called(entry.path().filename().string(), part, kind);
+    if (fits && entry.is_regular_file(error)) found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string require_file(const std::string& folder, IdxPart part, std::string_view kind) {
+  const std::vector<std::string> found = find_files(folder, part, kind);
+  check(!found.empty(), "folder ", folder, ": no file ",
+        part == IdxPart::kTraining ? "train-" : "t10k-", kind, "-",
+        kind == "images" ? "idx3-ubyte" : "idx1-ubyte",
         " (or .gz) found; the folder must hold the four IDX files of training and test set");
-  return path;
+  if (found.size() > 1 && found[1] != found[0] + ".gz") {  // a compressed copy of the same
+    fail("folder ", folder, ": ", std::filesystem::path(found[0]).filename().string(), " and ",
+         std::filesystem::path(found[1]).filename().string(),
+         " are both there; move the four files of one data set into a folder of their own");
+  }
+  return found[0];
 }
 
 }  // namespace
@@ -253,10 +212,10 @@ Dataset read_idx_folder(const std::string& folder, const std::string& name) {
   std::array<std::string, 4> bytes;
   std::array<IdxPair, 2> parts;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string stem = i == 0 ? "train" : "t10k";
+    const IdxPart kind = i == 0 ? IdxPart::kTraining : IdxPart::kTest;
     IdxPair& part = parts[i];
-    part.images_where = require_file(folder, stem + "-images", "idx3-ubyte");
-    part.labels_where = require_file(folder, stem + "-labels", "idx1-ubyte");
+    part.images_where = require_file(folder, kind, "images");
+    part.labels_where = require_file(folder, kind, "labels");
     part.images = bytes[2 * i] = read_file(part.images_where);
     part.labels = bytes[2 * i + 1] = read_file(part.labels_where);
   }
@@ -264,7 +223,7 @@ Dataset read_idx_folder(const std::string& folder, const std::string& name) {
 }
 
 bool has_idx_files(const std::string& folder) {
-  return !find_file(folder, "train-images", "idx3-ubyte").empty();
+  return !find_files(folder, IdxPart::kTraining, "images").empty();
 }
 
 }  // namespace tritgrad

@@ -21,11 +21,13 @@ struct IdxPair {
 };
 
 // Joins one pair (training rows) or two (training rows, then the published test set). Classes are
-// 0 .. the largest training label, and each of them must occur among the training rows.
+// the values that occur among the training labels, in increasing order: those of EMNIST's letters
+// are 1 .. 26.
 Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name);
 
 // The four files of a folder, under their usual names: train-images-idx3-ubyte,
-// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each raw or with .gz.
+// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each raw or with .gz;
+// EMNIST's begin with the name of the set and have "test" in place of "t10k".
 Dataset read_idx_folder(const std::string& folder, const std::string& name);
 
 // Whether the folder holds the training images under one of these names.

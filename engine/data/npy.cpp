@@ -1,15 +1,20 @@
 #include "engine/data/npy.h"
 
+#include <utf8cpp/utf8.h>
+
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
+#include <iterator>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "engine/check.h"
-#include "engine/data/label_encoder.h"
-#include "engine/files/read_file.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -158,73 +163,123 @@ NpyHeader parse_npy_header(std::string_view bytes, const std::string& where) {
   return header;
 }
 
-// ---- Arrays and pairs of them ----
+// ---- Elements ----
 
-static_assert(std::endian::native == std::endian::little, "payloads are read as they are");
+static_assert(std::endian::native == std::endian::little, "bytes are swapped for big-endian types");
 
-template <typename T>
-double load(const char* payload, std::int64_t i) {
-  T value;
-  std::memcpy(&value, payload + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-  return static_cast<double>(value);
+struct Float16 {
+  std::uint16_t bits;
+  // IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction.
+  explicit operator double() const {
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
+                       : exponent != 31 ? std::ldexp(fraction + 1024, exponent - 25)
+                       : fraction == 0  ? std::numeric_limits<double>::infinity()
+                                        : std::numeric_limits<double>::quiet_NaN();
+    return bits >> 15 != 0 ? -magnitude : magnitude;
+  }
+};
+
+template <typename T, bool kSwap>
+T read_element(const char* at) {
+  std::array<char, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), at, sizeof(T));
+  if (kSwap) std::reverse(bytes.begin(), bytes.end());
+  return std::bit_cast<T>(bytes);
 }
 
-struct NumberType {
-  const char* descr;  // as NumPy spells it
-  std::int64_t bytes;
-  double (*load)(const char* payload, std::int64_t i);
+template <typename T, bool kSwap>
+double number_at(const char* at) {
+  return static_cast<double>(read_element<T, kSwap>(at));
+}
+
+template <typename T, bool kSwap>
+std::string integer_text(const char* at) {
+  return std::to_string(read_element<T, kSwap>(at));
+}
+
+template <typename T, bool kSwap, bool kInteger>
+constexpr NpyElement number_type(bool fits_fp32) {
+  NpyElement element{sizeof(T), std::is_same_v<T, std::uint8_t>, fits_fp32, number_at<T, kSwap>,
+                     nullptr};
+  if constexpr (kInteger) element.integer = integer_text<T, kSwap>;
+  return element;
+}
+
+struct NamedType {
+  std::string_view name;  // as NumPy spells it, without the order of bytes
+  NpyElement little, big;
 };
 
-constexpr NumberType kTypes[] = {
-    {"<f4", 4, load<float>},         {"<f8", 8, load<double>},
-    {"|u1", 1, load<std::uint8_t>},  {"|b1", 1, load<std::uint8_t>},
-    {"|i1", 1, load<std::int8_t>},   {"<i2", 2, load<std::int16_t>},
-    {"<i4", 4, load<std::int32_t>},  {"<i8", 8, load<std::int64_t>},
-    {"<u2", 2, load<std::uint16_t>}, {"<u4", 4, load<std::uint32_t>},
-    {"<u8", 8, load<std::uint64_t>},
+template <typename T, bool kInteger>
+constexpr NamedType type_named(std::string_view name, bool fits_fp32) {
+  return {name, number_type<T, false, kInteger>(fits_fp32),
+          number_type<T, true, kInteger>(fits_fp32)};
+}
+
+constexpr NamedType kTypes[] = {
+    type_named<Float16, false>("f2", true),      type_named<float, false>("f4", true),
+    type_named<double, false>("f8", false),      type_named<std::uint8_t, true>("b1", true),
+    type_named<std::uint8_t, true>("u1", true),  type_named<std::int8_t, true>("i1", true),
+    type_named<std::int16_t, true>("i2", true),  type_named<std::uint16_t, true>("u2", true),
+    type_named<std::int32_t, true>("i4", false), type_named<std::uint32_t, true>("u4", false),
+    type_named<std::int64_t, true>("i8", false), type_named<std::uint64_t, true>("u8", false),
 };
 
-const NumberType& find_type(const std::string& descr, const std::string& where) {
-  for (const NumberType& type : kTypes) {
-    if (descr == type.descr) return type;
+// Texts of up to so many characters: 'U12' has four bytes for each, 'S12' one.
+std::optional<NpyElement> text_type(std::string_view name, bool big_endian) {
+  if (name.size() < 2 || (name[0] != 'U' && name[0] != 'S')) return std::nullopt;
+  std::int64_t length = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + 1, end, length);
+  constexpr std::int64_t kLongest = 1 << 20;
+  if (stop != end || error != std::errc() || length < 0 || length > kLongest) return std::nullopt;
+  NpyElement element;
+  element.text = name[0] == 'S' ? NpyElement::Text::kBytes
+                 : big_endian   ? NpyElement::Text::kUtf32BigEndian
+                                : NpyElement::Text::kUtf32;
+  element.bytes = name[0] == 'S' ? length : 4 * length;
+  return element;
+}
+
+NpyElement find_type(const std::string& descr, const std::string& where) {
+  const bool big_endian = descr.starts_with('>');
+  const bool has_order = big_endian || descr.starts_with('<') || descr.starts_with('|');
+  const std::string_view name = std::string_view(descr).substr(has_order ? 1 : 0);
+  for (const NamedType& type : kTypes) {
+    if (name == type.name) return big_endian ? type.big : type.little;
   }
-  check(!descr.starts_with('>'), where, ": big-endian type '", descr,
-        "' found, little-endian expected; save array.astype(array.dtype.newbyteorder('<'))");
-  check(!descr.starts_with("|O"), where,
-        ": an array of Python objects found, numbers expected; save array.astype('float32')");
+  if (const std::optional<NpyElement> text = text_type(name, big_endian)) return *text;
+  check(!name.starts_with('O'), where,
+        ": an array of Python objects found, numbers expected; save array.astype('float32'), or "
+        "labels that are words as array.astype(str)");
   fail(where, ": type '", descr.substr(0, 20),
-       "' found, a float of 4 or 8 bytes or an integer expected; save array.astype('float32')");
+       "' found, a float of 2, 4 or 8 bytes or an integer expected; save array.astype('float32')");
 }
 
-void copy_features(Dataset& dataset, const NpyArray& x, const std::string& where) {
-  if (x.of_bytes) {
-    std::memcpy(dataset.values.as<std::uint8_t>(), x.payload.data(), x.payload.size());
-    return;
+// The characters of a text of fixed length, which ends in NULs; nothing if they are no Unicode.
+std::optional<std::string> decoded_text(const char* at, const NpyElement& element) {
+  if (element.text == NpyElement::Text::kBytes) {
+    std::string_view bytes(at, static_cast<std::size_t>(element.bytes));
+    bytes = bytes.substr(0, bytes.find_last_not_of('\0') + 1);
+    if (!is_utf8(bytes)) return std::nullopt;
+    return std::string(bytes);
   }
-  float* out = dataset.values.as<float>();
-  for (std::int64_t i = 0; i < dataset.rows * dataset.features; ++i) {
-    const double value = x.load(x.payload.data(), i);
-    // Compared in double, because converting a larger value to float is undefined.
-    if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
-      fail(where, ": row ", i / dataset.features, ", column ", i % dataset.features, " is ", value,
-           ", finite fp32 numbers expected; fill or remove the row");
-    }
-    out[i] = static_cast<float>(value);
+  const bool swap = element.text == NpyElement::Text::kUtf32BigEndian;
+  std::u32string characters;
+  for (std::int64_t i = 0; i < element.bytes; i += 4) {
+    characters +=
+        swap ? read_element<char32_t, true>(at + i) : read_element<char32_t, false>(at + i);
   }
-}
-
-void copy_labels(Dataset& dataset, const NpyArray& y, const std::string& where) {
-  constexpr double kExactIntegers = 0x1p53;
-  LabelEncoder labels(where);
-  for (std::int64_t row = 0; row < dataset.rows; ++row) {
-    const double value = y.load(y.payload.data(), row);
-    if (!(std::abs(value) < kExactIntegers) || value != std::floor(value)) {
-      fail(where, ": the label of row ", row, " is ", value,
-           ", integers below 2^53 expected; number the classes");
-    }
-    labels.add(std::to_string(static_cast<std::int64_t>(value)));
+  characters.resize(characters.find_last_not_of(U'\0') + 1);
+  std::string text;
+  try {
+    utf8::utf32to8(characters.begin(), characters.end(), std::back_inserter(text));
+  } catch (const utf8::exception&) {
+    return std::nullopt;
   }
-  labels.finish(dataset, {});
+  return text;
 }
 
 }  // namespace
@@ -235,19 +290,49 @@ std::int64_t NpyArray::size() const {
   return product;
 }
 
+std::string NpyArray::shape_text() const {
+  std::string text;
+  for (std::int64_t extent : extents) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text.empty() ? "of one number" : text;
+}
+
+std::int64_t NpyArray::row_stride() const {
+  return fortran_order || extents.empty() ? 1 : size() / extents[0];
+}
+
+std::vector<std::int64_t> NpyArray::places_in_row() const {
+  std::vector<std::int64_t> places{0};
+  std::int64_t stride = fortran_order ? extents[0] : row_stride();
+  for (std::size_t axis = 1; axis < extents.size(); ++axis) {
+    if (!fortran_order) stride /= extents[axis];
+    std::vector<std::int64_t> longer;
+    longer.reserve(places.size() * static_cast<std::size_t>(extents[axis]));
+    for (std::int64_t place : places) {
+      for (std::int64_t i = 0; i < extents[axis]; ++i) longer.push_back(place + i * stride);
+    }
+    places = std::move(longer);
+    if (fortran_order) stride *= extents[axis];
+  }
+  return places;
+}
+
+std::optional<std::string> NpyArray::text(std::int64_t i) const {
+  return decoded_text(payload.data() + i * element.bytes, element);
+}
+
 NpyArray parse_npy(std::string_view bytes, const std::string& where) {
   const NpyHeader header = parse_npy_header(bytes, where);
-  const NumberType& type = find_type(header.descr, where);
-  // One axis has the same layout in both orders, and NumPy marks some such arrays as Fortran.
-  check(!header.fortran_order || header.extents.size() < 2, where,
-        ": Fortran (column) order found, C order expected; save numpy.ascontiguousarray(array)");
-  NpyArray array{header.extents, bytes.substr(header.bytes), type.load,
-                 type.load == load<std::uint8_t>};
+  NpyArray array{header.extents, bytes.substr(header.bytes), find_type(header.descr, where),
+                 // One axis has the same layout in both orders.
+                 header.fortran_order && header.extents.size() > 1};
+  const bool empty = std::count(array.extents.begin(), array.extents.end(), 0) > 0;
+  check(!empty, where, ": the array is empty, its shape is ", array.shape_text(),
+        "; save one that has rows, and features or labels in them");
+  check(array.element.bytes > 0, where,
+        ": every text of the array is empty; save the array that holds the labels");
   const auto payload = static_cast<std::int64_t>(array.payload.size());
-  std::int64_t expected = type.bytes;
+  std::int64_t expected = array.element.bytes;
   for (std::int64_t extent : header.extents) {
-    // An empty axis anywhere empties the array, but must not hide an overflow from the caller.
-    check(extent > 0, where, ": the shape has an axis of length ", extent, ", the array is empty");
     check(extent <= payload / expected, where, ": ", payload,
           " bytes of values found, fewer than the shape needs; the file is truncated");
     expected *= extent;
@@ -255,40 +340,6 @@ NpyArray parse_npy(std::string_view bytes, const std::string& where) {
   check(payload == expected, where, ": ", payload, " bytes of values found, ", expected,
         " expected from the shape; ", payload < expected ? "the file is truncated" : "bytes trail");
   return array;
-}
-
-Dataset parse_npy_pair(std::string_view x, std::string_view y, const std::string& x_where,
-                       const std::string& y_where) {
-  const NpyArray features = parse_npy(x, x_where);
-  const NpyArray labels = parse_npy(y, y_where);
-  const bool bytes = features.of_bytes;
-  const std::size_t axes = features.extents.size();
-  check(
-      axes == 2 || (axes == 3 && bytes), x_where, ": an array of ", axes,
-      " axes found, rows x features (or uint8 images: rows x height x width) expected; reshape it");
-  const std::int64_t rows = features.extents[0];
-  const bool flat =
-      labels.extents.size() == 1 || (labels.extents.size() == 2 && labels.extents[1] == 1);
-  check(flat, y_where, ": an array of ", labels.extents.size(),
-        " axes found, one integer label per row expected; save numpy.argmax(y, axis=1) of one-hot ",
-        "labels");
-  check(labels.extents[0] == rows, x_where, " holds ", rows, " rows but ", y_where, " holds ",
-        labels.extents[0], " labels; give files that belong together");
-  Dataset dataset;
-  dataset.name = x_where;
-  if (axes == 3) dataset.image = {features.extents[1], features.extents[2], 1};
-  dataset.allocate(rows, features.size() / rows, bytes ? Element::kByte : Element::kFloat32);
-  copy_features(dataset, features, x_where);
-  copy_labels(dataset, labels, y_where);
-  return dataset;
-}
-
-Dataset read_npy_pair(const std::string& x_path, const std::string& y_path) {
-  const std::string x = read_file(x_path);
-  const std::string y = read_file(y_path);
-  Dataset dataset = parse_npy_pair(x, y, x_path, y_path);
-  dataset.name = std::filesystem::path(x_path).stem().string();
-  return dataset;
 }
 
 }  // namespace tritgrad

@@ -1,36 +1,55 @@
-// Pairs of NumPy arrays: features x.npy and labels y.npy, as numpy.save writes them.
+// Arrays as numpy.save writes them.
 //
-// Supported: format versions 1 to 3, little-endian floats of 4 or 8 bytes, integers of 1, 2, 4 or 8
-// bytes, bool; C order. Fortran order, big-endian numbers, objects and records are refused by name.
+// Supported: format versions 1 to 3, little- and big-endian, in C and in Fortran (column) order;
+// floats of 2, 4 or 8 bytes, integers of 1, 2, 4 or 8 bytes, bool, texts. Objects and records are
+// refused by name.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/data/dataset.h"
-
 namespace tritgrad {
 
-// A checked view of one array: the payload has exactly the bytes that type and extents demand.
+// What the elements of an array are.
+struct NpyElement {
+  std::int64_t bytes = 0;
+  bool is_byte = false;                              // uint8 or bool
+  bool fits_fp32 = true;                             // every number of the type is one of fp32
+  double (*number)(const char* at) = nullptr;        // null for texts
+  std::string (*integer)(const char* at) = nullptr;  // all digits; null for floats and texts
+  enum class Text { kNone, kBytes, kUtf32, kUtf32BigEndian };
+  Text text = Text::kNone;
+};
+
+// A checked view of one array: it has elements, and the payload has exactly the bytes that type and
+// extents demand. Element i is the one at that place in the payload.
 struct NpyArray {
   std::vector<std::int64_t> extents;
   std::string_view payload;
-  // Element i in C order. 64-bit integers beyond 2^53 are rounded.
-  double (*load)(const char* payload, std::int64_t i);
-  bool of_bytes;  // uint8 or bool
+  NpyElement element;
+  bool fortran_order = false;  // the first axis is that of neighbours
 
   std::int64_t size() const;
+  std::string shape_text() const;  // "60 x 4"
+  bool holds_texts() const { return element.text != NpyElement::Text::kNone; }
+
+  // How far the same element of the next row lies: rows are the first axis.
+  std::int64_t row_stride() const;
+  // Where the elements of the first row lie, in C order.
+  std::vector<std::int64_t> places_in_row() const;
+
+  double number(std::int64_t i) const { return element.number(payload.data() + i * element.bytes); }
+  std::string integer(std::int64_t i) const {
+    return element.integer(payload.data() + i * element.bytes);
+  }
+  // As UTF-8; nothing for what is no Unicode.
+  std::optional<std::string> text(std::int64_t i) const;
 };
 
 // `where` names the source in messages.
 NpyArray parse_npy(std::string_view bytes, const std::string& where);
-
-// x: [n x d], or [n x height x width] of uint8 for images; uint8 stays one byte. y: [n] or [n x 1],
-// integers, or floats that are integers; classes are the distinct values in increasing order.
-Dataset parse_npy_pair(std::string_view x, std::string_view y, const std::string& x_where,
-                       const std::string& y_where);
-Dataset read_npy_pair(const std::string& x_path, const std::string& y_path);
 
 }  // namespace tritgrad

@@ -9,7 +9,7 @@
 #include "engine/data/cifar.h"
 #include "engine/data/embedded.h"
 #include "engine/data/idx.h"
-#include "engine/data/npy.h"
+#include "engine/data/npy_dataset.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -86,6 +86,11 @@ std::string folder_name(const std::string& path) {
   return folder.has_filename() ? folder.filename().string() : path;
 }
 
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return path == "-" || fs::exists(path, error);
+}
+
 // Throws the Error for a spec that is neither known nor there.
 [[noreturn]] void refuse(const std::string& spec) {
   std::vector<std::string> names;
@@ -127,6 +132,7 @@ DataSource data_source(const std::string& spec, const std::string& cache_folder)
     return {Kind::kNpyPair, {spec.substr(0, comma + 4), spec.substr(comma + 5)}};
   }
   std::error_code error;
+  if (spec.ends_with(".npz")) return {Kind::kNpz, {spec}};
   return {fs::is_directory(spec, error) ? Kind::kFolder : Kind::kCsv, {spec}};
 }
 
@@ -141,14 +147,16 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
     case Kind::kNpyPair:
       check(!source.paths[1].empty(), "data \"", spec,
             "\": labels are missing; give both arrays as x.npy,y.npy");
-      return read_npy_pair(source.paths[0], source.paths[1]);
+      return read_npy_pair(source.paths[0], source.paths[1], options.csv.schema);
+    case Kind::kNpz:
+      if (!is_there(spec)) refuse(spec);
+      return read_npz(spec, options.csv.schema);
     case Kind::kFolder:
       return open_folder(spec, folder_name(spec));
     case Kind::kCsv:
       break;
   }
-  std::error_code error;
-  if (!fs::exists(spec, error)) refuse(spec);
+  if (!is_there(spec)) refuse(spec);
   check(!spec.ends_with(".npy"), "data \"", spec,
         "\": labels are missing; give both arrays as x.npy,y.npy");
   return read_csv(spec, options.csv);

@@ -36,7 +36,7 @@ struct DataOptions {
 
 // The place of the rows of a data set.
 struct DataSource {
-  enum class Kind { kBuiltIn, kFetched, kNpyPair, kFolder, kCsv };
+  enum class Kind { kBuiltIn, kFetched, kNpyPair, kNpz, kFolder, kCsv };
   Kind kind;
   // Files or one folder, whether or not they exist; none for what is part of the library.
   std::vector<std::string> paths;
@@ -50,8 +50,10 @@ DataSource data_source(const std::string& spec, const std::string& cache_folder)
 //   "mnist", "fashion-mnist",          a fetched set in <cache_folder>/<name>: four IDX files,
 //   "cifar10", "letter", "shuttle"     CIFAR-10's six, or <name>.csv
 //   "x.npy,y.npy"                      features and labels
+//   "data.npz"                         both in an archive
 //   a folder                           four IDX files of MNIST's kind, else CIFAR-10's six
-//   any other path                     a CSV file
+//   "-", a pipe or any other path      a CSV file, perhaps compressed by gzip; "-" is standard
+//   input
 Dataset open_dataset(const std::string& spec, const DataOptions& options = {});
 
 }  // namespace tritgrad

@@ -9,7 +9,16 @@
 #include <span>
 #include <string>
 
+#include "engine/check.h"
+
 namespace tritgrad {
+
+// The refusal of a file that has another writer. It is an error of its own because whoever would
+// write the same bytes may leave it to the other.
+class FileIsBusy : public Error {
+ public:
+  using Error::Error;
+};
 
 // The system calls that can fail on a full or dying disk, with POSIX semantics (-1 and errno).
 // The default is the system's; tests put faults in their place.
@@ -24,8 +33,9 @@ struct FileCalls {
 // result it takes: it refuses every path that could not be replaced, and keeps other writers, of
 // this process too, away for as long as it lives. Until commit() returns, the file at `path` is
 // untouched; any failure throws Error with the path and the system's reason, and the temporary file
-// is removed. What a killed process left of one is overwritten. A file that is replaced keeps its
-// permission bits; of a symbolic link, the file that it names is replaced.
+// is removed. The remains of one that a killed process left are overwritten. A file that is
+// replaced keeps its permission bits; a symbolic link stays, and the file that it names is
+// replaced.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, FileCalls calls = {});

@@ -69,4 +69,32 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
+bool is_pipe(const std::string& path) {
+  if (path == "-") return true;
+  std::error_code error;
+  return std::filesystem::is_fifo(path, error);
+}
+
+std::string read_file_or_pipe(const std::string& path) {
+  if (!is_pipe(path)) return read_file(path);
+  const bool is_stdin = path == "-";
+  const std::string name = is_stdin ? "standard input" : path;
+  check(!is_stdin || ::isatty(STDIN_FILENO) == 0,
+        "standard input is a terminal; send data into it: COMMAND | tritgrad ..., or < FILE");
+  const Descriptor file{is_stdin ? ::dup(STDIN_FILENO)
+                                 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  check(file.value >= 0, "cannot read ", name, ": ", std::strerror(errno));
+  constexpr std::size_t kPiece = 1 << 16;
+  std::string bytes;
+  for (;;) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + kPiece);
+    const ssize_t count = ::read(file.value, bytes.data() + size, kPiece);
+    const bool again = count < 0 && errno == EINTR;
+    bytes.resize(size + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    check(count >= 0 || again, "cannot read ", name, ": ", std::strerror(errno));
+    if (count == 0) return bytes;
+  }
+}
+
 }  // namespace tritgrad

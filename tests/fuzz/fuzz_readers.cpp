@@ -1,6 +1,6 @@
 // libFuzzer entry for every reader of data files. The first byte chooses the reader; readers of two
-// files split the rest at the length that the next two bytes give. A refusal (Error) is a good
-// result.
+// files split the rest at the length that the next two bytes give. Chance makes no checksums, so
+// compressed files are also made from their contents. A refusal (Error) is a good result.
 //
 //   clang++ -std=c++20 -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_readers.cpp
 //   engine/*.cpp
@@ -17,7 +17,9 @@
 #include "engine/data/cifar.h"
 #include "engine/data/csv.h"
 #include "engine/data/idx.h"
-#include "engine/data/npy.h"
+#include "engine/data/npy_dataset.h"
+#include "engine/data/table_text.h"
+#include "tests/support/compressed.h"
 
 namespace {
 
@@ -38,12 +40,38 @@ TwoFiles split(std::string_view bytes) {
   return {bytes.substr(0, cut), bytes.substr(cut)};
 }
 
+void read_table(const std::string& bytes) {
+  tritgrad::parse_csv(tritgrad::decode_table_text(bytes, "csv"), "csv", CsvOptions());
+}
+
+// Tables in other codes, and archives.
+void read_packed(unsigned reader, std::string_view bytes) {
+  using tritgrad::test::gzip;
+  const std::string all(bytes);
+  if (reader == 7) read_table(all);
+  if (reader == 8) read_table("\xFF\xFE" + all);
+  if (reader == 9) read_table("\xFE\xFF" + all);
+  if (reader == 10) read_table("\x1F\x8B\x08" + all);
+  if (reader == 11) read_table(gzip(all));
+  if (reader == 12) tritgrad::parse_npz("PK\x03\x04" + all, "npz");
+  if (reader < 13) return;
+  const auto [first, second] = split(bytes);
+  const std::string x(second), y(first);
+  tritgrad::parse_npz(tritgrad::test::zip_file({{"X.npy", x}, {"y.npy", y}}, reader == 14), "npz");
+}
+
+constexpr unsigned kReaders = 15;
+
 void read(unsigned reader, std::string_view bytes) {
   if (reader < 3) {
     CsvOptions options;
     options.header = static_cast<CsvOptions::Header>(reader);
     if (reader == 1) options.label = "label";
     tritgrad::parse_csv(bytes, "csv", options);
+    return;
+  }
+  if (reader >= 7) {
+    read_packed(reader, bytes);
     return;
   }
   if (reader >= 5) {
@@ -60,7 +88,8 @@ void read(unsigned reader, std::string_view bytes) {
         tritgrad::IdxPair{second, first, "images", "labels"}};
     tritgrad::parse_idx(parts, "idx");
   } else {
-    tritgrad::parse_npy_pair(second, first, "x", "y");
+    const std::array<tritgrad::NpyPair, 1> pairs = {tritgrad::NpyPair{second, first, "x", "y"}};
+    tritgrad::parse_npy_pairs(pairs, "npy");
   }
 }
 
@@ -69,7 +98,7 @@ void read(unsigned reader, std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   try {
-    read(data[0] % 7, {reinterpret_cast<const char*>(data) + 1, size - 1});
+    read(data[0] % kReaders, {reinterpret_cast<const char*>(data) + 1, size - 1});
   } catch (const tritgrad::Error&) {
   }
   return 0;

@@ -12,6 +12,21 @@
 
 namespace tritgrad {
 
+void check_no_input(const char* option, const std::string& output,
+                    const std::vector<InputFile>& inputs) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // also of paths that do not exist or are no folder; these are let through
+  if (!fs::is_regular_file(output, error)) return;
+  for (const InputFile& input : inputs) {
+    bool same = fs::equivalent(output, input.path, error);
+    for (const fs::directory_entry& entry : fs::directory_iterator(input.path, error)) {
+      same = same || fs::equivalent(output, entry.path(), error);
+    }
+    check(!same, option, ": '", output, "' is also read (", input.option,
+          ") and would be replaced; name another file");
+  }
+}
+
 OutputFile::OutputFile(const char* option, const std::string& path, const char* begins)
     : option_(option), path_(path) {
   if (path.empty() || path == "-") return;
@@ -50,6 +65,18 @@ void OutputFile::write(const std::string& text) {
   std::ofstream out(path_);
   out << line << std::flush;
   check(out.good(), option_, ": '", path_, "' cannot be written; choose another file");
+}
+
+void OutputFile::append(const std::string& lines) {
+  if (path_.empty()) return;
+  const bool first = !appended_.is_open();
+  if (first && file_) {
+    file_->write(std::as_bytes(std::span(lines)));
+    file_->commit_and_hold();
+  }
+  if (first) appended_.open(file_ ? file_->path().string() : path_, std::ios::app);
+  if (!first || !file_) appended_ << lines << std::flush;
+  check(appended_.good(), option_, ": '", path_, "' cannot be written; is the disk full?");
 }
 
 void check_output(const char* option, const std::string& path, const char* begins) {

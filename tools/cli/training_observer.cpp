@@ -1,71 +1,73 @@
 #include "tools/cli/training_observer.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/check.h"
-#include "tools/cli/complain.h"
-#include "tools/cli/shell_command.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 namespace {
 
-// "nothing was saved", or the command to go on with.
+// Says that nothing was saved, or by which command to go on.
 std::string what_was_saved(const TrainOptions& train, const TerminalOptions& options) {
   if (train.folds > 0) return "nothing was saved";
   if (train.save.empty()) return "nothing was saved, as --save was not given";
   std::string go_on = "tritgrad train --resume " + shell_quoted(train.save);
+  const bool piped = train.data == "-";
+  if (piped) go_on += " --data FILE";
   if (train.save_every > 0) go_on += concat(" --save-every ", train.save_every);
   if (!options.log.empty()) go_on += " --log " + shell_quoted(options.log);
   if (!options.cache.empty()) go_on += " --cache " + shell_quoted(options.cache);
-  return "saved; to go on: " + go_on;
+  return concat("saved; to go on", piped ? ", with the rows of standard input in FILE" : "", ": ",
+                go_on);
 }
 
 }  // namespace
 
-void RunLog::begin() {
-  if (out_.is_open()) return;
-  out_.open(path_, std::ios::trunc);
-  check(out_.good(), "log file '", path_,
-        "' cannot be written; check the folder and its permissions");
-  for (const EpochPoint& point : done_) append(point);
+RunLog::RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done)
+    : file_(file), seed_(seed) {
+  for (const EpochPoint& point : done) add(point);
 }
 
 void RunLog::write(const EpochPoint& point) {
-  if (path_.empty()) return;
-  begin();
-  append(point);
+  add(point);
+  append();
 }
 
 void RunLog::end() {
-  if (!path_.empty()) begin();
+  if (!begun_) append();
 }
 
-void RunLog::append(const EpochPoint& point) {
+void RunLog::add(const EpochPoint& point) {
   nlohmann::ordered_json line{{"seed", seed_},
                               {"epoch", point.epoch},
                               {"train_loss", point.train_loss},
                               {"train_accuracy", point.train_accuracy}};
   line["val_accuracy"] = point.val_accuracy ? nlohmann::ordered_json(*point.val_accuracy) : nullptr;
-  out_ << line.dump() << '\n' << std::flush;
-  if (out_.good()) return;
-  // An empty file would look like the log of a run that has just begun.
-  std::error_code unknown;
-  if (std::filesystem::is_regular_file(path_, unknown) &&
-      std::filesystem::file_size(path_, unknown) == 0) {
-    std::filesystem::remove(path_, unknown);
-  }
-  fail("log file '", path_, "' cannot be written; is the disk full?");
+  lines_ += line.dump() + '\n';
 }
 
-TerminalObserver::TerminalObserver(const TrainOptions& train, const TerminalOptions& options)
-    : train_(train), options_(options) {
+void RunLog::append() {
+  begun_ = true;
+  try {
+    file_.append(lines_);
+  } catch (const Error&) {
+    fail("log file '", file_.path(), "' cannot be written; is the disk full?");
+  }
+  lines_.clear();
+}
+
+TerminalObserver::TerminalObserver(const TrainOptions& train, const TerminalOptions& options,
+                                   OutputFile* log)
+    : train_(train), options_(options), log_file_(log) {
   if (train.ranks == nullptr) watch_.emplace();
 }
 
 void TerminalObserver::begin(const RunStart& start) {
-  log_.emplace(options_.log, start.seed, start.curve);
+  if (log_file_ != nullptr) log_.emplace(*log_file_, start.seed, start.curve);
   progress_.emplace(stderr, options_.quiet, start.epochs, start.total_steps, start.steps_done);
   is_training_ = true;
 }
@@ -74,11 +76,13 @@ void TerminalObserver::step(const StepReport& report) {
   progress_->update(report.epoch, report.step, report.loss, report.examples);
 }
 
-void TerminalObserver::epoch(const EpochPoint& point) { log_->write(point); }
+void TerminalObserver::epoch(const EpochPoint& point) {
+  if (log_) log_->write(point);
+}
 
 void TerminalObserver::trained(std::int64_t steps_done, std::int64_t total) {
   is_training_ = false;
-  log_->end();
+  if (log_) log_->end();
   progress_->finish();
   if (steps_done < total) {
     note(concat("stopped after step ", steps_done, " of ", total, "; ",
@@ -88,7 +92,7 @@ void TerminalObserver::trained(std::int64_t steps_done, std::int64_t total) {
 
 void TerminalObserver::warn(const std::string& recipe, const std::string& warning) {
   progress_->clear();
-  warn_of_recipe(recipe, warning);
+  print_recipe_warning(recipe, warning);
 }
 
 void TerminalObserver::note(const std::string& sentence) {
@@ -97,11 +101,17 @@ void TerminalObserver::note(const std::string& sentence) {
 
 RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
                             const TerminalOptions& options) {
+  OutputFile log("--log", options.log, kJsonBegins);
+  return train_on_terminal(dataset, std::move(train), options, log);
+}
+
+RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
+                            const TerminalOptions& options, OutputFile& log) {
   check(train.folds == 0 || options.log.empty(),
         "--folds trains one model per fold; --save, --resume and --log need a single one");
-  // What is said once, whatever the number of ranks, is said by the first.
+  // The first rank alone talks of what concerns all of them.
   if (train.ranks != nullptr && train.ranks->rank() > 0) return tritgrad::train(dataset, train);
-  TerminalObserver observer(train, options);
+  TerminalObserver observer(train, options, &log);
   train.observer = &observer;
   try {
     return tritgrad::train(dataset, train);

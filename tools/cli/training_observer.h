@@ -1,7 +1,6 @@
 // A training run as a terminal shows it: progress, warnings, notes, the --log file, and Ctrl-C.
 #pragma once
 
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +8,8 @@
 #include "models/training/observer.h"
 #include "models/training/train.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 
@@ -23,29 +23,31 @@ struct TerminalOptions {
 class RunLog {
  public:
   // With the first epoch, or at the end, the file begins anew, with the epochs that a resumed run
-  // has behind it: a run that fails before has not touched an older log. An empty path logs
-  // nothing.
-  RunLog(const std::string& path, std::uint64_t seed, const std::vector<EpochPoint>& done)
-      : path_(path), seed_(seed), done_(done) {}
+  // has behind it: a run that fails before, be it that the disk is full, has not touched an older
+  // log. `file` must outlive the object.
+  RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done);
 
   void write(const EpochPoint& point);
+  // Makes the file if it is not begun: for a run that ends without an epoch.
   void end();
 
  private:
-  void begin();
-  void append(const EpochPoint& point);
+  void add(const EpochPoint& point);
+  void append();
 
-  std::string path_;
+  OutputFile& file_;
   std::uint64_t seed_;
-  std::vector<EpochPoint> done_;  // before this run
-  std::ofstream out_;
+  std::string lines_;  // that are not written yet
+  bool begun_ = false;
 };
 
 class TerminalObserver : public Observer {
  public:
   // Warnings are said however quiet it is. The ranks of a job must not be interrupted, as the
   // others would wait for the one that stopped.
-  TerminalObserver(const TrainOptions& train, const TerminalOptions& options);
+  // `log` is the file of --log, or null.
+  TerminalObserver(const TrainOptions& train, const TerminalOptions& options,
+                   OutputFile* log = nullptr);
 
   void begin(const RunStart& start) override;
   void step(const StepReport& report) override;
@@ -61,6 +63,7 @@ class TerminalObserver : public Observer {
  private:
   TrainOptions train_;
   TerminalOptions options_;
+  OutputFile* log_file_;
   std::optional<InterruptWatch> watch_;
   std::optional<ProgressLine> progress_;
   std::optional<RunLog> log_;
@@ -68,7 +71,10 @@ class TerminalObserver : public Observer {
 };
 
 // Trains in view of the terminal. What Interrupted says of a run that had begun tells what was
-// saved of it and how to go on.
+// saved of it and how to go on. `log` is the file of --log, held since before the work began; the
+// other form holds it from now on.
+RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
+                            const TerminalOptions& options, OutputFile& log);
 RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
                             const TerminalOptions& options);
 

@@ -155,14 +155,6 @@ TEST_CASE("csv: names that are not UTF-8 are refused, with line and column") {
   CHECK(data.class_names == Names{"gr\u00FCn", "x"});
 }
 
-TEST_CASE("csv: compressed files and UTF-16 are named as what they are") {
-  CHECK(contains(refused("\x1F\x8B\x08..."), "t.csv: the file is compressed by gzip; unpack it"));
-  CHECK(contains(refused("PK\x03\x04..."), "t.csv: the file is a zip archive or a spreadsheet"));
-  CHECK(contains(refused("\xFF\xFE,"), "t.csv: the file is in UTF-16; save it as UTF-8"));
-  CHECK(contains(refused("\xFE\xFF"), "t.csv: the file is in UTF-16; save it as UTF-8"));
-  CHECK(parse("PK,l\n1,x\n2,y\n").rows == 2);
-}
-
 TEST_CASE("csv: numbers at the edges of fp32") {
   CHECK(values(parse("3.4028234e38,x\n1e-42,y\n")) == std::vector<float>{3.4028234e38f, 1e-42f});
   CHECK(values(parse("5,x\n5,y\n")) == std::vector<float>{5, 5});  // a constant column is fine

@@ -327,6 +327,16 @@ TEST_CASE("cli: a full disk behind standard output is an error") {
   CHECK(read_text(said) == "tritgrad: standard output cannot be written; is the disk full?\n");
 }
 
+TEST_CASE("cli: a limit on the size of files is a full disk, not the end of the process") {
+  const TempDir folder;
+  const std::string log = folder.write("run.jsonl", "{\"older\": 1}\n");
+  const Result result = run("train --data iris --model mlp:4 --epochs 20 --quiet --log '" + log +
+                                "' --json '" + (folder / "r.json").string() + "'",
+                            "ulimit -f 1;");
+  CHECK(result.exit_code == 1);
+  CHECK(result.err == "tritgrad: log file '" + log + "' cannot be written; is the disk full?\n");
+}
+
 TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {
   const std::string job = "train --data iris --model mlp:16 --epochs 1000000 --json - ";
   for (int saves = 1; saves <= 5; ++saves) {

@@ -38,7 +38,8 @@ TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
   const TempDir folder;
   const std::string path = folder / "run.jsonl";
   for (const bool first : {true, false}) {
-    RunLog log(path, 1, {});
+    OutputFile file("--log", path, nullptr);
+    RunLog log(file, 1, {});
     if (!first) log.write({1, 0.5, 0.5, {}});
     const auto written = first ? 0 : std::filesystem::file_size(path);
     std::string message;
@@ -54,17 +55,37 @@ TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
 TEST_CASE("run log: an older one stays until an epoch is over, or the run without one") {
   const TempDir folder;
   const std::string path = folder.write("run.jsonl", "older\n");
-  { const RunLog failed(path, 1, {}); }
+  OutputFile file("--log", path, nullptr);
+  { const RunLog failed(file, 1, {}); }
   CHECK(read_text(path) == "older\n");
-  RunLog log(path, 1, {{1, 0.5, 0.5, {}}});
+  RunLog log(file, 1, {{1, 0.5, 0.5, {}}});
   CHECK(read_text(path) == "older\n");
   log.write({2, 0.25, 0.75, {}});
   const std::string epochs = read_text(path);
   CHECK(std::count(epochs.begin(), epochs.end(), '\n') == 2);  // with the one before this run
   log.end();
   CHECK(read_text(path) == epochs);
-  RunLog(path, 1, {}).end();
-  CHECK(read_text(path).empty());
+}
+
+TEST_CASE("run log: a run without an epoch leaves an empty one") {
+  const TempDir folder;
+  OutputFile file("--log", folder.write("run.jsonl", "older\n"), nullptr);
+  RunLog(file, 1, {}).end();
+  CHECK(read_text(folder / "run.jsonl").empty());
+}
+
+TEST_CASE("run log: an older one stays when the disk is full, however many epochs come") {
+  const TempDir folder;
+  const std::string path = folder.write("run.jsonl", "older\n");
+  OutputFile file("--log", path, nullptr);
+  RunLog log(file, 1, {{1, 0.5, 0.5, {}}});
+  std::string message;
+  {
+    const FullDisk full(8);
+    message = refusal([&] { log.write({2, 0.5, 0.5, {}}); });
+  }
+  CHECK(message == "log file '" + path + "' cannot be written; is the disk full?");
+  CHECK(read_text(path) == "older\n");
 }
 
 }  // namespace tritgrad::test::test_training_observer

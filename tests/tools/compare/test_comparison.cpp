@@ -9,6 +9,7 @@
 
 #include "engine/check.h"
 #include "engine/data/open_dataset.h"
+#include "engine/files/atomic_file.h"
 #include "engine/memory/parallel.h"
 #include "models/training/training_state.h"
 #include "tests/support/support_files.h"
@@ -231,6 +232,24 @@ TEST_CASE("run cache: damaged and foreign entries are not believed, and are repl
   const Outcome outcome = compared(iris, options, cache);
   CHECK(outcome.trained == 1);
   CHECK(outcome.not_kept == 1);
+}
+
+TEST_CASE("run cache: what another comparison is writing is left to it, without a warning") {
+  const Dataset iris = open_dataset("iris");
+  const TempDir folder;
+  const RunCache cache(folder / "runs");
+  compared(iris, quick({"fp32"}), cache);
+  const std::vector<fs::path> files = entries(folder / "runs");
+  REQUIRE(!files.empty());
+  const std::string kept = read_text(files[0]);
+  const RunCache fresh(folder / "runs", true);
+  {
+    AtomicFile other(files[0]);
+    CHECK(compared(iris, quick({"fp32"}), fresh).not_kept == 0);
+    other.write(std::as_bytes(std::span(kept)));
+    other.commit();
+  }
+  CHECK(read_text(files[0]) == kept);
 }
 
 TEST_CASE("run cache: a folder that cannot be made costs a note, not the result") {

@@ -9,12 +9,13 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 #include "tools/report/table.h"
 
-namespace tritgrad::test::test_progress {
+namespace tritgrad::test::test_terminal {
 namespace {
 
 const Progress kSample{3, 10, 1200, 4690, 0.0812, 42100, 37};
@@ -22,7 +23,11 @@ const Progress kSample{3, 10, 1200, 4690, 0.0812, 42100, 37};
 // Both ends of a terminal that exists only for the test.
 class FakeTerminal {
  public:
-  explicit FakeTerminal(unsigned short width) : near_(posix_openpt(O_RDWR | O_NOCTTY)) {
+  // `term`: what TERM says while it lives; null: nothing.
+  explicit FakeTerminal(unsigned short width, const char* term = "xterm")
+      : near_(posix_openpt(O_RDWR | O_NOCTTY)) {
+    if (const char* before = std::getenv("TERM")) term_before_ = before;
+    set_term(term);
     REQUIRE(near_ >= 0);
     REQUIRE(grantpt(near_) == 0);
     REQUIRE(unlockpt(near_) == 0);
@@ -36,6 +41,7 @@ class FakeTerminal {
   ~FakeTerminal() {
     std::fclose(out_);
     close(near_);
+    set_term(term_before_ ? term_before_->c_str() : nullptr);
   }
   FakeTerminal(const FakeTerminal&) = delete;
   FakeTerminal& operator=(const FakeTerminal&) = delete;
@@ -54,8 +60,17 @@ class FakeTerminal {
   }
 
  private:
+  static void set_term(const char* term) {
+    if (term == nullptr) {
+      unsetenv("TERM");
+    } else {
+      setenv("TERM", term, 1);
+    }
+  }
+
   int near_;
   std::FILE* out_ = nullptr;
+  std::optional<std::string> term_before_;
 };
 
 TEST_CASE("progress: the whole line when there is room") {
@@ -120,6 +135,17 @@ TEST_CASE("progress: quiet is silent even on a terminal") {
   CHECK(terminal.drawn().empty());
 }
 
+TEST_CASE("progress: a terminal that knows no escape sequences gets none") {
+  for (const char* term : {"dumb", "", static_cast<const char*>(nullptr)}) {
+    FakeTerminal terminal(100, term);
+    {
+      ProgressLine line(terminal.out(), false, 10, 100);
+      line.update(10, 100, 0.5, 1000);
+    }
+    CHECK(terminal.drawn().empty());
+  }
+}
+
 TEST_CASE("progress: updates in quick succession are drawn ten times a second at most") {
   FakeTerminal terminal(100);
   const auto start = std::chrono::steady_clock::now();
@@ -155,4 +181,4 @@ TEST_CASE("progress: a status line leaves out what does not fit, and nothing beh
 }
 
 }  // namespace
-}  // namespace tritgrad::test::test_progress
+}  // namespace tritgrad::test::test_terminal

@@ -1,0 +1,300 @@
+#include "engine/data/npy_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/data/column_statistics.h"
+#include "engine/data/label_encoder.h"
+#include "engine/data/npy.h"
+#include "engine/files/read_file.h"
+#include "engine/files/zip.h"
+
+namespace tritgrad {
+namespace {
+
+struct ArrayPair {
+  NpyArray x, y;
+  const NpyPair* source;
+
+  std::int64_t rows() const { return x.extents[0]; }
+};
+
+void check_features(const NpyArray& x, const std::string& where) {
+  check(!x.holds_texts(), where,
+        ": texts found, numbers expected; save array.astype('float32') if they are numbers, else "
+        "put words and labels into a CSV file");
+  const std::size_t axes = x.extents.size();
+  if (axes == 2 || (axes == 3 && x.element.is_byte)) return;
+  fail(where, ": an array of ", axes,
+       " axes found, rows x features (or uint8 images: rows x height x width) expected; save ",
+       axes < 2 ? "array.reshape(-1, 1) if each row has one feature"
+                : "array.reshape(len(array), -1), or grey images as array.astype('uint8')");
+}
+
+void check_labels(const NpyArray& y, std::int64_t rows, const NpyPair& source) {
+  const auto& extents = y.extents;
+  const bool flat =
+      std::count_if(extents.begin(), extents.end(), [](auto extent) { return extent > 1; }) < 2;
+  const bool one_hot = !flat && extents.size() == 2 && extents[0] == rows;
+  check(flat, source.y_where, ": an array of shape ", y.shape_text(),
+        " found, one label per row expected; save ",
+        one_hot ? "numpy.argmax(y, axis=1) of one-hot labels" : "an array of one axis");
+  check(y.size() == rows, source.x_where, " holds ", rows, " rows but ", source.y_where, " holds ",
+        y.size(), " labels; give files that belong together");
+}
+
+ArrayPair parse_pair(const NpyPair& source) {
+  ArrayPair pair{parse_npy(source.x, source.x_where), parse_npy(source.y, source.y_where), &source};
+  check_features(pair.x, source.x_where);
+  check_labels(pair.y, pair.rows(), source);
+  return pair;
+}
+
+// Returns the place behind the copy.
+std::uint8_t* copy_bytes(const NpyArray& x, std::uint8_t* out) {
+  if (!x.fortran_order) {
+    std::memcpy(out, x.payload.data(), x.payload.size());
+    return out + x.payload.size();
+  }
+  const std::vector<std::int64_t> places = x.places_in_row();
+  for (std::int64_t row = 0; row < x.extents[0]; ++row) {
+    for (std::int64_t place : places) {
+      *out++ = static_cast<std::uint8_t>(
+          x.payload[static_cast<std::size_t>(row * x.row_stride() + place)]);
+    }
+  }
+  return out;
+}
+
+// The offsets that a model has learned of as many columns of numbers.
+std::vector<double> offsets_of(const TableSchema& schema, std::size_t features) {
+  std::vector<double> offsets;
+  for (const TableFeature& column : schema.columns) {
+    if (column.width() == 1 && column.words.empty()) offsets.push_back(column.offset);
+  }
+  if (offsets.size() != features) offsets.assign(features, 0.0);
+  return offsets;
+}
+
+// Learns offsets from the training rows, and warns of columns for which none is enough.
+TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
+  TableSchema schema;
+  schema.label = "y";
+  std::vector<double> numbers(static_cast<std::size_t>(pair.rows()));
+  for (std::int64_t place : pair.x.places_in_row()) {
+    for (std::size_t row = 0; row < numbers.size(); ++row) {
+      numbers[row] = pair.x.number(static_cast<std::int64_t>(row) * pair.x.row_stride() + place);
+    }
+    TableFeature& column = schema.columns.emplace_back();
+    column.place = std::ssize(schema.columns) - 1;
+    column.name = concat("column ", column.place);
+    column.offset = offset_of(column_statistics(numbers));
+    if (collapses(numbers, column.offset)) {
+      remarks.warnings.push_back(
+          concat(pair.source->x_where, ": numbers of ", column.name,
+                 " that differ become the same in fp32; subtract what they have in common, or "
+                 "split the column"));
+    }
+  }
+  schema.label_place = std::ssize(schema.columns);
+  schema.table_columns = schema.label_place + 1;
+  return schema;
+}
+
+void copy_numbers(const NpyArray& x, const std::string& where, std::span<const double> offsets,
+                  float* out) {
+  const std::vector<std::int64_t> places = x.places_in_row();
+  const std::int64_t stride = x.row_stride();
+  for (std::int64_t row = 0; row < x.extents[0]; ++row) {
+    for (std::size_t column = 0; column < places.size(); ++column) {
+      const double value = x.number(row * stride + places[column]);
+      // Compared in double, because converting a larger value to float is undefined.
+      if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
+        fail(where, ": row ", row, ", column ", column, " is ", value,
+             ", finite fp32 numbers expected; fill or remove the row");
+      }
+      *out++ = static_cast<float>(value - offsets[column]);
+    }
+  }
+}
+
+// Fills in the features of all pairs, and the schema if numbers have offsets.
+void copy_all_numbers(std::span<const ArrayPair> pairs, const TableSchema* known,
+                      Dataset& dataset) {
+  const auto features = static_cast<std::size_t>(dataset.features);
+  std::vector<double> offsets(features, 0.0);
+  std::shared_ptr<TableSchema> learned;
+  if (known != nullptr) {
+    offsets = offsets_of(*known, features);
+    learned = std::make_shared<TableSchema>(*known);
+  } else if (!pairs[0].x.element.fits_fp32) {
+    learned = std::make_shared<TableSchema>(learn_offsets(pairs[0], dataset.remarks));
+    offsets = offsets_of(*learned, features);
+  }
+  float* out = dataset.values.as<float>();
+  for (const ArrayPair& pair : pairs) {
+    copy_numbers(pair.x, pair.source->x_where, offsets, out);
+    out += pair.x.size();
+  }
+  if (std::any_of(offsets.begin(), offsets.end(), [](double offset) { return offset != 0.0; })) {
+    dataset.schema = std::move(learned);
+  }
+}
+
+std::string label_of(const NpyArray& y, std::int64_t row, const std::string& where) {
+  if (y.element.integer != nullptr) return y.integer(row);
+  if (y.holds_texts()) {
+    const std::optional<std::string> text = y.text(row);
+    check(text.has_value(), where, ": the label of row ", row,
+          " is no Unicode; save bytes of another kind as numpy.char.decode(y, 'latin-1')");
+    check(!text->empty(), where, ": the label of row ", row, " is empty; fill or remove the row");
+    return *text;
+  }
+  constexpr double kExactIntegers = 0x1p53;
+  const double value = y.number(row);
+  if (!(std::abs(value) < kExactIntegers) || value != std::floor(value)) {
+    fail(where, ": the label of row ", row, " is ", value, ", integers below 2^53 expected; ",
+         std::isfinite(value) ? "number the classes: save numpy.unique(y, return_inverse=True)[1]"
+                              : "fill or remove the row");
+  }
+  return std::to_string(static_cast<std::int64_t>(value));
+}
+
+void add_labels(const ArrayPair& pair, LabelEncoder& labels) {
+  for (std::int64_t row = 0; row < pair.rows(); ++row) {
+    labels.add(label_of(pair.y, row, pair.source->y_where));
+  }
+}
+
+void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs, const TableSchema* schema) {
+  std::vector<std::string> classes;  // of the training rows, where there are others too
+  if (schema != nullptr) classes = schema->class_names;
+  if (classes.empty() && pairs.size() > 1) {
+    LabelEncoder labels(pairs[0].source->y_where);
+    add_labels(pairs[0], labels);
+    Dataset training;
+    labels.finish(training, {});
+    classes = std::move(training.class_names);
+  }
+  LabelEncoder labels(pairs.back().source->y_where);
+  for (const ArrayPair& pair : pairs) add_labels(pair, labels);
+  labels.finish(dataset, classes, schema != nullptr);
+}
+
+// ---- Archives ----
+
+// Names under which arrays are kept, whatever the case of their letters.
+struct ArrayNames {
+  std::string_view x, y, test_x, test_y;
+};
+constexpr ArrayNames kArrayNames[] = {
+    {"x", "y", "", ""},
+    {"x_train", "y_train", "x_test", "y_test"},
+    {"data", "target", "", ""},
+    {"data", "labels", "", ""},
+    {"features", "labels", "", ""},
+    {"images", "labels", "", ""},
+    {"arr_0", "arr_1", "", ""},
+};
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// The entry that holds the array of this name; nothing if there is none.
+std::optional<std::string> find_array(const ZipArchive& archive, std::string_view name) {
+  for (const std::string& entry : archive.names()) {
+    if (lower_case(entry) == concat(name, ".npy")) return entry;
+  }
+  return std::nullopt;
+}
+
+// Fewer than two entries: no such arrays.
+std::vector<std::string> find_arrays(const ZipArchive& archive) {
+  for (const ArrayNames& names : kArrayNames) {
+    std::vector<std::string> entries;
+    for (std::string_view name : {names.x, names.y, names.test_x, names.test_y}) {
+      const auto entry = name.empty() ? std::nullopt : find_array(archive, name);
+      if (entry) entries.push_back(*entry);
+    }
+    if (entries.size() == (names.test_x.empty() ? 2 : 4)) return entries;
+  }
+  std::string found;
+  for (const std::string& entry : archive.names()) found += (found.empty() ? "" : ", ") + entry;
+  fail(archive.where(), ": no arrays of features and labels found by name (it holds ",
+       found.empty() ? "nothing" : found, "); save numpy.savez(path, X=features, y=labels)");
+}
+
+}  // namespace
+
+Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& name,
+                        const TableSchema* schema) {
+  std::vector<ArrayPair> pairs;
+  std::int64_t rows = 0;
+  for (const NpyPair& source : sources) {
+    const ArrayPair& pair = pairs.emplace_back(parse_pair(source));
+    rows += pair.rows();
+    const NpyArray &x = pair.x, &first = pairs[0].x;
+    check(x.element.is_byte == first.element.is_byte &&
+              std::equal(x.extents.begin() + 1, x.extents.end(), first.extents.begin() + 1,
+                         first.extents.end()),
+          source.x_where, ": rows of another shape or type than in ", sources[0].x_where,
+          "; save both alike");
+  }
+  const NpyArray& first = pairs[0].x;
+  Dataset dataset;
+  dataset.name = name;
+  if (first.extents.size() == 3) dataset.image = {first.extents[1], first.extents[2], 1};
+  const bool bytes = first.element.is_byte;
+  dataset.allocate(rows, first.size() / pairs[0].rows(),
+                   bytes ? Element::kByte : Element::kFloat32);
+  if (bytes) {
+    std::uint8_t* out = dataset.values.as<std::uint8_t>();
+    for (const ArrayPair& pair : pairs) out = copy_bytes(pair.x, out);
+  } else {
+    copy_all_numbers(pairs, schema, dataset);
+  }
+  copy_labels(dataset, pairs, schema);
+  dataset.published_test_rows = rows - pairs[0].rows();
+  return dataset;
+}
+
+Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,
+                      const TableSchema* schema) {
+  const std::string x = read_file(x_path);
+  const std::string y = read_file(y_path);
+  const std::array<NpyPair, 1> pairs = {NpyPair{x, y, x_path, y_path}};
+  return parse_npy_pairs(pairs, std::filesystem::path(x_path).stem().string(), schema);
+}
+
+Dataset parse_npz(std::string_view bytes, const std::string& where, const TableSchema* schema) {
+  const ZipArchive archive(bytes, where);
+  std::vector<std::string> arrays, names;
+  for (const std::string& entry : find_arrays(archive)) {
+    arrays.push_back(archive.read(entry));
+    names.push_back(concat(where, ", ", entry));
+  }
+  std::vector<NpyPair> pairs;
+  for (std::size_t i = 0; i + 1 < arrays.size(); i += 2) {
+    pairs.push_back({arrays[i], arrays[i + 1], names[i], names[i + 1]});
+  }
+  return parse_npy_pairs(pairs, where, schema);
+}
+
+Dataset read_npz(const std::string& path, const TableSchema* schema) {
+  Dataset dataset = parse_npz(read_file(path), path, schema);
+  dataset.name = std::filesystem::path(path).stem().string();
+  return dataset;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,69 @@
+#include "engine/files/zip.h"
+
+#include <zip.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "engine/check.h"
+#include "engine/files/gzip.h"
+
+namespace tritgrad {
+
+struct ZipArchive::Handle {
+  zip_t* archive = nullptr;
+  ~Handle() {
+    if (archive != nullptr) zip_discard(archive);
+  }
+};
+
+bool is_zip(std::string_view bytes) { return bytes.starts_with("PK\x03\x04"); }
+
+ZipArchive::ZipArchive(std::string_view bytes, std::string where)
+    : handle_(std::make_unique<Handle>()), where_(std::move(where)) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+  if (source != nullptr) {
+    handle_->archive = zip_open_from_source(source, ZIP_RDONLY, &error);
+    if (handle_->archive == nullptr) zip_source_free(source);
+  }
+  const std::string reason = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  check(handle_->archive != nullptr, where_, ": this is no whole zip archive (", reason,
+        "); write the file again");
+  const zip_int64_t entries = zip_get_num_entries(handle_->archive, 0);
+  for (zip_int64_t i = 0; i < entries; ++i) {
+    const char* name = zip_get_name(handle_->archive, static_cast<zip_uint64_t>(i), 0);
+    names_.emplace_back(name == nullptr ? "" : name);
+  }
+}
+
+ZipArchive::~ZipArchive() = default;
+
+std::string ZipArchive::read(const std::string& name) const {
+  zip_t* archive = handle_->archive;
+  zip_stat_t entry;
+  zip_stat_init(&entry);
+  const bool known = zip_stat(archive, name.c_str(), 0, &entry) == 0 &&
+                     (entry.valid & ZIP_STAT_SIZE) != 0 && (entry.valid & ZIP_STAT_COMP_SIZE) != 0;
+  check(known, where_, ": the entry '", name, "' is damaged; write the file again");
+  check(is_plausible_inflation(entry.size, entry.comp_size), where_, ": the entry '", name,
+        "' promises ", entry.size, " bytes, which ", entry.comp_size,
+        " compressed bytes cannot plausibly hold; save the arrays without compression "
+        "(numpy.savez)");
+  const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(zip_fopen(archive, name.c_str(), 0),
+                                                                &zip_fclose);
+  check(file != nullptr, where_, ": the entry '", name, "' cannot be read: ", zip_strerror(archive),
+        "; save the arrays by numpy.savez");
+  std::string bytes(entry.size, '\0');
+  const zip_int64_t found = zip_fread(file.get(), bytes.data(), entry.size);
+  // The end must be met for the checksum to be verified.
+  char extra;
+  const bool whole =
+      found == static_cast<zip_int64_t>(entry.size) && zip_fread(file.get(), &extra, 1) == 0;
+  check(whole, where_, ": the entry '", name, "' is damaged; write the file again");
+  return bytes;
+}
+
+}  // namespace tritgrad
