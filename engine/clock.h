@@ -11,7 +11,7 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What body() returns; the time it takes is added to *seconds, unless that is null.
+// Returns the result of body(); the time it takes is added to *seconds, unless that is null.
 template <typename Body>
 auto timed(double* seconds, const Body& body) {
   struct Sum {

@@ -44,11 +44,6 @@ void fill(Storage& storage, const Initial& initial, const RandomKey& key) {
 
 }  // namespace
 
-std::string_view role_name(Role role) {
-  static constexpr std::string_view kNames[] = {"weight", "scale", "bias", "norm", "statistic"};
-  return kNames[static_cast<std::size_t>(role)];
-}
-
 Parameter::Parameter(ParameterSpec spec, std::uint64_t seed)
     : spec_(std::move(spec)),
       stream_(random_stream(spec_.name)),
@@ -132,7 +127,7 @@ const float* Parameter::read_gradient(std::int64_t first, std::int64_t n, float*
 
 // Read from the end, so that the update, which reads from the start, finds a part in the cache.
 bool Parameter::gradient_is_finite() const {
-  if (gradient_source != nullptr) return gradient_source->finite;
+  if (lazy_gradient != nullptr) return lazy_gradient->finite;
   if (gradient_is_known_finite()) return true;
   constexpr std::int64_t kUnit = 32768;
   const std::int64_t size = shape().size();

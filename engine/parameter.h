@@ -10,6 +10,7 @@
 
 #include "engine/formats/storage.h"
 #include "engine/lazy_gradient.h"
+#include "engine/names.h"
 #include "engine/tensor.h"
 
 namespace tritgrad {
@@ -23,7 +24,13 @@ enum class Role {
   kStatistic,  // running statistics: read at inference, not trained
 };
 
-std::string_view role_name(Role role);  // "weight", "scale", "bias", "norm", "statistic"
+inline constexpr Names<Role, 5> kRoleNames{"role",
+                                           {{{Role::kWeight, "weight"},
+                                             {Role::kScale, "scale"},
+                                             {Role::kBias, "bias"},
+                                             {Role::kNorm, "norm"},
+                                             {Role::kStatistic, "statistic"}}}};
+inline std::string_view role_name(Role role) { return kRoleNames.name(role); }
 inline Category role_category(Role role) {
   return role == Role::kScale ? Category::kScales : Category::kWeights;
 }
@@ -71,9 +78,9 @@ class Parameter {
   // and while a bf16 gradient is being made) or by this parameter (kept in fp32). Who changes what
   // backward has left there must say so by add_to_gradient_bound().
   Tensor grad;
-  // The gradient, where it is complete and computed when it is read. The tape owns it, during
-  // backward.
-  const LazyGradient* gradient_source = nullptr;
+  // A gradient that is complete and is computed when it is read; null: there is none. The tape owns
+  // it, during backward.
+  const LazyGradient* lazy_gradient = nullptr;
   // The number of uses on the tape whose backward step has not run yet; see Tape.
   int pending_uses = 0;
 
@@ -109,7 +116,7 @@ class Parameter {
   bool gradient_is_finite() const;
   // Whether those elements are finite, as they lie.
   bool gradient_is_finite(std::int64_t first, std::int64_t n) const;
-  bool has_gradient() const { return grad || gradient_is_kept() || gradient_source != nullptr; }
+  bool has_gradient() const { return grad || gradient_is_kept() || lazy_gradient != nullptr; }
 
  private:
   ParameterSpec spec_;

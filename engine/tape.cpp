@@ -95,13 +95,13 @@ Tensor Tape::gradient(Parameter& parameter, double bound) {
 
 bool Tape::offer_gradient(Parameter& parameter, const LazyGradient& source) {
   if (parameter.pending_uses > 1 || parameter.grad || parameter.gradient_is_kept()) return false;
-  parameter.gradient_source = &source;
+  parameter.lazy_gradient = &source;
   return true;
 }
 
 // Whether its gradient lay in memory of a tape.
 bool Tape::take_gradient(Parameter& parameter) {
-  parameter.gradient_source = nullptr;
+  parameter.lazy_gradient = nullptr;
   const bool own =
       parameter.gradient_is_kept() && parameter.kept_gradient()->fp32_data() != nullptr;
   if (own || !parameter.grad) return false;

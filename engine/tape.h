@@ -84,8 +84,8 @@ class Tape {
   void set_recording(bool recording) { recording_ = recording; }
 
   // Appends a node that produced `y`. `backward` is called once, when the gradient of y is
-  // complete; it must add to the gradients of the op's inputs. Of the op's inputs and y it may look
-  // at the values of those in `reads` only: others may have been released. `parameters` are those
+  // complete; it must add to the gradients of the op's inputs. It may look at the values of those
+  // inputs and y that are in `reads` only: others may have been released. `parameters` are those
   // to whose gradients it adds: null entries are skipped.
   template <typename Backward>
   void record(const Var& y, std::initializer_list<Var> reads,
@@ -148,7 +148,7 @@ class Tape {
  private:
   static constexpr std::size_t kMaxParameters = 4;
   struct Node {
-    ValueNote* note;  // of what it produced
+    ValueNote* note;  // about the value that it produced
     void* closure;
     void (*call)(void* closure);
     std::array<Parameter*, kMaxParameters> parameters;

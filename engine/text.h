@@ -25,7 +25,7 @@ std::string_view without_plus(std::string_view text);
 
 // The value of a whole cell, read the same in every locale: decimal or scientific notation, with or
 // without a sign; "nan" and "inf" are numbers too, and a number beyond the range of double counts
-// as infinite. Nothing for other text.
+// as infinite. Returns nothing for other text.
 std::optional<double> parse_number(std::string_view text);
 
 // The shortest text that reads as the same number.

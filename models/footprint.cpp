@@ -5,28 +5,6 @@
 namespace tritgrad {
 namespace {
 
-void add(Footprint& footprint, Category category, std::int64_t bytes) {
-  switch (category) {
-    case Category::kWeights:
-      footprint.weights += bytes;
-      break;
-    case Category::kScales:
-      footprint.scales += bytes;
-      break;
-    case Category::kResiduals:
-      footprint.residual += bytes;
-      break;
-    case Category::kMoments:
-      footprint.moments += bytes;
-      break;
-    case Category::kGradients:
-      footprint.gradients += bytes;
-      break;
-    default:
-      fail("footprint: category '", category_name(category), "' does not belong to a parameter");
-  }
-}
-
 std::string rule_of(const ParameterSpec& spec, const Recipe& recipe) {
   if (!spec.trainable()) return "";
   return std::string(rule_name(recipe.group(spec.name, spec.role).update.rule.kind));
@@ -38,18 +16,19 @@ std::int64_t gradient_bytes(const ParameterSpec& spec, FormatKind format) {
 }
 
 void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
-  model.total += tensor.bytes;
+  Footprint::visit(tensor.bytes,
+                   [&](Category category, std::int64_t bytes) { model.total[category] += bytes; });
   if (tensor.spec.counted()) model.parameters += tensor.spec.shape.size();
   // Gradients kept in fp32 are made where they stay; all others are made elsewhere first.
   if (model.gradients == GradientPolicy::kReleased || model.gradient_format != FormatKind::kFp32) {
     // A matrix and its scale, which follows it, become ready together. Vectors are too small to
     // count.
     const auto made = [&](const ParameterSpec& spec) {
-      // In integers, the gradient of a ternary matrix is computed where the update reads it.
-      const bool read_in_tiles =
+      // The gradient of a ternary matrix in integers is computed where the update reads it.
+      const bool read_in_pieces =
           model.compute == Compute::kInt8 && spec.format.traits().holds_trits &&
           model.gradients == GradientPolicy::kReleased && !spec.gradient_in_parts;
-      return read_in_tiles ? 0 : gradient_bytes(spec, FormatKind::kFp32);
+      return read_in_pieces ? 0 : gradient_bytes(spec, FormatKind::kFp32);
     };
     const std::int64_t own = made(tensor.spec);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
@@ -61,22 +40,13 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
 
 }  // namespace
 
-Footprint& Footprint::operator+=(const Footprint& other) {
-  weights += other.weights;
-  scales += other.scales;
-  residual += other.residual;
-  moments += other.moments;
-  gradients += other.gradients;
-  return *this;
-}
-
-Footprint& Footprint::operator-=(const Footprint& other) {
-  weights -= other.weights;
-  scales -= other.scales;
-  residual -= other.residual;
-  moments -= other.moments;
-  gradients -= other.gradients;
-  return *this;
+std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& footprint) {
+  std::vector<std::pair<std::string, std::int64_t>> named;
+  Footprint::visit(footprint, [&](Category category, std::int64_t bytes) {
+    named.emplace_back(category_name(category), bytes);
+  });
+  named.emplace_back("total", footprint.total());
+  return named;
 }
 
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
@@ -88,7 +58,7 @@ ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const 
     TensorFootprint tensor{spec, rule_of(spec, recipe), {}};
     for (const PlaneSpec& plane :
          Storage::plane_specs(spec.format, spec.shape, role_category(spec.role))) {
-      add(tensor.bytes, plane.category, plane.bytes());
+      tensor.bytes[plane.category] += plane.bytes();
     }
     if (spec.trainable()) {
       const GroupSpec& update = recipe.group(spec.name, spec.role).update;
@@ -107,15 +77,15 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
   live.compute = recipe.compute;
   live.gradients = recipe.gradients;
   live.gradient_format = recipe.gradient_format;
-  const std::vector<StatePlane> state = optimizer.state();
+  const std::vector<NamedArray> state = optimizer.state();
   for (const Parameter& parameter : model.parameters()) {
     TensorFootprint tensor{parameter.spec(), rule_of(parameter.spec(), recipe), {}};
     for (const Plane& plane : parameter.storage().planes()) {
-      add(tensor.bytes, plane.spec.category, static_cast<std::int64_t>(plane.bytes.size()));
+      tensor.bytes[plane.spec.category] += std::ssize(plane.bytes);
     }
-    for (const StatePlane& plane : state) {
+    for (const NamedArray& plane : state) {
       if (!plane.name.starts_with(parameter.name() + "/")) continue;
-      tensor.bytes.moments += static_cast<std::int64_t>(plane.bytes.size());
+      tensor.bytes.moments += std::ssize(plane.bytes);
     }
     if (parameter.gradient_is_kept()) {
       tensor.bytes.gradients = bytes_of(*parameter.kept_gradient());
@@ -125,13 +95,11 @@ ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& 
   return live;
 }
 
-Footprint ledger_footprint() {
-  Footprint footprint;
-  for (Category category : {Category::kWeights, Category::kScales, Category::kResiduals,
-                            Category::kMoments, Category::kGradients}) {
-    add(footprint, category, ledger::live(category));
-  }
-  return footprint;
+Footprint ledger_footprint(const Footprint& before) {
+  Footprint held = before;
+  Footprint::visit(
+      held, [](Category category, std::int64_t& bytes) { bytes = ledger::live(category) - bytes; });
+  return held;
 }
 
 }  // namespace tritgrad

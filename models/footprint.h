@@ -1,26 +1,17 @@
-// Where every byte goes: forecast from formulas, and counted from what is really held.
+// The bytes of a model and its optimizer: forecast by formulas, and counted from its memory.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "models/bytes_by_category.h"
 #include "models/networks/model.h"
 
 namespace tritgrad {
 
-// Persistent bytes of one parameter, by category.
-struct Footprint {
-  std::int64_t weights = 0;
-  std::int64_t scales = 0;
-  std::int64_t residual = 0;
-  std::int64_t moments = 0;
-  std::int64_t gradients = 0;  // kept gradients; released ones have no bytes of their own
-
-  std::int64_t total() const { return weights + scales + residual + moments + gradients; }
-  Footprint& operator+=(const Footprint& other);
-  Footprint& operator-=(const Footprint& other);
-  friend bool operator==(const Footprint&, const Footprint&) = default;
-};
+// Returns the categories by the ledger's names, in the order of tables, and the total as the last.
+std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& footprint);
 
 struct TensorFootprint {
   ParameterSpec spec;
@@ -44,13 +35,14 @@ struct ModelFootprint {
   }
 };
 
-// From the formats' and rules' formulas; allocates nothing of the model, so any size will do.
+// Forecasts by the formulas of formats and rules; allocates nothing of the model, so any size will
+// do.
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe);
 
-// From the planes and buffers of a live model and its optimizer.
+// Counts the planes and buffers of a live model and its optimizer.
 ModelFootprint live_footprint(Model& model, Optimizer& optimizer, const Recipe& recipe);
 
-// What the ledger holds now in the five persistent categories.
-Footprint ledger_footprint();
+// Returns the bytes that the ledger holds now, without those that it held `before`.
+Footprint ledger_footprint(const Footprint& before = {});
 
 }  // namespace tritgrad

@@ -104,8 +104,8 @@ struct Gradient : NormGradient {
     kernels().layers.add_batch_norm_sums(sum_dy, sum_dy_z, dy.row(row) + begin, x.row(row) + begin,
                                          0, batch.from(begin), 1, n);
   }
-  void write_tile(std::int64_t begin, std::int64_t end, std::int64_t top,
-                  std::int64_t bottom) const {
+  void write_piece(std::int64_t begin, std::int64_t end, std::int64_t top,
+                   std::int64_t bottom) const {
     const Tensor dx_grad = wide(dx.grad);
     for (std::int64_t i = top; i < bottom; ++i) {
       float* dy_row = dy.row(i) + begin;
@@ -129,7 +129,7 @@ void backward_whole(const Gradient& g) {
       const auto at = static_cast<std::size_t>(j);
       g.set(begin + j, sum_dy[at], sum_dy_z[at], static_cast<double>(g.x.rows()));
     }
-    if (g.dx.grad) g.write_tile(begin, end, 0, g.x.rows());
+    if (g.dx.grad) g.write_piece(begin, end, 0, g.x.rows());
   });
 }
 
@@ -150,7 +150,7 @@ void backward(Tape& tape, const Tensor& narrow_x, const Gradient& g) {
   if (!g.dx.grad) return;
   for_each_piece(wide, narrow_x,
                  [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom,
-                     std::int64_t) { g.write_tile(begin, end, top, bottom); });
+                     std::int64_t) { g.write_piece(begin, end, top, bottom); });
 }
 
 }  // namespace

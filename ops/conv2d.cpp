@@ -1,5 +1,7 @@
 #include "ops/conv2d.h"
 
+#include <type_traits>
+
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
 #include "ops/images.h"
@@ -43,17 +45,19 @@ struct Convolution {
   }
 };
 
-// Patches of the images in x, in scratch.
-Tensor unfold_images(Tape& tape, const Convolution& c, const Tensor& x) {
-  const Tensor patches = tape.scratch({x.rows(), c.patches.cols()});
-  c.for_each_line(x.rows() / c.patches.pixels(), [&](std::int64_t image, std::int64_t line) {
-    const std::int64_t first = image * c.patches.pixels();
-    unfold_line(c.patches, line, x.row(first), patches.row(first), patches.cols());
+// Returns the patches of `count` images in x, in scratch.
+Tensor unfold_images(Tape& tape, const Convolution& c, const Tensor& x, std::int64_t first,
+                     std::int64_t count) {
+  const std::int64_t pixels = c.patches.pixels();
+  const Tensor patches = tape.scratch({count * pixels, c.patches.cols()});
+  c.for_each_line(count, [&](std::int64_t image, std::int64_t line) {
+    unfold_line(c.patches, line, x.row((first + image) * pixels), patches.row(image * pixels),
+                patches.cols());
   });
   return patches;
 }
 
-// Unfolds `count` images whose numbers are rows of `x`.
+// Does so for images that have been rounded once, the numbers of each to a row of x.
 QuantizedRows unfold_images(Tape& tape, const Convolution& c, const QuantizedRows& x,
                             std::int64_t first, std::int64_t count) {
   const std::int64_t pixels = c.patches.pixels();
@@ -78,71 +82,42 @@ void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx
   });
 }
 
-// How patches are made and multiplied: in floats,
-struct FloatPatches {
-  Tensor x;
-
-  static const Var& read(const Var& input, const Var& /*y*/) { return input; }
-
-  Tensor unfold(Tape& tape, const Convolution& c, std::int64_t first, std::int64_t count) const {
-    return unfold_images(tape, c, c.rows(x, first, count));
-  }
-  static void forward(Tape& tape, const LinearOperands& w, const Tensor& patches, const Tensor& y) {
-    float_forward(tape, w, patches, y);
-  }
-  static void backward_weight(Tape& tape, const LinearOperands& w, const Tensor& patches,
-                              const Tensor& /*y*/, const Tensor& dy) {
-    float_backward_weight(tape, w, patches, dy);
-  }
-  static void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dpatches,
-                             const Tensor& dy) {
-    float_backward_input(tape, w, dpatches, dy);
-  }
-};
-
-// and in integers, from images that have been rounded once.
-struct IntegerPatches {
-  QuantizedRows images;
-
-  static const Var& read(const Var& /*input*/, const Var& y) { return y; }
-
-  QuantizedRows unfold(Tape& tape, const Convolution& c, std::int64_t first,
-                       std::int64_t count) const {
-    return unfold_images(tape, c, images, first, count);
-  }
-  static void forward(Tape& tape, const LinearOperands& w, const QuantizedRows& patches,
-                      const Tensor& y) {
-    integer_forward(tape, w, patches, y);
-  }
-  static void backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& patches,
-                              const Tensor& y, const Tensor& dy) {
-    integer_backward_weight(tape, w, patches, y, dy, Share::kPart);
-  }
-  static void backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dpatches,
-                             const Tensor& dy) {
-    integer_backward_input(tape, w, dpatches, dy);
-  }
-};
-
-template <typename Source>
-Var convolve(Tape& tape, const Var& x, const Convolution& c, const Source& source) {
+// `images` are x itself, or, for products in integers, rows that it has been rounded to.
+template <typename Images>
+Var convolve(Tape& tape, const Var& x, const Convolution& c, const Images& images) {
+  constexpr bool kIntegers = std::is_same_v<Images, QuantizedRows>;
   const Var y = tape.variable({x.value.rows(), c.w.outputs});
   c.for_each_part([&](std::int64_t first, std::int64_t count) {
-    const auto patches = source.unfold(tape, c, first, count);
-    Source::forward(tape, c.w, patches, c.rows(y.value, first, count));
+    const auto patches = unfold_images(tape, c, images, first, count);
+    const Tensor y_part = c.rows(y.value, first, count);
+    if constexpr (kIntegers) {
+      integer_forward(tape, c.w, patches, y_part);
+    } else {
+      float_forward(tape, c.w, patches, y_part);
+    }
     tape.scratch_reset();
   });
-  tape.record(y, {Source::read(x, y)}, {c.w.weight, c.w.scale}, [&tape, c, x, y, source] {
+  const Var& read = kIntegers ? y : x;
+  tape.record(y, {read}, {c.w.weight, c.w.scale}, [&tape, c, x, y, images] {
     const Tensor dy = tape.grad_of(y);
     const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
     c.for_each_part([&](std::int64_t first, std::int64_t count) {
       const Tensor dy_part = c.rows(dy, first, count);
-      const auto patches = source.unfold(tape, c, first, count);
-      Source::backward_weight(tape, c.w, patches, c.rows(y.value, first, count), dy_part);
+      const auto patches = unfold_images(tape, c, images, first, count);
+      if constexpr (kIntegers) {
+        integer_backward_weight(tape, c.w, patches, c.rows(y.value, first, count), dy_part,
+                                Share::kPart);
+      } else {
+        float_backward_weight(tape, c.w, patches, dy_part);
+      }
       tape.scratch_reset();
       if (!dx.grad) return;
       const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
-      Source::backward_input(tape, c.w, {dpatches, true}, dy_part);
+      if constexpr (kIntegers) {
+        integer_backward_input(tape, c.w, {dpatches, true}, dy_part);
+      } else {
+        float_backward_input(tape, c.w, {dpatches, true}, dy_part);
+      }
       fold(c, dpatches, {c.rows(dx.grad, first, count), dx.fresh});
       tape.scratch_reset();
     });
@@ -163,13 +138,13 @@ Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Par
         " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",
         weight.name(), "' has shape ", weight.shape().str(), "; the last axis must have as many");
   const Convolution c{w, patches, image_count};
-  if (!in_integers(*w.weight, w.scale, compute)) return convolve(tape, x, c, FloatPatches{x.value});
+  if (!in_integers(*w.weight, w.scale, compute)) return convolve(tape, x, c, x.value);
   check_integers("conv2d", w);
   check(image.pixels() <= kMostIntegerRows, "conv2d: images have ", image.height, " x ",
         image.width, " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
   const QuantizedRows images = allocate_rows(tape, c.images, image.size(), true);
-  quantize_rows(images, {x.value.data, {c.images, image.size()}}, nullptr);
-  return convolve(tape, x, c, IntegerPatches{images});
+  quantize_rows(images, Tensor{x.value.data, {c.images, image.size()}}, nullptr);
+  return convolve(tape, x, c, images);
 }
 
 }  // namespace tritgrad

@@ -33,10 +33,7 @@ Var scalar(Tape& tape, double value, bool wants_grad) {
   return loss;
 }
 
-}  // namespace
-
-Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
-                          double smoothing) {
+void check_labels(const Var& logits, std::span<const std::int32_t> labels) {
   const std::int64_t n = logits.value.rows();
   const std::int64_t classes = logits.value.cols();
   check(static_cast<std::int64_t>(labels.size()) == n && n > 0,
@@ -46,8 +43,32 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
     check(labels[i] >= 0 && labels[i] < classes, "softmax_cross_entropy: label ", labels[i],
           " of row ", i, " is outside 0..", classes - 1);
   }
+}
+
+void check_weights(std::span<const float> class_weights, std::int64_t classes) {
+  check(class_weights.empty() || std::ssize(class_weights) == classes,
+        "softmax_cross_entropy: ", class_weights.size(), " class weights found, ", classes,
+        " expected");
+  for (const float weight : class_weights) {
+    check(std::isfinite(weight) && weight >= 0.0f, "softmax_cross_entropy: class weight ", weight,
+          " found, a finite number of 0 or more expected");
+  }
+}
+
+}  // namespace
+
+Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
+                          double smoothing, std::span<const float> class_weights) {
+  const std::int64_t n = logits.value.rows();
+  const std::int64_t classes = logits.value.cols();
+  check_labels(logits, labels);
   check(smoothing >= 0.0 && smoothing < 1.0, "softmax_cross_entropy: smoothing ", smoothing,
         " found, 0 or more and below 1 expected");
+  check_weights(class_weights, classes);
+  const auto weight_of = [labels, class_weights](std::int64_t row) {
+    if (class_weights.empty()) return 1.0f;
+    return class_weights[static_cast<std::size_t>(labels[static_cast<std::size_t>(row)])];
+  };
 
   const Tensor probabilities = tape.tensor(logits.shape());
   const double total = parallel_sum(n, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -55,23 +76,26 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
     for (std::int64_t i = begin; i < end; ++i) {
       const float* row = logits.value.row(i);
       const auto label_logit = static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
-      sum += softmax_row(row, probabilities.row(i), classes) - label_logit;
-      if (smoothing > 0.0) sum += smoothing * (label_logit - mean(row, classes));
+      const auto weight = static_cast<double>(weight_of(i));
+      sum += weight * (softmax_row(row, probabilities.row(i), classes) - label_logit);
+      if (smoothing > 0.0) sum += weight * smoothing * (label_logit - mean(row, classes));
     }
     return sum;
   });
 
   const Var loss = scalar(tape, total / static_cast<double>(n), logits.wants_grad());
   if (!logits.wants_grad()) return loss;
-  tape.record(loss, {}, {}, [&tape, logits, probabilities, labels, smoothing, loss, n, classes] {
-    const float scale = tape.grad_of(loss).data[0] / static_cast<float>(n);
-    const auto uniform_share = static_cast<float>(smoothing / static_cast<double>(classes));
+  tape.record(loss, {}, {}, [&tape, logits, probabilities, labels, smoothing, loss, weight_of] {
+    const std::int64_t rows = logits.value.rows(), columns = logits.value.cols();
+    const float mean_scale = tape.grad_of(loss).data[0] / static_cast<float>(rows);
+    const auto uniform_share = static_cast<float>(smoothing / static_cast<double>(columns));
     const auto label_share = static_cast<float>(1.0 - smoothing);
     const Tensor grad = tape.grad_to(logits);
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const float scale = mean_scale * weight_of(i);
       float* dlogits = grad.row(i);
       const float* p = probabilities.row(i);
-      for (std::int64_t j = 0; j < classes; ++j) dlogits[j] += scale * (p[j] - uniform_share);
+      for (std::int64_t j = 0; j < columns; ++j) dlogits[j] += scale * (p[j] - uniform_share);
       dlogits[labels[static_cast<std::size_t>(i)]] -= scale * label_share;
     }
   });

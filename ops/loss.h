@@ -9,11 +9,13 @@ namespace tritgrad {
 
 // logits [n, classes], labels[n] in [0, classes) -> the mean over n of -sum_j t_j log
 // softmax(logits)_j, in nats, where t is 1 at the label and 0 elsewhere, or, with a smoothing s in
-// [0, 1), (1 - s) of that and s / classes everywhere (Szegedy et al. 2016, section 7). The labels
-// must outlive backward(). Throws Error for another number of labels or none, for a label or a
-// smoothing out of range.
+// [0, 1), (1 - s) of that and s / classes everywhere (Szegedy et al. 2016, section 7). With class
+// weights [classes], finite and 0 or more, the sum of each row counts times the weight of its
+// label; the mean is still over n, so that parts of a batch add up to the loss of the whole. Labels
+// and weights must outlive backward(). Throws Error for another number of labels or none, for
+// another number of weights, and for a label, smoothing or weight out of range.
 Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
-                          double smoothing = 0.0);
+                          double smoothing = 0.0, std::span<const float> class_weights = {});
 
 // The mean over all elements of (prediction - target)^2; the target has no gradient. Throws Error
 // unless it has the prediction's shape and elements.

@@ -1,4 +1,4 @@
-// The pieces of a parameter that are updated at once.
+// Chunks, the pieces of a parameter that are updated at once.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace tritgrad {
 
-// The same columns of some rows of a parameter, and the part of the pass that they belong to.
+// A chunk is the same columns of some rows of a parameter; `slot` is the part of the pass that it
+// belongs to.
 struct Chunk {
   std::int64_t row_begin, row_end, col_begin, col_end;
   std::int64_t slot;

@@ -1,5 +1,5 @@
-// ECO: the rounding error of a weight, carried in the momentum (error-compensating optimizer,
-// 2026).
+// ECO (error-compensating optimizer, 2026): error feedback through the momentum, which carries the
+// rounding error of a weight.
 //
 //     W~ = W - lr direction          W = q(W~)          E = W~ - W
 //     m <- m + alpha E / gain                            gain = d direction / d m
@@ -16,8 +16,8 @@
 // decides (Adam's bias correction). For a constant rate all three agree but for the decay. kLrAware
 // drops its first term in the very first step, where no error has been carried yet.
 //
-// What an error that Adam carries will weigh depends on its later mean squares too: as they fall,
-// it grows. `normalized`, whose gain is 1, carries it as it is.
+// The effect of an error that Adam carries depends on its later mean squares too: as they fall, it
+// grows. `normalized`, whose gain is 1, carries it as it is.
 //
 // E is clamped to half a step of a ternary grid, so what would leave the grid does not wind up.
 #pragma once
@@ -33,15 +33,15 @@ enum class EcoForm { kOff, kPublished, kLrAware, kRescaled };
 
 struct EcoStep {
   bool skip = false;     // lr = 0 (below 1e-20): the step does nothing at all
-  float alpha = 0.0f;    // times E / gain, added to m
-  float rescale = 1.0f;  // of m afterwards
+  float alpha = 0.0f;    // times E / gain is added to m
+  float rescale = 1.0f;  // multiplies m afterwards
 };
 
 // Throws Error with the reason if errors cannot be carried: the rule has no momentum that a
 // magnitude survives in, or the format keeps its own residual.
 void check_eco(const RuleSpec& rule, const FormatSpec& format);
 
-// The weight decay that acts on the weight itself, not through the gradient.
+// Returns the weight decay that acts on the weight itself, not through the gradient.
 double decoupled_decay(const RuleSpec& rule);
 
 // `t` counts from 1. With next_lr = 0 nothing follows, and the published form is used.

@@ -15,7 +15,7 @@ namespace tritgrad {
 
 class FusedSplit24 {
  public:
-  // Nothing unless the rule has such a pass, the weight is in split24, its moments are in
+  // Returns nothing unless the rule has such a pass, the weight is in split24, its moments are in
   // companded8 and root8, in that order, and all round to nearest. Rule and storages must outlive
   // it.
   static std::optional<FusedSplit24> of(const Rule& rule, const Storage& weight,

@@ -216,23 +216,28 @@ void Optimizer::resume_at(std::int64_t steps, std::int64_t skipped_updates) {
   skipped_updates_ = skipped_updates;
 }
 
-std::vector<StatePlane> Optimizer::state() {
-  std::vector<StatePlane> planes;
+std::vector<NamedArray> Optimizer::state() {
+  std::vector<NamedArray> planes;
   for (TrainedParameter& trained : trained_) {
     const std::string prefix = trained.parameter->name() + "/";
     for (std::size_t i = 0; i < trained.moments.size(); ++i) {
       for (const Plane& plane : trained.moments[i].planes()) {
         planes.push_back({prefix + trained.moment_specs[i].name + "/" + plane.spec.name,
-                          plane.spec.dtype, plane.bytes, plane.order});
+                          plane.spec.dtype,
+                          {plane.spec.count},
+                          plane.bytes,
+                          plane.order});
       }
     }
     for (std::size_t i = 0; i < trained.planes.size(); ++i) {
       const PlaneSpec& spec = trained.plane_specs[i];
       planes.push_back({prefix + std::string(rule_name(trained.group.rule.kind)) + "/" + spec.name,
-                        spec.dtype, trained.planes[i].bytes()});
+                        spec.dtype,
+                        {spec.count},
+                        trained.planes[i].bytes()});
     }
     if (trained.updates.size() > 0) {
-      planes.push_back({prefix + "updates", Dtype::kI64, trained.updates.bytes()});
+      planes.push_back({prefix + "updates", Dtype::kI64, {1}, trained.updates.bytes()});
     }
   }
   return planes;

@@ -21,14 +21,6 @@ enum class NonFinite {
   kSkip,    // the update is left out and counted
 };
 
-// A named piece of optimizer state, as it lies in memory.
-struct StatePlane {
-  std::string name;  // "PARAMETER/m/value"
-  Dtype dtype;
-  std::span<std::byte> bytes;
-  ColumnBlocks order{};
-};
-
 class Optimizer {
  public:
   // Chooses the group of a parameter; called once for each trainable parameter.
@@ -39,7 +31,7 @@ class Optimizer {
   Optimizer(ParameterStore& store, const GroupOf& group_of, std::int64_t total_steps,
             std::uint64_t seed, NonFinite on_non_finite = NonFinite::kRefuse);
 
-  // The atom: updates one parameter from its gradient. Frozen parameters and those without a
+  // Updates one parameter from its gradient. Frozen parameters and those without a
   // gradient are left alone. May be called as soon as the gradient is complete (Tape::backward,
   // on_ready).
   void step(Parameter& parameter);
@@ -57,29 +49,30 @@ class Optimizer {
   void advance();
 
   std::int64_t steps_done() const { return steps_done_; }
-  // To be called when state() was filled from a checkpoint, with its skipped_updates(). Throws
+  // Is called when state() was filled from a checkpoint, with its skipped_updates(). Throws
   // Error for numbers of steps or updates that no run can have made.
   void resume_at(std::int64_t steps, std::int64_t skipped_updates = 0);
   std::int64_t total_steps() const { return total_steps_; }
-  // How a trainable parameter is trained, and its moments, in the order of Rule::moments().
+  // Return the settings of a trainable parameter, and its moments, in the order of Rule::moments().
   const GroupSpec& group(const Parameter& parameter) const { return find(parameter).group; }
   const Storage& moment(const Parameter& parameter, std::size_t index) const {
     return find(parameter).moments.at(index);
   }
   // Freezes the variance of all parameters (FreezesVariance), which have had so many updates.
   void freeze_variance(std::int64_t updates);
-  // The learning rate that `parameter` would be updated with now.
+  // Returns the learning rate that `parameter` would be updated with now.
   double lr(const Parameter& parameter) const;
   // Returns the trits that changed since the last call.
   FlipCounts take_flips();
-  // Steps of the run of which updates were left out, because a loss or a gradient was not finite.
+  // Returns the steps of the run of which updates were left out, because a loss or a gradient was
+  // not finite.
   std::int64_t skipped_updates() const { return skipped_updates_; }
-  // What at most 256 steps of a run did to each matrix; of one with the learning rate 0 nothing
-  // moves.
+  // Returns the movement of each matrix in at most 256 steps of a run; nothing moves in one with
+  // the learning rate 0.
   std::vector<Movement> movements() const;
 
-  // Moments and other state of rules, in a fixed order; writing to the bytes restores them.
-  std::vector<StatePlane> state();
+  // Returns moments and other state of rules, in a fixed order; writing to the bytes restores them.
+  std::vector<NamedArray> state();
   // Returns the bytes of state that `spec` would need under `group`; allocates nothing.
   static std::int64_t state_bytes(const ParameterSpec& spec, const GroupSpec& group);
 

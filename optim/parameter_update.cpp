@@ -22,7 +22,7 @@ static_assert(kRuleChunk <= kMostFlashElements, "or no chunk would be updated in
 constexpr std::int64_t kGradientChunk = kMostBlocksAtOnce * kBlock;
 // Blocks of rows whose sums of squares are kept until they are added up.
 constexpr std::int64_t kSumsKept = 2048;
-// With fewer elements, waking another thread may take longer than their update.
+// Waking another thread may take longer than the update of fewer elements.
 constexpr std::int64_t kElementsPerThread = 4096;
 
 // Returns the rows of a unit. Units depend on the shape alone, never on the threads, and their
@@ -50,7 +50,7 @@ void for_each_block_of(const Chunk& chunk, std::int64_t longest, Body&& body) {
   }
 }
 
-// Calls it for blocks that are as long as the storage takes them.
+// Calls body likewise for blocks that are as long as the storage takes them.
 template <typename Body>
 void for_each_block_of(const Chunk& chunk, const Storage& storage, Body&& body) {
   if (storage.spec().joins_rows(storage.shape().cols())) {
@@ -122,7 +122,7 @@ ParameterUpdate::ParameterUpdate(TrainedParameter& trained, const Descent& desce
     : trained_(trained),
       parameter_(*trained.parameter),
       storage_(trained.parameter->storage()),
-      lazy_(trained.parameter->gradient_source),
+      lazy_(trained.parameter->lazy_gradient),
       descent_(descent),
       eco_(eco),
       gradient_scale_(gradient_scale),
@@ -258,7 +258,7 @@ void ParameterUpdate::move_by_gradient(const Chunk& chunk, float factor, double*
   }
 }
 
-// squares[r] is that of row r of the tile.
+// squares[r] belongs to row r of the tile.
 void ParameterUpdate::move_tile_by_gradient(const Chunk& tile, float factor, double* squares,
                                             FlipCounts& flips) {
   static_assert(LazyGradient::kRows <= kMostBlocksAtOnce);
@@ -304,8 +304,8 @@ void ParameterUpdate::move_blocks(const BlockSeries& series, std::span<const Dir
   flips += storage_.descend({series, directions, descent_, squares});
 }
 
-// Where weight or moments are used as they lie, in fp32, the elements of a part must be neighbours:
-// one row, or whole rows.
+// The elements of a part must be neighbours, one row or whole rows, if weight or moments are used
+// as they lie, in fp32.
 void ParameterUpdate::move_by_rule(const Chunk& chunk, Scratch& scratch, FlipCounts& flips) {
   alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
   std::int64_t together = chunk.rows();
@@ -364,7 +364,7 @@ Chunk ParameterUpdate::move_fused(const Chunk& chunk, Scratch& scratch) const {
 // The product that makes a gradient takes long enough for what it is added to to arrive. Of chunks
 // of several blocks in a row, that is the memory of the first one.
 PrefetchList ParameterUpdate::memory_of(const Chunk& chunk) const {
-  const Tile tile{chunk.row_begin, chunk.row_end, chunk.col_begin};
+  const MatrixPiece tile{chunk.row_begin, chunk.row_end, chunk.col_begin};
   PrefetchList memory = storage_.memory_of(tile, Reading::kMaster);
   for (const Storage& moment : trained_.moments) {
     memory.add(moment.memory_of(tile, Reading::kMaster));
@@ -407,8 +407,8 @@ bool ParameterUpdate::decodes_master() const {
            storage_.spec().joins_rows(storage_.shape().cols())));
 }
 
-// What is not in fp32 is decoded. Moments of a parameter share its shape, so a block of one is a
-// block of the other.
+// Weights and moments that are not in fp32 are decoded. Moments of a parameter have its shape, so a
+// block of one is a block of the other.
 RuleBlock ParameterUpdate::read_chunk(const Chunk& chunk, const float* grad,
                                       Scratch& scratch) const {
   const std::int64_t first = chunk.row_begin * storage_.shape().cols() + chunk.col_begin;
@@ -445,9 +445,9 @@ FlipCounts ParameterUpdate::descend(const Chunk& chunk, const RuleBlock& block, 
   if (trained_.group.eco != EcoForm::kOff) {
     for_each_block_of(chunk, kBlock, [&](const Block& b, std::int64_t offset) {
       const float* gain = block.gain == nullptr ? nullptr : block.gain + offset;
-      const ErrorCarrier carrier{block.moments[0] + offset, gain, eco_.alpha, eco_.rescale};
+      const ErrorFeedback feedback{block.moments[0] + offset, gain, eco_.alpha, eco_.rescale};
       const Direction direction = block.direction + offset;
-      flips += storage_.descend({{b}, {&direction, 1}, descent_, nullptr, &carrier});
+      flips += storage_.descend({{b}, {&direction, 1}, descent_, nullptr, &feedback});
     });
   } else if (float* values = storage_.fp32_data()) {
     // One call for the chunk: a call for each block costs a tenth of what memory allows.

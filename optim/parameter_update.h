@@ -20,7 +20,7 @@
 
 namespace tritgrad {
 
-// How one group of parameters is trained.
+// The settings by which one group of parameters is trained.
 struct GroupSpec {
   RuleSpec rule;
   double lr = 1e-3;  // per unit of the master: trits for bare-trit formats
@@ -33,9 +33,10 @@ struct GroupSpec {
   double clip_value = 0.0;  // gradient elements are clamped to +-clip_value; 0 = off
 
   const FormatSpec& format_of(const MomentSpec& moment) const { return moment.nonnegative ? v : m; }
+  friend bool operator==(const GroupSpec&, const GroupSpec&) = default;
 };
 
-// A parameter that is trained, with its rule and the state of that.
+// A parameter that is trained, with its rule and the state of the rule.
 struct TrainedParameter {
   // Throws Error for a group that contradicts itself.
   TrainedParameter(Parameter& parameter, const GroupSpec& group);
@@ -48,13 +49,13 @@ struct TrainedParameter {
   std::vector<PlaneSpec> plane_specs;
   std::vector<Buffer> planes;
   std::optional<FusedSplit24> fused;
-  // How a direction is made, as far as moments and the format of the weight allow it.
+  // The form in which a direction is made, as far as moments and the format of the weight allow it.
   Rule::DirectionForm form;
   Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
   StalledUpdates watch;
 };
 
-// Whether updates of a rule depend on earlier ones.
+// Returns whether updates of a rule depend on earlier ones.
 bool has_memory(const Rule& rule, const Shape& shape);
 
 class ParameterUpdate {

@@ -61,8 +61,8 @@ class Rule {
   };
   struct GradientForm {
     DirectionForm direction = DirectionForm::kWritten;
-    // Of kScaledGradient: v is a moving average of squares with this decay, and counts as
-    // inverse_bias v.
+    // These belong to kScaledGradient: v is a moving average of squares with this decay, and counts
+    // as inverse_bias v.
     double decay = 0.0;
     float inverse_bias = 0.0f;
 
@@ -70,7 +70,7 @@ class Rule {
       const float root = std::sqrt(v * inverse_bias);
       return root > 0.0f ? 1.0f / root : 0.0f;
     }
-    // What v becomes for n elements with this sum of squared gradients, added up.
+    // Returns the sum of the next v of n elements, given the sum of their squared gradients.
     double next_moments(float v, double squares, std::int64_t n) const {
       return decay * double{v} * static_cast<double>(n) + (1.0 - decay) * squares;
     }
@@ -89,7 +89,7 @@ class Rule {
   // Per-element moments, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
-  // How a direction is made of the gradient alone, for the update under way. Where that is so, and
+  // Returns how the update under way makes a direction of the gradient alone. If it does, and
   // moments and the weight's format allow it, no direction is written and direct() is not called.
   virtual GradientForm gradient_form() const { return {}; }
   // State that is no per-element moment. The optimizer holds the memory, zero at the start, hands
@@ -98,7 +98,7 @@ class Rule {
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
   // Elements that a chunk has at most, kRuleChunk or more. optim/chunks.h cuts them.
   virtual std::int64_t chunk_limit() const { return kRuleChunk; }
-  // What ECO needs to know of update `t`.
+  // Returns the numbers of update `t` that ECO needs.
   virtual EcoTerms eco_terms(std::int64_t /*t*/) const { return {}; }
 
   // Called before the chunks of one update.
@@ -111,8 +111,8 @@ class Rule {
 class FreezesVariance {
  public:
   virtual ~FreezesVariance() = default;
-  // From now on the second moment stays as update `t` left it, and what comes as the gradient is
-  // the new first moment itself (optim/parallel/data_parallel.h).
+  // From now on the second moment stays as update `t` left it, and the gradient that comes is the
+  // new first moment itself (optim/parallel/data_parallel.h).
   virtual void freeze_variance(std::int64_t t) = 0;
 };
 
@@ -156,6 +156,8 @@ struct RuleSpec {
   Rounding feedback_rounding = Rounding::kStochastic;  // microadam
   WindowForm window_form = WindowForm::kCorrected;     // microadam
   bool counted_votes = false;  // sign: the gradient is a mean of signs already (data parallel)
+
+  friend bool operator==(const RuleSpec&, const RuleSpec&) = default;
 };
 
 std::string_view rule_name(RuleKind kind);  // "sgd", "sgdw", "adam", ...

@@ -20,6 +20,7 @@ struct Schedule {
 
   // The factor on the base learning rate at `step` of `total` (counted from 0), in [0, 1].
   double factor(std::int64_t step, std::int64_t total) const;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
 std::string_view schedule_name(Schedule::Kind kind);

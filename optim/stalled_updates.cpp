@@ -8,7 +8,6 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::int64_t kMostElements = 4096;
 constexpr std::int64_t kSmallestPiece = 16;
 
 // Noise of 16 bits never carries an update of less than 2^-17 of a level to the next level. With
@@ -25,7 +24,6 @@ float smallest_update(const FormatSpec& spec) {
 }  // namespace
 
 StalledUpdates::StalledUpdates(const ParameterSpec& spec, EcoForm eco) {
-  static_assert(kMostElements * sizeof(Element) <= kMaxBytes);
   const bool by_chance =
       spec.format.traits().rounds_updates && spec.format.rounding == Rounding::kStochastic;
   is_carried_ = by_chance || eco != EcoForm::kOff;
@@ -37,7 +35,7 @@ StalledUpdates::StalledUpdates(const ParameterSpec& spec, EcoForm eco) {
   piece_ = std::min(std::max(kMostElements / blocks, kSmallestPiece), std::min(cols, kBlock));
   const std::int64_t most = kMostElements / piece_;
   stride_ = (blocks + most - 1) / most;
-  // With a common divisor, the same columns would come in every row.
+  // If they had a common divisor, the same columns would come in every row.
   while (std::gcd(stride_, blocks_per_row_) > 1) ++stride_;
   const std::int64_t watched = (blocks + stride_ - 1) / stride_;
   sample_ =

@@ -1,4 +1,4 @@
-// Whether the updates of a matrix get past rounding.
+// The watch on updates of a matrix that rounding loses.
 //
 // An update that is too small for its format is lost, and the next one starts from the same place:
 // too small a learning rate trains nothing, in silence. So on some steps of a run the masters of a
@@ -16,7 +16,7 @@
 
 namespace tritgrad {
 
-// What the watched steps did to one matrix.
+// The effect of the watched steps on one matrix.
 struct Movement {
   const Parameter* parameter;
   double largest_update;  // |lr * direction|, of the sample
@@ -28,8 +28,16 @@ inline constexpr double kStalledShare = 0.01;
 
 class StalledUpdates {
  public:
-  // Watching one matrix takes at most so much memory.
-  static constexpr std::int64_t kMaxBytes = 49152;
+  struct Element {
+    float master, direction;  // before the update
+    bool updated, moved;      // in some step
+  };
+  // The sample of one matrix has at most so many elements. 4096 tell a moved fraction of
+  // kStalledShare with a standard deviation of sqrt(0.01 * 0.99 / 4096) = 0.0016.
+  static constexpr std::int64_t kMostElements = 4096;
+  // Watching one matrix takes at most so much memory: 4096 elements of 12 bytes are 48 KiB.
+  static constexpr std::int64_t kMaxBytes =
+      kMostElements * static_cast<std::int64_t>(sizeof(Element));
 
   // Watches nothing.
   StalledUpdates() = default;
@@ -37,9 +45,10 @@ class StalledUpdates {
   // its rows and columns. It depends on the shape alone.
   StalledUpdates(const ParameterSpec& spec, EcoForm eco);
 
-  // Whether there is anything left to find out. Where masters are compared, that ends when all
-  // elements have moved. Where updates are carried it ends when kStalledShare of them have, because
-  // the others are carried too; a single one says little, as anything moves a float near zero.
+  // Returns whether there is anything left to find out. Where masters are compared, that ends when
+  // all elements have moved. Where updates are carried it ends when kStalledShare of them have,
+  // because the others are carried too; a single one says little, as anything moves a float near
+  // zero.
   bool is_open() const { return sample_.size() > 0; }
 
   // Notes what a block is before an update by lr * direction. Threads may note different blocks at
@@ -52,10 +61,6 @@ class StalledUpdates {
   Movement movement(const Parameter& parameter) const { return {&parameter, largest_, moved_}; }
 
  private:
-  struct Element {
-    float master, direction;  // before the update
-    bool updated, moved;      // in some step
-  };
   // Elements [begin, end) of a block; none if the block is not in the sample.
   struct Piece {
     Element* elements = nullptr;

@@ -38,9 +38,16 @@ constexpr KnownDataset kKnown[] = {
      "CC BY 4.0"},
 };
 
+// Sets that everybody has alike need no description in a checkpoint.
+Dataset without_schema(Dataset dataset) {
+  dataset.schema.reset();
+  dataset.remarks = {};
+  return dataset;
+}
+
 // A table whose rows are in the order of their publication.
 Dataset open_table(const KnownDataset& known, const fs::path& path, const DataOptions& options) {
-  Dataset dataset = read_csv(path.string());
+  Dataset dataset = without_schema(read_csv(path.string()));
   check(dataset.rows == known.rows, path.string(), ": ", dataset.rows, " rows found, ", known.rows,
         " expected; run: tritgrad data fetch ", known.name, options.fetch_arguments);
   dataset.published_test_rows = known.published_test_rows;
@@ -109,7 +116,7 @@ Dataset builtin_dataset(const std::string& name) {
   options.header = CsvOptions::Header::kYes;
   // The published order, in which malignant comes first; alphabetical for the other sets.
   if (name == "wdbc") options.class_names = {"malignant", "benign"};
-  Dataset dataset = parse_csv(text, name, options);
+  Dataset dataset = without_schema(parse_csv(text, name, options));
   if (name == "digits") dataset.image = {8, 8, 1};
   return dataset;
 }

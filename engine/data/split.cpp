@@ -9,6 +9,7 @@
 
 #include "engine/check.h"
 #include "engine/random.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -106,9 +107,13 @@ Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed
   // the folds and the classes within them differ in size by at most one.
   std::size_t dealt = 0;
   for (std::size_t label = 0; label < classes.size(); ++label) {
-    check(classes[label].size() >= static_cast<std::size_t>(folds), "folds: ", folds,
-          " found, but class \"", dataset.class_names[label], "\" of ", dataset.name, " has only ",
-          classes[label].size(), " rows; use at most that many folds");
+    if (const std::size_t members = classes[label].size();
+        members < static_cast<std::size_t>(folds)) {
+      fail("folds: ", folds, " found, but class \"", printable(dataset.class_names[label]),
+           "\" of ", dataset.name, " has only ", members, members == 1 ? " row" : " rows",
+           members < 2 ? "; leave that class out, or train without folds"
+                       : "; use at most that many folds");
+    }
     for (std::int32_t row : classes[label]) {
       const bool held_out =
           dealt++ % static_cast<std::size_t>(folds) == static_cast<std::size_t>(fold);

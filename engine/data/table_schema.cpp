@@ -444,6 +444,9 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
     const auto found = place_of.find(feature.name);
     unclear = unclear || repeated.contains(feature.name);
     if (found != place_of.end()) {
+      check(found->second != table.label || unclear, table.where, ": column '",
+            printable(feature.name),
+            "' is a feature of the model and cannot be the label; name another by --label");
       by_name.push_back(found->second);
     } else if (feature.name.empty() && place < table.columns.size() &&
                table.columns[place].name.empty()) {

@@ -29,8 +29,8 @@ std::optional<mode_t> mode_of(const std::filesystem::path& path) {
   return old.st_mode & mode_t{0777};
 }
 
-// Where the bytes shall lie: a link is followed, so that it stays one. Renaming over anything but a
-// regular file would replace a device or a pipe.
+// Returns the file that the bytes replace: a link is followed, so that it stays one. Renaming over
+// anything but a regular file would replace a device or a pipe.
 std::filesystem::path regular_target(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -86,7 +86,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
 
 // The lock tells a living writer from the leftovers of a killed one. Between open and lock, the
 // other writer may have renamed or removed the file we opened; then the name no longer leads to it.
-// Where the file system knows no locks, nobody is kept away.
+// On a file system without locks nobody is kept away.
 void AtomicFile::open_temporary() {
   file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
                  mode_of(path_).value_or(kNewFileMode));

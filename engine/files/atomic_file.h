@@ -33,8 +33,9 @@ struct FileCalls {
 // result it takes: it refuses every path that could not be replaced, and keeps other writers, of
 // this process too, away for as long as it lives. Until commit() returns, the file at `path` is
 // untouched; any failure throws Error with the path and the system's reason, and the temporary file
-// is removed. What a killed process left of one is overwritten. A file that is replaced keeps its
-// permission bits; of a symbolic link, the file that it names is replaced.
+// is removed. The remains of one that a killed process left are overwritten. A file that is
+// replaced keeps its permission bits; a symbolic link stays, and the file that it names is
+// replaced.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, FileCalls calls = {});

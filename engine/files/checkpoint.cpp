@@ -37,7 +37,7 @@ std::string text_of(Dtype dtype, const std::vector<std::uint64_t>& shape) {
 }
 
 // Planes of the same shape whose type differs are what a changed layout looks like.
-const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plane) {
+const StoredTensor& matching(const SafetensorsFile& file, const NamedArray& plane) {
   const StoredTensor* tensor = file.find(plane.name);
   check(tensor != nullptr, "checkpoint '", file.name(), "' has no tensor '", plane.name,
         "'; it belongs to another model or recipe");
@@ -54,8 +54,8 @@ const StoredTensor& matching(const SafetensorsFile& file, const NamedPlane& plan
 
 }  // namespace
 
-std::vector<NamedPlane> parameter_planes(const ParameterStore& store) {
-  std::vector<NamedPlane> planes;
+std::vector<NamedArray> parameter_planes(const ParameterStore& store) {
+  std::vector<NamedArray> planes;
   for (const Parameter& parameter : store) {
     for (const Plane& plane : parameter.storage().planes()) {
       planes.push_back({parameter.name() + "/" + plane.spec.name, plane.spec.dtype,
@@ -69,9 +69,9 @@ std::string weights_sha256(const ParameterStore& store) {
   return planes_sha256(parameter_planes(store));
 }
 
-std::string planes_sha256(const std::vector<NamedPlane>& planes) {
+std::string planes_sha256(const std::vector<NamedArray>& planes) {
   Sha256 hash;
-  for (const NamedPlane& plane : planes) {
+  for (const NamedArray& plane : planes) {
     hash.update(std::as_bytes(std::span(plane.name)));
     plane.order.for_each_piece(plane.bytes,
                                [&](std::span<const std::byte> piece) { hash.update(piece); });
@@ -80,16 +80,16 @@ std::string planes_sha256(const std::vector<NamedPlane>& planes) {
 }
 
 void write_checkpoint(AtomicFile& file, const Metadata& metadata,
-                      const std::vector<NamedPlane>& planes) {
+                      const std::vector<NamedArray>& planes) {
   std::vector<StoredTensor> tensors;
-  for (const NamedPlane& plane : planes) {
+  for (const NamedArray& plane : planes) {
     tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes, plane.order});
   }
   write_safetensors(file, tensors, metadata);
 }
 
 void save_checkpoint(const std::string& path, const Metadata& metadata,
-                     const std::vector<NamedPlane>& planes) {
+                     const std::vector<NamedArray>& planes) {
   AtomicFile file(path);
   write_checkpoint(file, metadata, planes);
   file.commit();
@@ -102,9 +102,9 @@ SafetensorsFile open_checkpoint(const std::string& path) {
   return file;
 }
 
-void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>& planes) {
+void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedArray>& planes) {
   std::set<std::string> expected;
-  for (const NamedPlane& plane : planes) expected.insert(plane.name);
+  for (const NamedArray& plane : planes) expected.insert(plane.name);
   for (const StoredTensor& tensor : file.tensors()) {
     check(expected.contains(tensor.name), "checkpoint '", file.name(), "' has a tensor '",
           tensor.name, "' that is not expected; it belongs to another model or recipe");
@@ -112,9 +112,9 @@ void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>&
   load_planes(file, planes);
 }
 
-void load_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes) {
-  for (const NamedPlane& plane : planes) matching(file, plane);
-  for (const NamedPlane& plane : planes) {
+void load_planes(const SafetensorsFile& file, const std::vector<NamedArray>& planes) {
+  for (const NamedArray& plane : planes) matching(file, plane);
+  for (const NamedArray& plane : planes) {
     plane.order.copy_from_file(plane.bytes, matching(file, plane).bytes);
   }
 }

@@ -13,38 +13,29 @@
 
 namespace tritgrad {
 
-// A stretch of live memory under the name that it has in a file.
-struct NamedPlane {
-  std::string name;
-  Dtype dtype;
-  Shape shape;
-  std::span<std::byte> bytes;
-  ColumnBlocks order{};
-};
-
 // "layers.0.weight/trits" and so on for all parameters, in order.
-std::vector<NamedPlane> parameter_planes(const ParameterStore& store);
+std::vector<NamedArray> parameter_planes(const ParameterStore& store);
 
 // SHA-256 over names and bytes, as they lie in files, of all parameter planes, as 64 hex digits:
 // equal hashes, equal weights, accumulators, scales, biases and statistics.
 std::string weights_sha256(const ParameterStore& store);
 // That hash of any planes.
-std::string planes_sha256(const std::vector<NamedPlane>& planes);
+std::string planes_sha256(const std::vector<NamedArray>& planes);
 
 // Writes a whole checkpoint, which the caller commits.
 void write_checkpoint(AtomicFile& file, const Metadata& metadata,
-                      const std::vector<NamedPlane>& planes);
+                      const std::vector<NamedArray>& planes);
 void save_checkpoint(const std::string& path, const Metadata& metadata,
-                     const std::vector<NamedPlane>& planes);
+                     const std::vector<NamedArray>& planes);
 
 // Opens a checkpoint and verifies all hashes. Throws Error for a file without.
 SafetensorsFile open_checkpoint(const std::string& path);
 
 // Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes;
 // else Error says which one is missing, left over or different, and nothing is copied.
-void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedPlane>& planes);
+void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedArray>& planes);
 
 // Copies single planes: for readers that need a part of a checkpoint.
-void load_planes(const SafetensorsFile& file, const std::vector<NamedPlane>& planes);
+void load_planes(const SafetensorsFile& file, const std::vector<NamedArray>& planes);
 
 }  // namespace tritgrad

@@ -250,7 +250,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 // Throws Error, beginning with `file`, unless the text is exactly a header: right kinds of values,
-// nothing missing, unknown, twice or too deep. Where the arrays lie is not looked at.
+// nothing missing, unknown, twice or too deep. The places of the arrays are not looked at.
 Header parse_header(std::string_view text, const std::string& file) {
   check(text.starts_with('{'), file, ": the header does not begin with '{'");
   Header header;
@@ -277,7 +277,7 @@ std::string_view header_of(std::span<const std::byte> bytes, const std::string& 
   return {reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length};
 }
 
-// Sorts the tensors by place and checks that they tile the data exactly.
+// Sorts the tensors by place and checks that they fill the data exactly.
 void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes,
                   const std::string& file) {
   for (const HeaderEntry& entry : entries) {

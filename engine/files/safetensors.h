@@ -42,7 +42,7 @@ struct StoredTensor {
   Dtype dtype = Dtype::kU8;
   std::vector<std::uint64_t> shape;  // empty: one element
   std::span<const std::byte> bytes;
-  ColumnBlocks order{};  // of bytes to be written; in files they lie row by row
+  ColumnBlocks order{};  // the order of bytes to be written; in files they lie row by row
 };
 
 using Metadata = std::map<std::string, std::string>;

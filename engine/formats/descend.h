@@ -1,4 +1,4 @@
-// What the updates of several formats have in common.
+// The parts that updates of several formats have in common.
 #pragma once
 
 #include <array>
@@ -50,17 +50,17 @@ void descend_master(F& format, const Block& block, const float* direction, const
   format.encode(block, master.data(), descent.key);
 }
 
-// The same, with the rounding errors handed on.
+// Updates a block like descend_master(), with error feedback.
 template <typename F>
-void descend_carrying(F& format, const Block& block, const float* direction, const Descent& descent,
-                      const ErrorCarrier& carrier) {
+void descend_with_feedback(F& format, const Block& block, const float* direction,
+                           const Descent& descent, const ErrorFeedback& feedback) {
   std::array<float, kBlock> wanted, stored;
   format.decode_master(block, wanted.data());
   kernels().updates.descend(wanted.data(), direction, descent.lr, block.n);
   format.encode(block, wanted.data(), descent.key);
   format.decode_master(block, stored.data());
-  kernels().updates.carry_error(carrier.momentum, wanted.data(), stored.data(), carrier.gain,
-                                carrier.alpha, carrier.rescale, block.n);
+  kernels().updates.carry_error(feedback.momentum, wanted.data(), stored.data(), feedback.gain,
+                                feedback.alpha, feedback.rescale, block.n);
 }
 
 // The update of formats that take the floats of one block: blocks one after the other, directions
@@ -74,8 +74,8 @@ FlipCounts descend_by_floats(F& format, const BlockUpdate& update) {
     const Direction& direction = update.directions[i];
     if (update.squares != nullptr) update.squares[i] = sum_of_squares(direction, block.n);
     const float* floats = as_floats(direction, block.n, numbers.data());
-    if (update.carrier != nullptr) {
-      descend_carrying(format, block, floats, update.descent, *update.carrier);
+    if (update.feedback != nullptr) {
+      descend_with_feedback(format, block, floats, update.descent, *update.feedback);
     } else {
       counts += format.descend(block, floats, update.descent);
     }
@@ -93,7 +93,7 @@ inline LevelRounding update_rounding(const Block& block, std::int64_t cols, cons
   return {scale, limit, descent.noise.data(),
           as_offset(update_noise_offset(descent.key, block_number(block, cols)))};
 }
-// What it returned would point to a Descent that is gone.
+// Deleted, as the result would point to a Descent that is gone.
 LevelRounding update_rounding(const Block&, std::int64_t, Descent&&, int, int, Rounding) = delete;
 static_assert(kBlock == static_cast<std::int64_t>(UpdateNoiseTable::kPlaces));
 

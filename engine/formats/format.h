@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/formats/dtype.h"
@@ -65,7 +66,7 @@ struct BlockSeries {
   }
 };
 
-// Of which a format updates so many in one call, at most.
+// A format updates at most so many blocks in one call.
 inline constexpr std::int64_t kMostBlocksAtOnce = 16;
 
 // Which of the two readings of a format.
@@ -75,8 +76,8 @@ enum class Rounding { kNearest, kStochastic };
 
 struct FormatSpec {
   FormatKind kind = FormatKind::kFp32;
-  // Of updates; of everything written where value and master are the same (bf16, trits, int8,
-  // int4, fp8, moments), and in split24. Ignored by fp32 masters and split32.
+  // This rounds updates, and everything that is written where value and master are the same (bf16,
+  // trits, int8, int4, fp8, moments) or in split24. Fp32 masters and split32 ignore it.
   Rounding rounding = Rounding::kStochastic;
   FlipPolicy flips;  // ternary; latents use its hysteresis alone
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
@@ -91,6 +92,7 @@ struct FormatSpec {
   bool joins_rows(std::int64_t cols) const {
     return cols == 1 && traits().joins_rows && takes_long_blocks();
   }
+  friend bool operator==(const FormatSpec&, const FormatSpec&) = default;
 };
 
 // One stretch of bytes that a format keeps. `inference` planes alone determine the value.
@@ -100,7 +102,7 @@ struct PlaneSpec {
   std::int64_t count;
   Category category;
   bool inference;
-  std::int64_t rows = 0;  // of the plane, where it has others than the parameter
+  std::int64_t rows = 0;  // the plane's own, where they are not the parameter's
 
   std::int64_t bytes() const { return count * static_cast<std::int64_t>(dtype_bytes(dtype)); }
 };
@@ -111,7 +113,16 @@ struct Plane {
   ColumnBlocks order{};  // of the bytes; in files all planes lie row by row
 };
 
-// One update: master -= lr * direction. What rounds it stochastically depends on the key and the
+// Bytes of a live parameter, optimizer or data set under the name that they have in a file.
+struct NamedArray {
+  std::string name;  // "PARAMETER/m/value"
+  Dtype dtype;
+  Shape shape;
+  std::span<std::byte> bytes;
+  ColumnBlocks order{};
+};
+
+// One update: master -= lr * direction. Its stochastic rounding depends on the key and the
 // element alone; key.step counts the updates.
 struct Descent {
   Descent(float lr_, const RandomKey& key_)
@@ -122,12 +133,13 @@ struct Descent {
   alignas(kAlignment) std::array<std::uint32_t, UpdateNoiseTable::kPlaces> noise;
 };
 
-// Where the rounding errors of an update go, for formats that keep none (optim/eco.h):
+// Error feedback: the momentum takes the rounding errors of an update, for formats that keep none
+// (optim/eco.h):
 //
 //     momentum <- rescale (momentum + alpha (wanted - stored) / gain)
 //
 // of each element; no array overlaps another one.
-struct ErrorCarrier {
+struct ErrorFeedback {
   float* momentum;
   const float* gain;  // null: 1
   float alpha;
@@ -141,10 +153,10 @@ struct BlockUpdate {
   const Descent& descent;
   double* squares = nullptr;  // out, of each block, as DirectionRows has it; null: nobody asks
   // Takes the rounding errors of a single block; null: they are left to the format.
-  const ErrorCarrier* carrier = nullptr;
+  const ErrorFeedback* feedback = nullptr;
 };
 
-// What every format provides. `value_category` is where the ledger books the inference planes.
+// Every format provides these. `value_category` is where the ledger books the inference planes.
 // F::kTraits says what a format does beyond that, and Storage holds it to its word.
 template <typename F>
 concept Format = std::movable<F> &&
@@ -179,7 +191,7 @@ inline std::uint64_t block_number(const Block& block, std::int64_t cols) {
   const std::int64_t blocks_per_row = (cols + kBlock - 1) / kBlock;
   return static_cast<std::uint64_t>(block.row * blocks_per_row + block.col / kBlock);
 }
-// Of its first element, where rows are padded to whole blocks: a multiple of 8, at which random
+// Number of its first element, if rows are padded to whole blocks: a multiple of 8, at which random
 // bits begin (CodecKernels::random_u16).
 inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
   return block_number(block, cols) * static_cast<std::uint64_t>(kBlock);

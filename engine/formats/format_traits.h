@@ -31,11 +31,11 @@ enum class FormatKind {
 };
 inline constexpr int kFormatCount = 22;
 
-// What the caller of a block's verbs may rely on where a format keeps element after element,
-// without anything that depends on where a block ends.
+// Whether the verbs of a block also take longer ones. A format can that keeps element after element
+// and nothing that depends on where a block ends.
 enum class LongBlocks {
   kNever,
-  kToNearest,  // where updates round to nearest: the noise of a block is drawn into an array of its
+  kToNearest,  // if updates round to nearest: the noise of a block is drawn into an array of its
                // size
   kAlways,
 };
@@ -47,8 +47,8 @@ struct FormatTraits {
   bool holds_trits = false;
   // The value is -s, 0 or s.
   bool is_ternary = holds_trits;
-  // Of formats for weights and scales: what an update could not express is kept in a master that is
-  // more than the value, or, in fp32, is not asked for.
+  // Formats for weights and scales that have one keep what an update could not express in a master
+  // that is more than the value, or, in fp32, have nothing to keep.
   bool has_residual = true;
   // Updates are rounded as FormatSpec::rounding says; else the master is as fine as fp32, and
   // rounds to nearest.
@@ -56,14 +56,14 @@ struct FormatTraits {
   // The fixed-point formats count a trit in so many levels; 0 for others, and for ternary, whose
   // FlipPolicy tells.
   int levels_per_trit = 0;
-  // Of FlipPolicy::hysteresis: half the levels of a trit, as a push of more would go past the next
-  // flip. 0 for formats without, and for ternary, whose flips are FlipPolicy's business altogether.
+  // The bound of FlipPolicy::hysteresis: half the levels of a trit, as a push of more would go past
+  // the next flip. 0 for formats without, and for ternary, whose FlipPolicy says it all.
   int highest_hysteresis = 0;
   // decode_master() and encode() also take blocks of more than kBlock elements of one row, with the
   // result of its blocks one by one.
   LongBlocks long_blocks = LongBlocks::kNever;
-  // Where those are taken and there is one column, blocks may also go down the rows, which are
-  // neighbours in memory: nothing that is kept of an element depends on its block. With
+  // If those are taken and there is one column, blocks may also go down the rows, which are
+  // neighbours in memory: nothing that is kept of an element depends on its block. This holds for
   // decode_value(), decode_master() and encode(). Scales of rows are such matrices; these are the
   // formats that recipes give to them and to their moments.
   bool joins_rows = false;
@@ -73,13 +73,13 @@ struct FormatTraits {
   // descend() takes a whole BlockUpdate and reads its directions as they lie. The others take the
   // floats of one block.
   bool reads_directions = false;
-  // descend() hands rounding errors to a carrier by itself. For the others without a residual,
-  // descend_carrying() (engine/formats/descend.h) does it.
+  // descend() feeds rounding errors back by itself. For the others without a residual,
+  // descend_with_feedback() (engine/formats/descend.h) does it.
   bool carries_errors = false;
   // The format keeps statistics of the whole tensor, which refresh() renews after each pass.
   bool has_statistics = false;
-  // The format tells by memory_of() where the elements of a tile lie. Others are not read in tiles
-  // often, and leave prefetching to the processor.
+  // The format tells by memory_of() where the elements of a piece lie. Others are not read in
+  // pieces often, and leave prefetching to the processor.
   bool tells_memory = false;
 };
 

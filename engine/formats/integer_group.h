@@ -62,7 +62,7 @@ class IntegerGroup {
     return {{specs_[0], codes_.bytes()}, {specs_[1], scales_.bytes()}};
   }
 
-  // Of the scales, and of packed codes, nothing: they are few.
+  // Scales and packed codes are not in the list: they are few.
   PrefetchList memory_of(const Block& first, std::int64_t rows, Reading) const {
     if (kBits != 8) return {};
     return {{{bytes(first), rows, first.n, cols_}}};

@@ -35,7 +35,7 @@ class LatentPacked {
   static constexpr int kThreshold = kBits == 6 ? 10 : kBits == 5 ? 5 : 2;
   static constexpr int kLevels = 2 * kThreshold + 1;
   static constexpr int kMaxCode = (1 << (kBits - 1)) - 1;
-  // Where the arithmetic of engine/formats/flips.h ends, and counts rail flips.
+  // At this level the arithmetic of engine/formats/flips.h ends, and counts rail flips.
   static constexpr int kRail = kLevels + kThreshold;
   static_assert(kLevels < kMaxCode && kMaxCode <= kRail);
   static constexpr FormatTraits kTraits{.kind = kBits == 6   ? FormatKind::kLatent6

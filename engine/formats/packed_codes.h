@@ -1,4 +1,4 @@
-// Where the packed codes of a matrix lie: rows and blocks begin on bytes.
+// The places of the packed codes of a matrix: rows and blocks begin on bytes.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@
 
 namespace tritgrad {
 
-// What these formats have in common: the value is the bare trit T in {-1, 0, 1}; its scale is a
-// parameter of its own, because it is trained by another rule.
+// The trits of the formats that keep five to a byte: the value is the bare trit T in {-1, 0, 1};
+// its scale is a parameter of its own, because it is trained by another rule.
 class PackedTrits {
  public:
   static PlaneSpec trit_plane(const Shape& shape, Category category) {
@@ -54,7 +54,7 @@ class PackedTrits {
 
   std::int64_t cols() const { return cols_; }
   std::span<std::byte> trit_bytes() const { return bytes_.bytes(); }
-  // Where the trits of a block and of those below it lie.
+  // Returns the memory of the trits of a block and of those below it.
   PrefetchRows trit_memory(const Block& first, std::int64_t rows) const {
     return {packed(first), rows, (first.n + 4) / 5, row_bytes(cols_)};
   }

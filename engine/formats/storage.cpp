@@ -3,7 +3,7 @@
 #include "engine/formats/descend.h"
 #include "engine/kernels/direction.h"
 #include "engine/memory/parallel.h"
-#include "engine/text.h"
+#include "engine/names.h"
 
 namespace tritgrad {
 namespace {
@@ -40,12 +40,10 @@ const FormatTraits& format_traits(FormatKind kind) {
 }
 
 FormatKind parse_format(std::string_view name) {
-  std::vector<std::string> names;
-  for (const FormatTraits& traits : kTraits) {
-    if (name == traits.name) return traits.kind;
-    names.emplace_back(traits.name);
-  }
-  fail("unknown format '", name, "'", did_you_mean(name, names));
+  Names<FormatKind, kFormatCount> names{"format", {}};
+  for (std::size_t i = 0; i < kTraits.size(); ++i)
+    names.names[i] = {kTraits[i].kind, kTraits[i].name};
+  return names.parse(name);
 }
 
 Storage::Storage(const FormatSpec& spec, const Shape& shape, Category value_category)
@@ -72,9 +70,9 @@ void Storage::decode_master(const Block& block, float* out) const {
   std::visit([&](const auto& format) { format.decode_master(block, out); }, format_);
 }
 
-PrefetchList Storage::memory_of(const Tile& tile, Reading reading) const {
-  const Block first = tile.first_block(shape_.cols());
-  const std::int64_t rows = std::min(tile.row_end, shape_.rows()) - tile.row_begin;
+PrefetchList Storage::memory_of(const MatrixPiece& piece, Reading reading) const {
+  const Block first = piece.first_block(shape_.cols());
+  const std::int64_t rows = std::min(piece.row_end, shape_.rows()) - piece.row_begin;
   if (rows <= 0 || first.n <= 0) return {};
   return std::visit(
       [&]<typename F>(const F& format) -> PrefetchList {
@@ -111,7 +109,7 @@ FlipCounts Storage::descend(const BlockUpdate& update) {
       [&]<typename F>(F& format) -> FlipCounts {
         if constexpr (F::kTraits.reads_directions) {
           if constexpr (!F::kTraits.carries_errors) {
-            check(update.carrier == nullptr, "Storage::descend: format ", F::kTraits.name,
+            check(update.feedback == nullptr, "Storage::descend: format ", F::kTraits.name,
                   " keeps its own residual, so no error is left to carry");
           }
           return format.descend(update);

@@ -36,7 +36,7 @@ static_assert(std::variant_size_v<AnyFormat> == kFormatCount);
 
 // One block of each of rows [row_begin, row_end), all of them from column `col` (a multiple of
 // kBlock) on.
-struct Tile {
+struct MatrixPiece {
   std::int64_t row_begin, row_end, col;
 
   // The first of its blocks, of a matrix with so many columns.
@@ -67,9 +67,9 @@ class Storage {
   void decode_rows(std::int64_t row_begin, std::int64_t row_end, float* out) const;
   // Overwrites a block with the nearest masters, rounded as the spec says.
   void encode(const Block& block, const float* master, const RandomKey& key);
-  // Updates blocks: master -= lr * direction. With a carrier, masters become those nearest to what
-  // is wanted (or by chance, as encode() rounds), and the difference is handed on: for formats
-  // without a residual. Throws Error for more than kMostBlocksAtOnce blocks.
+  // Updates blocks: master -= lr * direction. With error feedback, masters become those nearest
+  // to what is wanted (or by chance, as encode() rounds), and the momentum takes the difference:
+  // for formats without a residual. Throws Error for more than kMostBlocksAtOnce blocks.
   FlipCounts descend(const BlockUpdate& update);
   // Ends a pass over all blocks (descend or encode): formats with statistics of the whole tensor
   // renew them.
@@ -81,10 +81,10 @@ class Storage {
   Scalar* scalar() { return std::get_if<Scalar>(&format_); }
   // How bare trits lie; kind kNone for formats that hold none.
   TritLayout trit_layout() const;
-  // The memory that the reading of a tile, or an update, will touch, for whoever has time to
+  // The memory that the reading of a piece, or an update, will touch, for whoever has time to
   // prefetch it. Rows and columns beyond the matrix have none; nor have formats that do not tell
   // (FormatTraits::tells_memory).
-  PrefetchList memory_of(const Tile& tile, Reading reading) const;
+  PrefetchList memory_of(const MatrixPiece& piece, Reading reading) const;
 
  private:
   FormatSpec spec_;

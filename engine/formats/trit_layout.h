@@ -17,11 +17,11 @@ struct TritLayout {
   };
 
   Kind kind = Kind::kNone;
-  const std::byte* bytes = nullptr;  // of element (0, 0)
+  const std::byte* bytes = nullptr;  // element (0, 0) lies here
   std::int64_t cols = 0;
   std::int64_t row_bytes = 0;  // kFiveToAByte: the distance of two rows
   ColumnBlocks order{};        // kCodeAByte
-  // Of codes: the trit is (c > threshold) - (c < -threshold).
+  // The trit of a code c is (c > threshold) - (c < -threshold).
   int threshold = 0;
   int bits = 0, max_code = 0;  // kPackedCodes
 };

@@ -56,7 +56,7 @@ class Trits : public PackedTrits {
     const std::span<const Direction> directions = update.directions;
     const Descent& descent = update.descent;
     double* squares = update.squares;
-    if (update.carrier != nullptr) return descend_carrying(update);
+    if (update.feedback != nullptr) return descend_with_feedback(update);
     // One level per trit leaves no remainder: the accumulators, one row for all, stay zero.
     constexpr FlipPolicy kOneLevel{.threshold = 0,
                                    .on_flip = OnFlip::kCarry,
@@ -76,10 +76,10 @@ class Trits : public PackedTrits {
  private:
   // What is wanted is clamped to half a step beyond the grid: an update that leaves it is no error
   // to carry.
-  FlipCounts descend_carrying(const BlockUpdate& update) {
+  FlipCounts descend_with_feedback(const BlockUpdate& update) {
     const Block& block = update.blocks.first;
     const Descent& descent = update.descent;
-    const ErrorCarrier& carrier = *update.carrier;
+    const ErrorFeedback& feedback = *update.feedback;
     std::array<float, kBlock> numbers;
     const float* direction = as_floats(update.directions[0], block.n, numbers.data());
     std::array<std::uint16_t, kBlock> noise;
@@ -90,9 +90,10 @@ class Trits : public PackedTrits {
     std::array<std::int8_t, kBlock> trits;
     decode_trits(block, trits.data());
     FlipCounts counts;
-    counts.flips = kernels().updates.carry_trits(
-        trits.data(), carrier.momentum, direction, carrier.gain,
-        {descent.lr, carrier.alpha, carrier.rescale}, stochastic ? noise.data() : nullptr, block.n);
+    counts.flips =
+        kernels().updates.carry_trits(trits.data(), feedback.momentum, direction, feedback.gain,
+                                      {descent.lr, feedback.alpha, feedback.rescale},
+                                      stochastic ? noise.data() : nullptr, block.n);
     if (counts.flips > 0) encode_trits(block, trits.data());
     return counts;
   }

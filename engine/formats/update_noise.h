@@ -25,7 +25,7 @@
 
 namespace tritgrad {
 
-// Of each place in a block, in units of 2^-16.
+// The noise of each place in a block, in units of 2^-16: start + step alpha.
 struct UpdateNoiseTable {
   static constexpr std::size_t kPlaces = 320;
 
@@ -35,9 +35,9 @@ struct UpdateNoiseTable {
 
 extern const UpdateNoiseTable kUpdateNoise;
 
-// What block number `block` of a parameter adds to all its places. Its factor is the golden ratio
-// in units of 2^-32, which spreads consecutive blocks evenly. Of the seed and of the number the
-// low 32 bits count.
+// Returns what block number `block` of a parameter adds to all its places. Its factor is the golden
+// ratio in units of 2^-32, which spreads consecutive blocks evenly. Only the low 32 bits of the
+// seed and of the number count.
 constexpr std::uint16_t update_noise_offset(const RandomKey& key, std::uint64_t block) {
   const std::uint32_t of_parameter =
       key.stream + static_cast<std::uint32_t>(key.seed) * 0x85EBCA6Bu;
@@ -45,10 +45,11 @@ constexpr std::uint16_t update_noise_offset(const RandomKey& key, std::uint64_t 
       (of_parameter + static_cast<std::uint32_t>(block) * 0x9E3779B1u) >> 16);
 }
 
-// In units of 2^-16; place < kPlaces.
+// Returns the noise in units of 2^-16; place < kPlaces.
 std::uint16_t update_noise(const RandomKey& key, std::uint64_t block, std::size_t place);
 
-// The same, less update_noise_offset(), of all places: what blocks have in common; as_fraction().
+// Returns the noise of all places less update_noise_offset(), which all blocks have in common, each
+// as_fraction().
 std::array<std::uint32_t, UpdateNoiseTable::kPlaces> update_noise_of_step(std::uint32_t step);
 
 }  // namespace tritgrad

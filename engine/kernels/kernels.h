@@ -50,7 +50,7 @@ inline const KernelTables& kernels() {
 
 // All sets of tables that this machine can run, from the reference to the best. avx512amx is not
 // among them where TRITGRAD_ISA is below it, as the process must ask the operating system for the
-// state of its tiles.
+// state of its tile registers.
 std::span<const KernelTables* const> supported_kernels();
 
 // Makes kernels() return the tables of that name; for tests. Throws Error for a name that this

@@ -1,7 +1,7 @@
 // The most that one core of this machine can compute with the instruction set of the kernels in
 // use: loops that touch registers alone.
 //
-// They are yardsticks, not kernels. What the products of this library reach is told as a share of
+// They are yardsticks, not kernels. The speed of this library's products is told as a share of
 // what the same instruction set can do at best, and of what memory can deliver.
 #pragma once
 
@@ -22,13 +22,9 @@ struct PeakLoop {
 struct PeakLoops {
   PeakLoop fp32;
   PeakLoop int8_trits;  // products of bytes with trits: pairs of them fit 16 bits
-  PeakLoop int8_int8;   // products of any two bytes, added in 32 bits
   // Reads n bytes, a multiple of 512, from an address that is a multiple of 64, and does as little
   // as possible with them. The result depends on every byte.
   std::int64_t (*read)(const std::byte* bytes, std::int64_t n);
 };
-
-// Returns the loop of products of bf16 numbers, which no kernel uses.
-PeakLoop bf16_peak_loop();
 
 }  // namespace tritgrad

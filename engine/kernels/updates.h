@@ -32,7 +32,7 @@ struct SgdConstants {
   bool coupled;  // decay is added to the gradient, not to the direction
 };
 
-// Constants of ECO on trits; alpha and rescale are those of an ErrorCarrier.
+// Constants of ECO on trits; alpha and rescale are those of ErrorFeedback.
 struct CarryConstants {
   float lr, alpha, rescale;
 };

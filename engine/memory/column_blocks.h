@@ -1,10 +1,10 @@
-// How the rows of a matrix of bytes lie in memory, where it is read in tiles.
+// The order of a matrix of bytes in memory, where it is read in pieces.
 //
-// In files a matrix lies row by row. A tile of it, some hundred columns of many rows, is then a few
-// cache lines in each of many pages: more streams than the processor's own prefetching follows,
+// In files a matrix lies row by row. A piece of it, some hundred columns of many rows, is then a
+// few cache lines in each of many pages: more streams than the processor's own prefetching follows,
 // more pages than it keeps addresses of, and, where rows are a multiple of 4 KiB apart, lines that
 // share few places in the caches. In memory blocks of columns may follow each other instead, each
-// with all of its rows, so that a tile is one run, and so are the tiles below it:
+// with all of its rows, so that a piece is one run, and so are the pieces below it:
 //
 //     byte c of row r, in the block that begins at column b:   b rows + r width(b) + (c - b)
 #pragma once

@@ -1,8 +1,8 @@
 // Counts the live bytes of tensors, state and the values of data, by what they are for.
 //
 // Buffers and arenas report here when they are made and destroyed; nothing else does, so the sums
-// are the truth about them and not an estimate. What is small beside them (labels, orders of rows,
-// names) lies in plain vectors and is not counted. Thread-safe.
+// are the truth about them and not an estimate. Small things beside them (labels, orders of
+// rows, names) lie in plain vectors and are not counted. Thread-safe.
 #pragma once
 
 #include <array>

@@ -42,7 +42,8 @@ void parallel_ranges(std::int64_t n, std::int64_t grain, Body&& body) {
 }
 
 // Calls body(begin, end) for equal shares of [0, n), one a thread but of at least `least` each (or
-// all of n, where that is less). What body does for one of n must not depend on where shares begin.
+// all of n, where that is less). The result of body for one of n must not depend on where shares
+// begin.
 template <typename Body>
 void parallel_shares(std::int64_t n, std::int64_t least, Body&& body) {
   const std::int64_t most = n / std::max<std::int64_t>(least, 1);

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "engine/text.h"
+#include "engine/names.h"
 #include "models/networks/layer_plan.h"
 #include "ops/activation.h"
 #include "ops/batch_norm.h"
@@ -17,42 +17,29 @@
 namespace tritgrad {
 namespace {
 
-template <typename T>
-T choose(const std::string& value, const std::vector<std::pair<std::string, T>>& choices,
-         const std::string& where, const char* key) {
-  std::vector<std::string> names;
-  for (const auto& [name, choice] : choices) {
-    if (name == value) return choice;
-    names.push_back(name);
-  }
-  fail("model '", where, "': unknown ", key, " '", value, "'", did_you_mean(value, names));
-}
+constexpr Names<Norm, 4> kNorms{"norm",
+                                {{{Norm::kBatch, "batch"},
+                                  {Norm::kLayer, "layer"},
+                                  {Norm::kRms, "rms"},
+                                  {Norm::kNone, "none"}}}};
+constexpr Names<Activation, 3> kActivations{"activation",
+                                            {{{Activation::kRelu, "relu"},
+                                              {Activation::kSquaredRelu, "squared_relu"},
+                                              {Activation::kTanh, "tanh"}}}};
 
-void parse_option(const std::string& option, const std::string& where, MlpSpec& spec) {
-  const std::size_t equals = option.find('=');
-  const std::string key = option.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
+void parse_option(const std::string& key, const std::string& value, MlpSpec& spec) {
   if (key == "norm") {
-    spec.norm = choose<Norm>(value,
-                             {{"batch", Norm::kBatch},
-                              {"layer", Norm::kLayer},
-                              {"rms", Norm::kRms},
-                              {"none", Norm::kNone}},
-                             where, "norm");
+    spec.norm = kNorms.parse(value);
   } else if (key == "activation") {
-    spec.activation = choose<Activation>(value,
-                                         {{"relu", Activation::kRelu},
-                                          {"squared_relu", Activation::kSquaredRelu},
-                                          {"tanh", Activation::kTanh}},
-                                         where, "activation");
+    spec.activation = kActivations.parse(value);
   } else if (key == "dropout") {
     const auto [end, error] =
         std::from_chars(value.data(), value.data() + value.size(), spec.dropout);
     check(error == std::errc() && end == value.data() + value.size() && spec.dropout >= 0.0f &&
               spec.dropout < 1.0f,
-          "model '", where, "': dropout '", value, "' is not a number in [0, 1)");
+          "dropout '", value, "' is not a number in [0, 1)");
   } else {
-    fail("model '", where, "': unknown option '", key, "'",
+    fail("unknown option '", key, "'",
          did_you_mean(key, std::vector<std::string>{"norm", "activation", "dropout"}));
   }
 }
@@ -79,11 +66,16 @@ MlpSpec parse_mlp(const std::string& text) {
   spec.hidden = widths;
   std::vector<std::string> keys;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::string key = parts[i].substr(0, parts[i].find('='));
+    const std::size_t equals = parts[i].find('=');
+    const std::string key = parts[i].substr(0, equals);
     check(std::find(keys.begin(), keys.end(), key) == keys.end(), "model '", text, "': '", key,
           "' is named twice; leave one out");
     keys.push_back(key);
-    parse_option(parts[i], text, spec);
+    try {
+      parse_option(key, equals == std::string::npos ? "" : parts[i].substr(equals + 1), spec);
+    } catch (const Error& error) {
+      fail("model '", text, "': ", error.what());
+    }
   }
   return spec;
 }

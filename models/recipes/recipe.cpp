@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "engine/files/read_file.h"
@@ -16,6 +17,21 @@
 
 namespace tritgrad {
 namespace {
+
+constexpr Names<GradientPolicy, 2> kGradientPolicies{
+    "value", {{{GradientPolicy::kKept, "kept"}, {GradientPolicy::kReleased, "released"}}}};
+constexpr Names<FormatKind, 2> kGradientFormats{
+    "value", {{{FormatKind::kFp32, "fp32"}, {FormatKind::kBf16, "bf16"}}}};
+constexpr Names<NonFinite, 2> kNonFinite{
+    "value", {{{NonFinite::kRefuse, "refuse"}, {NonFinite::kSkip, "skip"}}}};
+constexpr Names<Compute, 2> kCompute{"value",
+                                     {{{Compute::kFp32, "fp32"}, {Compute::kInt8, "int8"}}}};
+// The roles that have tables, in the order of Recipe::groups.
+constexpr Names<Role, 4> kRoles{"value",
+                                {{{Role::kWeight, "weight"},
+                                  {Role::kScale, "scale"},
+                                  {Role::kBias, "bias"},
+                                  {Role::kNorm, "norm"}}}};
 
 // Returns the line of the file that the key comes from; 0 for built-in recipes and overrides.
 int line_of(const toml::key& key) {
@@ -165,63 +181,66 @@ toml::table role_table(const toml::table& recipe, Role role) {
   return merged;
 }
 
-// The roles that follow a table ("weight", "continuous", ...). Whether a model has biases or norms
-// is not for the recipe to know; scales come with bare trits.
-std::vector<Role> roles_of(std::string_view table, const Recipe& recipe) {
-  std::vector<Role> roles;
-  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
-    const bool follows =
-        table == role_name(role) || (table == "continuous" && role != Role::kWeight);
-    if (follows && (role != Role::kScale || recipe.has_trits())) roles.push_back(role);
+// Returns the groups that follow a table ("weight", "continuous", ...). Whether a model has biases
+// or norms is not for the recipe to know; scales come with bare trits.
+std::vector<const Recipe::Group*> groups_of(std::string_view table, const Recipe& recipe) {
+  std::vector<const Recipe::Group*> groups;
+  for (const auto& [role, name] : kRoles.names) {
+    const bool follows = table == name || (table == "continuous" && role != Role::kWeight);
+    if (follows && (role != Role::kScale || recipe.has_trits())) {
+      groups.push_back(&recipe.group(role));
+    }
   }
-  return roles;
-}
-
-// Whether some role that follows the table reads the key.
-bool has_effect_in(std::string_view table, const std::string& key, const Recipe& recipe) {
-  if (key == "head_lr") return recipe.head_follows_weight();
-  for (Role role : roles_of(table, recipe)) {
-    if (has_effect(key, recipe.group(role))) return true;
-  }
-  return false;
-}
-
-// Returns what to say of a key that none reads: " has no effect ...; leave it out".
-std::string reason_without_effect_in(std::string_view table, const std::string& key,
-                                     const Recipe& recipe) {
-  const std::vector<Role> roles = roles_of(table, recipe);
-  if (roles.empty()) {
-    return " has no effect: only bare trits have scales, and no weight of this recipe is of them; "
-           "leave it out";
-  }
-  return reason_without_effect(key, recipe.group(roles.front()));
+  return groups;
 }
 
 // A key that nothing reads.
 struct IdleKey {
-  std::string section;               // "weight", "group", ...; empty: beside the tables
-  std::optional<std::size_t> group;  // which [[group]]
+  toml::table* owner;
   toml::key key;
+  std::string sentence;  // says so, and what to do
 };
 
-std::vector<IdleKey> idle_keys(const toml::table& table, const Recipe& recipe) {
+// Adds the idle keys of a table which `groups` follow; `place` begins their sentences.
+void add_idle_keys(toml::table& table, const std::string& place,
+                   const std::vector<const Recipe::Group*>& groups, const Recipe& recipe,
+                   std::vector<IdleKey>& idle) {
+  for (const auto& [key, value] : table) {
+    const std::string name(key.str());
+    const bool is_head = name == "head_lr";
+    const bool is_read =
+        is_head ? recipe.head_follows_weight()
+                : std::any_of(groups.begin(), groups.end(),
+                              [&](const auto* group) { return has_effect(name, *group); });
+    if (is_read) continue;
+    const std::string reason =
+        is_head ? ": a [[group]] trains the head's matrix; set its lr there"
+        : groups.empty()
+            ? " has no effect: only bare trits have scales, and no weight of this recipe is of "
+              "them; leave it out"
+            : reason_without_effect(name, *groups.front());
+    idle.push_back({&table, key, place + name + reason});
+  }
+}
+
+std::vector<IdleKey> idle_keys(toml::table& table, const Recipe& recipe) {
   std::vector<IdleKey> idle;
-  for (const auto& [section, node] : table) {
+  for (auto&& [section, node] : table) {
     if (section.str() == "gradient_format" && recipe.gradients != GradientPolicy::kKept) {
-      idle.push_back({"", {}, section});
+      idle.push_back({&table, section,
+                      "gradient_format is about kept gradients; set gradients = \"kept\" or leave "
+                      "it out"});
     }
-    if (const toml::table* keys = node.as_table()) {
-      for (const auto& [key, value] : *keys) {
-        if (has_effect_in(section.str(), std::string(key.str()), recipe)) continue;
-        idle.push_back({std::string(section.str()), {}, key});
-      }
+    if (toml::table* keys = node.as_table()) {
+      add_idle_keys(*keys, concat(section.str(), "."), groups_of(section.str(), recipe), recipe,
+                    idle);
     }
     if (section.str() != "group") continue;
     for (std::size_t i = 0; i < recipe.named_groups.size(); ++i) {
-      for (const auto& [key, value] : *node.as_array()->get_as<toml::table>(i)) {
-        if (has_effect(std::string(key.str()), recipe.named_groups[i].group)) continue;
-        idle.push_back({"group", i, key});
-      }
+      const Recipe::NamedGroup& named = recipe.named_groups[i];
+      add_idle_keys(*node.as_array()->get_as<toml::table>(i),
+                    concat("[[group]] match = \"", named.match, "\": "), {&named.group}, recipe,
+                    idle);
     }
   }
   return idle;
@@ -229,23 +248,10 @@ std::vector<IdleKey> idle_keys(const toml::table& table, const Recipe& recipe) {
 
 // Refuses an idle key, a mistake of whoever wrote it. `own` are tables of the recipe, all of which
 // one hand has written.
-void refuse_without_effect(const toml::table& own, const Recipe& recipe) {
+void refuse_without_effect(toml::table own, const Recipe& recipe) {
   const std::vector<IdleKey> idle = idle_keys(own, recipe);
   if (idle.empty()) return;
-  const IdleKey& first = idle.front();
-  const std::string place = recipe.where + line_text(line_of(first.key)) + ": ";
-  check(!first.section.empty(), place,
-        "gradient_format is about kept gradients; set gradients = \"kept\" or leave it out");
-  if (first.key == "head_lr") {
-    fail(place, first.section, ".head_lr: a [[group]] trains the head's matrix; set its lr there");
-  }
-  const std::string key(first.key.str());
-  if (!first.group) {
-    fail(place, first.section, ".", key, reason_without_effect_in(first.section, key, recipe));
-  }
-  const Recipe::NamedGroup& named = recipe.named_groups[*first.group];
-  fail(place, "[[group]] match = \"", named.match, "\": ", key,
-       reason_without_effect(key, named.group));
+  fail(recipe.where, line_text(line_of(idle.front().key)), ": ", idle.front().sentence);
 }
 
 // Refuses weights whose table leaves out format or rule: they would be dense and trained by AdamW,
@@ -283,18 +289,10 @@ void read_top(TableReader& top, Recipe& recipe) {
   check(!recipe.name.empty(), top.where(), ": 'name' is missing");
   recipe.summary = top.get<std::string>("summary", "");
   recipe.source = top.get<std::string>("source", "");
-  recipe.gradients = top.choice("gradients",
-                                one_of<GradientPolicy>({{"kept", GradientPolicy::kKept},
-                                                        {"released", GradientPolicy::kReleased}}),
-                                recipe.gradients);
-  recipe.gradient_format =
-      top.choice("gradient_format",
-                 one_of<FormatKind>({{"fp32", FormatKind::kFp32}, {"bf16", FormatKind::kBf16}}),
-                 recipe.gradient_format);
+  recipe.gradients = top.choice("gradients", kGradientPolicies, recipe.gradients);
+  recipe.gradient_format = top.choice("gradient_format", kGradientFormats, recipe.gradient_format);
   recipe.clip_grad_norm = top.get("clip_grad_norm", recipe.clip_grad_norm);
-  recipe.non_finite = top.choice(
-      "non_finite", one_of<NonFinite>({{"refuse", NonFinite::kRefuse}, {"skip", NonFinite::kSkip}}),
-      recipe.non_finite);
+  recipe.non_finite = top.choice("non_finite", kNonFinite, recipe.non_finite);
   check_gradients(top, recipe);
   // A recipe for kept gradients may be run with released ones.
   if (recipe.gradients == GradientPolicy::kReleased) recipe.gradient_format = FormatKind::kFp32;
@@ -314,12 +312,7 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
       named.match = reader.get<std::string>("match", "");
       check(!named.match.empty(), where,
             ", [[group]]: 'match' is missing; it names parameters, for example \"head.*\"");
-      named.role = reader.choice("role",
-                                 one_of<Role>({{"weight", Role::kWeight},
-                                               {"scale", Role::kScale},
-                                               {"bias", Role::kBias},
-                                               {"norm", Role::kNorm}}),
-                                 Role::kWeight);
+      named.role = reader.choice("role", kRoles, Role::kWeight);
     }
     if (named.role != Role::kWeight) merged = role_table(table, Role::kStatistic);
     merge_into(merged, *own);
@@ -333,12 +326,12 @@ void read_named_groups(const toml::table& table, const std::string& where, Recip
 }
 
 double read_head_lr(TableReader& weight, double lr) {
-  const double share = weight.get("head_lr", 1.0);
-  check(share >= 0.0 && share < 1e6, weight.at("head_lr"), ": head_lr = ", share,
+  const double factor = weight.get("head_lr", 1.0);
+  check(factor >= 0.0 && factor < 1e6, weight.at("head_lr"), ": head_lr = ", factor,
         " is outside [0, 1e6); it is a share of lr");
-  check(share * lr < 1e6, weight.at("head_lr"), ": head_lr = ", share, " times lr = ", lr,
+  check(factor * lr < 1e6, weight.at("head_lr"), ": head_lr = ", factor, " times lr = ", lr,
         " must be below 1e6");
-  return share;
+  return factor;
 }
 
 Recipe recipe_from(const toml::table& table, const std::string& where) {
@@ -355,9 +348,9 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
   check(table.get("group") == nullptr || table.get("group")->is_array(), top.at("group"),
         ": 'group' must be tables, written [[group]]");
 
-  for (Role role : {Role::kWeight, Role::kScale, Role::kBias, Role::kNorm}) {
+  for (const auto& [role, name] : kRoles.names) {
     const toml::table merged = role_table(table, role);
-    TableReader reader(plain(merged), concat(where, ", [", role_name(role), "]"));
+    TableReader reader(plain(merged), concat(where, ", [", name, "]"));
     recipe.groups[static_cast<std::size_t>(role)] = read_group(reader, role);
     if (role == Role::kWeight) {
       recipe.head_lr = read_head_lr(reader, recipe.group(role).update.lr);
@@ -366,9 +359,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
   }
   read_named_groups(table, where, recipe);
   const bool ternary = recipe.has_trits();
-  recipe.compute =
-      top.choice("compute", one_of<Compute>({{"fp32", Compute::kFp32}, {"int8", Compute::kInt8}}),
-                 ternary ? Compute::kInt8 : Compute::kFp32);
+  recipe.compute = top.choice("compute", kCompute, ternary ? Compute::kInt8 : Compute::kFp32);
   check(ternary || recipe.compute == Compute::kFp32, top.at("compute"),
         ": compute = \"int8\" is for weights of bare trits, and no weight of this recipe has any; "
         "leave it out");
@@ -410,6 +401,15 @@ Optimizer::GroupOf Recipe::updates() const {
   };
 }
 
+bool same_settings(const Recipe& a, const Recipe& b) {
+  const auto settings = [](const Recipe& recipe) {
+    return std::tie(recipe.name, recipe.compute, recipe.gradients, recipe.gradient_format,
+                    recipe.clip_grad_norm, recipe.non_finite, recipe.groups, recipe.head_lr,
+                    recipe.named_groups);
+  };
+  return settings(a) == settings(b);
+}
+
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == name;
@@ -448,11 +448,7 @@ Recipe load_recipe(const std::string& name_or_file, const std::vector<std::strin
 
 std::string without_idle_keys(const Recipe& recipe) {
   toml::table table = parse_toml(recipe.toml, recipe.where);
-  for (const IdleKey& idle : idle_keys(table, recipe)) {
-    toml::node* owner = idle.section.empty() ? &table : table.get(idle.section);
-    if (idle.group) owner = owner->as_array()->get(*idle.group);
-    owner->as_table()->erase(idle.key);
-  }
+  for (const IdleKey& idle : idle_keys(table, recipe)) idle.owner->erase(idle.key);
   std::ostringstream text;
   text << table;
   return text.str();

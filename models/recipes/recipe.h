@@ -29,12 +29,14 @@ struct Recipe {
   struct Group {
     FormatSpec format;
     GroupSpec update;
+    friend bool operator==(const Group&, const Group&) = default;
   };
   // A table of its own for the parameters of one role whose name matches.
   struct NamedGroup {
     std::string match;  // '*' stands for any characters
     Role role;
     Group group;
+    friend bool operator==(const NamedGroup&, const NamedGroup&) = default;
   };
 
   std::string where;  // begins messages about it: "recipe 'my.toml'"
@@ -53,15 +55,19 @@ struct Recipe {
 
   const Group& group(Role role) const { return groups.at(static_cast<std::size_t>(role)); }
   const Group& group(std::string_view parameter, Role role) const;
-  // Whether the head's matrix follows [weight], not a group of its own; then head_lr counts.
+  // Returns whether the head's matrix follows [weight], not a group of its own; then head_lr
+  // counts.
   bool head_follows_weight() const;
-  // Whether some weights are bare trits, which alone have scales that are trained.
+  // Returns whether some weights are bare trits, which alone have scales that are trained.
   bool has_trits() const;
   // Returns how each parameter is trained; the recipe must outlive it.
   Optimizer::GroupOf updates() const;
 };
 
-// Whether `name` is `pattern`, in which '*' stands for any characters.
+// Whether two recipes have the same name and train alike, however their settings were written.
+bool same_settings(const Recipe& a, const Recipe& b);
+
+// Returns whether `name` is `pattern`, in which '*' stands for any characters.
 bool matches(std::string_view pattern, std::string_view name);
 
 // Loads a recipe. `name_or_file` is a built-in name, or the path of a .toml file (which may begin

@@ -5,10 +5,25 @@
 namespace tritgrad {
 namespace {
 
-const auto kParseRounding =
-    one_of<Rounding>({{"nearest", Rounding::kNearest}, {"stochastic", Rounding::kStochastic}});
-
+using Group = Recipe::Group;
 using Formats = std::vector<FormatKind>;
+
+constexpr Names<Rounding, 2> kRoundings{
+    "value", {{{Rounding::kNearest, "nearest"}, {Rounding::kStochastic, "stochastic"}}}};
+constexpr Names<OnFlip, 2> kOnFlip{"value",
+                                   {{{OnFlip::kCarry, "carry"}, {OnFlip::kReset, "reset"}}}};
+constexpr Names<Transition, 2> kTransitions{
+    "value", {{{Transition::kStepOneTrit, "step"}, {Transition::kSetSign, "set"}}}};
+constexpr Names<int, 4> kScaleGroups{"value", {{{0, "row"}, {32, "32"}, {64, "64"}, {128, "128"}}}};
+constexpr Names<WindowForm, 3> kWindowForms{"value",
+                                            {{{WindowForm::kCorrected, "corrected"},
+                                              {WindowForm::kPublished, "published"},
+                                              {WindowForm::kStudy, "study"}}}};
+constexpr Names<EcoForm, 4> kEcoForms{"value",
+                                      {{{EcoForm::kOff, "off"},
+                                        {EcoForm::kPublished, "published"},
+                                        {EcoForm::kLrAware, "lr_aware"},
+                                        {EcoForm::kRescaled, "rescaled"}}}};
 
 const Formats kMomentumFormats = {FormatKind::kFp32, FormatKind::kBf16, FormatKind::kCompanded8,
                                   FormatKind::kInt8, FormatKind::kInt4};
@@ -40,75 +55,120 @@ auto format_parser(const Formats& accepted) {
   };
 }
 
-FormatSpec read_format(TableReader& table, Role role) {
-  FormatSpec spec;
-  if (role == Role::kScale) spec.kind = FormatKind::kScale16;
-  const Formats accepted = parameter_formats(role);
-  spec.kind = table.choice("format", format_parser(accepted), spec.kind);
-  spec.rounding = table.choice("rounding", kParseRounding, spec.rounding);
-  spec.flips.threshold = table.whole_number("threshold", spec.flips.threshold, 0, 126);
-  spec.flips.on_flip = table.choice(
-      "on_flip", one_of<OnFlip>({{"carry", OnFlip::kCarry}, {"reset", OnFlip::kReset}}),
-      spec.flips.on_flip);
-  spec.flips.transition = table.choice(
-      "transition",
-      one_of<Transition>({{"step", Transition::kStepOneTrit}, {"set", Transition::kSetSign}}),
-      spec.flips.transition);
-  spec.flips.hysteresis = table.whole_number("hysteresis", spec.flips.hysteresis, 0, 126);
-  spec.group = table.choice(
-      "group", one_of<int>({{"row", 0}, {"32", 32}, {"64", 64}, {"128", 128}}), spec.group);
-  return spec;
+// Whether format and rule of a group read a key.
+using Effect = bool (*)(const Group& group);
+
+bool always(const Group&) { return true; }
+template <RuleKind... kKinds>
+bool trained_by(const Group& group) {
+  return ((group.update.rule.kind == kKinds) || ...);
+}
+template <RuleKind kKind>
+bool not_trained_by(const Group& group) {
+  return group.update.rule.kind != kKind;
+}
+bool has_feedback(const Group& group) {
+  return trained_by<RuleKind::kMicroadam>(group) && group.update.rule.feedback_bits > 0;
+}
+bool is_ternary(const Group& group) { return group.format.kind == FormatKind::kTernary; }
+bool holds_trits(const Group& group) { return group.format.traits().holds_trits; }
+bool rounds_updates(const Group& group) { return group.format.traits().rounds_updates; }
+// Hysteresis is a push after a flip, where what is left of the step is kept.
+bool has_hysteresis(const Group& group) {
+  return is_ternary(group) ? group.format.flips.on_flip == OnFlip::kCarry
+                           : group.format.traits().highest_hysteresis > 0;
+}
+template <bool... kNonnegative>
+bool has_moment(const Group& group) {
+  const std::vector<MomentSpec> moments = make_rule(group.update.rule)->moments();
+  return std::any_of(moments.begin(), moments.end(), [&](const MomentSpec& moment) {
+    return ((moment.nonnegative == kNonnegative) || ...);
+  });
+}
+bool decays(const Group& group) { return group.update.schedule.kind != Schedule::Kind::kConstant; }
+bool decays_at_end(const Group& group) {
+  return group.update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
 }
 
-RuleSpec read_rule(TableReader& table) {
-  RuleSpec rule;
-  rule.kind = table.choice("rule", parse_rule, rule.kind);
-  rule.weight_decay = table.get("weight_decay", rule.weight_decay);
-  rule.momentum = table.get("momentum", rule.momentum);
-  rule.dampening = table.get("dampening", rule.dampening);
-  rule.nesterov = table.get("nesterov", rule.nesterov);
-  rule.beta1 = table.get("beta1", rule.beta1);
-  // Lion's paper uses 0.99.
-  rule.beta2 = table.get("beta2", rule.kind == RuleKind::kLion ? 0.99 : rule.beta2);
-  rule.eps = table.get("eps", rule.eps);
-  rule.density = table.get("density", rule.density);
-  rule.window = table.whole_number("window", rule.window, check_whole_setting);
-  rule.feedback_bits = table.whole_number("feedback_bits", rule.feedback_bits, check_whole_setting);
-  rule.bucket = table.whole_number("bucket", rule.bucket, check_whole_setting);
-  rule.feedback_rounding =
-      table.choice("feedback_rounding", kParseRounding, rule.feedback_rounding);
-  rule.window_form = table.choice("window_form",
-                                  one_of<WindowForm>({{"corrected", WindowForm::kCorrected},
-                                                      {"published", WindowForm::kPublished},
-                                                      {"study", WindowForm::kStudy}}),
-                                  rule.window_form);
-  return rule;
+// The bounds of a whole number, both included.
+struct Range {
+  int low, high;
+
+  void operator()(const char* key, std::int64_t value) const {
+    check(value >= low && value <= high, key, " = ", value, " is outside ", low, "..", high);
+  }
+};
+
+// The keys of a group: visitor(key, effect, member, accepted...), where `accepted` is the parser or
+// the names of a choice, or the check of a whole number. Defaults that follow from a member are set
+// when that has been visited.
+template <typename Visitor>
+void visit_format(FormatSpec& format, const Formats& accepted, const Visitor& visitor) {
+  visitor("format", always, format.kind, format_parser(accepted));
+  visitor("rounding", rounds_updates, format.rounding, kRoundings);
+  visitor("threshold", is_ternary, format.flips.threshold, Range{0, 126});
+  visitor("on_flip", is_ternary, format.flips.on_flip, kOnFlip);
+  visitor("transition", is_ternary, format.flips.transition, kTransitions);
+  visitor("hysteresis", has_hysteresis, format.flips.hysteresis, Range{0, 126});
+  visitor("group", holds_trits, format.group, kScaleGroups);
 }
 
-GroupSpec read_update(TableReader& table) {
-  GroupSpec update;
-  update.rule = read_rule(table);
-  update.lr = table.get("lr", update.lr);
-  update.lr_relative = table.get("lr_relative", update.lr_relative);
-  update.schedule.kind = table.choice("schedule", parse_schedule, update.schedule.kind);
-  update.schedule.warmup = table.get("warmup", update.schedule.warmup);
-  update.schedule.decay = table.get("decay", update.schedule.decay);
-  update.schedule.final = table.get("final", update.schedule.final);
+template <typename Visitor>
+void visit_rule(RuleSpec& rule, const Visitor& visitor) {
+  using enum RuleKind;
+  constexpr Effect kByMicroadam = trained_by<kMicroadam>;
+  visitor("rule", always, rule.kind, parse_rule);
+  visitor("weight_decay", not_trained_by<kNormalized>, rule.weight_decay);
+  visitor("momentum", trained_by<kSgd, kSgdw, kNormalized>, rule.momentum);
+  visitor("dampening", trained_by<kSgd, kSgdw>, rule.dampening);
+  visitor("nesterov", trained_by<kSgd, kSgdw>, rule.nesterov);
+  visitor("beta1", trained_by<kAdam, kAdamw, kMicroadam, kLion>, rule.beta1);
+  if (rule.kind == kLion) rule.beta2 = 0.99;  // as in Lion's paper
+  visitor("beta2", trained_by<kAdam, kAdamw, kMicroadam, kLion, kNormalized>, rule.beta2);
+  visitor("eps", trained_by<kAdam, kAdamw, kMicroadam>, rule.eps);
+  visitor("density", kByMicroadam, rule.density);
+  visitor("window", kByMicroadam, rule.window, check_whole_setting);
+  visitor("feedback_bits", kByMicroadam, rule.feedback_bits, check_whole_setting);
+  visitor("bucket", has_feedback, rule.bucket, check_whole_setting);
+  visitor("feedback_rounding", has_feedback, rule.feedback_rounding, kRoundings);
+  visitor("window_form", kByMicroadam, rule.window_form, kWindowForms);
+}
+
+template <typename Visitor>
+void visit_update(GroupSpec& update, const Visitor& visitor) {
+  visit_rule(update.rule, visitor);
+  visitor("lr", always, update.lr);
+  visitor("lr_relative", always, update.lr_relative);
+  visitor("schedule", always, update.schedule.kind, parse_schedule);
+  visitor("warmup", always, update.schedule.warmup);
+  visitor("decay", decays_at_end, update.schedule.decay);
+  visitor("final", decays, update.schedule.final);
+  visitor("m", has_moment<false>, update.m.kind, format_parser(kMomentumFormats));
   // The normalised gradient is meant to have one scalar of state.
   if (update.rule.kind == RuleKind::kNormalized) update.v.kind = FormatKind::kScalar;
-  update.m.kind = table.choice("m", format_parser(kMomentumFormats), update.m.kind);
-  update.v.kind = table.choice("v", format_parser(kMeanSquareFormats), update.v.kind);
-  update.m.rounding = update.v.rounding =
-      table.choice("moment_rounding", kParseRounding, Rounding::kStochastic);
-  update.eco = table.choice("eco",
-                            one_of<EcoForm>({{"off", EcoForm::kOff},
-                                             {"published", EcoForm::kPublished},
-                                             {"lr_aware", EcoForm::kLrAware},
-                                             {"rescaled", EcoForm::kRescaled}}),
-                            update.eco);
-  update.clip_value = table.get("clip_value", update.clip_value);
-  return update;
+  visitor("v", has_moment<true>, update.v.kind, format_parser(kMeanSquareFormats));
+  update.m.rounding = Rounding::kStochastic;
+  visitor("moment_rounding", has_moment<false, true>, update.m.rounding, kRoundings);
+  update.v.rounding = update.m.rounding;
+  visitor("eco", always, update.eco, kEcoForms);
+  visitor("clip_value", not_trained_by<RuleKind::kSign>, update.clip_value);
 }
+
+// Reads the member of a key.
+struct KeyReader {
+  TableReader& table;
+
+  template <typename T, typename... Accepted>
+  void operator()(const char* key, Effect, T& member, const Accepted&... accepted) const {
+    if constexpr (sizeof...(accepted) == 0) {
+      member = table.get(key, member);
+    } else if constexpr ((std::is_invocable_v<Accepted, const char*, std::int64_t> && ...)) {
+      member = table.whole_number(key, member, accepted...);
+    } else {
+      member = table.choice(key, accepted..., member);
+    }
+  }
+};
 
 void check_one_of(const TableReader& table, const char* key, FormatKind kind,
                   const Formats& accepted, const char* why) {
@@ -121,7 +181,7 @@ void check_one_of(const TableReader& table, const char* key, FormatKind kind,
   fail(table.at(key), ": ", key, " = '", format_name(kind), "' ", why, "; use one of ", names);
 }
 
-void check_formats(const TableReader& table, Role role, const Recipe::Group& group) {
+void check_formats(const TableReader& table, Role role, const Group& group) {
   const FormatKind kind = group.format.kind;
   check(role != Role::kWeight || kind != FormatKind::kScale16, table.at("format"),
         ": format 'scale16' holds positive numbers only and is for scales");
@@ -149,7 +209,7 @@ void check_schedule(const TableReader& table, const Schedule& schedule) {
         "sum is at most 1");
 }
 
-void check_group(const TableReader& table, Role role, const Recipe::Group& group) {
+void check_group(const TableReader& table, Role role, const Group& group) {
   const GroupSpec& update = group.update;
   check(update.lr >= 0.0 && update.lr < 1e6, table.at("lr"), ": lr = ", update.lr,
         " is outside [0, 1e6)");
@@ -171,67 +231,30 @@ void check_group(const TableReader& table, Role role, const Recipe::Group& group
   }
 }
 
-// Hysteresis is a push after a flip, where what is left of the step is kept.
-bool has_hysteresis(const FormatSpec& format) {
-  return format.kind == FormatKind::kTernary ? format.flips.on_flip == OnFlip::kCarry
-                                             : format.traits().highest_hysteresis > 0;
-}
-
-bool rule_reads(const std::string& key, const RuleSpec& rule) {
-  using enum RuleKind;
-  const bool sgd = rule.kind == kSgd || rule.kind == kSgdw;
-  const bool adam = rule.kind == kAdam || rule.kind == kAdamw;
-  const bool micro = rule.kind == kMicroadam;
-  const bool lion = rule.kind == kLion;
-  if (key == "momentum") return sgd || rule.kind == kNormalized;
-  if (key == "nesterov" || key == "dampening") return sgd;
-  if (key == "beta1") return adam || micro || lion;
-  if (key == "beta2") return adam || micro || lion || rule.kind == kNormalized;
-  if (key == "eps") return adam || micro;
-  if (key == "bucket" || key == "feedback_rounding") return micro && rule.feedback_bits > 0;
-  return micro;  // density, window, feedback_bits, window_form
-}
-
-bool has_moment(bool nonnegative, const RuleSpec& rule) {
-  const std::vector<MomentSpec> moments = make_rule(rule)->moments();
-  return std::any_of(moments.begin(), moments.end(),
-                     [&](const MomentSpec& moment) { return moment.nonnegative == nonnegative; });
-}
-
 }  // namespace
 
 Recipe::Group read_group(TableReader& table, Role role) {
-  Recipe::Group group{read_format(table, role), read_update(table)};
+  Group group;
+  if (role == Role::kScale) group.format.kind = FormatKind::kScale16;
+  const KeyReader reader{table};
+  visit_format(group.format, parameter_formats(role), reader);
+  visit_update(group.update, reader);
   check_group(table, role, group);
   return group;
 }
 
-bool has_effect(const std::string& key, const Recipe::Group& group) {
-  const FormatSpec& format = group.format;
-  const GroupSpec& update = group.update;
-  const bool ternary = format.kind == FormatKind::kTernary;
-  for (const char* name :
-       {"momentum", "nesterov", "dampening", "beta1", "beta2", "eps", "density", "window",
-        "feedback_bits", "bucket", "feedback_rounding", "window_form"}) {
-    if (key == name) return rule_reads(key, update.rule);
-  }
-  if (key == "rounding") return format.traits().rounds_updates;
-  if (key == "threshold" || key == "on_flip" || key == "transition") return ternary;
-  if (key == "hysteresis") return has_hysteresis(format);
-  if (key == "group") return format.traits().holds_trits;
-  if (key == "m") return has_moment(false, update.rule);
-  if (key == "v") return has_moment(true, update.rule);
-  if (key == "moment_rounding") {
-    return has_moment(false, update.rule) || has_moment(true, update.rule);
-  }
-  if (key == "weight_decay") return update.rule.kind != RuleKind::kNormalized;
-  if (key == "clip_value") return update.rule.kind != RuleKind::kSign;
-  if (key == "decay") return update.schedule.kind == Schedule::Kind::kWarmupStableDecay;
-  if (key == "final") return update.schedule.kind != Schedule::Kind::kConstant;
-  return true;
+bool has_effect(const std::string& key, const Group& group) {
+  bool found = true;
+  const auto look = [&](const char* each, Effect effect, auto&&...) {
+    if (key == each) found = effect(group);
+  };
+  Group visited = group;  // a visit sets defaults
+  visit_format(visited.format, {}, look);
+  visit_update(visited.update, look);
+  return found;
 }
 
-std::string reason_without_effect(const std::string& key, const Recipe::Group& group) {
+std::string reason_without_effect(const std::string& key, const Group& group) {
   const Schedule::Kind schedule = group.update.schedule.kind;
   const auto of_schedule = [&](const char* remedy) {
     return concat(" has no effect with schedule = '", schedule_name(schedule), "'; ", remedy,

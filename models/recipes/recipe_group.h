@@ -12,7 +12,7 @@ namespace tritgrad {
 // accepted. The caller refuses unknown keys when it has read its own.
 Recipe::Group read_group(TableReader& table, Role role);
 
-// Whether the group's format and rule read the key at all.
+// Returns whether the group's format and rule read the key at all.
 bool has_effect(const std::string& key, const Recipe::Group& group);
 // Returns what to say of a key that they do not: " has no effect with ...; leave it out".
 std::string reason_without_effect(const std::string& key, const Recipe::Group& group);

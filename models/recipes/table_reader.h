@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/names.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -22,19 +23,6 @@ struct TableEntry {
   int line = 0;  // of the file that holds it; 0: not known
 };
 using Table = std::map<std::string, TableEntry>;
-
-// Returns the parser of a closed set of names, for TableReader::choice.
-template <typename T>
-auto one_of(std::vector<std::pair<std::string, T>> choices) {
-  return [choices = std::move(choices)](const std::string& text) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : choices) {
-      if (name == text) return value;
-      names.push_back(name);
-    }
-    fail("unknown value '", text, "'", did_you_mean(text, names));
-  };
-}
 
 class TableReader {
  public:
@@ -78,13 +66,6 @@ class TableReader {
     return static_cast<int>(*whole);
   }
 
-  int whole_number(const char* key, int fallback, int lowest, int highest) {
-    return whole_number(key, fallback, [&](const char* name, std::int64_t value) {
-      check(value >= lowest && value <= highest, name, " = ", value, " is outside ", lowest, "..",
-            highest);
-    });
-  }
-
   // Reads a string that one of the parse_* functions understands; group = 32 and group = "32" are
   // the same.
   template <typename Parse, typename T>
@@ -98,6 +79,12 @@ class TableReader {
     } catch (const Error& error) {
       fail(at(key), ": '", key, "': ", error.what());
     }
+  }
+
+  template <typename T, std::size_t kCount>
+  T choice(const char* key, const Names<T, kCount>& names, T fallback) {
+    return choice(
+        key, [&](const std::string& text) { return names.parse(text); }, fallback);
   }
 
   void allow(const char* key) { known_.insert(key); }

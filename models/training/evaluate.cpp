@@ -11,18 +11,33 @@ namespace tritgrad {
 namespace {
 
 std::int64_t count_correct_rows(Model& model, Tape& tape, const Task& task,
-                                const std::vector<std::int32_t>& rows) {
+                                const std::vector<std::int32_t>& rows, Confusion* confusion) {
   if (rows.empty()) return 0;
   Loader loader = task.test_batches(rows);
   tape.set_recording(false);
   std::int64_t correct = 0;
   for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
     const Batch batch = loader.next();
-    correct += task.count_correct(model.forward(tape, batch.x, {}).value, batch.labels);
+    const Tensor outputs = model.forward(tape, batch.x, {}).value;
+    correct += task.count_correct(outputs, batch.labels);
+    if (confusion != nullptr) confusion->add(outputs, batch.labels);
     tape.reset();
   }
   tape.set_recording(true);
   return correct;
+}
+
+// Adds the tables of all ranks, which are of the same classes.
+void add_of_all_ranks(Confusion& sum, const Confusion& own, Communicator& ranks) {
+  std::vector<Confusion> all(static_cast<std::size_t>(ranks.size()), own);
+  for (std::size_t actual = 0; actual < own.counts.size(); ++actual) {
+    std::vector<std::span<std::byte>> places;
+    for (Confusion& each : all) {
+      places.push_back(std::as_writable_bytes(std::span(each.counts[actual])));
+    }
+    ranks.all_gather(std::as_bytes(std::span(own.counts[actual])), places);
+  }
+  for (const Confusion& each : all) sum.add(each);
 }
 
 std::vector<std::int32_t> rows_of(const Dataset& dataset) {
@@ -51,20 +66,25 @@ void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
 }  // namespace
 
 std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
-                               const std::vector<std::int32_t>& rows, Communicator* ranks) {
+                               const std::vector<std::int32_t>& rows, Communicator* ranks,
+                               Confusion* confusion) {
   if (rows.empty()) return std::nullopt;
   check(tape.node_count() == 0, "evaluate: the tape holds ", tape.node_count(),
         " steps; call reset() first");
   const auto count = static_cast<double>(rows.size());
   if (ranks == nullptr) {
-    return static_cast<double>(count_correct_rows(model, tape, task, rows)) / count;
+    return static_cast<double>(count_correct_rows(model, tape, task, rows, confusion)) / count;
   }
   const auto place = [&](int rank) {
     return rows.begin() + rank * std::ssize(rows) / ranks->size();
   };
   const std::vector<std::int32_t> own(place(ranks->rank()), place(ranks->rank() + 1));
-  const std::vector<std::int64_t> correct =
-      gather_values(*ranks, count_correct_rows(model, tape, task, own));
+  std::optional<Confusion> own_confusion;
+  if (confusion != nullptr) own_confusion.emplace(confusion->classes);
+  const std::vector<std::int64_t> correct = gather_values(
+      *ranks,
+      count_correct_rows(model, tape, task, own, own_confusion ? &*own_confusion : nullptr));
+  if (own_confusion) add_of_all_ranks(*confusion, *own_confusion, *ranks);
   return static_cast<double>(std::accumulate(correct.begin(), correct.end(), std::int64_t{0})) /
          count;
 }
@@ -84,7 +104,7 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
       make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
   std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
-  std::vector<NamedPlane> planes = parameter_planes(model->parameters());
+  std::vector<NamedArray> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
   saved.load_part(planes);
 
@@ -92,18 +112,26 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
   const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
   const Classification task(dataset, {means, inverse_stds, saved.spec().pixel_scale()});
   Tape tape;
-  return {saved.path(),     dataset.name, plan.recipe.name, *evaluate(*model, tape, task, rows),
-          std::ssize(rows), saved.step(), all_rows};
+  std::optional<Confusion> confusion;
+  if (has_uneven_classes(dataset)) confusion.emplace(dataset.class_names);
+  const double accuracy =
+      *evaluate(*model, tape, task, rows, nullptr, confusion ? &*confusion : nullptr);
+  return {saved.path(),     dataset.name, plan.recipe.name, accuracy,
+          std::ssize(rows), saved.step(), all_rows,         std::move(confusion)};
 }
 
 std::string to_json(const Evaluation& evaluation) {
-  return nlohmann::ordered_json{{"checkpoint", evaluation.checkpoint},
-                                {"data", evaluation.data},
-                                {"test_accuracy", evaluation.accuracy},
-                                {"rows", evaluation.rows},
-                                {"tested", evaluation.all_rows ? "all rows" : "test rows"},
-                                {"steps", evaluation.steps}}
-      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  nlohmann::ordered_json json{{"checkpoint", evaluation.checkpoint},
+                              {"data", evaluation.data},
+                              {"test_accuracy", evaluation.accuracy},
+                              {"rows", evaluation.rows},
+                              {"tested", evaluation.all_rows ? "all rows" : "test rows"},
+                              {"steps", evaluation.steps}};
+  if (const auto& confusion = evaluation.confusion) {
+    json["balanced_accuracy"] = confusion->balanced_accuracy();
+    json["confusion"] = {{"classes", confusion->classes}, {"counts", confusion->counts}};
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace tritgrad

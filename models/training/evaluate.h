@@ -1,4 +1,4 @@
-// How good a model is: in training, or saved in a checkpoint.
+// The accuracy of a model, in training or saved in a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,32 @@
 
 #include "engine/data/dataset.h"
 #include "models/networks/model.h"
+#include "models/training/confusion.h"
 #include "models/training/saved_run.h"
 #include "models/training/task.h"
 #include "optim/parallel/communicator.h"
 
 namespace tritgrad {
 
-// Share of rows that the model gets right; nothing for no rows. The model is not changed. The tape,
-// which must be empty, lends its memory. With `ranks`, which all have the same model, each of them
-// looks at some of the rows.
+// Returns the fraction of rows that the model gets right; nothing for no rows. The model is not
+// changed. The tape, which must be empty, lends its memory. With `ranks`, which all have the same
+// model, each of them looks at some of the rows. The class that every row is taken for is counted
+// in `confusion`, if there is one.
 std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
-                               const std::vector<std::int32_t>& rows,
-                               Communicator* ranks = nullptr);
+                               const std::vector<std::int32_t>& rows, Communicator* ranks = nullptr,
+                               Confusion* confusion = nullptr);
 
 struct Evaluation {
   std::string checkpoint, data, recipe;
   double accuracy;
   std::int64_t rows, steps;
-  bool all_rows;  // else the test rows
+  bool all_rows;                       // else the test rows
+  std::optional<Confusion> confusion;  // where the classes of the data are uneven
 };
 
-// Accuracy of a checkpoint, standardised as in training: of the data that it was trained on, and of
-// data with a published test set, on the test rows; else on all rows. Labels of the data become
-// numbers of the model's classes, some of which they may lack.
+// Evaluates a checkpoint, with data standardised as in training: on the test rows of the data that
+// it was trained on and of data with a published test set, else on all rows. Labels of the data
+// become numbers of the model's classes, some of which they may lack.
 Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset);
 std::string to_json(const Evaluation& evaluation);
 

@@ -1,5 +1,5 @@
-// What a training run tells those who watch it, and what it asks of them. The library itself prints
-// nothing and catches no signals.
+// The events of a training run, for those who watch it, and the question whether it is to end. The
+// library itself prints nothing and catches no signals.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ class Observer {
   // Something that is worth knowing and needs no action.
   virtual void note(const std::string& /*sentence*/) {}
 
-  // Whether the run is to end. It is asked before the first step and after each one; the run then
-  // saves, where it has a file for that, and throws Interrupted.
+  // Returns whether the run is to end. It is asked before the first step and after each one; the
+  // run then saves, where it has a file for that, and throws Interrupted.
   virtual bool interrupted() { return false; }
 };
 

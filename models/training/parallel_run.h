@@ -18,7 +18,7 @@ Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
 // program, data, options and recipe, and where the recipe does not go with micro-batches.
 Recipe recipe_of_job(const Dataset& dataset, const TrainOptions& options, const Recipe& alone);
 
-// Null without ranks.
+// Returns null without ranks.
 std::unique_ptr<DataParallel> make_parallel(const TrainOptions& options, const Recipe& recipe,
                                             Model& model, Optimizer& optimizer);
 

@@ -92,7 +92,7 @@ void RunMonitor::describe(RunResult& result) {
   result.skipped_updates = optimizer_.skipped_updates();
   const std::string skips =
       warning_of_skips(result.skipped_updates, result.steps, result.train_loss);
-  // Where most updates are left out, that explains why no trit flips.
+  // If most updates are left out, that explains why no trit flips.
   warn(!skips.empty() ? skips : stall_.look_at_end(optimizer_, parameters, state_.flips()));
   result.warnings = warnings_;
 }

@@ -1,4 +1,4 @@
-// What surrounds the steps of a run: its observer, checkpoints, warnings, and an early end.
+// The frame around the steps of a run: its observer, checkpoints, warnings, and an early end.
 #pragma once
 
 #include <string>
@@ -27,15 +27,15 @@ class RunMonitor {
   void epoch_is_over();
   // Saves where a checkpoint is due, and throws Interrupted if the observer asks for the end.
   void save_or_stop();
-  // Whether all steps are done, or as many as were asked for.
+  // Returns whether all steps are done, or as many as were asked for.
   bool is_over() const;
   void end(const DataParallel* parallel);
 
-  // Fills in what watched updates have shown, and all warnings.
+  // Fills in the findings of watched updates, and all warnings.
   void describe(RunResult& result);
 
  private:
-  // Said now, while it may spare the rest of the run, and kept for whoever reads the result.
+  // Warns now, while it may spare the rest of the run, and keeps the warning for the result.
   void warn(const std::string& warning);
   std::int64_t steps_done() const { return optimizer_.steps_done(); }
 

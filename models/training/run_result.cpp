@@ -36,6 +36,7 @@ void fields(Visitor& visit, Run& run) {
   if (visit.present("label_smoothing", run.label_smoothing > 0.0)) {
     visit("label_smoothing", run.label_smoothing);
   }
+  if (visit.present("imbalance", run.imbalance != "none")) visit("imbalance", run.imbalance);
   if (visit.present("pixels", run.pixels != "linear")) visit("pixels", run.pixels);
   visit("steps", run.steps);
   visit("seconds", run.seconds);
@@ -48,11 +49,17 @@ void fields(Visitor& visit, Run& run) {
     visit("folds", run.folds);
     visit("test_accuracy_std", run.test_accuracy_std);
   }
+  if (visit.present("confusion", run.confusion.has_value())) {
+    visit("balanced_accuracy", run.balanced_accuracy);
+    visit("confusion", run.confusion);
+  }
   visit("zero_fraction", run.zero_fraction);
   visit("flips_per_step", run.flips_per_step);
   visit("movable_fraction", run.movable_fraction);
   visit("skipped_updates", run.skipped_updates);
   if (visit.present("warnings", true)) visit("warnings", run.warnings);
+  if (visit.present("table", !run.table.empty())) visit("table", run.table);
+  if (visit.present("remarks", !run.remarks.empty())) visit("remarks", run.remarks);
   visit("bytes_per_parameter", run.bytes_per_parameter);
   visit("peak_live_bytes", run.peak_live_bytes);
   visit("weights_sha256", run.weights_sha256);
@@ -76,12 +83,15 @@ void fields(Visitor& visit, Time& time) {
 
 template <typename Visitor, Is<BytesPerParameter> Bytes>
 void fields(Visitor& visit, Bytes& bytes) {
-  visit("weights", bytes.weights);
-  visit("scales", bytes.scales);
-  visit("residual", bytes.residual);
-  visit("moments", bytes.moments);
-  visit("gradients", bytes.gradients);
+  Bytes::visit(bytes,
+               [&](Category category, auto& value) { visit(category_name(category), value); });
   visit.derived("total", bytes.total());
+}
+
+template <typename Visitor, Is<Confusion> Table>
+void fields(Visitor& visit, Table& confusion) {
+  visit("classes", confusion.classes);
+  visit("counts", confusion.counts);
 }
 
 template <typename Visitor, Is<Traffic> Numbers>
@@ -202,15 +212,21 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
   const double variance = mean(
       [&](const RunResult& r) { return std::pow(*r.test_accuracy - *joined.test_accuracy, 2); });
   joined.test_accuracy_std = std::sqrt(variance * n / (n - 1.0));
-  joined.train_loss = mean([](const RunResult& r) { return r.train_loss; });
-  joined.flips_per_step = mean([](const RunResult& r) { return r.flips_per_step; });
-  if (joined.zero_fraction)
-    joined.zero_fraction = mean([](const RunResult& r) { return *r.zero_fraction; });
-  if (joined.val_accuracy)
-    joined.val_accuracy = mean([](const RunResult& r) { return *r.val_accuracy; });
-  if (joined.movable_fraction)
-    joined.movable_fraction =
-        mean([](const RunResult& r) { return r.movable_fraction.value_or(1); });
+  if (joined.confusion) {
+    joined.balanced_accuracy = mean([](const RunResult& r) { return *r.balanced_accuracy; });
+    joined.confusion = Confusion(joined.confusion->classes);
+    for (const RunResult& fold : folds) joined.confusion->add(*fold.confusion);
+  }
+  for (double RunResult::*number : {&RunResult::train_loss, &RunResult::flips_per_step}) {
+    joined.*number = mean([&](const RunResult& r) { return r.*number; });
+  }
+  for (std::optional<double> RunResult::*number :
+       {&RunResult::zero_fraction, &RunResult::val_accuracy, &RunResult::movable_fraction}) {
+    // Folds lack a number together, but for movable_fraction where no weight had an update.
+    if (joined.*number) {
+      joined.*number = mean([&](const RunResult& r) { return (r.*number).value_or(1.0); });
+    }
+  }
   joined.seconds = 0.0;
   joined.time = {};
   joined.steps = 0;

@@ -6,18 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "models/bytes_by_category.h"
+#include "models/training/confusion.h"
+
 namespace tritgrad {
-
-// Live bytes of a category divided by the number of trained parameters.
-struct BytesPerParameter {
-  double weights = 0;
-  double scales = 0;
-  double residual = 0;
-  double moments = 0;
-  double gradients = 0;
-
-  double total() const { return weights + scales + residual + moments + gradients; }
-};
 
 // Accuracies are fractions in [0, 1].
 struct EpochPoint {
@@ -27,7 +19,7 @@ struct EpochPoint {
   std::optional<double> val_accuracy;
 };
 
-// Seconds of wall time, by what they were spent on.
+// Seconds of wall time, by phase of the run.
 struct TimeSpent {
   double preparing = 0;   // statistics of the data, the model, a checkpoint that is resumed
   double batches = 0;     // rows gathered and standardised
@@ -43,7 +35,7 @@ struct TimeSpent {
   }
 };
 
-// What a rank of a data-parallel run sends to the others: gradients, statistics, sums.
+// The bytes that a rank of a data-parallel run sends to the others: gradients, statistics, sums.
 struct Traffic {
   std::string method;
   int ranks = 1;
@@ -67,9 +59,10 @@ struct RunResult {
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t batch = 0;
-  std::string augment;            // of the training images, see parse_augmentation()
-  double label_smoothing = 0;     // of the targets, see softmax_cross_entropy()
-  std::string pixels = "linear";  // what is standardised of a pixel, see parse_pixel_scale()
+  std::string augment;             // of the training images, see parse_augmentation()
+  std::string imbalance = "none";  // what the loss did about uneven classes
+  double label_smoothing = 0;      // of the targets, see softmax_cross_entropy()
+  std::string pixels = "linear";   // what is standardised of a pixel, see parse_pixel_scale()
   std::int64_t steps = 0;
   double seconds = 0;  // all of the run, the final test included
   TimeSpent time;      // the rest of `seconds` is saving and reporting
@@ -81,12 +74,13 @@ struct RunResult {
   int folds = 0;                        // 0: one fixed test set
   std::optional<double> zero_fraction;  // absent: no ternary weights
   double flips_per_step = 0;            // weights whose trit changed, per optimizer step
-  // The share of the sampled weights with updates that some watched update moved;
-  // below 1 where rounding to nearest loses updates or the learning rate is 0. Absent for resumed
-  // runs.
+  // The share of the sampled weights with updates that some watched update moved; it is below 1
+  // where rounding to nearest loses updates or the learning rate is 0. Absent for resumed runs.
   std::optional<double> movable_fraction;
   std::int64_t skipped_updates = 0;   // steps with some left out, as something was not finite
   std::vector<std::string> warnings;  // what was found amiss, in the words of the command line
+  std::string table;                 // of a user's table: how it was understood, see dataset_line()
+  std::vector<std::string> remarks;  // on the data, see Remarks: warnings, then notes
   BytesPerParameter bytes_per_parameter;
   std::int64_t peak_live_bytes = 0;
   std::string weights_sha256;
@@ -97,26 +91,31 @@ struct RunResult {
   std::string diverged;
   std::string machine;             // that trained it; empty: not noted
   std::optional<Traffic> traffic;  // of data-parallel runs
-  bool cached = false;             // of an earlier comparison, with the wall time that it took then
+  // What became of the test rows, by class, and the mean recall, which of folds is their mean; only
+  // where classes are uneven, see has_uneven_classes().
+  std::optional<Confusion> confusion;
+  std::optional<double> balanced_accuracy;
+  bool cached = false;  // of an earlier comparison, with the wall time that it took then
 };
 
-// The result of a cross-validated run: means over the folds; counts are added, the peak is the
-// largest, and hashes are those of all hashes.
+// Returns the result of a cross-validated run: means over the folds; counts are added, the peak is
+// the largest, and hashes are those of all hashes.
 RunResult mean_of_folds(const std::vector<RunResult>& folds);
 
-// How summaries put what was done to the pixels and the labels, "square roots of pixels" and
-// "labels smoothed by 0.1"; empty where nothing was.
+// Return the words of summaries for pixels and labels that were changed, "square roots of pixels"
+// and "labels smoothed by 0.1"; empty where they were not.
 std::string pixel_words(const RunResult& run);
 std::string label_words(const RunResult& run);
 
-// One JSON object on one line, keys in a fixed order. Absent and non-finite numbers are null.
-// `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and `cached`
-// only for runs that are, `machine` only where it is noted, `traffic` only for data-parallel runs.
+// Returns one JSON object on one line, keys in a fixed order. Absent and non-finite numbers are
+// null. `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and
+// `cached` only for runs that are, `machine` only where it is noted, `traffic` only for
+// data-parallel runs, `balanced_accuracy` and `confusion` only where classes are uneven.
 std::string to_json(const RunResult& run);
 
-// The run that to_json() wrote: equal in every bit, but that numbers which are not finite come back
-// as NaN, or absent where they are optional. Throws Error that names the key when one is missing or
-// has the wrong type.
+// Returns the run that to_json() wrote: equal in every bit, but that numbers which are not finite
+// come back as NaN, or absent where they are optional. Throws Error that names the key when one is
+// missing or has the wrong type.
 RunResult run_from_json(const std::string& json);
 
 }  // namespace tritgrad

@@ -47,8 +47,9 @@ Json json_of(const Field& field, const std::optional<double>& value) {
 Json json_of(const Field&, const std::optional<PixelScale>& value) {
   return to_text(value.value_or(PixelScale::kLinear));
 }
+Json json_of(const Field&, Imbalance imbalance) { return to_text(imbalance); }
 Json json_of(const Field&, ParallelMethod method) { return method_name(method); }
-Json json_of(const Field&, Compression squeeze) { return squeeze == Compression::kSignRms; }
+Json json_of(const Field&, WireCode squeeze) { return squeeze == WireCode::kRmsSigns; }
 template <typename T>
 Json json_of(const Field&, const T& value) {
   return value;
@@ -60,11 +61,14 @@ void read(const Json& json, std::optional<double>& value) {
 void read(const Json& json, std::optional<PixelScale>& value) {
   value = parse_pixel_scale(json.get<std::string>());
 }
+void read(const Json& json, Imbalance& imbalance) {
+  imbalance = parse_imbalance(json.get<std::string>());
+}
 void read(const Json& json, ParallelMethod& method) {
   method = parse_method(json.get<std::string>());
 }
-void read(const Json& json, Compression& squeeze) {
-  squeeze = json.get<bool>() ? Compression::kSignRms : Compression::kSign;
+void read(const Json& json, WireCode& squeeze) {
+  squeeze = json.get<bool>() ? WireCode::kRmsSigns : WireCode::kMeanSigns;
 }
 template <typename T>
 void read(const Json& json, T& value) {
@@ -101,7 +105,7 @@ struct SavedRun::Fields {
   }
   Fields inner(const char* key) const { return {path, get<Json>(key)}; }
 
-  // What stands for a field that the file is too old to have.
+  // Reads a field; of one that the file is too old to have, the value that stands for it.
   template <typename T>
   void get(const Field& field, T& value) const {
     const char* key = field.key + (is_parallel(field) ? kParallel.size() : 0);
@@ -174,7 +178,8 @@ std::vector<std::string> SavedRun::class_names() const {
 
 std::string SavedRun::data_hash() const { return fields_->get<std::string>("data_xxh3"); }
 
-// Nothing where the features were no image, and in checkpoints of before models read images.
+// Returns no image where the features were none, and in checkpoints that are older than
+// convolutional networks.
 ImageShape SavedRun::image() const {
   if (!fields_->has("image")) return {};
   const auto sides = fields_->get<std::vector<std::int64_t>>("image");
@@ -278,7 +283,7 @@ void SavedRun::check_same_data(const Dataset& dataset, const char* remedy) const
 Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset& dataset,
                       const std::string& data_hash, const RunPosition& position, int ranks) {
   Json run;
-  visit(spec, [&](const Field& field, const auto& value) {
+  visit(spec, [&]<typename T>(const Field& field, const T& value) {
     if ((field.traits & kUnsaved) != 0) return;
     if ((field.traits & kSparse) != 0 && is_default(field, value)) return;
     if (!is_parallel(field)) {
@@ -333,7 +338,7 @@ std::string data_xxh3(const Dataset& dataset) {
 }
 
 void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
-                             std::vector<NamedPlane>& planes) {
+                             std::vector<NamedArray>& planes) {
   const auto n = static_cast<std::int64_t>(means.size());
   planes.push_back({"data/mean", Dtype::kF32, {n}, std::as_writable_bytes(std::span(means))});
   planes.push_back(

@@ -1,5 +1,5 @@
-// A checkpoint of a training run, opened and verified once, and what its metadata say of the run
-// (FORMATS.md). Whatever does not fit is refused with one sentence that names the file.
+// A checkpoint of a training run, opened and verified once, and its metadata (FORMATS.md). A file
+// that does not fit is refused with one sentence that names it.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ struct EpochSums {
   std::int64_t flips = 0;
 };
 
-// How far a run was.
+// The point that a run had reached.
 struct RunPosition {
   std::int64_t step = 0;
   std::int64_t skipped_updates = 0;
@@ -50,14 +50,14 @@ class SavedRun {
   ~SavedRun();
 
   const std::string& path() const { return path_; }
-  // All that the metadata say of the run, as JSON.
+  // Returns the metadata of the run, as JSON.
   std::string text() const;
 
-  // What it was trained with; fields that are younger than the file have the values that stand for
-  // it.
+  // Returns the spec that it was trained with; Field::absent stands for fields that are younger
+  // than the file.
   TrainSpec spec() const;
   SavedModel model() const;
-  // Ranks of the run that wrote it.
+  // Returns the number of ranks of the run that wrote it.
   int ranks() const;
   std::int64_t step() const;
   std::vector<std::string> class_names() const;
@@ -78,8 +78,8 @@ class SavedRun {
   void check_same_data(const Dataset& dataset, const char* remedy) const;
 
   // See load_checkpoint() and load_planes().
-  void load(const std::vector<NamedPlane>& planes) const { load_checkpoint(file_, planes); }
-  void load_part(const std::vector<NamedPlane>& planes) const { load_planes(file_, planes); }
+  void load(const std::vector<NamedArray>& planes) const { load_checkpoint(file_, planes); }
+  void load_part(const std::vector<NamedArray>& planes) const { load_planes(file_, planes); }
 
  private:
   struct Fields;  // of the run's JSON
@@ -92,19 +92,20 @@ class SavedRun {
   std::unique_ptr<const Fields> fields_;
 };
 
-// The metadata of a checkpoint. `data_hash`: see data_xxh3(); `ranks` are 0 without --dp.
+// Returns the metadata of a checkpoint. `data_hash`: see data_xxh3(); `ranks` are 0 without --dp.
 Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset& dataset,
                       const std::string& data_hash, const RunPosition& position, int ranks);
 
-// Whether a new checkpoint may take the place of what `path` names: nothing, an empty file or
-// another checkpoint.
+// Returns whether a new checkpoint may take the place of the file at `path`: there is none, or it
+// is empty or another checkpoint.
 bool is_replaceable(const std::string& path);
 
-// Tells whether data are still the same: values, labels, names of classes and features. 16 digits.
+// Returns a hash, 16 digits, of values, labels, names of classes and features, by which changed
+// data are recognised.
 std::string data_xxh3(const Dataset& dataset);
 
-// The planes of a checkpoint that hold the standardisation of the data.
+// Adds the planes of a checkpoint that hold the standardisation of the data.
 void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
-                             std::vector<NamedPlane>& planes);
+                             std::vector<NamedArray>& planes);
 
 }  // namespace tritgrad

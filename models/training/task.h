@@ -1,4 +1,4 @@
-// What a network is trained for: where its batches come from, what is made small, what counts.
+// A task that a network is trained for: the source of its batches, its loss and its metric.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,21 @@ class Task {
   virtual Loader training_batches(const std::vector<std::int32_t>& rows) const = 0;
   // Batches to judge a model by: every row once, as it is.
   virtual Loader test_batches(const std::vector<std::int32_t>& rows) const = 0;
-  // A scalar: the mean over the rows of `outputs`.
+  // Returns a scalar, the mean over the rows of `outputs`.
   virtual Var loss(Tape& tape, const Var& outputs, std::span<const std::int32_t> labels) const = 0;
-  // How many rows of the outputs are right; their share is the accuracy.
+  // Returns how many rows of the outputs are right; divided by all rows it is the accuracy.
   virtual std::int64_t count_correct(const Tensor& outputs,
                                      std::span<const std::int32_t> labels) const = 0;
 };
 
-// To tell the class of a row: cross-entropy of smoothed labels, and the largest logit.
+// The task to tell the class of a row. The loss is the cross-entropy of smoothed labels; a row is
+// right if its largest logit is that of its class.
 class Classification : public Task {
  public:
-  // Of the spec it reads the batch, seed, augmentation and label smoothing. The data must outlive
-  // the task and its batches.
-  Classification(const Dataset& dataset, Standardizer standardizer, const TrainSpec& spec = {});
+  // The spec gives the batch, seed, augmentation and label smoothing. The data must outlive
+  // the task and its batches. Class weights, if there are any, are those of the loss.
+  Classification(const Dataset& dataset, Standardizer standardizer, const TrainSpec& spec = {},
+                 std::vector<float> class_weights = {});
 
   Loader training_batches(const std::vector<std::int32_t>& rows) const override;
   Loader test_batches(const std::vector<std::int32_t>& rows) const override;
@@ -49,6 +51,14 @@ class Classification : public Task {
   std::uint64_t seed_;
   Augmentation augmentation_;
   double label_smoothing_;
+  std::vector<float> class_weights_;
 };
+
+// Returns the weights of the classes in the loss, or none for Imbalance::kNone. Every class counts
+// alike: its weight is rows / (classes that have rows * its rows), counted over the rows to train
+// on, whose mean weight is 1 (King and Zeng 2001; "balanced" of scikit-learn). A class without rows
+// has weight 0.
+std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+                                 Imbalance imbalance);
 
 }  // namespace tritgrad

@@ -31,7 +31,8 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
 
   // Rows, standardised as those to train on ask for; of each batch, those that are this rank's.
   const Standardizer standardizer = Standardizer::fit(dataset, split.train, options.pixel_scale());
-  const Classification task(dataset, standardizer, options);
+  const Classification task(dataset, standardizer, options,
+                            class_weights(dataset, split.train, options.imbalance));
   Loader loader = task.training_batches(split.train);
   loader.restrict_to(
       [&options](std::int64_t rows) { return rows_of_rank(options, options.ranks, rows); });
@@ -53,9 +54,9 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   Tape tape;
   RunResult result = describe_run(dataset, options, recipe, *model);
   TimeSpent& time = result.time;
-  const auto accuracy_on = [&](const std::vector<std::int32_t>& rows) {
+  const auto accuracy_on = [&](const std::vector<std::int32_t>& rows, Confusion* confusion) {
     return timed(&time.evaluation,
-                 [&] { return evaluate(*model, tape, task, rows, options.ranks); });
+                 [&] { return evaluate(*model, tape, task, rows, options.ranks, confusion); });
   };
   const Job job{options, recipe, task, *model, optimizer, tape, parallel.get()};
   time.preparing = seconds_since(start);
@@ -68,14 +69,18 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
     state.add(sums, batch.whole);
     monitor.step_is_done(batch.whole);
     if (loader.cursor().position == 0) {
-      state.end_epoch(accuracy_on(split.val));
+      state.end_epoch(accuracy_on(split.val, nullptr));
       monitor.epoch_is_over();
     }
     monitor.save_or_stop();
   }
   monitor.end(parallel.get());
 
-  result.test_accuracy = accuracy_on(split.test);
+  if (!split.test.empty() && has_uneven_classes(dataset)) {
+    result.confusion.emplace(dataset.class_names);
+  }
+  result.test_accuracy = accuracy_on(split.test, result.confusion ? &*result.confusion : nullptr);
+  if (result.confusion) result.balanced_accuracy = result.confusion->balanced_accuracy();
   result.seconds = seconds_since(start);
   state.describe(result);
   if (parallel) {

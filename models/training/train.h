@@ -12,7 +12,7 @@
 
 namespace tritgrad {
 
-// What is done around a run and changes nothing of what it computes.
+// Options that surround a run and change nothing of its result.
 struct RunControl {
   std::string save;               // checkpoint, written after every epoch; empty: none
   std::int64_t save_every = 0;    // also every so many steps; 0: no
@@ -31,8 +31,8 @@ TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
 // Throws Interrupted where the observer asks for it: before it begins, or when a step is done.
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options);
 
-// The run that the options describe, with defaults by the data: the fixed split, or all folds and
-// their mean.
+// Trains as the options say, with defaults by the data: on the fixed split, or on all folds, whose
+// mean is returned.
 RunResult train(const Dataset& dataset, const TrainOptions& options);
 
 }  // namespace tritgrad

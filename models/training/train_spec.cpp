@@ -6,6 +6,7 @@
 
 #include "engine/check.h"
 #include "engine/data/table_schema.h"
+#include "engine/names.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -36,8 +37,12 @@ requires std::integral<Number> || std::floating_point<Number> std::string as_tex
 }
 
 std::string as_text(PixelScale value) { return to_text(value); }
+std::string as_text(Imbalance value) { return std::string(to_text(value)); }
 std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
-std::string as_text(Compression value) { return value == Compression::kSign ? "mean" : "rms"; }
+std::string as_text(WireCode value) { return value == WireCode::kMeanSigns ? "mean" : "rms"; }
+
+constexpr Names<Imbalance, 2> kImbalances = {
+    "value of --imbalance", {{{Imbalance::kNone, "none"}, {Imbalance::kWeights, "weights"}}}};
 
 // The rows of each class of a table, where they are few: " (no 75, yes 25)".
 std::string classes_of(const Dataset& dataset) {
@@ -52,6 +57,10 @@ std::string classes_of(const Dataset& dataset) {
 }
 
 }  // namespace
+
+std::string_view to_text(Imbalance imbalance) { return kImbalances.name(imbalance); }
+
+Imbalance parse_imbalance(std::string_view text) { return kImbalances.parse(text); }
 
 std::vector<FieldText> field_texts(const TrainSpec& spec) {
   std::vector<FieldText> texts;
@@ -76,13 +85,17 @@ void parse_field(const Field&, const std::string& text, std::optional<PixelScale
   value = parse_pixel_scale(text);
 }
 
+void parse_field(const Field&, const std::string& text, Imbalance& value) {
+  value = parse_imbalance(text);
+}
+
 void parse_field(const Field&, const std::string& text, ParallelMethod& value) {
   value = parse_method(text);
 }
 
-void parse_field(const Field& field, const std::string& text, Compression& value) {
+void parse_field(const Field& field, const std::string& text, WireCode& value) {
   check(text == "mean" || text == "rms", field.option, ": '", text, "', expected mean or rms");
-  value = text == "rms" ? Compression::kSignRms : Compression::kSign;
+  value = text == "rms" ? WireCode::kRmsSigns : WireCode::kMeanSigns;
 }
 
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {

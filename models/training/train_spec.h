@@ -1,4 +1,4 @@
-// What decides a training run, and the one list of it that checkpoints, resumed runs, ranks, keys
+// The options that decide a training run, in one list that checkpoints, resumed runs, ranks, keys
 // of cached runs and the command line go through. An option is added by a member and a line in
 // visit().
 #pragma once
@@ -14,6 +14,12 @@
 #include "optim/parallel/data_parallel.h"
 
 namespace tritgrad {
+
+// What the loss does about classes of very different sizes.
+enum class Imbalance {
+  kNone,     // every row counts alike
+  kWeights,  // every class counts alike, see class_weights()
+};
 
 struct TrainSpec {
   std::string data = "wdbc";
@@ -32,8 +38,9 @@ struct TrainSpec {
   double validation = 0.0;                // share of the training rows
   std::string augment;                    // of training images, see parse_augmentation()
   std::optional<double> label_smoothing;  // see softmax_cross_entropy(); absent: by the data
-  std::optional<PixelScale> pixels;       // what is standardised of a pixel; absent: by the data
-  std::vector<std::string> overrides;     // key=value, on the recipe
+  Imbalance imbalance = Imbalance::kNone;
+  std::optional<PixelScale> pixels;    // what is standardised of a pixel; absent: by the data
+  std::vector<std::string> overrides;  // key=value, on the recipe
   std::string recipe = "votes";
   std::uint64_t seed = 1;
   ParallelSpec parallel;
@@ -64,7 +71,7 @@ struct Field {
   double high = 0.0;
 };
 
-// The fields of what is read, of how it is trained, and of how ranks work together.
+// The three functions visit the fields of data, of training and of ranks that work together.
 template <typename Spec, typename Visitor>
 void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"data", "--data", "data",
@@ -133,6 +140,11 @@ void visit_training(Spec& spec, const Visitor& visitor) {
                 "10,000 rows]",
                 kYounger, "0", 0.0, 0.9},
           spec.label_smoothing);
+  visitor(Field{"imbalance", "--imbalance", "treatment of uneven classes",
+                "none, or weights: in the loss every class counts alike, however few its rows "
+                "[none]",
+                kYounger | kSparse},
+          spec.imbalance);
   visitor(Field{"pixels", "--pixels", "scale of pixels",
                 "linear, or sqrt: square roots of pixels are standardised instead [sqrt for "
                 "grey images of 8 bits a pixel]",
@@ -183,18 +195,24 @@ struct FieldText {
 };
 std::vector<FieldText> field_texts(const TrainSpec& spec);
 
+// "none" or "weights"; parsing throws Error on anything else.
+std::string_view to_text(Imbalance imbalance);
+Imbalance parse_imbalance(std::string_view text);
+
 // Reads what field_texts() writes. Throws Error that names the option.
 void parse_field(const Field& field, const std::string& text, std::optional<double>& value);
 void parse_field(const Field& field, const std::string& text, std::optional<PixelScale>& value);
+void parse_field(const Field& field, const std::string& text, Imbalance& value);
 void parse_field(const Field& field, const std::string& text, ParallelMethod& value);
-void parse_field(const Field& field, const std::string& text, Compression& value);
+void parse_field(const Field& field, const std::string& text, WireCode& value);
 
-// The spec with what was left open filled in: 60 epochs of batches of 32 below 10,000 rows; 10
-// epochs of batches of 128 from there on, with the labels of images smoothed by 0.1; square roots
-// of pixels where images are grey and have 8 bits a pixel.
+// Returns the spec with defaults for the fields that were left open: 60 epochs of batches of 32
+// below 10,000 rows; 10 epochs of batches of 128 from there on, with the labels of images smoothed
+// by 0.1; square roots of pixels where images are grey and have 8 bits a pixel.
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset);
 
-// The rows that a run divides the data into; `fold` counts from 0 where spec.folds > 0.
+// Returns the rows that a run trains on, watches and tests on; `fold` counts from 0 where
+// spec.folds > 0.
 Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold);
 
 // "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"; of a user's

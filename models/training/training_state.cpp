@@ -39,25 +39,16 @@ void check_finite(const ParameterStore& store) {
   }
 }
 
-// Each rank reads a file of its own.
+// Throws Error unless all ranks have read the same state, each from a file of its own.
 void check_same_checkpoint(Communicator& ranks, const SavedRun& saved,
-                           const std::vector<NamedPlane>& planes) {
+                           const std::vector<NamedArray>& planes) {
   check_agreement(ranks, "step in its checkpoint (--resume)", std::to_string(saved.step()));
   std::string state = saved.text();
-  for (const NamedPlane& plane : planes) state += hex(xxh3(plane.bytes, plane.order));
+  for (const NamedArray& plane : planes) state += hex(xxh3(plane.bytes, plane.order));
   check_agreement(ranks, "checkpoint (--resume)", state);
 }
 
-std::vector<NamedPlane> named(const std::vector<StatePlane>& state) {
-  std::vector<NamedPlane> planes;
-  for (const StatePlane& plane : state) {
-    const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
-    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes, plane.order});
-  }
-  return planes;
-}
-
-void append(std::vector<NamedPlane>& planes, const std::vector<NamedPlane>& more) {
+void append(std::vector<NamedArray>& planes, const std::vector<NamedArray>& more) {
   planes.insert(planes.end(), more.begin(), more.end());
 }
 
@@ -97,12 +88,12 @@ void TrainingState::end_epoch(std::optional<double> val_accuracy) {
   sums_ = {};
 }
 
-std::vector<NamedPlane> TrainingState::optimizer_planes() { return named(optimizer_->state()); }
+std::vector<NamedArray> TrainingState::optimizer_planes() { return optimizer_->state(); }
 
-std::vector<NamedPlane> TrainingState::planes() {
-  std::vector<NamedPlane> planes = parameter_planes(model_->parameters());
+std::vector<NamedArray> TrainingState::planes() {
+  std::vector<NamedArray> planes = parameter_planes(model_->parameters());
   append(planes, optimizer_planes());
-  if (parallel_ != nullptr) append(planes, named(parallel_->state()));
+  if (parallel_ != nullptr) append(planes, parallel_->state());
   add_standardizer_planes(means_, inverse_stds_, planes);
   return planes;
 }
@@ -151,7 +142,7 @@ void TrainingState::load(const SavedRun& saved) {
 
   const int saved_ranks = parallel_ == nullptr ? 1 : saved.ranks();
   if (parallel_ != nullptr) parallel_->allocate_state(saved_ranks);
-  const std::vector<NamedPlane> loaded = planes();
+  const std::vector<NamedArray> loaded = planes();
   saved.load(loaded);
   if (parallel_ != nullptr) check_same_checkpoint(parallel_->ranks(), saved, loaded);
   optimizer_->resume_at(position.step, position.skipped_updates);
@@ -165,12 +156,9 @@ void TrainingState::load(const SavedRun& saved) {
 void TrainingState::describe(RunResult& result) {
   check_finite(model_->parameters());
   const Footprint bytes = live_footprint(*model_, *optimizer_, recipe_).total;
-  const auto per_parameter = [&](std::int64_t n) {
+  result.bytes_per_parameter = bytes.map([&](std::int64_t n) {
     return static_cast<double>(n) / static_cast<double>(result.parameters);
-  };
-  result.bytes_per_parameter = {per_parameter(bytes.weights), per_parameter(bytes.scales),
-                                per_parameter(bytes.residual), per_parameter(bytes.moments),
-                                per_parameter(bytes.gradients)};
+  });
   result.peak_live_bytes = ledger::peak_total();
   result.steps = optimizer_->steps_done();
   result.curve = curve_;
@@ -210,8 +198,13 @@ RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Reci
   result.batch = spec.batch;
   result.augment = spec.augment;
   result.label_smoothing = spec.label_smoothing.value_or(0.0);
+  result.imbalance = to_text(spec.imbalance);
   result.pixels = to_text(spec.pixel_scale());
   result.parameters = model.parameters().parameter_count();
+  if (dataset.schema) result.table = dataset_line(dataset, spec);
+  result.remarks = dataset.remarks.warnings;
+  result.remarks.insert(result.remarks.end(), dataset.remarks.notes.begin(),
+                        dataset.remarks.notes.end());
   return result;
 }
 

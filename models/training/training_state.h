@@ -26,16 +26,17 @@ class TrainingState {
                 const TrainOptions& options, const Recipe& recipe,
                 DataParallel* parallel = nullptr);
 
-  // A step on so many rows, of all ranks.
+  // Counts a step on so many rows, of all ranks.
   void add(const BatchSums& step, std::int64_t rows);
   const EpochSums& sums() const { return sums_; }
   const std::vector<EpochPoint>& curve() const { return curve_; }
-  // Trits that changed since the run began, in another process maybe.
+  // Returns the trits that changed since the run began, in another process maybe.
   std::int64_t flips() const { return total_flips_ + sums_.flips; }
   // Appends the epoch's means to the curve and starts new sums.
   void end_epoch(std::optional<double> val_accuracy);
 
-  // On all ranks of a data-parallel run; the first one writes, once all agree in every weight.
+  // Is called on all ranks of a data-parallel run; the first one writes, once all agree in every
+  // weight.
   //
   // A run that is saved, loaded into fresh objects and continued ends with the same bits as one
   // that was not interrupted.
@@ -46,8 +47,8 @@ class TrainingState {
   void describe(RunResult& result);
 
  private:
-  std::vector<NamedPlane> optimizer_planes();
-  std::vector<NamedPlane> planes();
+  std::vector<NamedArray> optimizer_planes();
+  std::vector<NamedArray> planes();
   RunPosition position() const;
 
   Model* model_;
@@ -63,11 +64,11 @@ class TrainingState {
   EpochSums sums_;
   std::int64_t total_flips_ = 0;
   std::vector<EpochPoint> curve_;
-  std::optional<AtomicFile>
-      checkpoint_;  // of the rank that writes, where there is something to save
+  // Only the rank that writes has one, and only where something is to be saved.
+  std::optional<AtomicFile> checkpoint_;
 };
 
-// A result with everything that is known before training.
+// Returns a result with everything that is known before training.
 RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Recipe& recipe,
                        const Model& model);
 

@@ -17,8 +17,9 @@ void check_loss(double loss, std::int64_t step) {
              "; nothing more was saved; lower the learning rate (--lr) and check the data"));
 }
 
-// The parts into which a batch of so many rows is cut, and those of them that are this rank's. They
-// have two rows at least, where there are as many: batch statistics of one row are void.
+// Returns the parts into which a batch of so many rows is cut, and those of them that are this
+// rank's. Parts have two rows at least, where there are as many: batch statistics of one row are
+// void.
 Parts parts_of(const TrainSpec& spec, const Communicator* ranks, std::int64_t rows) {
   const int all = static_cast<int>(
       std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, spec.micro_batches)));
@@ -26,12 +27,12 @@ Parts parts_of(const TrainSpec& spec, const Communicator* ranks, std::int64_t ro
   return Parts::of_rank(ranks->rank(), ranks->size(), all);
 }
 
-// The first row of a part.
+// Returns the first row of a part.
 std::int64_t part_begin(int part, const Parts& parts, std::int64_t rows) {
   return part * rows / parts.all;
 }
 
-// What body() returns; its time is added to that of a phase.
+// Returns body(), whose time is added to that of a phase.
 template <typename Body>
 auto timed_phase(const Job& job, double StepTimes::*phase, const Body& body) {
   return timed(job.times == nullptr ? nullptr : &(job.times->*phase), body);
@@ -47,8 +48,9 @@ PartResult forward_part(const Job& job, const Tensor& x, std::span<const std::in
   return {logits, job.task.loss(job.tape, logits, labels)};
 }
 
-// Backward of a part's loss, which counts `share`; parameters move where they need not wait.
-void backward_part(const Job& job, const Var& loss, int part, double share) {
+// Runs backward of a part's loss, which counts by `weight`, its part of the rows; parameters move
+// where they need not wait.
+void backward_part(const Job& job, const Var& loss, int part, double weight) {
   const bool released = job.recipe.gradients == GradientPolicy::kReleased;
   double updates = 0.0;
   timed_phase(job, &StepTimes::backward, [&] {
@@ -62,14 +64,14 @@ void backward_part(const Job& job, const Var& loss, int part, double share) {
                   [&] { job.optimizer.step(parameter); });
           }
         },
-        static_cast<float>(share));
+        static_cast<float>(weight));
   });
   if (job.times == nullptr) return;
   job.times->backward -= updates;
   job.times->update += updates;
 }
 
-// Forward and backward of one part, whose gradients add up to that of the whole batch. Every
+// Runs forward and backward of one part, whose gradients add up to that of the whole batch. Every
 // parameter moves as soon as its gradient is complete, or, with kept gradients, all together when
 // the last part has added to them.
 void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, BatchSums& sums) {
@@ -86,10 +88,10 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
   sums.finite = std::isfinite(loss_value);
   if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());
   if (sums.finite) {
-    const double share = static_cast<double>(n) / static_cast<double>(batch.whole);
-    sums.loss += loss_value * share;
+    const double weight = static_cast<double>(n) / static_cast<double>(batch.whole);
+    sums.loss += loss_value * weight;
     sums.correct += job.task.count_correct(done.logits.value, labels);
-    backward_part(job, done.loss, part, share);
+    backward_part(job, done.loss, part, weight);
   }
   job.tape.reset();
 }

@@ -15,13 +15,13 @@
 
 namespace tritgrad {
 
-// Seconds of phases. Where a gradient is computed as the update reads it (int8), that is part of
-// `update`.
+// Seconds of the phases of steps. A gradient that is computed as the update reads it (int8) counts
+// as part of `update`.
 struct StepTimes {
   double forward = 0.0, backward = 0.0, update = 0.0;
 };
 
-// What a step works with.
+// The objects that a step works with.
 struct Job {
   const TrainSpec& spec;
   const Recipe& recipe;
@@ -30,7 +30,7 @@ struct Job {
   Optimizer& optimizer;
   Tape& tape;
   DataParallel* parallel;      // null: this process alone
-  StepTimes* times = nullptr;  // added to where somebody wants them
+  StepTimes* times = nullptr;  // if not null, seconds are added here
 
   std::int64_t step() const { return optimizer.steps_done() + 1; }
 };
@@ -39,11 +39,11 @@ struct Job {
 // up. The batch must be set.
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe);
 
-// Which rows of a batch of so many are this rank's: [first, second).
+// Returns which rows of a batch of so many are this rank's: [first, second).
 std::pair<std::int64_t, std::int64_t> rows_of_rank(const TrainSpec& spec, const Communicator* ranks,
                                                    std::int64_t rows);
 
-// A step on the rows of `batch` that are this rank's; the sums are those of all ranks. Throws
+// Makes a step on the rows of `batch` that are this rank's; returns the sums of all ranks. Throws
 // Diverged when a loss or a gradient is not finite, unless the recipe leaves such updates out.
 BatchSums train_step(const Job& job, const Batch& batch);
 

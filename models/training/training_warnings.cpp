@@ -10,7 +10,8 @@ namespace tritgrad {
 
 namespace {
 
-// Where chance rounds, or ECO carries what rounding loses, nothing but fp32 is in the way.
+// Returns the advice that ends a warning. Stochastic rounding and ECO lose no update but for the
+// precision of fp32, so only a larger rate helps them.
 std::string remedy(const FormatSpec& format, EcoForm eco) {
   if (!format.traits().rounds_updates || format.rounding == Rounding::kStochastic ||
       eco != EcoForm::kOff) {
@@ -22,7 +23,7 @@ std::string remedy(const FormatSpec& format, EcoForm eco) {
                                          "residual");
 }
 
-// Two digits of a number: "0.012".
+// Returns two digits of a number: "0.012".
 std::string two_digits(double value) {
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%.2g", value);
@@ -43,25 +44,36 @@ std::string warning_of_rounding(const Movement& movement, EcoForm eco) {
                 remedy(spec.format, eco));
 }
 
-// Of `count` matrices one is named.
-std::string and_others(int count) {
-  return count > 1 ? concat(" and of ", count - 1, " more") : "";
+// The parameters that a warning is about.
+struct Concerned {
+  int count = 0;
+  std::string names;  // "'layers.0.weight' and of 2 more"
+};
+
+template <typename Predicate>
+Concerned concerned(const ParameterStore& store, const Predicate& predicate) {
+  Concerned found;
+  for (const Parameter& parameter : store) {
+    if (!predicate(parameter)) continue;
+    if (found.count++ == 0) found.names = concat("'", parameter.name(), "'");
+  }
+  if (found.count > 1) found.names += concat(" and of ", found.count - 1, " more");
+  return found;
 }
 
-// Of the matrices whose learning rate is 0; empty if there are none.
+// Returns a warning that names the matrices whose learning rate is 0; empty if there are none.
 std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterStore& store) {
-  const std::string* first = nullptr;
-  int resting = 0, matrices = 0;
-  for (const Parameter& parameter : store) {
-    if (parameter.spec().role != Role::kWeight) continue;
-    ++matrices;
-    if (optimizer.group(parameter).lr != 0.0) continue;
-    if (resting++ == 0) first = &parameter.name();
+  const auto is_weight = [](const Parameter& parameter) {
+    return parameter.spec().role == Role::kWeight;
+  };
+  const Concerned resting = concerned(store, [&](const Parameter& parameter) {
+    return is_weight(parameter) && optimizer.group(parameter).lr == 0.0;
+  });
+  if (resting.count == 0) return "";
+  if (resting.count == concerned(store, is_weight).count) {
+    return "the learning rate of the weights is 0: none of them moves";
   }
-  if (resting == 0) return "";
-  if (resting == matrices) return "the learning rate of the weights is 0: none of them moves";
-  return concat("the learning rate of '", *first, "'", and_others(resting),
-                " is 0: no weight there moves");
+  return concat("the learning rate of ", resting.names, " is 0: no weight there moves");
 }
 
 }  // namespace
@@ -85,16 +97,11 @@ std::string StallWarnings::look_at_end(const Optimizer& optimizer, const Paramet
                                        std::int64_t flips) const {
   const std::int64_t steps = optimizer.steps_done();
   if (warned_ || flips > 0 || steps < optimizer.total_steps()) return "";
-  const std::string* first = nullptr;
-  int matrices = 0;
-  for (const Parameter& parameter : store) {
-    if (!parameter.storage().spec().traits().holds_trits || optimizer.group(parameter).lr == 0.0)
-      continue;
-    if (matrices++ == 0) first = &parameter.name();
-  }
-  if (matrices == 0) return "";
-  return concat("no trit of '", *first, "'", and_others(matrices), " flipped in ",
-                counted_steps(steps),
+  const Concerned trained = concerned(store, [&](const Parameter& parameter) {
+    return parameter.storage().spec().traits().holds_trits && optimizer.group(parameter).lr != 0.0;
+  });
+  if (trained.count == 0) return "";
+  return concat("no trit of ", trained.names, " flipped in ", counted_steps(steps),
                 ", so that the ternary weights end as they began; raise the learning rate or train "
                 "longer");
 }

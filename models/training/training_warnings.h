@@ -1,5 +1,5 @@
-// Tells when a run does not train: updates that rounding loses or that are left out, learning rates
-// of 0, trits of which none ever flips.
+// Warnings of a run that does not train: updates that rounding loses or that are left out, learning
+// rates of 0, trits of which none ever flips.
 #pragma once
 
 #include <optional>
@@ -27,9 +27,9 @@ class StallWarnings {
   std::string look_at_end(const Optimizer& optimizer, const ParameterStore& store,
                           std::int64_t flips) const;
 
-  // The share of the sampled weights with updates that some watched update moved: all of a matrix
-  // whose updates are carried by chance or ECO, unless fewer than kStalledShare are; 0 where the
-  // learning rate is 0. Nothing for a resumed run.
+  // Returns the share of the sampled weights with updates that some watched update moved: all of a
+  // matrix whose updates are carried by chance or ECO, unless fewer than kStalledShare are; 0 where
+  // the learning rate is 0. Nothing for a resumed run.
   std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
 
  private:
@@ -37,8 +37,8 @@ class StallWarnings {
   bool warned_ = false;
 };
 
-// A warning if a tenth of all steps, or the whole last epoch, which then has no loss, was left out
-// because something was not finite (non_finite = "skip").
+// Returns a warning if a tenth of all steps, or the whole last epoch, which then has no loss, was
+// left out because something was not finite (non_finite = "skip").
 std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double train_loss);
 
 }  // namespace tritgrad

@@ -1,5 +1,5 @@
-// What training computes, as short texts that change with it: results of runs that were made by
-// another program are recognised by them, and commits can quote them.
+// Short texts that change whenever the results of training change: results of runs that were made
+// by another program are recognised by them, and commits can quote them.
 #pragma once
 
 namespace tritgrad {

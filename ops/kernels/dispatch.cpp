@@ -114,17 +114,6 @@ const KernelTables& choose_kernels_at_start() {
   return kernels_in_use.compare_exchange_strong(expected, &chosen) ? chosen : *expected;
 }
 
-PeakLoop bf16_peak_loop() {
-#ifndef TRITGRAD_PORTABLE
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx512bf16")) {
-    return {"this processor has no bf16 instruction", nullptr};
-  }
-  if (std::string_view(kernels().name).starts_with("avx512")) return avx512bf16::kPeakLoop;
-#endif
-  return {"the kernels in use are below AVX-512", nullptr};
-}
-
 std::span<const KernelTables* const> supported_kernels() {
   static const std::vector<const KernelTables*> tables = detect();
   return tables;

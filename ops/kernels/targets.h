@@ -45,9 +45,6 @@ extern const KernelTables kKernels;
 namespace avx512amx {
 extern const KernelTables kKernels;
 }
-namespace avx512bf16 {
-extern const PeakLoop kPeakLoop;
-}
 #endif
 
 // Returns the best of `supported` (in rising order, the reference first) that is not above

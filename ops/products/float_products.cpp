@@ -32,11 +32,9 @@ std::int64_t gradient_rows_per_unit(const LinearOperands& w, std::int64_t batch)
 
 // Multiplies each group of a decoded row by its scale.
 void apply_scale(const LinearOperands& w, const float* scales, float* row) {
-  const std::int64_t size = w.group_size;
-  for (std::int64_t g = 0; g < w.groups; ++g) {
-    const std::int64_t end = std::min(w.inputs, (g + 1) * size);
-    for (std::int64_t i = g * size; i < end; ++i) row[i] *= scales[g];
-  }
+  w.for_each_group(0, w.inputs, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) row[i] *= scales[group];
+  });
 }
 
 // Null when there is no scale parameter.
@@ -88,16 +86,14 @@ double gradient_bound(const LinearOperands& w, const float* scales, const Tensor
 // Adds one row: d scale += sum trit dW; d weight += scale dW.
 void scaled_gradient(const LinearOperands& w, const float* trits, const float* scales,
                      const float* dw_row, float* dweight, float* dscale) {
-  const std::int64_t size = w.group_size;
-  for (std::int64_t g = 0; g < w.groups; ++g) {
-    const std::int64_t end = std::min(w.inputs, (g + 1) * size);
+  w.for_each_group(0, w.inputs, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
     float sum = 0.0f;
-    for (std::int64_t i = g * size; i < end; ++i) {
+    for (std::int64_t i = first; i < last; ++i) {
       sum += trits[i] * dw_row[i];
-      dweight[i] += scales[g] * dw_row[i];
+      dweight[i] += scales[group] * dw_row[i];
     }
-    dscale[g] += sum;
-  }
+    dscale[group] += sum;
+  });
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ void check_integers(const char* op, const LinearOperands& w) {
         w.group_size, " inputs; in int8 groups are a multiple of 4");
 }
 
-// ---- forward
-// -------------------------------------------------------------------------------------
+// ---- forward ----
 
 namespace {
 
@@ -103,30 +102,24 @@ void forward_piece(const ForwardOperands& f, std::int64_t top, std::int64_t bott
   alignas(kAlignment) std::array<std::uint8_t, kBlock * kPanelColumns> panel;
   alignas(kAlignment) std::array<std::int32_t, kBatchRows * kPanelColumns> sums;
   const LinearOperands& w = f.w;
-  std::int64_t group = 0;
   for (std::int64_t col = 0; col < w.inputs; col += kBlock) {
-    const Tile next = col + kBlock < w.inputs ? Tile{begin, end, col + kBlock}
-                      : bottom < f.x.rows     ? Tile{begin, end, 0}
-                                              : Tile{end, end + kPanelColumns, 0};
+    const MatrixPiece next = col + kBlock < w.inputs ? MatrixPiece{begin, end, col + kBlock}
+                             : bottom < f.x.rows     ? MatrixPiece{begin, end, 0}
+                                                     : MatrixPiece{end, end + kPanelColumns, 0};
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     pack_across(w.weight->storage(), {begin, end, col}, panel.data());
     const std::int64_t block_end = std::min(w.inputs, col + kBlock);
-    // Stretches of the block that share a scale.
-    for (std::int64_t first = col; first < block_end;) {
-      const std::int64_t group_begin = group * w.group_size;
-      const std::int64_t group_end = std::min(w.inputs, (group + 1) * w.group_size);
-      const std::int64_t last = std::min(block_end, group_end);
-      kernels().products.multiply_panel(
-          sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld, bottom - top,
-          end - begin, panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
-          PanelRange::kTrits, /*add=*/first > group_begin, ahead);
-      ahead = {};
-      if (last == group_end) {
-        finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
-        ++group;
-      }
-      first = last;
-    }
+    w.for_each_group(
+        col, block_end, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+          kernels().products.multiply_panel(
+              sums.data(), kPanelColumns, f.x.codes + top * f.x.ld + first, f.x.ld, bottom - top,
+              end - begin, panel.data() + (first - col) * kPanelColumns, (last - first + 3) / 4,
+              PanelRange::kTrits, /*add=*/first > group * w.group_size, ahead);
+          ahead = {};
+          if (last == std::min(w.inputs, (group + 1) * w.group_size)) {
+            finish_group(f, sums.data(), group, top, bottom - top, begin, end, y, ld_y);
+          }
+        });
   }
 }
 
@@ -144,17 +137,16 @@ ForwardOperands forward_operands(Tape& tape, const LinearOperands& w, const Quan
 
 }  // namespace
 
-void detail::integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
-                             const Strips& y, std::int64_t done_cost,
-                             void (*done)(const void* context, std::int64_t first, std::int64_t n),
-                             const void* context) {
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                     const ColumnBlocked& y, std::int64_t done_cost,
+                     const std::function<void(std::int64_t first, std::int64_t n)>& done) {
   check(x.rows <= kMostStripRows, "integer_forward: x has ", x.rows, " rows; strips have at most ",
         kMostStripRows);
   const ForwardOperands f = forward_operands(tape, w, x);
   for_each_piece(w.outputs, kPanelColumns, x.rows, w.inputs + done_cost,
                  [&](std::int64_t begin, std::int64_t end, std::int64_t top, std::int64_t bottom) {
-                   forward_piece(f, top, bottom, begin, end, y.at(begin, 0), kStripColumns);
-                   done(context, begin, end - begin);
+                   forward_piece(f, top, bottom, begin, end, y.at(0, begin), kStripColumns);
+                   done(begin, end - begin);
                  });
 }
 
@@ -182,8 +174,7 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
                  });
 }
 
-// ---- dx
-// ------------------------------------------------------------------------------------------
+// ---- dx ----
 
 namespace {
 
@@ -192,6 +183,7 @@ constexpr std::int64_t kPanelsPerBlock = kBlock / kPanelColumns;
 // Makes n columns of `rows` rows of dx, from `out` on, of sums of z (trit + 1), rows of kBlock.
 void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const float* scales,
                     std::int64_t rows, std::int64_t n, float* out, const InputGradient& dx) {
+  const std::int64_t ld_dx = dx.place.ld;
   for (std::int64_t top = 0; top < rows; top += kRowsAhead) {
     const std::int64_t count = std::min(kRowsAhead, rows - top);
     const auto rescale = [&](float* to, std::int64_t ld) {
@@ -199,14 +191,14 @@ void finish_columns(const std::int32_t* sums, const std::int32_t* z_sums, const 
                                       scales + top, count, n);
     };
     if (dx.fresh) {
-      prefetch_rows({out, {rows, dx.ld}}, top + kRowsAhead, kRowsAhead, 0, n);
-      rescale(out + top * dx.ld, dx.ld);
+      prefetch_rows({out, {rows, ld_dx}}, top + kRowsAhead, kRowsAhead, 0, n);
+      rescale(out + top * ld_dx, ld_dx);
       continue;
     }
     std::array<float, kRowsAhead * kBlock> share;
     rescale(share.data(), kBlock);
     for (std::int64_t r = 0; r < count; ++r) {
-      kernels().reductions.add_scaled(out + (top + r) * dx.ld, share.data() + r * kBlock, 1.0f, n);
+      kernels().reductions.add_scaled(out + (top + r) * ld_dx, share.data() + r * kBlock, 1.0f, n);
     }
   }
 }
@@ -226,10 +218,11 @@ void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
     const std::int64_t depth = std::min(kDepth, w.outputs - output);
     const std::int64_t below = output + depth;
     pack_down(w.weight->storage(), {output, below, col}, first, last, panels.data(), kPanelBytes);
-    const Tile next = below < w.outputs                      ? Tile{below, below + kDepth, col}
-                      : last == w.inputs && bottom < dx.rows ? Tile{0, kDepth, 0}
-                      : last % kBlock == 0                   ? Tile{0, kDepth, last}
-                                                             : Tile{};
+    const MatrixPiece next = below < w.outputs ? MatrixPiece{below, below + kDepth, col}
+                             : last == w.inputs && bottom < dx.place.rows
+                                 ? MatrixPiece{0, kDepth, 0}
+                             : last % kBlock == 0 ? MatrixPiece{0, kDepth, last}
+                                                  : MatrixPiece{};
     PrefetchList ahead = w.weight->storage().memory_of(next, Reading::kValue);
     for (std::int64_t p = 0; p < count; ++p) {
       kernels().products.multiply_panel(
@@ -240,9 +233,9 @@ void backward_input_piece(const LinearOperands& w, const QuantizedRows& z,
     }
   }
   for (std::int64_t column = first; column < last;) {
-    const std::int64_t end = dx.neighbours_end(column, last);
+    const std::int64_t end = dx.place.neighbours_end(column, last);
     finish_columns(sums.data() + column - first, z_sums + top, z.scales + top, rows, end - column,
-                   dx.at(top, column), dx);
+                   dx.place.at(top, column), dx);
     column = end;
   }
 }
@@ -270,11 +263,12 @@ void for_each_stretch(std::int64_t n, std::int64_t rows, std::int64_t depth, con
       });
 }
 
+}  // namespace
+
 // Groups of inputs have columns of their own.
-template <typename Gradient>
-void backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                    const Gradient& dy) {
-  const std::int64_t rows = dx.rows;
+void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
+                            const ColumnBlocked& dy) {
+  const std::int64_t rows = dx.place.rows;
   const float* scales = decode_scales(tape, w);
   float* factors = tape.allocate_scratch<float>(w.outputs);
   auto* z_sums = tape.allocate_scratch<std::int32_t>(rows);
@@ -296,25 +290,13 @@ void backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx
   }
 }
 
-}  // namespace
-
-void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                            const Tensor& dy) {
-  backward_input(tape, w, dx, dy);
-}
-void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                            const Strips& dy) {
-  backward_input(tape, w, dx, dy);
-}
-
 InputGradient input_gradient(Tape& tape, const QuantizedVar& x) {
   const GradientTarget target = tape.target(x.var);
-  if (!x.in_strips) return target;
-  return {Strips{x.rows.rows, x.rows.cols, target.grad.data}, target.fresh};
+  if (!x.in_strips) return {target.grad, target.fresh};
+  return {{x.rows.rows, x.rows.cols, target.grad.data}, target.fresh};
 }
 
-// ---- dW
-// ------------------------------------------------------------------------------------------
+// ---- dW ----
 
 namespace {
 
@@ -385,12 +367,11 @@ struct WeightGradient {
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const float* row_scales = scales + row * w.groups;
       float* numbers = out + (row - row_begin) * (col_end - col_begin);
-      for (std::int64_t first = col_begin; first < col_end;) {
-        const std::int64_t group = first / w.group_size;
-        const std::int64_t last = std::min(col_end, (group + 1) * w.group_size);
-        for (std::int64_t i = first; i < last; ++i) numbers[i - col_begin] *= row_scales[group];
-        first = last;
-      }
+      w.for_each_group(col_begin, col_end,
+                       [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+                         for (std::int64_t i = first; i < last; ++i)
+                           numbers[i - col_begin] *= row_scales[group];
+                       });
     }
   }
 };
@@ -411,13 +392,11 @@ void scale_gradient_of_rows(const WeightGradient& gradient, std::int64_t begin, 
       kernels().codecs.trits_to_float(signs.data(), trits.data(), n);
       float* products = dw.data() + (row - begin) * n;
       for (std::int64_t i = 0; i < n; ++i) products[i] *= signs[static_cast<std::size_t>(i)];
-      for (std::int64_t first = col; first < col + n;) {
-        const std::int64_t group = first / w.group_size;
-        const std::int64_t last = std::min(col + n, (group + 1) * w.group_size);
-        dscale.row(row)[group] +=
-            static_cast<float>(kernels().reductions.sum(products + first - col, last - first));
-        first = last;
-      }
+      w.for_each_group(
+          col, col + n, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+            dscale.row(row)[group] +=
+                static_cast<float>(kernels().reductions.sum(products + first - col, last - first));
+          });
     }
   }
 }
@@ -523,8 +502,7 @@ void integer_backward_weight(Tape& tape, const LinearOperands& w, const Quantize
                   });
 }
 
-// ---- the op
-// --------------------------------------------------------------------------------------
+// ---- the op ----
 
 Var integer_linear(Tape& tape, const QuantizedVar& x, const LinearOperands& w) {
   check_integers("linear", w);

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 
 #include "ops/products/linear.h"
@@ -37,61 +38,20 @@ void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x
 // + n) of y are there, one strip, on the thread that made them; what it costs of each element
 // counts as `done_cost` products of bytes.
 inline constexpr std::int64_t kMostStripRows = 256;
-namespace detail {
-void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
-                     std::int64_t done_cost,
-                     void (*done)(const void* context, std::int64_t first, std::int64_t n),
-                     const void* context);
-}
-template <typename Done>
-void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x, const Strips& y,
-                     std::int64_t done_cost, const Done& done) {
-  detail::integer_forward(
-      tape, w, x, y, done_cost,
-      [](const void* context, std::int64_t first, std::int64_t n) {
-        (*static_cast<const Done*>(context))(first, n);
-      },
-      &done);
-}
+void integer_forward(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
+                     const ColumnBlocked& y, std::int64_t done_cost,
+                     const std::function<void(std::int64_t first, std::int64_t n)>& done);
 
-// The place of dx: a matrix, or strips of it.
+// The place of dx.
 struct InputGradient {
-  std::int64_t rows;
-  std::int64_t ld;            // from a row to the next one
-  std::int64_t strip_stride;  // from a strip of 64 columns to the next one
-  float* data;
+  ColumnBlocked place;
   bool fresh;  // nothing is there yet: written, otherwise added to
-
-  // Implicit: every place for a gradient takes a matrix.
-  InputGradient(const GradientTarget& matrix)  // NOLINT(google-explicit-constructor)
-      : rows(matrix.grad.rows()),
-        ld(matrix.grad.cols()),
-        strip_stride(kStripColumns),
-        data(matrix.grad.data),
-        fresh(matrix.fresh) {}
-  InputGradient(const Strips& strips, bool fresh_)
-      : rows(strips.rows),
-        ld(kStripColumns),
-        strip_stride(strips.size_of_one()),
-        data(strips.data),
-        fresh(fresh_) {}
-
-  float* at(std::int64_t row, std::int64_t column) const {
-    return data + column / kStripColumns * strip_stride + column % kStripColumns + row * ld;
-  }
-  // Returns how far, up to `last`, the columns from `column` on lie side by side.
-  std::int64_t neighbours_end(std::int64_t column, std::int64_t last) const {
-    if (strip_stride == kStripColumns) return last;
-    return std::min(last, (column / kStripColumns + 1) * kStripColumns);
-  }
 };
 // Returns the place of the gradient of x, which wants one.
 InputGradient input_gradient(Tape& tape, const QuantizedVar& x);
 // dx = (dy E) T, or that is added to it.
 void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                            const Tensor& dy);
-void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
-                            const Strips& dy);
+                            const ColumnBlocked& dy);
 // Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
 // LazyGradient, which needs the scratch until on_ready has returned; a part is added up in
 // memory.

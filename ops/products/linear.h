@@ -1,6 +1,8 @@
 // y = x W^T over any storage.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/tape.h"
 
 namespace tritgrad {
@@ -37,6 +39,17 @@ struct LinearOperands {
   std::int64_t inputs, outputs;
   std::int64_t group_size;  // inputs that share a scale; the last group of a row may be shorter
   std::int64_t groups;      // of one row
+
+  // Calls body(group, first, last) for the stretches of columns [begin, end) that share a scale.
+  template <typename Body>
+  void for_each_group(std::int64_t begin, std::int64_t end, const Body& body) const {
+    for (std::int64_t first = begin; first < end;) {
+      const std::int64_t group = first / group_size;
+      const std::int64_t last = std::min(end, (group + 1) * group_size);
+      body(group, first, last);
+      first = last;
+    }
+  }
 };
 
 // Throws Error, which begins with the name of the op, when weight and scale do not fit each other.

@@ -18,13 +18,13 @@ constexpr std::int64_t kPassing = 128;
 
 // z = x W^T in strips, and its statistics for batch norm.
 struct MeasuredProduct {
-  Strips z;
+  ColumnBlocked z;
   NormStatistics batch;
 
   // Measures a strip as it comes from the product.
   void measure(std::int64_t first, std::int64_t n) const {
     const auto count = static_cast<double>(z.rows);
-    const float* strip = z.at(first, 0);
+    const float* strip = z.at(0, first);
     StripDoubles means{}, squares{};
     kernels().reductions.add_to_sums(means.data(), strip, kStripColumns, z.rows, n);
     for (double& mean : means) mean /= count;
@@ -40,7 +40,7 @@ struct MeasuredProduct {
   void normalize(const Tensor& y, std::int64_t first, std::int64_t n) const {
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
       prefetch_rows(y, top + kRowsAhead, kRowsAhead, first, n);
-      kernels().layers.batch_norm(y.row(top) + first, y.cols(), z.at(first, top), kStripColumns,
+      kernels().layers.batch_norm(y.row(top) + first, y.cols(), z.at(top, first), kStripColumns,
                                   batch.from(first), std::min(kRowsAhead, z.rows - top), n);
     }
   }
@@ -65,18 +65,18 @@ MeasuredProduct multiply_and_measure(Tape& tape, const QuantizedRows& x, const L
 // The operands of backward, and what it makes of each strip.
 struct StripGradient {
   NormGradient norm;
-  Strips z;
-  Strips dy;              // becomes dz; where dy comes in rows, z, whose place dz takes
-  Tensor dy_rows;         // null where dy comes in strips
+  ColumnBlocked z;
+  ColumnBlocked dy;
+  ColumnBlocked dz;       // in the place of dy, or, where that does not come in strips, of z
   const float* x_scales;  // of x's rows
   QuantizedRows codes;    // of dz's columns, for dW
   double* dz_z;           // sums down the columns, for d scale
 
   void gather_dy(float* strip, std::int64_t first, std::int64_t n) const {
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
-      prefetch_rows(dy_rows, top + kRowsAhead, kRowsAhead, first, n);
+      prefetch_rows({dy.data, {dy.rows, dy.ld}}, top + kRowsAhead, kRowsAhead, first, n);
       for (std::int64_t r = top; r < std::min(z.rows, top + kRowsAhead); ++r) {
-        std::copy_n(dy_rows.row(r) + first, n, strip + r * kStripColumns);
+        std::copy_n(dy.at(r, first), n, strip + r * kStripColumns);
       }
     }
   }
@@ -87,9 +87,9 @@ struct StripGradient {
     for (std::int64_t top = 0; top < z.rows; top += kRowsAhead) {
       prefetch<Near::kNext>(strip + (top + kRowsAhead) * kStripColumns,
                             kRowsAhead * kStripRowBytes);
-      prefetch<Near::kNext>(z.at(first, top + kRowsAhead), kRowsAhead * kStripRowBytes);
+      prefetch<Near::kNext>(z.at(top + kRowsAhead, first), kRowsAhead * kStripRowBytes);
       kernels().layers.add_batch_norm_sums(
-          sum_dy.data(), sum_dy_z.data(), strip + top * kStripColumns, z.at(first, top),
+          sum_dy.data(), sum_dy_z.data(), strip + top * kStripColumns, z.at(top, first),
           kStripColumns, norm.batch.from(first), std::min(kRowsAhead, z.rows - top), n);
     }
     for (std::int64_t c = 0; c < n; ++c) {
@@ -100,38 +100,38 @@ struct StripGradient {
 
   // Makes dz of columns [first, first + n), one strip.
   void make_dz(std::int64_t first, std::int64_t n) const {
-    if (!dy_rows) return make_dz_of(dy.at(first, 0), first, n);
+    if (dy.is_in_strips()) return make_dz_of(dy.at(0, first), first, n);
     alignas(kAlignment) std::array<float, kMostStripRows * kStripColumns> strip;
     gather_dy(strip.data(), first, n);
     make_dz_of(strip.data(), first, n);
-    std::copy_n(strip.data(), z.rows * kStripColumns, dy.at(first, 0));
+    std::copy_n(strip.data(), z.rows * kStripColumns, dz.at(0, first));
   }
   void make_dz_of(float* strip, std::int64_t first, std::int64_t n) const {
     sum_dy(strip, first, n);
-    norm.apply(strip, z.at(first, 0), kStripColumns, z.rows, first, n);
+    norm.apply(strip, z.at(0, first), kStripColumns, z.rows, first, n);
     std::fill_n(dz_z + first, n, 0.0);
-    kernels().reductions.add_products(dz_z + first, strip, z.at(first, 0), kStripColumns, z.rows,
+    kernels().reductions.add_products(dz_z + first, strip, z.at(0, first), kStripColumns, z.rows,
                                       n);
     quantize_strip(codes, first, strip, x_scales, n);
   }
 };
 
-// dy_rows is null where dy comes in strips; see StripGradient.
 void backward_in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
                         const BatchNormParameters& p, const MeasuredProduct& product,
-                        const Strips& dy, const Tensor& dy_rows) {
-  const Strips& z = product.z;
+                        const ColumnBlocked& dy) {
+  const ColumnBlocked& z = product.z;
+  const ColumnBlocked& dz = dy.is_in_strips() ? dy : z;
   const StripGradient gradient{allocate_gradient(tape, p, product.batch, 1),
                                z,
                                dy,
-                               dy_rows,
+                               dz,
                                x.rows.scales,
                                allocate_rows(tape, w.outputs, z.rows, false),
                                tape.allocate_scratch<double>(w.outputs)};
   parallel_pieces(
       w.outputs, kStripColumns, kPassing * z.rows,
       [&](std::int64_t begin, std::int64_t end) { gradient.make_dz(begin, end - begin); });
-  if (x.wants_grad()) integer_backward_input(tape, w, input_gradient(tape, x), dy);
+  if (x.wants_grad()) integer_backward_input(tape, w, input_gradient(tape, x), dz);
   integer_backward_weight(tape, w, x.rows, gradient.codes, gradient.dz_z, Share::kWhole);
 }
 
@@ -139,15 +139,16 @@ QuantizedVar in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& 
                        const BatchNormParameters& p, Rectify rectify) {
   const MeasuredProduct product = multiply_and_measure(
       tape, x.rows, w, p, rectify, [](const MeasuredProduct&, std::int64_t, std::int64_t) {});
-  const Strips& z = product.z;
-  QuantizedVar y{tape.without_value(z.shape()), allocate_rows(tape, z.rows, w.outputs, true),
+  const ColumnBlocked& z = product.z;
+  QuantizedVar y{tape.without_value(ColumnBlocked::strips_shape(z.rows, z.cols)),
+                 allocate_rows(tape, z.rows, w.outputs, true),
                  /*in_strips=*/true};
   y.rows.rectified = rectify == Rectify::kYes;
   quantize_rows(y.rows, z, product.batch.from(0));
   tape.scratch_reset();
   tape.record(y.var, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, product] {
-    const Strips dy{product.z.rows, product.z.cols, tape.grad_of(y.var).data};
-    backward_in_strips(tape, x, w, p, product, dy, {});
+    backward_in_strips(tape, x, w, p, product,
+                       {product.z.rows, product.z.cols, tape.grad_of(y.var).data});
   });
   return y;
 }
@@ -162,7 +163,7 @@ Var floats_in_strips(Tape& tape, const QuantizedVar& x, const LinearOperands& w,
                            });
   tape.scratch_reset();
   tape.record(y, {}, {p.gain, p.bias, w.weight, w.scale}, [&tape, w, x, y, p, product] {
-    backward_in_strips(tape, x, w, p, product, product.z, tape.grad_of(y));
+    backward_in_strips(tape, x, w, p, product, tape.grad_of(y));
   });
   return y;
 }

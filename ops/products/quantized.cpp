@@ -51,11 +51,11 @@ std::int64_t leading_dimension(std::int64_t cols) {
 }
 
 // Quantises `rows` rows that are too narrow for a kernel each.
-void quantize_narrow_rows(const QuantizedRows& q, const Tensor& x, const float* factors,
+void quantize_narrow_rows(const QuantizedRows& q, const ColumnBlocked& x, const float* factors,
                           std::int64_t first, std::int64_t rows) {
   std::array<float, kNarrowPiece> product;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float* numbers = x.row(first + r);
+    const float* numbers = x.at(first + r, 0);
     float* to = product.data() + r * q.ld;
     for (std::int64_t i = 0; i < q.cols; ++i) {
       to[i] = factors == nullptr ? numbers[i] : numbers[i] * factors[i];
@@ -75,15 +75,29 @@ constexpr std::int64_t kChunk = 256;
 static_assert(kChunk % kStripColumns == 0);
 constexpr std::int64_t kFloatBytes = sizeof(float);
 
-// Quantises a row of which read(first, last) gives columns [first, last).
-template <typename Read>
-void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_t row,
-                       const Read& read) {
+// Returns columns [first, last) of a row side by side, and asks for those of the row below.
+const float* read_chunk(const ColumnBlocked& x, std::int64_t row, std::int64_t first,
+                        std::int64_t last, std::array<float, kChunk>& gathered) {
+  if (!x.is_in_strips()) {
+    prefetch<Near::kNext>(x.at(row + 1, first), kFloatBytes * (last - first));
+    return x.at(row, first);
+  }
+  for (std::int64_t c = first; c < last; c += kStripColumns) {
+    prefetch<Near::kNext>(x.at(row + 1, c), kFloatBytes * kStripColumns);
+    std::copy_n(x.at(row, c), kStripColumns, gathered.data() + c - first);
+  }
+  return gathered.data();
+}
+
+void quantize_wide_row(const QuantizedRows& q, const ColumnBlocked& x, const float* factors,
+                       std::int64_t row) {
+  std::array<float, kChunk> gathered;
   float largest = 0.0f;
   const auto for_each_chunk = [&](const auto& body) {
     for (std::int64_t first = 0; first < q.cols; first += kChunk) {
       const std::int64_t n = std::min(kChunk, q.cols - first);
-      body(first, read(first, first + n), factors == nullptr ? nullptr : factors + first, n);
+      body(first, read_chunk(x, row, first, first + n, gathered),
+           factors == nullptr ? nullptr : factors + first, n);
     }
   };
   for_each_chunk([&](std::int64_t, const float* numbers, const float* by, std::int64_t n) {
@@ -101,12 +115,12 @@ void quantize_wide_row(const QuantizedRows& q, const float* factors, std::int64_
 
 // Quantises `rows` rows of the batch norm of x, from row `top` on, at most kRowsAhead. The norm is
 // computed once for their largest magnitudes, once more for the codes.
-void quantize_normalized_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm,
-                              std::int64_t top, std::int64_t rows) {
+void quantize_normalized_rows(const QuantizedRows& q, const ColumnBlocked& x,
+                              const NormColumns& norm, std::int64_t top, std::int64_t rows) {
   alignas(kAlignment) std::array<float, kRowsAhead * kChunk> y;
   const auto normalize = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t c = first; c < last; c += kStripColumns) {
-      kernels().layers.batch_norm(y.data() + c - first, kChunk, x.at(c, top), kStripColumns,
+      kernels().layers.batch_norm(y.data() + c - first, kChunk, x.at(top, c), kStripColumns,
                                   norm.from(c), rows, std::min(kStripColumns, last - c));
     }
   };
@@ -114,7 +128,7 @@ void quantize_normalized_rows(const QuantizedRows& q, const Strips& x, const Nor
   for (std::int64_t first = 0; first < q.cols; first += kChunk) {
     const std::int64_t last = std::min(q.cols, first + kChunk);
     for (std::int64_t c = first; c < last; c += kStripColumns) {
-      prefetch<Near::kNext>(x.at(c, top + kRowsAhead), kRowsAhead * kStripColumns * kFloatBytes);
+      prefetch<Near::kNext>(x.at(top + kRowsAhead, c), kRowsAhead * kStripColumns * kFloatBytes);
     }
     normalize(first, last);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -148,42 +162,22 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
           tape.allocate_scratch<float>(rows)};
 }
 
-void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors) {
-  const std::int64_t together = std::max<std::int64_t>(1, kNarrowPiece / q.ld);
-  parallel_pieces(
-      q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols + kQuantizingRow,
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; row += together) {
-          if (together < 2) {
-            quantize_wide_row(q, factors, row, [&](std::int64_t first, std::int64_t last) {
-              prefetch<Near::kNext>(x.row(row + 1) + first, kFloatBytes * (last - first));
-              return x.row(row) + first;
-            });
-          } else {
-            quantize_narrow_rows(q, x, factors, row, std::min(together, end - row));
-          }
-        }
-      });
-}
-
-void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors) {
-  parallel_pieces(q.rows, kRowsPerUnit, kQuantizing * q.cols + kQuantizingRow,
+void quantize_rows(const QuantizedRows& q, const ColumnBlocked& x, const float* factors) {
+  const std::int64_t together =
+      x.is_in_strips() ? 1 : std::max<std::int64_t>(1, kNarrowPiece / q.ld);
+  parallel_pieces(q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols + kQuantizingRow,
                   [&](std::int64_t begin, std::int64_t end) {
-                    std::array<float, kChunk> numbers;
-                    for (std::int64_t row = begin; row < end; ++row) {
-                      quantize_wide_row(
-                          q, factors, row, [&](std::int64_t first, std::int64_t last) {
-                            for (std::int64_t c = first; c < last; c += kStripColumns) {
-                              prefetch<Near::kNext>(x.at(c, row + 1), kFloatBytes * kStripColumns);
-                              std::copy_n(x.at(c, row), kStripColumns, numbers.data() + c - first);
-                            }
-                            return numbers.data();
-                          });
+                    for (std::int64_t row = begin; row < end; row += together) {
+                      if (together < 2) {
+                        quantize_wide_row(q, x, factors, row);
+                      } else {
+                        quantize_narrow_rows(q, x, factors, row, std::min(together, end - row));
+                      }
                     }
                   });
 }
 
-void quantize_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm) {
+void quantize_rows(const QuantizedRows& q, const ColumnBlocked& x, const NormColumns& norm) {
   parallel_pieces(q.rows, kRowsAhead, kQuantizing * q.cols,
                   [&](std::int64_t top, std::int64_t bottom) {
                     quantize_normalized_rows(q, x, norm, top, bottom - top);

@@ -8,7 +8,7 @@
 #include "engine/kernels/products.h"
 #include "engine/memory/parallel.h"
 #include "engine/tape.h"
-#include "ops/products/strips.h"
+#include "ops/products/column_blocked.h"
 
 namespace tritgrad {
 
@@ -60,10 +60,9 @@ QuantizedVar quantize(Tape& tape, const Var& x);
 
 // Fills `q` from rows of x, each element times factors[column] first (null: 1), by their absmax /
 // 127; to nearest.
-void quantize_rows(const QuantizedRows& q, const Tensor& x, const float* factors);
-void quantize_rows(const QuantizedRows& q, const Strips& x, const float* factors);
-// Fills `q` from rows of the batch norm of x, which is not kept.
-void quantize_rows(const QuantizedRows& q, const Strips& x, const NormColumns& norm);
+void quantize_rows(const QuantizedRows& q, const ColumnBlocked& x, const float* factors);
+// Fills `q` from rows of the batch norm of x in strips, which is not kept.
+void quantize_rows(const QuantizedRows& q, const ColumnBlocked& x, const NormColumns& norm);
 
 // sums [rows x groups] of the codes of group_size neighbours in a row; the last group may be
 // shorter.

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = TritLayout::Kind;
 
-// The trits of a tile, rows kBlock apart.
+// The trits of a piece, rows kBlock apart.
 using DecodedTrits = std::array<std::int8_t, kPanelColumns * kBlock>;
 
 const std::uint8_t* packed_at(const TritLayout& layout, const Block& block) {
@@ -61,7 +61,7 @@ void decode_rows(const TritLayout& layout, Block block, std::int64_t rows, std::
     decode_block(layout, block, out + r * kBlock);
 }
 
-// Packs as stored and decodes last, where the layout and the tile's sizes suit such a kernel.
+// Packs as stored and decodes last, where the layout and the piece's sizes suit such a kernel.
 // Returns whether they do.
 bool packs_across(const TritLayout& layout, const Block& block, std::int64_t rows,
                   std::uint8_t* panel) {
@@ -83,7 +83,7 @@ bool packs_across(const TritLayout& layout, const Block& block, std::int64_t row
   return false;
 }
 
-// The same of columns [begin, end) of the blocks of `rows` rows.
+// Packs columns [begin, end) of the blocks of `rows` rows in the same way, as depth.
 bool packs_down(const TritLayout& layout, const Block& block, std::int64_t rows, std::int64_t begin,
                 std::int64_t end, std::uint8_t* panels, std::int64_t ld_panels) {
   if (rows % 4 != 0) return false;
@@ -113,32 +113,32 @@ void decode_trits(const Storage& weight, const Block& block, std::int8_t* out) {
   decode_block(weight.trit_layout(), block, out);
 }
 
-void decode_trits(const Storage& weight, const Tile& tile, std::int8_t* out) {
-  decode_rows(weight.trit_layout(), tile.first_block(weight.shape().cols()),
-              tile.row_end - tile.row_begin, out);
+void decode_trits(const Storage& weight, const MatrixPiece& piece, std::int8_t* out) {
+  decode_rows(weight.trit_layout(), piece.first_block(weight.shape().cols()),
+              piece.row_end - piece.row_begin, out);
 }
 
-void pack_across(const Storage& weight, const Tile& tile, std::uint8_t* panel) {
+void pack_across(const Storage& weight, const MatrixPiece& piece, std::uint8_t* panel) {
   const TritLayout layout = weight.trit_layout();
-  const std::int64_t rows = tile.row_end - tile.row_begin;
-  const Block block = tile.first_block(layout.cols);
+  const std::int64_t rows = piece.row_end - piece.row_begin;
+  const Block block = piece.first_block(layout.cols);
   if (packs_across(layout, block, rows, panel)) return;
   alignas(kAlignment) DecodedTrits trits;
   decode_rows(layout, block, rows, trits.data());
   kernels().products.pack_across(panel, trits.data(), kBlock, block.n, rows, 1);
 }
 
-void pack_down(const Storage& weight, const Tile& tile, std::int64_t first, std::int64_t last,
-               std::uint8_t* panels, std::int64_t ld_panels) {
+void pack_down(const Storage& weight, const MatrixPiece& piece, std::int64_t first,
+               std::int64_t last, std::uint8_t* panels, std::int64_t ld_panels) {
   const TritLayout layout = weight.trit_layout();
-  const std::int64_t rows = tile.row_end - tile.row_begin;
-  const std::int64_t begin = first - tile.col, end = last - tile.col;
-  Block block = tile.first_block(layout.cols);
+  const std::int64_t rows = piece.row_end - piece.row_begin;
+  const std::int64_t begin = first - piece.col, end = last - piece.col;
+  Block block = piece.first_block(layout.cols);
   if (packs_down(layout, block, rows, begin, end, panels, ld_panels)) return;
   alignas(kAlignment) DecodedTrits trits;
   for (std::int64_t part = 0; part < rows; part += kPanelColumns) {
     const std::int64_t n = std::min(kPanelColumns, rows - part);
-    block.row = tile.row_begin + part;
+    block.row = piece.row_begin + part;
     decode_rows(layout, block, n, trits.data());
     std::uint8_t* panel = panels + part * kPanelColumns;
     for (std::int64_t column = begin; column < end; column += kPanelColumns) {

@@ -8,12 +8,16 @@
 
 #include "engine/check.h"
 #include "engine/kernels/reductions.h"
-#include "engine/text.h"
+#include "engine/names.h"
 
 namespace tritgrad {
 namespace {
 
-constexpr std::array<std::string_view, 4> kMethods = {"none", "allreduce", "apmsqueeze", "votes"};
+constexpr Names<ParallelMethod, 4> kMethods{"data-parallel method",
+                                            {{{ParallelMethod::kNone, "none"},
+                                              {ParallelMethod::kAllreduce, "allreduce"},
+                                              {ParallelMethod::kApmsqueeze, "apmsqueeze"},
+                                              {ParallelMethod::kVotes, "votes"}}}};
 
 // The second moment is stable when |v|_1, its bias corrected, has changed by less than this since
 // 1 / (1 - beta2) updates ago (1-bit Adam's idea; the threshold is ours). It is looked at as often.
@@ -31,16 +35,8 @@ double sum_of(const Storage& storage) {
 
 }  // namespace
 
-std::string_view method_name(ParallelMethod method) {
-  return kMethods[static_cast<std::size_t>(method)];
-}
-
-ParallelMethod parse_method(std::string_view name) {
-  const auto found = std::find(kMethods.begin(), kMethods.end(), name);
-  if (found != kMethods.end()) return static_cast<ParallelMethod>(found - kMethods.begin());
-  fail("unknown data-parallel method '", name, "'",
-       did_you_mean(name, std::vector<std::string>(kMethods.begin() + 1, kMethods.end())));
-}
+std::string_view method_name(ParallelMethod method) { return kMethods.name(method); }
+ParallelMethod parse_method(std::string_view name) { return kMethods.parse(name); }
 
 ExchangeKind exchange_of(const ParallelSpec& spec, const ParameterSpec& parameter,
                          const GroupSpec& group) {
@@ -216,8 +212,8 @@ void DataParallel::allocate_state(int ranks) {
 void DataParallel::gather_state() {
   const int count = ranks_->size();
   const bool first = ranks_->rank() == 0;
-  if (first) allocate_state(count);
   if (first) {
+    allocate_state(count);
     *saved_warmup_.as<Warmup>() = {static_cast<double>(frozen_at_),
                                    static_cast<double>(frozen_updates_), variance_before_};
   }
@@ -250,19 +246,26 @@ void DataParallel::gather_state() {
   }
 }
 
-std::vector<StatePlane> DataParallel::state() {
-  std::vector<StatePlane> planes;
+std::vector<NamedArray> DataParallel::state() {
+  std::vector<NamedArray> planes;
   for (const SavedErrors& errors : saved_) {
-    planes.push_back({errors.name + "worker_error", Dtype::kF32, errors.worker.bytes()});
-    planes.push_back({errors.name + "server_error", Dtype::kF32, errors.server.bytes()});
+    const auto add = [&](const char* name, const Buffer& sums) {
+      planes.push_back(
+          {errors.name + name, Dtype::kF32, {std::ssize(floats_of(sums))}, sums.bytes()});
+    };
+    add("worker_error", errors.worker);
+    add("server_error", errors.server);
   }
   for (const MomentumExchange* one : momenta_) {
     if (one->momentum().empty()) continue;
-    planes.push_back({one->parameter().name() + "/dp/momentum", Dtype::kF32,
+    planes.push_back({one->parameter().name() + "/dp/momentum",
+                      Dtype::kF32,
+                      {std::ssize(one->momentum())},
                       std::as_writable_bytes(one->momentum())});
   }
   if (!momenta_.empty() && saved_warmup_.size() > 0) {
-    planes.push_back({"dp/warmup", Dtype::kF64, saved_warmup_.bytes()});
+    planes.push_back(
+        {"dp/warmup", Dtype::kF64, {std::ssize(saved_warmup_.bytes()) / 8}, saved_warmup_.bytes()});
   }
   return planes;
 }

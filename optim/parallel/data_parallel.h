@@ -24,25 +24,26 @@ enum class ParallelMethod {
 struct ParallelSpec {
   ParallelMethod method = ParallelMethod::kNone;
   bool majority = false;  // votes: the sign of the sum of votes rather than their mean
-  // apmsqueeze: share of the steps that are warm-up; without it, until the second moment is stable.
+  // apmsqueeze: the part of the steps, 0 to 1, that is warm-up; without it, the warm-up lasts until
+  // the second moment is stable.
   std::optional<double> warmup = 0.2;
-  Compression squeeze = Compression::kSign;  // apmsqueeze
+  WireCode squeeze = WireCode::kMeanSigns;  // apmsqueeze; or kRmsSigns
 };
 
 // The names are "none", "allreduce", "apmsqueeze" and "votes"; for others Error is thrown.
 std::string_view method_name(ParallelMethod method);
 ParallelMethod parse_method(std::string_view name);
 
-// Returns what becomes of a group of the recipe: votes arrive counted, so the rule `sign` has no
-// sign left to take, and moves by their mean.
+// Returns a group of the recipe as ranks train it together: votes arrive counted, so the rule
+// `sign` has no sign left to take, and moves by their mean.
 GroupSpec joint_group(const ParallelSpec& spec, GroupSpec group);
 
 // Returns how the gradient of a parameter travels. Throws Error for what the method cannot do.
 ExchangeKind exchange_of(const ParallelSpec& spec, const ParameterSpec& parameter,
                          const GroupSpec& group);
 
-// Whether running statistics move by every part in its order, the same bits for any number of
-// ranks, or by sums of the ranks; see JointStatistics.
+// Returns whether running statistics move by every part in its order, the same bits for any number
+// of ranks, or by sums of the ranks; see JointStatistics.
 bool statistics_are_exact(const ParallelSpec& spec, int ranks);
 
 // The sums over all parts of a batch.
@@ -68,14 +69,14 @@ class DataParallel {
 
   // Begins a batch, of whose parts this rank works on some.
   void begin(const Parts& parts);
-  // To be called before part `part` runs: its batch statistics are noted, not yet averaged.
+  // Is called before part `part` runs, whose batch statistics are noted and not yet averaged.
   void begin_part(int part);
   // Takes the gradient of a parameter, which is complete in a part.
   void collect(Parameter& parameter, int part);
-  // Joins what the ranks have: sums of the batch; if everything is finite, also gradients, which
-  // the parameters then hold for Optimizer::step(), and running statistics.
+  // Adds up the sums of the batch over all ranks and, if everything is finite, the gradients, which
+  // the parameters then hold for Optimizer::step(), and the running statistics.
   BatchSums exchange(const BatchSums& own);
-  // To be called after the optimizer's step.
+  // Is called after the optimizer's step.
   void end_step();
 
   // The bytes that this rank has sent in the steps of this process: gradients, statistics, sums.
@@ -97,20 +98,20 @@ class DataParallel {
   std::int64_t frozen_at() const { return frozen_at_; }
   // Steps of the warm-up so far; 0 for other methods.
   std::int64_t warmup_steps() const;
-  // Whether all steps are done and apmsqueeze's warm-up has not ended, so that nothing was ever
-  // compressed.
+  // Returns whether all steps are done and apmsqueeze's warm-up has not ended, so that nothing was
+  // ever compressed.
   bool never_compressed() const;
 
   // ---- checkpoints -----------------------------------------------------------------------------
-  // The state is what compression has still to send, of all ranks. gather_state() is called on all
-  // of them, and fills state() on rank 0. After state() was filled from a checkpoint of `ranks`
-  // ranks, restore() makes it this rank's: where the number of ranks differs, chunks are divided
-  // anew, and every rank takes the mean of what the ranks had. forget_state() frees what was
-  // gathered.
+  // The state is the errors that compression on all ranks has still to send. gather_state() is
+  // called on all of them, and fills state() on rank 0. After state() was filled from a checkpoint
+  // of `ranks` ranks, restore() makes it this rank's: where the number of ranks differs, chunks are
+  // divided anew, and every rank takes the mean of the errors of all. forget_state() frees the
+  // gathered copy.
   void allocate_state(int ranks);
   void gather_state();
   void forget_state();
-  std::vector<StatePlane> state();
+  std::vector<NamedArray> state();
   void restore(int ranks);
 
  private:

@@ -14,41 +14,30 @@ struct Step {
 
   int others() const { return ranks - 1; }
   int own_parts() const { return Parts::of_rank(0, ranks, parts).count(); }
-  // A reduction sends share(n) to every owner of a chunk of n elements, and result(n) to everybody.
-  template <typename Share, typename Result>
-  std::int64_t reduced(std::int64_t n, const Share& share, const Result& result) const {
+  // Of n numbers, a rank sends addends to every owner of a chunk, and its own result to everybody.
+  std::int64_t summed(std::int64_t n, WireCode addends, WireCode result) const {
     const Partition partition{n, ranks};
-    std::int64_t bytes = others() * result(partition.size(0));
-    for (int r = 1; r < ranks; ++r) bytes += share(partition.size(r));
+    std::int64_t bytes = others() * wire_bytes(result, partition.size(0));
+    for (int r = 1; r < ranks; ++r) bytes += wire_bytes(addends, partition.size(r));
     return bytes;
   }
-  std::int64_t summed(std::int64_t n, std::int64_t bytes_each) const {
-    const auto bytes = [&](std::int64_t count) { return count * bytes_each; };
-    return reduced(n, bytes, bytes);
-  }
-  std::int64_t compressed(std::int64_t n, Compression compression) const {
-    const auto bytes = [&](std::int64_t count) { return compressed_bytes(compression, count); };
-    return reduced(n, bytes, bytes);
-  }
+  std::int64_t summed(std::int64_t n, WireCode code) const { return summed(n, code, code); }
   std::int64_t gathered(std::int64_t n) const {
-    return others() * own_parts() * n * static_cast<std::int64_t>(sizeof(float));
+    return others() * wire_bytes(WireCode::kFp32, own_parts() * n);
   }
   std::int64_t voted(std::int64_t n, bool majority) const {
-    const VoteCode share = vote_code(std::max(1, own_parts()), false);
-    const VoteCode result = vote_code(majority ? 1 : parts, true);
-    return reduced(
-        n, [&](std::int64_t count) { return vote_bytes(share, count); },
-        [&](std::int64_t count) { return vote_bytes(result, count); });
+    return summed(n, vote_code(std::max(1, own_parts()), false),
+                  vote_code(majority ? 1 : parts, true));
   }
 };
 
 std::int64_t error_bytes(std::int64_t n, int ranks) {
-  return (n + Partition{n, ranks}.size(0)) * static_cast<std::int64_t>(sizeof(float));
+  return wire_bytes(WireCode::kFp32, n + Partition{n, ranks}.size(0));
 }
 
 // A rank keeps which coordinates take part, and, under ECO, their momentum without errors.
 std::int64_t momentum_bytes(std::int64_t n, EcoForm eco) {
-  return n + (eco == EcoForm::kOff ? 0 : n * static_cast<std::int64_t>(sizeof(float)));
+  return n + (eco == EcoForm::kOff ? 0 : wire_bytes(WireCode::kFp32, n));
 }
 
 }  // namespace
@@ -72,13 +61,13 @@ void check_votes_fit(const std::vector<ParameterSpec>& plan, const Optimizer::Gr
 std::int64_t kept_bytes(ExchangeKind kind, std::int64_t n, FormatKind gradients) {
   switch (kind) {
     case ExchangeKind::kSum:
-      return n * (gradients == FormatKind::kBf16 ? 2 : 4);
+      return wire_bytes(wire_code(gradients), n);
     case ExchangeKind::kOrdered:
       return 0;
     case ExchangeKind::kVotes:
       return n;
     default:
-      return n * static_cast<std::int64_t>(sizeof(float));
+      return wire_bytes(WireCode::kFp32, n);
   }
 }
 
@@ -99,7 +88,7 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
     ++reductions;
     switch (exchange_of(spec, parameter, group_of(parameter))) {
       case ExchangeKind::kSum:
-        forecast.gradients += step.summed(n, gradients == FormatKind::kBf16 ? 2 : 4);
+        forecast.gradients += step.summed(n, wire_code(gradients));
         break;
       case ExchangeKind::kOrdered:
         forecast.gradients += step.gathered(n);
@@ -108,19 +97,20 @@ TrafficForecast forecast_traffic(const std::vector<ParameterSpec>& plan,
         forecast.gradients += step.voted(n, spec.majority);
         break;
       case ExchangeKind::kInt8:
-        forecast.gradients += step.compressed(n, Compression::kInt8);
+        forecast.gradients += step.summed(n, WireCode::kInt8);
         forecast.state += error_bytes(n, ranks);
         break;
       case ExchangeKind::kMomentum:
-        forecast.gradients += step.compressed(n, spec.squeeze);
-        forecast.warmup += step.summed(n, 4);
+        forecast.gradients += step.summed(n, spec.squeeze);
+        forecast.warmup += step.summed(n, WireCode::kFp32);
         forecast.state += error_bytes(n, ranks) + momentum_bytes(n, group_of(parameter).eco);
         break;
     }
   }
   forecast.sums = step.others() * (static_cast<std::int64_t>(sizeof(SentSums)) + reductions);
-  forecast.statistics =
-      statistics_are_exact(spec, ranks) ? step.gathered(statistics) : step.summed(statistics, 4);
+  forecast.statistics = statistics_are_exact(spec, ranks)
+                            ? step.gathered(statistics)
+                            : step.summed(statistics, WireCode::kFp32);
   return forecast;
 }
 

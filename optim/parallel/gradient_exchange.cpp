@@ -15,9 +15,7 @@ namespace {
 class SumExchange final : public GradientExchange {
  public:
   SumExchange(const Communicator& ranks, Parameter& target, FormatKind format)
-      : GradientExchange(target),
-        sum_(ranks, format == FormatKind::kBf16 ? WireFloat::kBf16 : WireFloat::kFp32,
-             target.shape().size()) {
+      : GradientExchange(target), sum_(ranks, wire_code(format), target.shape().size()) {
     target.keep_gradient(format);
     sum_.attach(target.share_gradient());
   }
@@ -25,7 +23,7 @@ class SumExchange final : public GradientExchange {
   Reduction& reduction() override { return sum_; }
 
  private:
-  ChunkSum sum_;
+  FloatSum sum_;
 };
 
 class Int8Exchange final : public GradientExchange {
@@ -33,12 +31,12 @@ class Int8Exchange final : public GradientExchange {
   Int8Exchange(const Communicator& ranks, Parameter& target)
       : GradientExchange(target),
         ranks_(ranks.size()),
-        mean_(ranks, Compression::kInt8, target.shape().size()) {
+        mean_(ranks, WireCode::kInt8, target.shape().size()) {
     target.keep_gradient();
     target.share_gradient();
   }
 
-  // The gradient of the batch is the sum of the shares, so the mean of `ranks` times each.
+  // The gradient of the batch is the sum over the ranks, so the mean of `ranks` times each.
   Reduction& reduction() override {
     float* grad = parameter().grad.data;
     const auto factor = static_cast<float>(ranks_);
@@ -53,8 +51,8 @@ class Int8Exchange final : public GradientExchange {
   CompressedMean mean_;
 };
 
-// An exchange that holds the joint gradient itself, and gives it to the optimizer row by row.
-class SourceExchange : public GradientExchange {
+// An exchange that holds the joint gradient itself, and offers it to the optimizer as a lazy one.
+class LazyExchange : public GradientExchange {
  public:
   using GradientExchange::GradientExchange;
 
@@ -62,7 +60,7 @@ class SourceExchange : public GradientExchange {
   void offer(bool finite) {
     source_ = {[](const void* exchange, std::int64_t row_begin, std::int64_t row_end,
                   std::int64_t col_begin, std::int64_t col_end, float* out, const PrefetchList&) {
-                 const auto* self = static_cast<const SourceExchange*>(exchange);
+                 const auto* self = static_cast<const LazyExchange*>(exchange);
                  const std::int64_t cols = self->parameter().shape().cols();
                  for (std::int64_t row = row_begin; row < row_end; ++row) {
                    self->read(row * cols + col_begin, col_end - col_begin, out);
@@ -70,7 +68,7 @@ class SourceExchange : public GradientExchange {
                  }
                },
                this, finite};
-    parameter().gradient_source = &source_;
+    parameter().lazy_gradient = &source_;
   }
 
  private:
@@ -80,49 +78,49 @@ class SourceExchange : public GradientExchange {
   LazyGradient source_{};
 };
 
-class OrderedExchange final : public SourceExchange {
+class OrderedExchange final : public LazyExchange {
  public:
   OrderedExchange(const Communicator& ranks, Parameter& target)
-      : SourceExchange(target), shares_(ranks, target.shape().size()) {}
+      : LazyExchange(target), parts_(ranks, target.shape().size()) {}
 
-  void begin(const Parts& parts) override { shares_.begin(parts.all); }
+  void begin(const Parts& parts) override { parts_.begin(parts.all); }
   void collect(int part) override {
-    const float* grad = parameter().read_gradient(0, size(), shares_.part(part));
-    if (grad != shares_.part(part)) std::copy_n(grad, size(), shares_.part(part));
+    const float* grad = parameter().read_gradient(0, size(), parts_.part(part));
+    if (grad != parts_.part(part)) std::copy_n(grad, size(), parts_.part(part));
   }
   bool is_finite() const override {
-    return kernels().reductions.all_finite(shares_.part(0), shares_.count() * size());
+    return kernels().reductions.all_finite(parts_.part(0), parts_.count() * size());
   }
-  Reduction& reduction() override { return shares_; }
+  Reduction& reduction() override { return parts_; }
   void deliver() override {
-    for (int part = 1; part < shares_.count(); ++part) {
-      kernels().reductions.add_scaled(shares_.part(0), shares_.part(part), 1.0f, size());
+    for (int part = 1; part < parts_.count(); ++part) {
+      kernels().reductions.add_scaled(parts_.part(0), parts_.part(part), 1.0f, size());
     }
-    offer(kernels().reductions.all_finite(shares_.part(0), size()));
+    offer(kernels().reductions.all_finite(parts_.part(0), size()));
   }
 
  private:
   void read(std::int64_t first, std::int64_t n, float* out) const override {
-    std::copy_n(shares_.part(0) + first, n, out);
+    std::copy_n(parts_.part(0) + first, n, out);
   }
 
-  GatheredParts shares_;  // the first part becomes the sum
+  GatheredParts parts_;  // the first part becomes the sum
 };
 
-class VoteExchange final : public SourceExchange {
+class VoteExchange final : public LazyExchange {
  public:
   VoteExchange(const Communicator& ranks, Parameter& target, bool majority)
-      : SourceExchange(target), majority_(majority), sum_(ranks, target.shape().size(), majority) {}
+      : LazyExchange(target), majority_(majority), sum_(ranks, target.shape().size(), majority) {}
 
   void begin(const Parts& parts) override {
     sum_.begin(parts.all);
-    share_ = majority_ ? 1.0f : 1.0f / static_cast<float>(parts.all);
+    vote_value_ = majority_ ? 1.0f : 1.0f / static_cast<float>(parts.all);
   }
 
   // Rows are read in the tiles in which a gradient is cheapest to compute.
   void collect(int /*part*/) override {
     const std::int64_t cols = parameter().shape().cols();
-    const LazyGradient* source = parameter().gradient_source;
+    const LazyGradient* source = parameter().lazy_gradient;
     parallel_ranges(
         parameter().shape().rows(), LazyGradient::kRows, [&](std::int64_t begin, std::int64_t end) {
           alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> tile;
@@ -155,11 +153,11 @@ class VoteExchange final : public SourceExchange {
   }
   void read(std::int64_t first, std::int64_t n, float* out) const override {
     const std::int8_t* votes = sum_.votes() + first;
-    for (std::int64_t i = 0; i < n; ++i) out[i] = share_ * static_cast<float>(votes[i]);
+    for (std::int64_t i = 0; i < n; ++i) out[i] = vote_value_ * static_cast<float>(votes[i]);
   }
 
   bool majority_;
-  float share_ = 1.0f;  // what one vote counts
+  float vote_value_ = 1.0f;
   VoteSum sum_;
 };
 
@@ -174,6 +172,10 @@ void for_each_stored(const Storage& moment, const Body& body) {
 }
 
 }  // namespace
+
+WireCode wire_code(FormatKind gradients) {
+  return gradients == FormatKind::kBf16 ? WireCode::kBf16 : WireCode::kFp32;
+}
 
 bool GradientExchange::is_finite() const { return parameter().gradient_is_finite(); }
 
@@ -196,13 +198,13 @@ std::unique_ptr<GradientExchange> make_exchange(ExchangeKind kind, const Communi
 }
 
 MomentumExchange::MomentumExchange(const Communicator& ranks, Parameter& parameter,
-                                   const Optimizer& optimizer, Compression compression)
+                                   const Optimizer& optimizer, WireCode code)
     : GradientExchange(parameter),
       optimizer_(&optimizer),
       ranks_(ranks.size()),
       beta1_(optimizer.group(parameter).rule.beta1),
-      sum_(ranks, WireFloat::kFp32, parameter.shape().size()),
-      mean_(ranks, compression, parameter.shape().size()),
+      sum_(ranks, WireCode::kFp32, parameter.shape().size()),
+      mean_(ranks, code, parameter.shape().size()),
       used_(static_cast<std::size_t>(size()), Category::kResiduals) {
   parameter.keep_gradient();
   parameter.share_gradient();
@@ -217,7 +219,8 @@ Reduction& MomentumExchange::reduction() {
     sum_.attach(grad);
     return sum_;
   }
-  // The gradient of the batch is the sum of the shares, so a rank's own is `ranks` times its share.
+  // The gradient of the batch is the sum over the ranks, so `ranks` times its addend is what a rank
+  // takes for the gradient.
   const auto fresh = static_cast<float>((1.0 - beta1_) * ranks_);
   const auto kept = static_cast<float>(beta1_);
   const auto* used = used_.as<std::uint8_t>();

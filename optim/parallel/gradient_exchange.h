@@ -1,8 +1,8 @@
-// How the gradient of one parameter gets from the ranks to the optimizer.
+// The way of the gradient of one parameter from the ranks to the optimizer.
 //
-// Each rank works on some parts (micro-batches) of the batch. An exchange collects what a
-// parameter's gradient is in each of them, hands it to a reduction, and leaves in the parameter
-// what the whole batch says, the same bits on all ranks.
+// Each rank works on some parts (micro-batches) of the batch. An exchange collects the
+// parameter's gradient in each of them, hands it to a reduction, and leaves the gradient of the
+// whole batch in the parameter, the same bits on all ranks.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,23 @@
 namespace tritgrad {
 
 enum class ExchangeKind {
-  // The sum of all shares in the order of the ranks; it travels in the format in which gradients
-  // are kept, fp32 or bf16.
+  // The sum of the gradients of all ranks, in their order; it travels in the format in which
+  // gradients are kept, fp32 or bf16.
   kSum,
   // The sum in the order of the parts, which no number of ranks changes. Every part travels.
   kOrdered,
   // Each part votes with the sign of its gradient; the joint gradient is the mean vote, or its sign
-  // (majority). Votes and their sums are integers, so this is exact. What is not finite abstains.
+  // (majority). Votes and their sums are integers, so this is exact. A gradient that is not finite
+  // abstains.
   kVotes,
   // The mean over the ranks as int8, with error feedback.
   kInt8,
   // Adam's momentum as signs: MomentumExchange.
   kMomentum,
 };
+
+// Returns the code in which sums of gradients of a format, fp32 or bf16, travel.
+WireCode wire_code(FormatKind gradients);
 
 class GradientExchange {
  public:
@@ -36,16 +40,16 @@ class GradientExchange {
 
   // Begins a step; comes before its first part.
   virtual void begin(const Parts& /*parts*/) {}
-  // Takes the parameter's gradient, which is complete in one of this rank's parts and weighted with
-  // the part's share of the batch. Kept gradients add up by themselves.
+  // Takes the parameter's gradient, which is complete in one of this rank's parts and weighted by
+  // the rows of the part. Kept gradients add up by themselves.
   virtual void collect(int /*part*/) {}
-  // Whether what was collected is finite: nothing else may be reduced.
+  // Returns whether the collected gradients are finite: nothing else may be reduced.
   virtual bool is_finite() const;
   // Returns the reduction that is due now.
   virtual Reduction& reduction() = 0;
   // Gives the parameter the joint gradient, after the reduction and until release().
   virtual void deliver() {}
-  void release() { parameter().gradient_source = nullptr; }
+  void release() { parameter().lazy_gradient = nullptr; }
 
   // Returns the mean that has still something to send; null where nothing is dropped.
   virtual CompressedMean* compressed() { return nullptr; }
@@ -80,9 +84,9 @@ std::unique_ptr<GradientExchange> make_exchange(ExchangeKind kind, const Communi
 // beyond it is added after the reduction.
 class MomentumExchange final : public GradientExchange {
  public:
-  // `optimizer` holds the moments. compression: kSign or kSignRms.
+  // `optimizer` holds the moments. code: kMeanSigns or kRmsSigns.
   MomentumExchange(const Communicator& ranks, Parameter& parameter, const Optimizer& optimizer,
-                   Compression compression);
+                   WireCode code);
 
   // Delivers the joint gradient before freeze(), the joint momentum after it.
   Reduction& reduction() override;
@@ -102,7 +106,7 @@ class MomentumExchange final : public GradientExchange {
   const Optimizer* optimizer_;
   int ranks_;
   double beta1_;
-  ChunkSum sum_;
+  FloatSum sum_;
   CompressedMean mean_;
   bool frozen_ = false;
   Buffer used_;      // [n] of 0 or 1

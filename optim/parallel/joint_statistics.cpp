@@ -15,7 +15,7 @@ std::int64_t statistics_of(const ParameterStore& store) {
   return n;
 }
 
-// Returns the share of an average that is left after so many moves.
+// Returns the factor that is left of an average after so many moves.
 float kept_after(int moves) {
   float kept = 1.0f;
   for (int i = 0; i < moves; ++i) kept *= 1.0f - kAverageMomentum;
@@ -28,7 +28,7 @@ JointStatistics::JointStatistics(const Communicator& ranks, ParameterStore& stor
     : n_(statistics_of(store)),
       exact_(exact),
       gathered_(ranks, n_),
-      sum_(ranks, WireFloat::kFp32, n_),
+      sum_(ranks, WireCode::kFp32, n_),
       own_(static_cast<std::size_t>(n_) * sizeof(float), Category::kWorkspace),
       summed_(static_cast<std::size_t>(n_) * sizeof(float), Category::kWorkspace) {
   std::int64_t offset = 0;

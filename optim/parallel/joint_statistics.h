@@ -1,10 +1,10 @@
-// Running statistics of batch norm, moved by what all parts of a batch show.
+// Running statistics of batch norm, moved by the statistics of all parts of a batch.
 //
-// With a = kAverageMomentum and P parts that show x_0 .. x_(P-1),
+// With a = kAverageMomentum and P parts whose statistics are x_0 .. x_(P-1), an average becomes
 //
 //   average = (1 - a)^P average + sum_p a (1 - a)^(P-1-p) x_p
 //
-// which is what P moves one after the other come to. A part that shows what is not finite moves
+// which is the result of P moves one after the other. A part whose statistics are not finite moves
 // nothing, as in Parameter::move_average(): the average of before the step stands in for it.
 #pragma once
 
@@ -23,9 +23,9 @@ class JointStatistics {
   JointStatistics(const Communicator& ranks, ParameterStore& store, bool exact);
 
   void begin(const Parts& parts);
-  // To be called before a part of this rank runs: what it shows is noted, and moves nothing yet.
+  // Is called before a part of this rank runs, whose statistics are noted and move nothing yet.
   void begin_part(int part);
-  // To be called after the last part.
+  // Is called after the last part.
   void end_parts();
   Reduction& reduction();
   // Moves the averages, after the reduction: the same bits on all ranks.
@@ -44,8 +44,8 @@ class JointStatistics {
   bool exact_;
   Parts parts_;
   GatheredParts gathered_;
-  ChunkSum sum_;
-  Buffer own_;     // [n]: what the part that runs shows
+  FloatSum sum_;
+  Buffer own_;     // [n]: the statistics of the part that runs
   Buffer summed_;  // [n]: the weighted sum of those before it, then of all ranks
   int noted_ = -1;
 };

@@ -1,5 +1,5 @@
 // Sums over all ranks, in four ways to travel: as floats, part by part in order, compressed with
-// error feedback, and as integers. All leave the same bits on all ranks.
+// error feedback, and as integers. Each of them leaves the same bits on all ranks.
 #pragma once
 
 #include <algorithm>
@@ -15,38 +15,62 @@ inline std::span<float> floats_of(const Buffer& buffer) {
   return {buffer.as<float>(), buffer.size() / sizeof(float)};
 }
 
-// The form of a number in memory and on its way.
-enum class WireFloat { kFp32, kBf16 };
-
-// Vectors of floats, added in the order of the ranks. As bf16 the addends and the sum are rounded
-// to nearest; the adding is fp32, in memory for this rank's chunk alone.
-class ChunkSum final : public Reduction {
+// A sum of n numbers of every rank. Addends of a chunk travel to its owner in one code, and the
+// result travels to all ranks in another.
+class ChunkedSum : public Reduction {
  public:
-  ChunkSum(const Communicator& ranks, WireFloat number, std::int64_t n);
+  ChunkedSum(const Communicator& ranks, std::int64_t n)
+      : partition_{n, ranks.size()}, rank_(ranks.rank()) {}
+
+  const Partition& partition() const { return partition_; }
+
+  std::int64_t addend_bytes(int from, int to) const final {
+    return wire_bytes(addend_code(from), partition_.size(to));
+  }
+  std::int64_t result_bytes(int owner) const final {
+    return wire_bytes(result_code(), partition_.size(owner));
+  }
+
+ protected:
+  virtual WireCode addend_code(int rank) const = 0;
+  virtual WireCode result_code() const = 0;
+
+  // The chunk of this rank.
+  int rank() const { return rank_; }
+  std::int64_t own_begin() const { return partition_.begin(rank_); }
+  std::int64_t own_size() const { return partition_.size(rank_); }
+
+ private:
+  Partition partition_;
+  int rank_;
+};
+
+// The sum of vectors of floats, added in the order of the ranks. As bf16 the addends and the sum
+// are rounded to nearest; the adding is fp32, in memory for this rank's chunk alone.
+class FloatSum final : public ChunkedSum {
+ public:
+  // code: kFp32 or kBf16, in memory as on the wire.
+  FloatSum(const Communicator& ranks, WireCode code, std::int64_t n);
 
   // The next reduction turns x [n] into the sum.
   void attach(float* x) { x_ = reinterpret_cast<std::byte*>(x); }
   void attach(std::span<std::byte> x) { x_ = x.data(); }
 
-  std::int64_t share_bytes(int /*from*/, int to) const override { return bytes(to); }
-  void write_share(int to, std::byte* out) override;
-  void read_share(int from, const std::byte* in) override;
-  std::int64_t result_bytes(int owner) const override { return bytes(owner); }
+  void write_addend(int to, std::byte* out) override;
+  void read_addend(int from, const std::byte* in) override;
   void write_result(std::byte* out) override;
   void read_result(int owner, const std::byte* in) override;
 
  private:
-  std::int64_t width() const { return number_ == WireFloat::kFp32 ? 4 : 2; }
-  std::int64_t bytes(int owner) const { return partition_.size(owner) * width(); }
-  std::byte* chunk(int owner) const { return x_ + partition_.begin(owner) * width(); }
+  WireCode addend_code(int /*rank*/) const override { return code_; }
+  WireCode result_code() const override { return code_; }
+  std::byte* chunk(int owner) const { return x_ + wire_bytes(code_, partition().begin(owner)); }
   // The sum of this rank's chunk; fp32 is added up where it lies.
   float* sum() {
-    return number_ == WireFloat::kFp32 ? reinterpret_cast<float*>(chunk(rank_)) : sum_.as<float>();
+    return code_ == WireCode::kFp32 ? reinterpret_cast<float*>(chunk(rank())) : sum_.as<float>();
   }
 
-  WireFloat number_;
-  Partition partition_;
-  int rank_;
+  WireCode code_;
   std::byte* x_ = nullptr;
   Buffer sum_;
 };
@@ -68,12 +92,11 @@ class GatheredParts final : public Reduction {
   float* part(int index) const { return reinterpret_cast<float*>(floats_.data()) + index * n_; }
   int count() const { return parts_; }
 
-  std::int64_t share_bytes(int /*from*/, int /*to*/) const override { return 0; }
-  void write_share(int /*to*/, std::byte* /*out*/) override {}
-  void read_share(int /*from*/, const std::byte* /*in*/) override {}
+  std::int64_t addend_bytes(int /*from*/, int /*to*/) const override { return 0; }
+  void write_addend(int /*to*/, std::byte* /*out*/) override {}
+  void read_addend(int /*from*/, const std::byte* /*in*/) override {}
   std::int64_t result_bytes(int owner) const override {
-    return Parts::of_rank(owner, ranks_, parts_).count() * n_ *
-           static_cast<std::int64_t>(sizeof(float));
+    return wire_bytes(WireCode::kFp32, Parts::of_rank(owner, ranks_, parts_).count() * n_);
   }
   void write_result(std::byte* out) override;
   void read_result(int owner, const std::byte* in) override;
@@ -92,9 +115,10 @@ class GatheredParts final : public Reduction {
 //   s     = mean_i C[c_i] + delta; sent: C[s];     delta    = s - C[s];     mean = C[s]
 //
 // Every chunk has a scale of its own. 2 (ranks - 1) / ranks of the compressed vector leave a rank.
-class CompressedMean final : public Reduction {
+class CompressedMean final : public ChunkedSum {
  public:
-  CompressedMean(const Communicator& ranks, Compression compression, std::int64_t n);
+  // code: kMeanSigns, kRmsSigns or kInt8.
+  CompressedMean(const Communicator& ranks, WireCode code, std::int64_t n);
 
   // The next reduction turns x [n], which is finite, into the mean. `used` [n] or null, see
   // compress(), is the same on all ranks.
@@ -103,34 +127,28 @@ class CompressedMean final : public Reduction {
   // The errors that this rank has not sent yet [n], and those left of its chunk of the mean.
   std::span<float> worker_error() { return floats_of(worker_error_); }
   std::span<float> server_error() { return floats_of(server_error_); }
-  const Partition& partition() const { return partition_; }
 
-  std::int64_t share_bytes(int /*from*/, int to) const override { return bytes(to); }
-  void write_share(int to, std::byte* out) override;
-  void read_share(int from, const std::byte* in) override;
-  std::int64_t result_bytes(int owner) const override { return bytes(owner); }
+  void write_addend(int to, std::byte* out) override;
+  void read_addend(int from, const std::byte* in) override;
   void write_result(std::byte* out) override;
   void read_result(int owner, const std::byte* in) override;
 
  private:
-  std::int64_t bytes(int owner) const {
-    return compressed_bytes(compression_, partition_.size(owner));
-  }
+  WireCode addend_code(int /*rank*/) const override { return code_; }
+  WireCode result_code() const override { return code_; }
   const std::uint8_t* used(int owner) const {
-    return used_ == nullptr ? nullptr : used_ + partition_.begin(owner);
+    return used_ == nullptr ? nullptr : used_ + partition().begin(owner);
   }
 
-  Compression compression_;
-  Partition partition_;
-  int rank_;
+  WireCode code_;
   Buffer worker_error_, server_error_;
-  Buffer decoded_;  // a share of the own chunk
+  Buffer decoded_;  // an addend of the own chunk
   float* x_ = nullptr;
   const std::uint8_t* used_ = nullptr;
 };
 
 // Sums of votes: integers all the way, so that no order and no number of ranks changes a bit.
-class VoteSum final : public Reduction {
+class VoteSum final : public ChunkedSum {
  public:
   // majority: the sign of the sum is the result.
   VoteSum(const Communicator& ranks, std::int64_t n, bool majority);
@@ -145,28 +163,20 @@ class VoteSum final : public Reduction {
   void read_note(int rank, std::uint8_t note) override {
     zeros_[static_cast<std::size_t>(rank)] = note;
   }
-  std::int64_t share_bytes(int from, int to) const override {
-    return vote_bytes(share_code(from), partition_.size(to));
-  }
-  void write_share(int to, std::byte* out) override;
-  void read_share(int from, const std::byte* in) override;
-  std::int64_t result_bytes(int owner) const override {
-    return vote_bytes(result_code(), partition_.size(owner));
-  }
+  void write_addend(int to, std::byte* out) override;
+  void read_addend(int from, const std::byte* in) override;
   void write_result(std::byte* out) override;
   void read_result(int owner, const std::byte* in) override;
 
  private:
-  VoteCode share_code(int rank) const;
-  VoteCode result_code() const { return vote_code(majority_ ? 1 : parts_, true); }
+  WireCode addend_code(int rank) const override;
+  WireCode result_code() const override { return vote_code(majority_ ? 1 : parts_, true); }
 
-  Partition partition_;
-  int rank_;
   bool majority_;
   int parts_ = 1;
   Buffer votes_;
   std::vector<std::uint8_t> zeros_;  // by rank
-  Buffer share_;
+  Buffer addend_;
 };
 
 }  // namespace tritgrad

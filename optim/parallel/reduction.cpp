@@ -38,7 +38,7 @@ std::span<const std::span<std::byte>> Reducer::places() {
 
 void Reducer::reduce(std::span<Reduction* const> reductions) {
   exchange_notes(reductions);
-  exchange_shares(reductions);
+  scatter_addends(reductions);
   gather_results(reductions);
 }
 
@@ -56,24 +56,24 @@ void Reducer::exchange_notes(std::span<Reduction* const> reductions) {
   }
 }
 
-void Reducer::exchange_shares(std::span<Reduction* const> reductions) {
+void Reducer::scatter_addends(std::span<Reduction* const> reductions) {
   const int here = ranks_->rank();
   const auto from = [here](int rank) {
-    return [rank, here](const Reduction& one) { return one.share_bytes(rank, here); };
+    return [rank, here](const Reduction& one) { return one.addend_bytes(rank, here); };
   };
   for (int r = 0; r < ranks_->size(); ++r) {
     Message& message = sent_[static_cast<std::size_t>(r)];
-    const auto to = [&](const Reduction& one) { return one.share_bytes(here, r); };
+    const auto to = [&](const Reduction& one) { return one.addend_bytes(here, r); };
     make_room(message, reductions, to);
     for_each_place(reductions, message.data(), to,
-                   [&](Reduction& one, std::byte* place) { one.write_share(r, place); });
+                   [&](Reduction& one, std::byte* place) { one.write_addend(r, place); });
     make_room(received_[static_cast<std::size_t>(r)], reductions, from(r));
   }
   for (std::size_t r = 0; r < sent_.size(); ++r) sent_views_[r] = sent_[r].bytes();
   ranks_->exchange(sent_views_, places());
   for (int r = 0; r < ranks_->size(); ++r) {
     for_each_place(reductions, received_[static_cast<std::size_t>(r)].data(), from(r),
-                   [&](Reduction& one, const std::byte* place) { one.read_share(r, place); });
+                   [&](Reduction& one, const std::byte* place) { one.read_addend(r, place); });
   }
 }
 
@@ -97,7 +97,7 @@ void Reducer::gather_results(std::span<Reduction* const> reductions) {
 std::int64_t bytes_sent(const Reduction& reduction, int rank, int count) {
   std::int64_t bytes = (count - 1) * reduction.result_bytes(rank);
   for (int r = 0; r < count; ++r) {
-    if (r != rank) bytes += reduction.share_bytes(rank, r);
+    if (r != rank) bytes += reduction.addend_bytes(rank, r);
   }
   return bytes;
 }

@@ -1,6 +1,7 @@
-// A reduction joins what all ranks have: the common pattern of everything that is sent in a step.
+// A reduction joins the numbers of all ranks: everything that is sent in a step follows its
+// pattern.
 //
-// Every rank owns a chunk. First each rank gives every owner its share of that chunk, then every
+// Every rank owns a chunk. First each rank gives every owner its addend of that chunk, then every
 // owner gives the result to all. Many reductions travel in the same two exchanges.
 #pragma once
 
@@ -38,7 +39,7 @@ struct Partition {
   std::int64_t size(int rank) const { return begin(rank + 1) - begin(rank); }
 };
 
-// Bytes on their way to or from a rank, in memory that is kept from step to step.
+// The bytes of a message to or from a rank, in memory that is kept from step to step.
 class Message {
  public:
   // Loses what it held before.
@@ -58,15 +59,15 @@ class Reduction {
  public:
   virtual ~Reduction() = default;
 
-  // A byte that each rank tells all others beforehand, and what they told.
+  // A byte that each rank tells all others beforehand, and the one that another rank told.
   virtual std::uint8_t note() const { return 0; }
   virtual void read_note(int /*rank*/, std::uint8_t /*note*/) {}
 
-  // Sizes are known to both sides. Shares and results of the rank itself are handed over too, after
-  // it has written all of them; they are read in the order of the ranks.
-  virtual std::int64_t share_bytes(int from, int to) const = 0;
-  virtual void write_share(int to, std::byte* out) = 0;
-  virtual void read_share(int from, const std::byte* in) = 0;
+  // Sizes are known to both sides. Addends and results of the rank itself are handed over too,
+  // after it has written all of them; they are read in the order of the ranks.
+  virtual std::int64_t addend_bytes(int from, int to) const = 0;
+  virtual void write_addend(int to, std::byte* out) = 0;
+  virtual void read_addend(int from, const std::byte* in) = 0;
   virtual std::int64_t result_bytes(int owner) const = 0;
   virtual void write_result(std::byte* out) = 0;
   virtual void read_result(int owner, const std::byte* in) = 0;
@@ -82,7 +83,7 @@ class Reducer {
 
  private:
   void exchange_notes(std::span<Reduction* const> reductions);
-  void exchange_shares(std::span<Reduction* const> reductions);
+  void scatter_addends(std::span<Reduction* const> reductions);
   void gather_results(std::span<Reduction* const> reductions);
 
   std::span<const std::span<std::byte>> places();

@@ -36,8 +36,8 @@ void for_each_piece(std::int64_t all, const Body& body) {
 std::int64_t groups_of(std::int64_t n) { return (n + kCompandedGroup - 1) / kCompandedGroup; }
 
 // Returns the scale of the numbers that take part; the others are 0 and add nothing.
-float scale_of(Compression compression, const float* x, std::int64_t n, const std::uint8_t* used) {
-  const bool mean_magnitude = compression == Compression::kSign;
+float scale_of(WireCode code, const float* x, std::int64_t n, const std::uint8_t* used) {
+  const bool mean_magnitude = code == WireCode::kMeanSigns;
   std::int64_t count = used == nullptr ? n : 0;
   double sum = 0.0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -104,30 +104,47 @@ void read_groups(const std::byte* message, const Piece& piece, float* out) {
   kernels().codecs.decode_groups(out, codes, scales.data(), kTopCode, piece.n);
 }
 
-void read_piece(Compression compression, const std::byte* message, const Piece& piece,
+void read_piece(WireCode code, const std::byte* message, const Piece& piece,
                 const std::uint8_t* used, float* out) {
-  if (compression == Compression::kInt8) return read_groups(message, piece, out);
+  if (code == WireCode::kInt8) return read_groups(message, piece, out);
   read_signs(message, piece, used, out);
 }
 
-// The bits of the codes that the low-bit formats have too; 0 for others.
-int code_bits(VoteCode code) {
-  switch (code) {
-    case VoteCode::kFourBits:
-      return 4;
-    case VoteCode::kFiveBits:
-      return 5;
-    case VoteCode::kSixBits:
-      return 6;
-    default:
-      return 0;
-  }
+// Returns the bits of the codes that the low-bit formats have too; 0 for others.
+int code_bits(WireCode code) {
+  const bool is_low_bit = code >= WireCode::kFourBits && code <= WireCode::kSixBits;
+  return is_low_bit ? 4 + static_cast<int>(code) - static_cast<int>(WireCode::kFourBits) : 0;
 }
 
-// The largest signed code of so many bits.
+// Returns the largest signed code of so many bits.
 int largest_code(int bits) { return (1 << bits) / 2 - 1; }
 
 }  // namespace
+
+std::int64_t wire_bytes(WireCode code, std::int64_t n) {
+  switch (code) {
+    case WireCode::kFp32:
+      return 4 * n;
+    case WireCode::kBf16:
+      return 2 * n;
+    case WireCode::kSigns:
+      return (n + 7) / 8;
+    case WireCode::kTrits:
+      return (n + 4) / 5;
+    case WireCode::kFourBits:
+    case WireCode::kFiveBits:
+    case WireCode::kSixBits:
+      return (n + 1) / 2 + (n * (code_bits(code) - 4) + 7) / 8;
+    case WireCode::kBytes:
+      return n;
+    case WireCode::kMeanSigns:
+    case WireCode::kRmsSigns:
+      return n == 0 ? 0 : 4 + (n + 7) / 8;
+    case WireCode::kInt8:
+      return n + 2 * groups_of(n);
+  }
+  fail("wire_bytes: unknown code ", static_cast<int>(code));
+}
 
 // Eight flags become bits, or bits flags, by one multiplication.
 void pack_flags(const std::uint8_t* flags, std::int64_t n, std::uint8_t* bits) {
@@ -162,83 +179,65 @@ void unpack_flags(const std::uint8_t* bits, std::int64_t n, std::uint8_t* flags)
   std::memcpy(flags, &word, static_cast<std::size_t>(n));
 }
 
-VoteCode vote_code(int most, bool has_zeros) {
+WireCode vote_code(int most, bool has_zeros) {
   check(most >= 1 && most <= kMostVotes, "vote_code: sums of up to ", most, ", at most ",
         kMostVotes, " supported; use fewer micro-batches");
-  if (most == 1) return has_zeros ? VoteCode::kTrits : VoteCode::kSigns;
-  for (const VoteCode code : {VoteCode::kFourBits, VoteCode::kFiveBits, VoteCode::kSixBits}) {
+  if (most == 1) return has_zeros ? WireCode::kTrits : WireCode::kSigns;
+  for (const WireCode code : {WireCode::kFourBits, WireCode::kFiveBits, WireCode::kSixBits}) {
     if (most <= largest_code(code_bits(code))) return code;
   }
-  return VoteCode::kBytes;
+  return WireCode::kBytes;
 }
 
-std::int64_t vote_bytes(VoteCode code, std::int64_t n) {
-  if (code == VoteCode::kSigns) return (n + 7) / 8;
-  if (code == VoteCode::kTrits) return (n + 4) / 5;
-  const int bits = code_bits(code);
-  return bits == 0 ? n : (n + 1) / 2 + (n * (bits - 4) + 7) / 8;
-}
-
-void pack_votes(VoteCode code, const std::int8_t* votes, std::int64_t n, std::byte* out) {
+void pack_votes(WireCode code, const std::int8_t* votes, std::int64_t n, std::byte* out) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(out);
-  if (code == VoteCode::kTrits) return kernels().codecs.encode_trits(bytes, votes, n);
+  if (code == WireCode::kTrits) return kernels().codecs.encode_trits(bytes, votes, n);
   if (const int bits = code_bits(code); bits > 0) {
     return kernels().codecs.pack_codes(bytes, votes, bits, largest_code(bits), n);
   }
-  if (code == VoteCode::kBytes) {
+  if (code == WireCode::kBytes) {
     std::copy_n(votes, n, reinterpret_cast<std::int8_t*>(out));
     return;
   }
-  std::array<std::uint8_t, kBlock> flags;
-  for (std::int64_t first = 0; first < n; first += kBlock) {
-    const std::int64_t size = std::min(kBlock, n - first);
-    for (std::int64_t i = 0; i < size; ++i) {
-      flags[static_cast<std::size_t>(i)] = votes[first + i] > 0 ? 1 : 0;
+  for_each_piece(n, [&](const Piece& piece) {
+    std::array<std::uint8_t, kBlock> flags;
+    for (std::int64_t i = 0; i < piece.n; ++i) {
+      flags[static_cast<std::size_t>(i)] = votes[piece.first + i] > 0 ? 1 : 0;
     }
-    pack_flags(flags.data(), size, bytes + first / 8);
-  }
+    pack_flags(flags.data(), piece.n, bytes + piece.first / 8);
+  });
 }
 
-void unpack_votes(VoteCode code, const std::byte* in, std::int64_t n, std::int8_t* votes) {
+void unpack_votes(WireCode code, const std::byte* in, std::int64_t n, std::int8_t* votes) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(in);
-  if (code == VoteCode::kTrits) return kernels().codecs.decode_trits(votes, 0, bytes, 0, 1, n);
+  if (code == WireCode::kTrits) return kernels().codecs.decode_trits(votes, 0, bytes, 0, 1, n);
   if (const int bits = code_bits(code); bits > 0) {
     return kernels().codecs.unpack_codes(votes, bytes, bits, largest_code(bits), n);
   }
-  if (code == VoteCode::kBytes) {
+  if (code == WireCode::kBytes) {
     std::copy_n(reinterpret_cast<const std::int8_t*>(in), n, votes);
     return;
   }
-  std::array<std::uint8_t, kBlock> flags;
-  for (std::int64_t first = 0; first < n; first += kBlock) {
-    const std::int64_t size = std::min(kBlock, n - first);
-    unpack_flags(bytes + first / 8, size, flags.data());
-    for (std::int64_t i = 0; i < size; ++i) {
-      votes[first + i] = static_cast<std::int8_t>(2 * flags[static_cast<std::size_t>(i)] - 1);
+  for_each_piece(n, [&](const Piece& piece) {
+    std::array<std::uint8_t, kBlock> flags;
+    unpack_flags(bytes + piece.first / 8, piece.n, flags.data());
+    for (std::int64_t i = 0; i < piece.n; ++i) {
+      votes[piece.first + i] = static_cast<std::int8_t>(2 * flags[static_cast<std::size_t>(i)] - 1);
     }
-  }
+  });
 }
 
-std::int64_t compressed_bytes(Compression compression, std::int64_t n) {
-  if (n == 0) return 0;
-  if (compression == Compression::kInt8) {
-    return n + static_cast<std::int64_t>(sizeof(std::uint16_t)) * groups_of(n);
-  }
-  return static_cast<std::int64_t>(sizeof(float)) + (n + 7) / 8;
+void decompress(WireCode code, const std::byte* in, std::int64_t n, const std::uint8_t* used,
+                float* out) {
+  for_each_piece(n,
+                 [&](const Piece& piece) { read_piece(code, in, piece, used, out + piece.first); });
 }
 
-void decompress(Compression compression, const std::byte* in, std::int64_t n,
-                const std::uint8_t* used, float* out) {
-  for_each_piece(
-      n, [&](const Piece& piece) { read_piece(compression, in, piece, used, out + piece.first); });
-}
-
-void compress(Compression compression, float* x, std::int64_t n, const std::uint8_t* used,
-              std::byte* out) {
+void compress(WireCode code, float* x, std::int64_t n, const std::uint8_t* used, std::byte* out) {
   if (n == 0) return;
-  const bool signs = compression != Compression::kInt8;
+  const bool signs = code != WireCode::kInt8;
   if (signs) {
-    const float scale = scale_of(compression, x, n, used);
+    const float scale = scale_of(code, x, n, used);
     std::memcpy(out, &scale, sizeof(scale));
   }
   for_each_piece(n, [&](const Piece& piece) {
@@ -249,7 +248,7 @@ void compress(Compression compression, float* x, std::int64_t n, const std::uint
       write_groups(out, piece, numbers);
     }
     std::array<float, kBlock> sent;
-    read_piece(compression, out, piece, used, sent.data());
+    read_piece(code, out, piece, used, sent.data());
     kernels().reductions.add_scaled(numbers, sent.data(), -1.0f, piece.n);
   });
 }

@@ -22,7 +22,7 @@ std::uint16_t bf16_up(float x) { return static_cast<std::uint16_t>(bf16_down(-x)
 struct Grid {
   Grid(const FeedbackBounds& bounds, int bits, float guard)
       : low(float_of_bf16(bounds.low)), levels(static_cast<float>((1 << bits) - 1)) {
-    // Of two huge bounds the difference would overflow; their halves cannot.
+    // The difference of two huge bounds would overflow; that of their halves cannot.
     const float half = 0.5f * float_of_bf16(bounds.high) - 0.5f * low + 0.5f * guard;
     unit = 2.0f * (half / levels);
     inverse = unit > 0.0f ? 1.0f / unit : 0.0f;

@@ -15,15 +15,15 @@ struct FeedbackBounds {
   std::uint16_t low = 0, high = 0;  // bf16
 };
 
-// Of n finite numbers.
+// Returns the bounds of n finite numbers.
 FeedbackBounds feedback_bounds(const float* x, std::int64_t n);
 
-// Elements first .. first + n of a stream of bits-wide codes, little-endian from byte 0 on.
+// Writes elements first .. first + n of a stream of bits-wide codes, little-endian from byte 0 on.
 // `guard` is added to high - low (a study's code did so; else 0); `noise` may be null.
 void encode_feedback(std::uint8_t* codes, std::int64_t first, const float* x, std::int64_t n,
                      int bits, const FeedbackBounds& bounds, float guard,
                      const std::uint16_t* noise);
-// out[i] += x'[i]
+// Adds decoded elements: out[i] += x'[i].
 void add_decoded_feedback(float* out, const std::uint8_t* codes, std::int64_t first, std::int64_t n,
                           int bits, const FeedbackBounds& bounds, float guard);
 

@@ -21,8 +21,8 @@ constexpr std::uint32_t kFeedbackStream = random_stream("microadam feedback");
 
 std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
 
-// `least` with those of the bits from `highest` to `lowest` that the k-th largest of n magnitudes
-// has, which has the bits of `least` above them.
+// Returns `least` with those of the bits from `highest` to `lowest` that the k-th largest of n
+// magnitudes has, which has the bits of `least` above them.
 std::uint32_t with_bits_of_kth(const float* a, std::int64_t n, std::int64_t k, std::uint32_t least,
                                std::uint32_t highest, std::uint32_t lowest) {
   for (std::uint32_t bit = highest; bit >= lowest; bit >>= 1) {
@@ -31,8 +31,8 @@ std::uint32_t with_bits_of_kth(const float* a, std::int64_t n, std::int64_t k, s
   return least;
 }
 
-// The k largest |a| of n <= kElements finite numbers, ties to the lower index, in rising order of
-// the index.
+// Selects the k largest |a| of n <= kElements finite numbers, ties to the lower index, in rising
+// order of the index.
 void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* out) {
   // Few are so large as to share the first bits, those of the exponent and five more, or to have
   // higher ones: among them it goes on.
@@ -62,28 +62,22 @@ std::int64_t Microadam::kept_of(std::int64_t n) const {
   return std::clamp<std::int64_t>(k, 1, n);
 }
 
-Microadam::Sizes Microadam::sizes_of(std::int64_t n) const {
-  Sizes sizes{kept_of(n), 0, 0};
-  if (spec_.feedback_bits > 0) {
-    sizes.codes = (n * spec_.feedback_bits + 7) / 8;
-    sizes.buckets = (n + spec_.bucket - 1) / spec_.bucket;
+std::vector<Microadam::Extent> Microadam::lay_out(const Chunks& chunks) const {
+  const bool feeds_back = spec_.feedback_bits > 0;
+  std::vector<Extent> begins(1);
+  for (std::int64_t i = 0; i < chunks.count(); ++i) {
+    const std::int64_t n = chunks.size(i);
+    Extent end = begins.back();
+    end.kept += kept_of(n);
+    end.codes += feeds_back ? (n * spec_.feedback_bits + 7) / 8 : 0;
+    end.buckets += feeds_back ? (n + spec_.bucket - 1) / spec_.bucket : 0;
+    begins.push_back(end);
   }
-  return sizes;
-}
-
-Microadam::Sizes Microadam::total(const Chunks& chunks) const {
-  Sizes total;
-  for (std::int64_t r = 0; r < chunks.count(); ++r) {
-    const Sizes sizes = sizes_of(chunks.size(r));
-    total.kept += sizes.kept;
-    total.codes += sizes.codes;
-    total.buckets += sizes.buckets;
-  }
-  return total;
+  return begins;
 }
 
 std::vector<PlaneSpec> Microadam::planes(const Shape& shape) const {
-  const Sizes sizes = total(Chunks(shape, kElements));
+  const Extent sizes = lay_out(Chunks(shape, kElements)).back();
   std::vector<PlaneSpec> specs = {
       {"index", Dtype::kU16, spec_.window * sizes.kept, Category::kMoments, false},
       {"value", Dtype::kBf16, spec_.window * sizes.kept, Category::kMoments, false}};
@@ -103,15 +97,8 @@ void Microadam::attach(const Shape& shape, const std::vector<Plane>& planes) {
     bounds_ = reinterpret_cast<std::uint16_t*>(memory(3));
   }
   chunks_ = Chunks(shape, kElements);
-  Sizes sum;
-  for (std::int64_t r = 0; r < chunks_.count(); ++r) {
-    places_.push_back({sum.kept, sum.codes, sum.buckets});
-    const Sizes sizes = sizes_of(chunks_.size(r));
-    sum.kept += sizes.kept;
-    sum.codes += sizes.codes;
-    sum.buckets += sizes.buckets;
-  }
-  kept_total_ = sum.kept;
+  begins_ = lay_out(chunks_);
+  kept_total_ = begins_.back().kept;
   weight1_.reserve(static_cast<std::size_t>(spec_.window));
   weight2_.reserve(static_cast<std::size_t>(spec_.window));
 }
@@ -141,41 +128,41 @@ void Microadam::begin(const RuleStep& step) {
   }
 }
 
-void Microadam::add_feedback(const Place& place, float* a, std::int64_t n) const {
+void Microadam::add_feedback(const Extent& begin, float* a, std::int64_t n) const {
   const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
   for (std::int64_t i = 0; i < n; i += spec_.bucket) {
-    const std::uint16_t* bounds = bounds_ + 2 * (place.bucket + i / spec_.bucket);
-    add_decoded_feedback(a + i, codes_ + place.codes, i,
+    const std::uint16_t* bounds = bounds_ + 2 * (begin.buckets + i / spec_.bucket);
+    add_decoded_feedback(a + i, codes_ + begin.codes, i,
                          std::min<std::int64_t>(spec_.bucket, n - i), spec_.feedback_bits,
                          {bounds[0], bounds[1]}, guard);
   }
 }
 
-void Microadam::store_feedback(const Place& place, const float* a, std::int64_t n,
-                               std::int64_t run_index) const {
+void Microadam::store_feedback(const Extent& begin, const float* a, std::int64_t n,
+                               std::int64_t chunk_index) const {
   const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
   std::array<std::uint16_t, kElements> noise;
   const bool stochastic = spec_.feedback_rounding == Rounding::kStochastic;
   if (stochastic) {
     kernels().codecs.random_u16(noise.data(), n, key_,
-                                static_cast<std::uint64_t>(run_index * kElements));
+                                static_cast<std::uint64_t>(chunk_index * kElements));
   }
   for (std::int64_t i = 0; i < n; i += spec_.bucket) {
     const std::int64_t size = std::min<std::int64_t>(spec_.bucket, n - i);
     const FeedbackBounds bounds = feedback_bounds(a + i, size);
-    std::uint16_t* stored = bounds_ + 2 * (place.bucket + i / spec_.bucket);
+    std::uint16_t* stored = bounds_ + 2 * (begin.buckets + i / spec_.bucket);
     stored[0] = bounds.low;
     stored[1] = bounds.high;
-    encode_feedback(codes_ + place.codes, i, a + i, size, spec_.feedback_bits, bounds, guard,
+    encode_feedback(codes_ + begin.codes, i, a + i, size, spec_.feedback_bits, bounds, guard,
                     stochastic ? noise.data() + i : nullptr);
   }
 }
 
-// Moves the largest elements of a into the newest row of the ring. What their rounding to bf16
-// drops stays in a, and so in the feedback.
-void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
+// Moves the largest elements of a into the newest row of the ring. The error of their rounding to
+// bf16 stays in a, and so in the feedback.
+void Microadam::remember(const Extent& begin, float* a, std::int64_t n) const {
   const std::int64_t kept = kept_of(n);
-  const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + place.kept;
+  const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + begin.kept;
   std::uint16_t* index = index_ + row;
   select_top(a, n, kept, index);
   for (std::int64_t first = 0; first < kept; first += kBlock) {
@@ -189,14 +176,14 @@ void Microadam::remember(const Place& place, float* a, std::int64_t n) const {
   }
 }
 
-void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1, float* z2) const {
+void Microadam::moments_of_window(const Extent& begin, std::int64_t n, float* z1, float* z2) const {
   const std::int64_t kept = kept_of(n);
   for (std::size_t row = 0; row < weight1_.size(); ++row) {
-    const std::int64_t at = static_cast<std::int64_t>(row) * kept_total_ + place.kept;
+    const std::int64_t at = static_cast<std::int64_t>(row) * kept_total_ + begin.kept;
     for (std::int64_t j = 0; j < kept; ++j) {
       const float v = float_of_bf16(value_[at + j]);
       const std::uint16_t i = index_[at + j];
-      if (i >= n) continue;  // no run stores such an index, but a file might
+      if (i >= n) continue;  // no update stores such an index, but a file might
       z1[i] += weight1_[row] * v;
       z2[i] += (weight2_[row] * v) * v;
     }
@@ -204,21 +191,21 @@ void Microadam::moments_of_window(const Place& place, std::int64_t n, float* z1,
 }
 
 void Microadam::direct(const RuleBlock& b) const {
-  const std::int64_t run = chunks_.index_of(b.first);
-  const Place& place = places_[static_cast<std::size_t>(run)];
+  const std::int64_t chunk = chunks_.index_of(b.first);
+  const Extent& begin = begins_[static_cast<std::size_t>(chunk)];
   std::array<float, kElements> a;
   std::copy_n(b.grad, b.n, a.data());
-  if (spec_.feedback_bits > 0) add_feedback(place, a.data(), b.n);
+  if (spec_.feedback_bits > 0) add_feedback(begin, a.data(), b.n);
   // Gradients are finite, but sums may not be, nor what a damaged file says of the feedback.
   constexpr float kLimit = 0x1p126f;
   kernels().updates.limit(a.data(), kLimit, b.n);
-  remember(place, a.data(), b.n);
-  if (spec_.feedback_bits > 0) store_feedback(place, a.data(), b.n, run);
+  remember(begin, a.data(), b.n);
+  if (spec_.feedback_bits > 0) store_feedback(begin, a.data(), b.n, chunk);
 
   std::array<float, kElements>& z2 = a;  // a has gone into the ring and the feedback
   std::fill_n(b.direction, b.n, 0.0f);
   std::fill_n(z2.data(), b.n, 0.0f);
-  moments_of_window(place, b.n, b.direction, z2.data());
+  moments_of_window(begin, b.n, b.direction, z2.data());
   kernels().updates.divide_by_roots(b.direction, z2.data(), rate_, static_cast<float>(spec_.eps),
                                     b.n);
   if (spec_.weight_decay > 0.0) {

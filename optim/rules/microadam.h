@@ -2,7 +2,7 @@
 // gradients, and whose compression error is fed back.
 //
 //     a = g + decode(e)                      error feedback of the step before
-//     I = indices of the k = ceil(density n) largest |a| of a run; V = a[I] in bf16, kept in row
+//     I = indices of the k = ceil(density n) largest |a| of a chunk; V = a[I] in bf16, kept in row
 //         (t - 1) mod window of a ring; a[I] <- a[I] - V
 //     e = encode(a)                          b-bit codes, bounds per bucket
 //     z1 = sum over rows of beta1^age V, z2 = sum over rows of beta2^age V^2      (newest: age 0)
@@ -44,27 +44,24 @@ class Microadam : public Rule {
   void direct(const RuleBlock& block) const override;
 
  private:
-  // Where the state of one run begins.
-  struct Place {
-    std::int64_t kept;    // in a row of the ring
-    std::int64_t codes;   // bytes
-    std::int64_t bucket;  // pairs of bounds
-  };
-  struct Sizes {
-    std::int64_t kept = 0, codes = 0, buckets = 0;
+  // The state of a chunk, or of all chunks before one, which is where that one's state begins.
+  struct Extent {
+    std::int64_t kept = 0;     // elements in a row of the ring
+    std::int64_t codes = 0;    // bytes
+    std::int64_t buckets = 0;  // pairs of bounds
   };
 
   std::int64_t kept_of(std::int64_t n) const;
-  Sizes sizes_of(std::int64_t n) const;
-  Sizes total(const Chunks& chunks) const;
-  void add_feedback(const Place& place, float* a, std::int64_t n) const;
-  void store_feedback(const Place& place, const float* a, std::int64_t n,
-                      std::int64_t run_index) const;
-  void remember(const Place& place, float* a, std::int64_t n) const;
-  void moments_of_window(const Place& place, std::int64_t n, float* z1, float* z2) const;
+  // Returns where the state of each chunk begins, and last where all of it ends.
+  std::vector<Extent> lay_out(const Chunks& chunks) const;
+  void add_feedback(const Extent& begin, float* a, std::int64_t n) const;
+  void store_feedback(const Extent& begin, const float* a, std::int64_t n,
+                      std::int64_t chunk_index) const;
+  void remember(const Extent& begin, float* a, std::int64_t n) const;
+  void moments_of_window(const Extent& begin, std::int64_t n, float* z1, float* z2) const;
 
   RuleSpec spec_;
-  std::vector<Place> places_;  // by run
+  std::vector<Extent> begins_;  // by chunk
   std::int64_t kept_total_ = 0;
   Chunks chunks_{Shape{0}, kElements};
   std::uint16_t* index_ = nullptr;  // [window][kept]
@@ -74,7 +71,7 @@ class Microadam : public Rule {
 
   std::int64_t t_ = 0;
   RandomKey key_;
-  std::vector<float> weight1_, weight2_;  // of each row of the ring, (1 - beta) / mass included
+  std::vector<float> weight1_, weight2_;  // by row of the ring, (1 - beta) / mass included
   float rate_ = 1.0f;                     // kStudy: the second bias correction
 };
 

@@ -36,7 +36,7 @@ TEST_CASE("optim: a gradient that is computed where it is read steps as one in m
         group.lr = 0.05;
         group.m = group.v = format(moment);
         Single kept(shape, format(kind), group), read(shape, format(kind), group);
-        read.w().gradient_source = &source;
+        read.w().lazy_gradient = &source;
         for (int step = 0; step < 3; ++step) {
           kept.step(grad);
           read.step(nothing);
@@ -118,7 +118,7 @@ TEST_CASE("optim: the signs of a product's sums vote as those of the gradient do
     CAPTURE(std::string(format_name(kind)));
     Single kept(shape, format(kind), group), read(shape, format(kind), group);
     const std::vector<std::byte> before = all_bytes(read.w().storage());
-    read.w().gradient_source = &source;
+    read.w().lazy_gradient = &source;
     for (int step = 0; step < 3; ++step) {
       kept.step(grad);
       read.step(nothing);

@@ -296,7 +296,7 @@ TEST_CASE("gradient memory: integer products read no value that they have not as
     Numbers all;
     tape.backward(loss, [&](Parameter& p) {
       std::vector<float>& dp = all.emplace_back(static_cast<std::size_t>(p.shape().size()));
-      if (const LazyGradient* source = p.gradient_source) {
+      if (const LazyGradient* source = p.lazy_gradient) {
         source->read(source->context, 0, p.shape().rows(), 0, p.shape().cols(), dp.data(), {});
       } else {
         dp = values_of(p.grad);

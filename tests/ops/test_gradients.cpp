@@ -137,7 +137,7 @@ struct Released {
   // Weights, moments and number of updates of one layer.
   std::vector<std::byte> layer(const std::string& name) {
     std::vector<std::byte> bytes = all_bytes(store.find(name).storage());
-    for (const StatePlane& plane : optimizer->state()) {
+    for (const NamedArray& plane : optimizer->state()) {
       if (!plane.name.starts_with(name + "/")) continue;
       bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
     }

@@ -207,27 +207,39 @@ void test_norm_ops() {
 
 void test_loss_ops() {
   const std::vector<std::int32_t> labels{0, 10, 3, 3, 9, 1, 5};
-  for (const double smoothing : {0.0, 0.1, 0.75}) {
+  const std::vector<float> weights{0.5f, 3.0f, 1.0f, 0.0f,  1.0f, 2.0f,
+                                   1.0f, 1.0f, 1.0f, 0.25f, 4.0f};
+  static_assert(kFeatures == 11);
+  const auto test_cross_entropy = [&](double smoothing, std::span<const float> class_weights) {
     OpCase cross_entropy{
         "softmax_cross_entropy",
         {},
-        [&](Tape& t, const Var& x) { return softmax_cross_entropy(t, x, labels, smoothing); },
+        [&](Tape& t, const Var& x) {
+          return softmax_cross_entropy(t, x, labels, smoothing, class_weights);
+        },
         [&](const Values& v) {
           Complex total = 0.0;
           for (std::int64_t i = 0; i < kRows; ++i) {
             Complex sum = 0.0;
+            const auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
+            const double weight =
+                class_weights.empty() ? 1.0 : static_cast<double>(class_weights[label]);
             for (std::int64_t j = 0; j < kFeatures; ++j) sum += std::exp(at(v, i * kFeatures, j));
             for (std::int64_t j = 0; j < kFeatures; ++j) {
-              const double one_hot = labels[static_cast<std::size_t>(i)] == j ? 1.0 : 0.0;
+              const double one_hot = label == static_cast<std::size_t>(j) ? 1.0 : 0.0;
               const double target =
                   (1.0 - smoothing) * one_hot + smoothing / static_cast<double>(kFeatures);
-              total += target * (std::log(sum) - at(v, i * kFeatures, j));
+              total += weight * target * (std::log(sum) - at(v, i * kFeatures, j));
             }
           }
           return total / static_cast<double>(kRows);
         }};
     cross_entropy.makes_loss = true;
     test_op(cross_entropy);
+  };
+  for (const double smoothing : {0.0, 0.1, 0.75}) {
+    test_cross_entropy(smoothing, {});
+    test_cross_entropy(smoothing, weights);
   }
 
   std::vector<float> target = numbers(kX, 9);
@@ -339,6 +351,11 @@ TEST_CASE("ops: shapes that do not fit are refused with both shapes") {
     CHECK_THROWS_WITH_AS(softmax_cross_entropy(tape, x, good, smoothing),
                          doctest::Contains("0 or more and below 1 expected"), Error);
   }
+  const std::vector<float> two_weights{1.0f, 1.0f}, negative{1.0f, -1.0f, 1.0f};
+  CHECK_THROWS_WITH_AS(softmax_cross_entropy(tape, x, good, 0.0, two_weights),
+                       "softmax_cross_entropy: 2 class weights found, 3 expected", Error);
+  CHECK_THROWS_WITH_AS(softmax_cross_entropy(tape, x, good, 0.0, negative),
+                       doctest::Contains("class weight -1 found"), Error);
   Parameter one = make_parameter("b", Role::kBias, {4}, format(FormatKind::kFp32));
   CHECK_THROWS_AS(add_bias(tape, x, one), Error);
   CHECK_THROWS_AS(dropout(tape, x, 1.0f, {}), Error);

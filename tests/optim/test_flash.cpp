@@ -177,11 +177,11 @@ TEST_CASE("flash: moments begin at zero, stay there without gradients, and leave
     const std::vector<float> zero(static_cast<std::size_t>(kShape.size()), 0.0f);
     for (int t = 0; t < 5; ++t) single.step(zero);
     CHECK(all_bytes(single.w().storage()) == weights);
-    for (const StatePlane& plane : single.optimizer->state()) {
+    for (const NamedArray& plane : single.optimizer->state()) {
       if (plane.name != "w/updates") CHECK(all_zero(plane.bytes));
     }
     single.step(gradient(0, 1));
-    for (const StatePlane& plane : single.optimizer->state()) CHECK_FALSE(all_zero(plane.bytes));
+    for (const NamedArray& plane : single.optimizer->state()) CHECK_FALSE(all_zero(plane.bytes));
   }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("flash: without gradients, weights stay or decay, and momentum is exac
           CHECK(std::abs(after[i]) <= std::abs(before[i]));
         }
         before = after;
-        for (const StatePlane& plane : single.optimizer->state()) {
+        for (const NamedArray& plane : single.optimizer->state()) {
           if (plane.name.starts_with("w/m/")) CHECK(all_zero(plane.bytes));
         }
       }

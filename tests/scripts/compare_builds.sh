@@ -6,12 +6,12 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 
-# program NAME STEP_MS KERNEL_RATE: prints what bench would.
+# program NAME STEP_MS PASS_RATE: prints what bench would.
 program() {
   cat >"$folder/$1" <<END
 #!/bin/sh
 echo '{"ceilings": [{"name": "fp32", "unit": "GFLOP/s", "value": $3}],
-       "kernels": [{"name": "k", "unit": "GOP/s", "value": $3}], "passes": [],
+       "passes": [{"name": "p", "unit": "Mparam/s", "value": $3}],
        "steps": [{"name": "s", "unit": "ms", "value": $2}]}'
 END
   chmod +x "$folder/$1"

@@ -10,12 +10,9 @@
 
 namespace tritgrad::test {
 
-inline std::vector<NamedPlane> planes_of(Single& single) {
-  std::vector<NamedPlane> planes = parameter_planes(single.store);
-  for (const StatePlane& plane : single.optimizer->state()) {
-    const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
-    planes.push_back({plane.name, plane.dtype, {count}, plane.bytes});
-  }
+inline std::vector<NamedArray> planes_of(Single& single) {
+  std::vector<NamedArray> planes = parameter_planes(single.store);
+  for (const NamedArray& plane : single.optimizer->state()) planes.push_back(plane);
   return planes;
 }
 

@@ -33,7 +33,7 @@ struct Single {
 
   std::vector<std::byte> state() {
     std::vector<std::byte> bytes;
-    for (const StatePlane& plane : optimizer->state()) {
+    for (const NamedArray& plane : optimizer->state()) {
       bytes.insert(bytes.end(), plane.bytes.begin(), plane.bytes.end());
     }
     return bytes;
@@ -41,7 +41,7 @@ struct Single {
   // The state plane of that name, as numbers of type T.
   template <typename T>
   std::span<T> plane(const std::string& name) {
-    for (const StatePlane& plane : optimizer->state()) {
+    for (const NamedArray& plane : optimizer->state()) {
       if (plane.name != name) continue;
       return {reinterpret_cast<T*>(plane.bytes.data()), plane.bytes.size() / sizeof(T)};
     }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <set>
 
 #include "engine/check.h"
@@ -11,15 +11,16 @@
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
 #include "ops/products/dense_product.h"
+#include "tools/bench/ceilings.h"
+#include "tools/bench/optimizer_passes.h"
+#include "tools/bench/training_steps.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 #include "tools/report/system_info.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {
 namespace {
-
-// ---- measuring ---------------------------------------------------------------------------------
 
 template <typename T>
 void check_no_repeats(const char* option, const std::vector<T>& values) {
@@ -32,6 +33,8 @@ void check_no_repeats(const char* option, const std::vector<T>& values) {
 void check_options(const BenchOptions& options) {
   const std::vector<std::string> groups = BenchOptions{}.groups;
   for (const std::string& group : options.groups) {
+    check(group != "kernels", "--only: single kernels are no longer measured; use 'ceilings' for ",
+          "what this machine can do, 'passes' for the optimizer, 'steps' for whole training steps");
     check(std::find(groups.begin(), groups.end(), group) != groups.end(), "--only: '", group,
           "' is no group of benchmarks", did_you_mean(group, groups));
   }
@@ -41,113 +44,93 @@ void check_options(const BenchOptions& options) {
   check_no_repeats("--batch", options.batches);
 }
 
-class Suite {
- public:
-  explicit Suite(const BenchOptions& options) : options_(options) {
-    check_options(options);
-    std::set<Ceiling> wanted;
-    if (asked_for("ceilings")) {
-      for (int i = 0; i < kCeilingCount; ++i) wanted.insert(static_cast<Ceiling>(i));
-    }
-    if (asked_for("kernels")) {
-      for (KernelSpec& spec : kernel_specs()) {
-        if (spec.ceiling) wanted.insert(*spec.ceiling);
-        kernels_.emplace_back(std::move(spec));
-      }
-    }
+using Measurements = std::vector<std::unique_ptr<Measurement>>;
+
+struct Suite {
+  explicit Suite(const BenchOptions& options) {
+    const auto asked_for = [&](const char* group) {
+      return std::count(options.groups.begin(), options.groups.end(), group) > 0;
+    };
     if (asked_for("passes")) {
-      wanted.insert({Ceiling::kDramRead, Ceiling::kDramUpdate});
-      for (const PassSpec& spec : pass_specs()) passes_.emplace_back(spec);
+      for (const PassSpec& spec : pass_specs()) passes.push_back(measurement_of(spec));
     }
-    if (asked_for("steps")) add_steps(wanted);
-    for (const Ceiling ceiling : wanted) ceilings_.emplace_back(ceiling);
-  }
-
-  BenchResults run() {
-    const InterruptWatch watch;
-    StatusLine status(stderr, options_.quiet);
-    for (int round = 1; round <= options_.rounds; ++round) {
-      const auto measure_all = [&](auto& cases) {
-        for (auto& each : cases) {
-          status.show(fmt::format("round {}/{}  {}", round, options_.rounds, each.name()));
-          each.measure();
-          watch.end_if_interrupted("nothing was measured to the end, so nothing is reported");
-        }
-      };
-      measure_all(ceilings_);
-      measure_all(kernels_);
-      measure_all(passes_);
-      measure_all(steps_);
+    if (asked_for("steps")) add_steps(options);
+    for (int i = 0; asked_for("ceilings") && i < kCeilingCount; ++i) {
+      limits.insert(static_cast<Ceiling>(i));
     }
-    BenchResults results{options_.rounds, {}, {}, {}, {}};
-    for (const CeilingCase& each : ceilings_) results.ceilings.push_back(each.result());
-    for (const KernelCase& each : kernels_) results.kernels.push_back(each.result());
-    for (const PassCase& each : passes_) results.passes.push_back(each.result());
-    for (const StepCase& each : steps_) results.steps.push_back(each.result());
-    return results;
+    for (const Measurements* group : {&passes, &steps}) {
+      for (const auto& each : *group) limits.merge(each->ceilings());
+    }
+    for (const Ceiling ceiling : limits) ceilings.push_back(measurement_of(ceiling));
   }
 
- private:
-  bool asked_for(const char* group) const {
-    const std::vector<std::string>& groups = options_.groups;
-    return std::find(groups.begin(), groups.end(), group) != groups.end();
-  }
-
-  void add_steps(std::set<Ceiling>& wanted) {
-    for (const std::string& model : options_.models) {
-      for (const std::int64_t batch : options_.batches) {
-        for (const std::string& recipe : options_.recipes) {
-          steps_.emplace_back(StepSpec{recipe, model, batch});
-          wanted.insert(steps_.back().ceiling());
+  void add_steps(const BenchOptions& options) {
+    for (const std::string& model : options.models) {
+      for (const std::int64_t batch : options.batches) {
+        for (const std::string& recipe : options.recipes) {
+          steps.push_back(step_measurement(recipe, model, batch));
         }
       }
     }
   }
 
-  const BenchOptions& options_;
-  std::vector<CeilingCase> ceilings_;
-  std::vector<KernelCase> kernels_;
-  std::vector<PassCase> passes_;
-  std::vector<StepCase> steps_;
+  std::set<Ceiling> limits;
+  Measurements ceilings, passes, steps;  // there is one of `ceilings` for each of `limits`
 };
 
-// ---- tables ------------------------------------------------------------------------------------
-
-std::string share_text(const std::optional<double>& share) {
-  return share ? percent(*share, 0) : std::string(kMissing);
+std::vector<BenchEntry> entries(const Measurements& measurements, const CeilingValues& values) {
+  std::vector<BenchEntry> list;
+  for (const auto& each : measurements) list.push_back(each->entry(values));
+  return list;
 }
 
-std::string render_rates(const BenchResults& results) {
-  Table table(
-      {{"what"}, {"speed", Align::kRight}, {"unit"}, {"share", Align::kRight}, {"of, or by"}});
-  if (!results.ceilings.empty()) table.add_section("ceilings");
-  for (const CeilingResult& each : results.ceilings) {
-    table.add_row({ceiling_name(each.ceiling),
-                   each.value ? significant(*each.value, 3) : std::string(kMissing),
-                   ceiling_unit(each.ceiling), "", each.note});
+void add_rows(Table& table, const std::vector<BenchEntry>& list) {
+  std::string section;
+  for (const BenchEntry& entry : list) {
+    if (entry.section != section) table.add_section(entry.section);
+    section = entry.section;
+    table.add_row(entry.row);
   }
-  if (!results.kernels.empty()) table.add_section("kernels, on data in caches");
-  for (const KernelResult& each : results.kernels) {
-    std::vector<std::string> row = {each.name, significant(each.value, 3), each.unit, "", ""};
-    if (each.ceiling) {
-      row[3] = share_text(results.share(*each.ceiling, each.value));
-      row[4] = ceiling_name(*each.ceiling);
+}
+
+nlohmann::ordered_json json_list(const std::vector<BenchEntry>& list) {
+  auto json = nlohmann::ordered_json::array();
+  for (const BenchEntry& entry : list) json.push_back(entry.json);
+  return json;
+}
+
+}  // namespace
+
+BenchResults run_bench(const BenchOptions& options) {
+  check_options(options);
+  const Suite suite(options);
+  const InterruptWatch watch;
+  StatusLine status(stderr, options.quiet);
+  for (int round = 1; round <= options.rounds; ++round) {
+    for (const Measurements* group : {&suite.ceilings, &suite.passes, &suite.steps}) {
+      for (const auto& each : *group) {
+        status.show(fmt::format("round {}/{}  {}", round, options.rounds, each->name()));
+        each->measure();
+        watch.end_if_interrupted("nothing was measured to the end, so nothing is reported");
+      }
     }
-    table.add_row(row);
   }
-  if (!results.passes.empty()) table.add_section("optimizer, 4096 x 4096");
-  for (const PassResult& each : results.passes) {
-    const PassLimit limit = results.limit(each);
-    table.add_row({each.name, significant(1e-6 * each.parameters_per_second, 3), "Mparam/s",
-                   share_text(limit.share),
-                   fmt::format("{} at {:.2f} B/param", ceiling_name(limit.ceiling),
-                               limit.bytes_per_parameter)});
-  }
-  return table.render();
+  BenchResults results{options.rounds, entries(suite.ceilings, {}), {}, {}};
+  CeilingValues values;
+  auto entry = results.ceilings.begin();
+  for (const Ceiling ceiling : suite.limits) values[ceiling] = (entry++)->json["value"];
+  results.passes = entries(suite.passes, values);
+  results.steps = entries(suite.steps, values);
+  return results;
 }
 
-std::string render_steps(const BenchResults& results) {
-  Table table({{"training step"},
+std::string render_bench(const BenchResults& results) {
+  Table rates(
+      {{"what"}, {"speed", Align::kRight}, {"unit"}, {"share", Align::kRight}, {"of, or by"}});
+  add_rows(rates, results.ceilings);
+  add_rows(rates, results.passes);
+  if (results.steps.empty()) return rates.render();
+  Table steps({{"training step"},
                {"step", Align::kRight, "milliseconds"},
                {"forward", Align::kRight, "milliseconds"},
                {"backward", Align::kRight, "milliseconds"},
@@ -156,127 +139,22 @@ std::string render_steps(const BenchResults& results) {
                {"share", Align::kRight},
                {"of"},
                {"peak live", Align::kRight}});
-  std::string section;
-  for (const StepResult& each : results.steps) {
-    const std::string title = fmt::format("{} batch {}", each.spec.model, each.spec.batch);
-    if (title != section) table.add_section(title);
-    section = title;
-    const auto milliseconds = [](double seconds) { return significant(1e3 * seconds, 3); };
-    const double speed = each.gop_per_second();
-    table.add_row(
-        {each.spec.recipe, milliseconds(each.times.whole), milliseconds(each.times.phases.forward),
-         milliseconds(each.times.phases.backward), milliseconds(each.times.phases.update),
-         significant(speed, 3), share_text(results.share(each.ceiling, speed)),
-         ceiling_name(each.ceiling), human_bytes(static_cast<double>(each.peak_live_bytes))});
-  }
-  return table.render() +
+  add_rows(steps, results.steps);
+  return rates.render() + "\n" + steps.render() +
          "update: of recipes that compute a gradient as it is read (int8), with that product.\n";
 }
 
-// ---- JSON --------------------------------------------------------------------------------------
-
-using OrderedJson = nlohmann::ordered_json;
-
-template <typename T>
-OrderedJson or_null(const std::optional<T>& value) {
-  return value ? OrderedJson(*value) : OrderedJson(nullptr);
-}
-
-OrderedJson ceiling_json(const BenchResults&, const CeilingResult& ceiling) {
-  return {{"name", ceiling_name(ceiling.ceiling)},
-          {"unit", ceiling_unit(ceiling.ceiling)},
-          {"value", or_null(ceiling.value)},
-          {"note", ceiling.note}};
-}
-
-OrderedJson kernel_json(const BenchResults& results, const KernelResult& kernel) {
-  OrderedJson ceiling, share;
-  if (kernel.ceiling) {
-    ceiling = ceiling_name(*kernel.ceiling);
-    share = or_null(results.share(*kernel.ceiling, kernel.value));
-  }
-  return {{"name", kernel.name},
-          {"unit", kernel.unit},
-          {"value", kernel.value},
-          {"ceiling", ceiling},
-          {"share", share}};
-}
-
-OrderedJson pass_json(const BenchResults& results, const PassResult& pass) {
-  const PassLimit limit = results.limit(pass);
-  return {{"name", pass.name},
-          {"unit", "Mparam/s"},
-          {"value", 1e-6 * pass.parameters_per_second},
-          {"bytes_read_per_parameter", pass.bytes_read_per_parameter},
-          {"bytes_per_parameter", pass.bytes_per_parameter},
-          {"ceiling", ceiling_name(limit.ceiling)},
-          {"share", or_null(limit.share)}};
-}
-
-OrderedJson step_json(const BenchResults& results, const StepResult& step) {
-  const double speed = step.gop_per_second();
-  return {{"name", step.spec.name()},
-          {"recipe", step.spec.recipe},
-          {"compute", compute_name(step.compute)},
-          {"model", step.spec.model},
-          {"batch", step.spec.batch},
-          {"unit", "ms"},
-          {"value", 1e3 * step.times.whole},
-          {"forward_ms", 1e3 * step.times.phases.forward},
-          {"backward_ms", 1e3 * step.times.phases.backward},
-          {"update_ms", 1e3 * step.times.phases.update},
-          {"gop_per_s", speed},
-          {"ceiling", ceiling_name(step.ceiling)},
-          {"share", or_null(results.share(step.ceiling, speed))},
-          {"peak_live_bytes", step.peak_live_bytes}};
-}
-
-// A list of to_json(results, element).
-template <typename Element>
-OrderedJson list_json(const BenchResults& results, const std::vector<Element>& elements,
-                      OrderedJson (*to_json)(const BenchResults&, const Element&)) {
-  OrderedJson list = OrderedJson::array();
-  for (const Element& element : elements) list.push_back(to_json(results, element));
-  return list;
-}
-
-}  // namespace
-
-std::optional<double> BenchResults::share(Ceiling ceiling, double value) const {
-  for (const CeilingResult& result : ceilings) {
-    if (result.ceiling == ceiling && result.value) return value / *result.value;
-  }
-  return {};
-}
-
-PassLimit BenchResults::limit(const PassResult& pass) const {
-  const auto limit_of = [&](Ceiling ceiling, double bytes) {
-    return PassLimit{ceiling, bytes, share(ceiling, 1e-9 * pass.parameters_per_second * bytes)};
-  };
-  const PassLimit reading = limit_of(Ceiling::kDramRead, pass.bytes_read_per_parameter);
-  const PassLimit moving = limit_of(Ceiling::kDramUpdate, pass.bytes_per_parameter);
-  return reading.share > moving.share ? reading : moving;
-}
-
-BenchResults run_bench(const BenchOptions& options) { return Suite(options).run(); }
-
-std::string render_bench(const BenchResults& results) {
-  const std::string rates = render_rates(results);
-  return results.steps.empty() ? rates : rates + "\n" + render_steps(results);
-}
-
 std::string bench_json(const BenchResults& results) {
-  const OrderedJson json = {{"tritgrad", TRITGRAD_VERSION},
-                            {"cpu", processor()},
-                            {"isa", kernels().name},
-                            {"float_products", dense_product_library()},
-                            {"threads", thread_count()},
-                            {"rounds", results.rounds},
-                            {"peak_rss_bytes", peak_rss_bytes()},
-                            {"ceilings", list_json(results, results.ceilings, ceiling_json)},
-                            {"kernels", list_json(results, results.kernels, kernel_json)},
-                            {"passes", list_json(results, results.passes, pass_json)},
-                            {"steps", list_json(results, results.steps, step_json)}};
+  const nlohmann::ordered_json json = {{"tritgrad", TRITGRAD_VERSION},
+                                       {"cpu", processor()},
+                                       {"isa", kernels().name},
+                                       {"float_products", dense_product_library()},
+                                       {"threads", thread_count()},
+                                       {"rounds", results.rounds},
+                                       {"peak_rss_bytes", peak_rss_bytes()},
+                                       {"ceilings", json_list(results.ceilings)},
+                                       {"passes", json_list(results.passes)},
+                                       {"steps", json_list(results.steps)}};
   return json.dump(2);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 
 #include "engine/clock.h"
 #include "engine/kernels/kernels.h"
@@ -10,13 +11,12 @@
 #include "engine/kernels/updates.h"
 #include "engine/memory/buffer.h"
 #include "engine/memory/parallel.h"
+#include "tools/report/number_text.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {
 namespace {
 
-// A second-level cache holds at least this much.
-constexpr std::int64_t kL2Bytes = 512 << 10;
 // Two arrays of this many floats, 128 MiB each, fit no cache.
 constexpr std::int64_t kDramFloats = 32 << 20;
 
@@ -33,22 +33,6 @@ double operations_per_second(const PeakLoop& loop) {
     });
   });
   return static_cast<double>(threads) * static_cast<double>(done[0]) / seconds;
-}
-
-double l2_read() {
-  const int threads = thread_count();
-  constexpr int kTimes = 16;
-  Buffer memory(static_cast<std::size_t>(threads * kL2Bytes), Category::kWorkspace);
-  std::fill(memory.bytes().begin(), memory.bytes().end(), std::byte{1});
-  const double seconds = seconds_per_call([&] {
-    parallel_for(threads, [&](std::int64_t thread) {
-      for (int time = 0; time < kTimes; ++time) {
-        g_read_sum +=
-            kernels().peak_loops.read(memory.bytes().data() + thread * kL2Bytes, kL2Bytes);
-      }
-    });
-  });
-  return static_cast<double>(kTimes * threads * kL2Bytes) / seconds;
 }
 
 // Every page of the array is written once: memory that was never touched is one page of zeros, and
@@ -94,10 +78,7 @@ struct CeilingRow {
 
 constexpr std::array<CeilingRow, kCeilingCount> kCeilingRows = {{
     {"fp32", "GFLOP/s", [] { return kernels().peak_loops.fp32; }},
-    {"bf16", "GFLOP/s", bf16_peak_loop},
     {"int8 (trits)", "GOP/s", [] { return kernels().peak_loops.int8_trits; }},
-    {"int8 x int8", "GOP/s", [] { return kernels().peak_loops.int8_int8; }},
-    {"L2 read", "GB/s", nullptr, "512 KiB on each thread", l2_read},
     {"DRAM read", "GB/s", nullptr, "128 MiB", dram_read},
     {"DRAM read+write", "GB/s", nullptr, "w -= lr g on 2 x 128 MiB, 12 bytes an element",
      dram_update},
@@ -107,7 +88,46 @@ const CeilingRow& row_of(Ceiling ceiling) {
   return kCeilingRows.at(static_cast<std::size_t>(ceiling));
 }
 
+class CeilingMeasurement : public Measurement {
+ public:
+  explicit CeilingMeasurement(Ceiling ceiling) : row_(row_of(ceiling)) {}
+
+  std::string name() const override { return row_.name; }
+  std::set<Ceiling> ceilings() const override { return {}; }
+
+  void measure() override {
+    if (row_.loop == nullptr) {
+      per_second_.push_back(row_.bytes_per_second());
+    } else if (const PeakLoop loop = row_.loop(); loop.run != nullptr) {
+      per_second_.push_back(operations_per_second(loop));
+    }
+  }
+
+  BenchEntry entry(const CeilingValues&) const override {
+    const double value = 1e-9 * median(per_second_);  // NaN of no numbers
+    const char* note = row_.loop != nullptr ? row_.loop().instructions : row_.note;
+    return {"ceilings",
+            {row_.name, significant(value, 3), row_.unit, "", note},
+            {{"name", row_.name}, {"unit", row_.unit}, {"value", value}, {"note", note}}};
+  }
+
+ private:
+  const CeilingRow& row_;
+  std::vector<double> per_second_;  // empty where this machine has no such thing
+};
+
 }  // namespace
+
+std::unique_ptr<Measurement> measurement_of(Ceiling ceiling) {
+  return std::make_unique<CeilingMeasurement>(ceiling);
+}
+
+const char* ceiling_name(Ceiling ceiling) { return row_of(ceiling).name; }
+
+double share_of(const CeilingValues& ceilings, Ceiling ceiling, double value) {
+  const auto found = ceilings.find(ceiling);
+  return value / (found == ceilings.end() ? std::nan("") : found->second);
+}
 
 double seconds_per_call(const std::function<void()>& body) {
   constexpr double kShortest = 5e-3;
@@ -118,25 +138,6 @@ double seconds_per_call(const std::function<void()>& body) {
     const double seconds = seconds_since(start);
     if (seconds >= kShortest) return seconds / calls;
   }
-}
-
-const char* ceiling_name(Ceiling ceiling) { return row_of(ceiling).name; }
-const char* ceiling_unit(Ceiling ceiling) { return row_of(ceiling).unit; }
-
-void CeilingCase::measure() {
-  const CeilingRow& row = row_of(ceiling_);
-  if (row.loop == nullptr) {
-    per_second_.push_back(row.bytes_per_second());
-  } else if (const PeakLoop loop = row.loop(); loop.run != nullptr) {
-    per_second_.push_back(operations_per_second(loop));
-  }
-}
-
-CeilingResult CeilingCase::result() const {
-  const CeilingRow& row = row_of(ceiling_);
-  CeilingResult result{ceiling_, {}, row.loop != nullptr ? row.loop().instructions : row.note};
-  if (!per_second_.empty()) result.value = 1e-9 * median(per_second_);
-  return result;
 }
 
 }  // namespace tritgrad

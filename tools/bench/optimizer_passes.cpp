@@ -1,9 +1,11 @@
 #include "tools/bench/optimizer_passes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "models/recipes/recipe.h"
-#include "tools/bench/ceilings.h"
+#include "tools/report/number_text.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {
@@ -50,6 +52,43 @@ ParameterStore make_store(const PassSpec& spec) {
   keep_gradient(w, numbers);
   return store;
 }
+
+class PassMeasurement : public Measurement {
+ public:
+  explicit PassMeasurement(const PassSpec& spec) : spec_(spec) {}
+
+  std::string name() const override { return spec_.name; }
+  std::set<Ceiling> ceilings() const override { return {Ceiling::kDramRead, Ceiling::kDramUpdate}; }
+
+  void measure() override {
+    const GroupSpec group = pass_group(spec_);
+    ParameterStore store = make_store(spec_);
+    const auto group_of = [&](const ParameterSpec&) { return group; };
+    Optimizer optimizer(store, group_of, 1000000, 1);
+    const Parameter& w = *store.begin();
+    const double gradient = spec_.gradient == FormatKind::kBf16 ? 2.0 : 4.0;
+    const double state =
+        static_cast<double>(bytes_of(w.storage()) + Optimizer::state_bytes(w.spec(), group)) /
+        kPassParameters;
+    bytes_read_ = gradient + state;
+    bytes_moved_ = bytes_read_ + state;
+    optimizer.step();
+    // The first step also looks whether its updates are lost (optim/stalled_updates.h), so it is
+    // not timed. advance() would clear the gradient.
+    optimizer.resume_at(1);
+    seconds_.push_back(seconds_per_call([&] { optimizer.step(); }));
+  }
+
+  BenchEntry entry(const CeilingValues& ceilings) const override {
+    return entry_of({spec_.name, kPassParameters / median(seconds_), bytes_read_, bytes_moved_},
+                    ceilings);
+  }
+
+ private:
+  PassSpec spec_;
+  std::vector<double> seconds_;
+  double bytes_read_ = 0.0, bytes_moved_ = 0.0;
+};
 
 }  // namespace
 
@@ -102,27 +141,34 @@ GroupSpec pass_group(const PassSpec& spec) {
   return group;
 }
 
-void PassCase::measure() {
-  const GroupSpec group = pass_group(*spec_);
-  ParameterStore store = make_store(*spec_);
-  const auto group_of = [&](const ParameterSpec&) { return group; };
-  Optimizer optimizer(store, group_of, 1000000, 1);
-  const Parameter& w = *store.begin();
-  const double gradient = spec_->gradient == FormatKind::kBf16 ? 2.0 : 4.0;
-  const double state =
-      static_cast<double>(bytes_of(w.storage()) + Optimizer::state_bytes(w.spec(), group)) /
-      kPassParameters;
-  bytes_read_ = gradient + state;
-  bytes_moved_ = bytes_read_ + state;
-  optimizer.step();
-  // The first step also looks whether its updates are lost (optim/stalled_updates.h), so it is not
-  // timed. advance() would clear the gradient.
-  optimizer.resume_at(1);
-  seconds_.push_back(seconds_per_call([&] { optimizer.step(); }));
+PassLimit limit_of(const PassSpeed& pass, const CeilingValues& ceilings) {
+  const auto limit = [&](Ceiling ceiling, double bytes) {
+    return PassLimit{ceiling, bytes,
+                     share_of(ceilings, ceiling, 1e-9 * pass.parameters_per_second * bytes)};
+  };
+  const PassLimit reading = limit(Ceiling::kDramRead, pass.bytes_read_per_parameter);
+  const PassLimit moving = limit(Ceiling::kDramUpdate, pass.bytes_moved_per_parameter);
+  return reading.share > moving.share ? reading : moving;
 }
 
-PassResult PassCase::result() const {
-  return {spec_->name, kPassParameters / median(seconds_), bytes_read_, bytes_moved_};
+BenchEntry entry_of(const PassSpeed& pass, const CeilingValues& ceilings) {
+  const PassLimit limit = limit_of(pass, ceilings);
+  const double speed = 1e-6 * pass.parameters_per_second;
+  return {
+      "optimizer, 4096 x 4096",
+      {pass.name, significant(speed, 3), "Mparam/s", percent(limit.share, 0),
+       fmt::format("{} at {:.2f} B/param", ceiling_name(limit.ceiling), limit.bytes_per_parameter)},
+      {{"name", pass.name},
+       {"unit", "Mparam/s"},
+       {"value", speed},
+       {"bytes_read_per_parameter", pass.bytes_read_per_parameter},
+       {"bytes_per_parameter", pass.bytes_moved_per_parameter},
+       {"ceiling", ceiling_name(limit.ceiling)},
+       {"share", limit.share}}};
+}
+
+std::unique_ptr<Measurement> measurement_of(const PassSpec& pass) {
+  return std::make_unique<PassMeasurement>(pass);
 }
 
 }  // namespace tritgrad

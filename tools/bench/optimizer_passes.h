@@ -1,11 +1,12 @@
-// Every rule on its natural formats, moving a matrix that does not fit any cache.
+// Passes of the optimizer: every rule on its natural formats moves a matrix that fits no cache.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "optim/optimizer.h"
+#include "tools/bench/ceilings.h"
 
 namespace tritgrad {
 
@@ -25,27 +26,29 @@ std::span<const PassSpec> pass_specs();
 // A pass trains as the recipes do, but for rates.
 GroupSpec pass_group(const PassSpec& spec);
 
-struct PassResult {
+struct PassSpeed {
   std::string name;
   double parameters_per_second;
   // A step must read at least the gradient, weights and moments, each once; beside reading it must
   // write at least weights and moments, each once.
-  double bytes_read_per_parameter, bytes_per_parameter;
+  double bytes_read_per_parameter, bytes_moved_per_parameter;
 };
 
-// Steps of a matrix of 4096 x 4096 with a kept gradient, measured again in every round.
-class PassCase {
- public:
-  explicit PassCase(const PassSpec& spec) : spec_(&spec) {}
-
-  std::string name() const { return spec_->name; }
-  void measure();
-  PassResult result() const;
-
- private:
-  const PassSpec* spec_;
-  std::vector<double> seconds_;
-  double bytes_read_ = 0.0, bytes_moved_ = 0.0;
+// The ceiling that bounds a pass, and how near the pass comes to it.
+struct PassLimit {
+  Ceiling ceiling;
+  double bytes_per_parameter;
+  double share;
 };
+
+// A loop that reading bounds pays little for what it also writes, so memory has two ceilings: one
+// of reading, for what a pass reads, and one of a loop which also writes a third of what it
+// moves, for all that the pass moves. The nearer one counts.
+PassLimit limit_of(const PassSpeed& pass, const CeilingValues& ceilings);
+
+BenchEntry entry_of(const PassSpeed& pass, const CeilingValues& ceilings);
+
+// Measures steps of a matrix of 4096 x 4096 with a kept gradient.
+std::unique_ptr<Measurement> measurement_of(const PassSpec& pass);
 
 }  // namespace tritgrad

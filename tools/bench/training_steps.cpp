@@ -1,10 +1,15 @@
 #include "tools/bench/training_steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "models/networks/mlp.h"
+#include "models/networks/model.h"
+#include "models/training/training_step.h"
+#include "tools/report/number_text.h"
 
 namespace tritgrad {
 namespace {
@@ -30,63 +35,116 @@ struct SyntheticBatch {
   std::vector<std::int32_t> labels;
 };
 
+// The seconds of one step. The whole includes what is in no phase: sums and the tape's reset.
+struct StepSeconds {
+  double whole = 0.0;
+  StepTimes phases;
+};
+
+class StepMeasurement : public Measurement {
+ public:
+  StepMeasurement(const std::string& recipe, const std::string& model, std::int64_t batch)
+      : recipe_name_(recipe), model_(model), batch_(batch), recipe_(load_recipe(recipe)) {
+    const MlpSpec shape = fit_mlp(parse_mlp(model), 0, 0);
+    inputs_ = shape.inputs;
+    outputs_ = shape.outputs;
+    bool first = true;
+    for (const ParameterSpec& parameter : plan_model(model, 0, 0, recipe_)) {
+      if (parameter.role != Role::kWeight) continue;
+      // There are products forward, for the gradient of the inputs (which the data does not want),
+      // and for that of the weights.
+      const double products = first ? 2.0 : 3.0;
+      operations_ +=
+          2.0 * products * static_cast<double>(batch) * static_cast<double>(parameter.shape.size());
+      if (first && recipe_.compute == Compute::kInt8 && parameter.format.traits().holds_trits) {
+        ceiling_ = Ceiling::kInt8Trits;
+      }
+      first = false;
+    }
+  }
+
+  // "latent8 mlp:784-1024-1024-10 batch 256"
+  std::string name() const override {
+    return fmt::format("{} {} batch {}", recipe_name_, model_, batch_);
+  }
+  std::set<Ceiling> ceilings() const override { return {ceiling_}; }
+
+  void measure() override {
+    const SyntheticBatch batch(batch_, inputs_, outputs_);
+    const std::int64_t before = ledger::live_total();
+    ledger::reset_peak();
+    const auto model = make_model(model_, 0, 0, recipe_, 1);
+    Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
+    Tape tape;
+    const Dataset no_data;
+    const TrainSpec spec;
+    const Classification task(no_data, Standardizer({0.0f}, {1.0f}));
+    const Batch whole{batch.x, batch.labels, 0, batch_};
+    for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
+      StepSeconds measured;
+      const Job job{spec, recipe_, task, *model, optimizer, tape, nullptr, &measured.phases};
+      bool finite = false;
+      try {
+        finite = timed(&measured.whole, [&] { return train_step(job, whole); }).finite;
+      } catch (const Diverged&) {
+      }
+      check(finite, "bench: recipe '", recipe_.name,
+            "' makes a loss that is not finite on random numbers; lower its learning rate");
+      if (step >= kWarmSteps) steps_.push_back(measured);
+    }
+    peak_live_bytes_ = std::max(peak_live_bytes_, ledger::peak_total() - before);
+  }
+
+  BenchEntry entry(const CeilingValues& ceilings) const override {
+    const StepSeconds step = median_step();
+    const double gop_per_second = 1e-9 * operations_ / step.whole;
+    const double share = share_of(ceilings, ceiling_, gop_per_second);
+    const auto [forward, backward, update] = step.phases;
+    const auto milliseconds = [](double seconds) { return significant(1e3 * seconds, 3); };
+    return {fmt::format("{} batch {}", model_, batch_),
+            {recipe_name_, milliseconds(step.whole), milliseconds(forward), milliseconds(backward),
+             milliseconds(update), significant(gop_per_second, 3), percent(share, 0),
+             ceiling_name(ceiling_), human_bytes(static_cast<double>(peak_live_bytes_))},
+            {{"name", name()},
+             {"recipe", recipe_name_},
+             {"compute", compute_name(recipe_.compute)},
+             {"model", model_},
+             {"batch", batch_},
+             {"unit", "ms"},
+             {"value", 1e3 * step.whole},
+             {"forward_ms", 1e3 * forward},
+             {"backward_ms", 1e3 * backward},
+             {"update_ms", 1e3 * update},
+             {"gop_per_s", gop_per_second},
+             {"ceiling", ceiling_name(ceiling_)},
+             {"share", share},
+             {"peak_live_bytes", peak_live_bytes_}}};
+  }
+
+ private:
+  // Returns the step whose whole is the median; of an even number, the lower one in the middle.
+  StepSeconds median_step() const {
+    std::vector<StepSeconds> steps = steps_;
+    std::sort(steps.begin(), steps.end(),
+              [](const StepSeconds& a, const StepSeconds& b) { return a.whole < b.whole; });
+    return steps.at((steps.size() - 1) / 2);
+  }
+
+  std::string recipe_name_, model_;
+  std::int64_t batch_;
+  Recipe recipe_;
+  std::int64_t inputs_, outputs_;
+  double operations_ = 0.0;  // of one step: two for each product of a matrix product
+  Ceiling ceiling_ = Ceiling::kFp32;
+  std::int64_t peak_live_bytes_ = 0;  // the most that the engine held at a time, without the batch
+  std::vector<StepSeconds> steps_;
+};
+
 }  // namespace
 
-std::string StepSpec::name() const {
-  return recipe + " " + model + " batch " + std::to_string(batch);
-}
-
-StepCase::StepCase(const StepSpec& spec) : spec_(spec), recipe_(load_recipe(spec.recipe)) {
-  const MlpSpec shape = fit_mlp(parse_mlp(spec.model), 0, 0);
-  inputs_ = shape.inputs;
-  outputs_ = shape.outputs;
-  bool first = true;
-  for (const ParameterSpec& parameter : plan_model(spec.model, 0, 0, recipe_)) {
-    if (parameter.role != Role::kWeight) continue;
-    // There are products forward, for the gradient of the inputs (which the data does not want),
-    // and for that of the weights.
-    const double products = first ? 2.0 : 3.0;
-    operations_ += 2.0 * products * static_cast<double>(spec.batch) *
-                   static_cast<double>(parameter.shape.size());
-    if (first && recipe_.compute == Compute::kInt8 && parameter.format.traits().holds_trits) {
-      ceiling_ = Ceiling::kInt8Trits;
-    }
-    first = false;
-  }
-}
-
-void StepCase::measure() {
-  const SyntheticBatch batch(spec_.batch, inputs_, outputs_);
-  const std::int64_t before = ledger::live_total();
-  ledger::reset_peak();
-  const auto model = make_model(spec_.model, 0, 0, recipe_, 1);
-  Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
-  Tape tape;
-  const Dataset no_data;
-  const TrainSpec spec;
-  const Classification task(no_data, Standardizer({0.0f}, {1.0f}));
-  const Batch whole{batch.x, batch.labels, 0, spec_.batch};
-  for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
-    MeasuredStep measured;
-    const Job job{spec, recipe_, task, *model, optimizer, tape, nullptr, &measured.phases};
-    bool finite = false;
-    try {
-      finite = timed(&measured.whole, [&] { return train_step(job, whole); }).finite;
-    } catch (const Diverged&) {
-    }
-    check(finite, "bench: recipe '", recipe_.name,
-          "' makes a loss that is not finite on random numbers; lower its learning rate");
-    if (step >= kWarmSteps) steps_.push_back(measured);
-  }
-  peak_live_bytes_ = std::max(peak_live_bytes_, ledger::peak_total() - before);
-}
-
-StepResult StepCase::result() const {
-  std::vector<MeasuredStep> steps = steps_;
-  std::sort(steps.begin(), steps.end(),
-            [](const MeasuredStep& a, const MeasuredStep& b) { return a.whole < b.whole; });
-  return {spec_,       recipe_.compute, steps.at((steps.size() - 1) / 2),
-          operations_, ceiling_,        peak_live_bytes_};
+std::unique_ptr<Measurement> step_measurement(const std::string& recipe, const std::string& model,
+                                              std::int64_t batch) {
+  return std::make_unique<StepMeasurement>(recipe, model, batch);
 }
 
 }  // namespace tritgrad

@@ -1,5 +1,5 @@
-// tritgrad bench shows how fast this machine runs kernels, updates and training steps, beside what
-// it could do at best.
+// tritgrad bench shows how fast this machine runs updates and training steps, beside what it could
+// do at best.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,8 @@
 #include "engine/memory/parallel.h"
 #include "tools/bench/bench.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/within.h"
 #include "tools/report/system_info.h"
 
 namespace tritgrad {
@@ -35,12 +35,11 @@ void run(const BenchCommand& command) {
 
 void add_bench_command(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("bench", "speed of kernels, updates and training steps on this machine");
+      app.add_subcommand("bench", "speed of updates and training steps on this machine");
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   command
-      ->add_option("--only", bench.groups,
-                   "groups, separated by commas: ceilings, kernels, passes, steps")
+      ->add_option("--only", bench.groups, "groups, separated by commas: ceilings, passes, steps")
       ->delimiter(',')
       ->capture_default_str();
   command
@@ -55,20 +54,20 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--batch", bench.batches, "of the steps: rows, separated by commas")
       ->delimiter(',')
       ->capture_default_str()
-      ->check(within(1, 1000000));
+      ->check(in_range(1, 1000000));
   command
       ->add_option("--rounds", bench.rounds,
                    "times that everything is measured; medians are reported")
       ->capture_default_str()
-      ->check(within(1, 1000));
+      ->check(in_range(1, 1000));
   command->add_option("--threads", options->threads, "threads of everything, ceilings too")
       ->capture_default_str()
-      ->check(within(1, 1024));
+      ->check(in_range(1, 1024));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->add_flag("--quiet", bench.quiet, "no progress, no tables");
   command->footer(
       "Examples:\n"
-      "  tritgrad bench --only ceilings,kernels\n"
+      "  tritgrad bench --only ceilings,passes\n"
       "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe eco,dqt --batch 256\n"
       "  tritgrad bench --json bench.json --quiet\n"
       "All of it takes some minutes. A share is of a ceiling measured in the same rounds.");

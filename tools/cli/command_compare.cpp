@@ -1,4 +1,4 @@
-// tritgrad compare: recipes x seeds on the same splits and the same order of rows.
+// tritgrad compare trains recipes x seeds on the same splits and the same order of rows.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,15 +9,14 @@
 
 #include "engine/check.h"
 #include "engine/files/read_file.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/complain.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/shell_command.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/training_observer.h"
 #include "tools/compare/report.h"
 #include "tools/compare/request.h"
-#include "tools/compare/tables.h"
 #include "tools/report/number_text.h"
 #include "tools/report/page.h"
 #include "tools/report/system_info.h"
@@ -46,7 +45,8 @@ std::vector<ComparisonRequest> requests_of(const CLI::App& app, CompareCommand& 
   return read_plan(command.plan, command.single.common.terminal.cache);
 }
 
-// "plan 'FILE', the comparison in line N: ..." for what goes wrong with a comparison of a plan.
+// Puts "plan 'FILE', the comparison in line N: " in front of an Error of `work` for a comparison of
+// a plan.
 template <typename Work>
 void name_place(const ComparisonRequest& request, const Work& work) {
   try {
@@ -59,7 +59,24 @@ void name_place(const ComparisonRequest& request, const Work& work) {
   }
 }
 
-// Everything is read before the first run, so that a mistake costs no time.
+// Throws Error where an output would replace a file that the plan or its comparisons read.
+void check_no_inputs(const CompareCommand& command,
+                     const std::vector<ComparisonRequest>& requests) {
+  const auto check_outputs = [&](const std::vector<InputFile>& inputs) {
+    check_no_input("--json", command.single.common.json, inputs);
+    check_no_input("--report", command.report, inputs);
+  };
+  check_outputs({{"--plan", command.plan}, {"--config", command.single.common.config}});
+  for (const ComparisonRequest& request : requests) {
+    std::vector<InputFile> inputs = input_files(request.common);
+    for (const std::string& recipe : request.options.recipes) {
+      inputs.push_back(recipe_file("--recipes", recipe));
+    }
+    name_place(request, [&] { check_outputs(inputs); });
+  }
+}
+
+// Reads all data before the first run, so that a mistake costs no time.
 RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
   RemainingTime remaining;
   for (const ComparisonRequest& request : requests) {
@@ -75,7 +92,7 @@ RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
   return remaining;
 }
 
-// `data`: begins the line where there are several comparisons.
+// Prints a line for a run; it begins with `data` where there are several comparisons.
 void print_run(const FinishedRun& finished, const RemainingTime& remaining,
                const std::string& data) {
   const RunResult& run = finished.run;
@@ -91,11 +108,12 @@ void print_run(const FinishedRun& finished, const RemainingTime& remaining,
              run.seconds, run.cached ? ", cached" : "", remaining.text());
 }
 
-// Said however quiet the command is. A run that was not cached has said its own.
+// Prints the warnings of a run however quiet the command is to be. A run that was not cached has
+// printed its own.
 void print_warnings(const FinishedRun& finished) {
   if (finished.run.cached) {
     for (const std::string& warning : finished.run.warnings) {
-      warn_of_recipe(finished.run.recipe, warning);
+      print_recipe_warning(finished.run.recipe, warning);
     }
   }
   if (!finished.not_kept.empty()) {
@@ -103,7 +121,8 @@ void print_warnings(const FinishedRun& finished) {
   }
 }
 
-// `command` after those that fetch its data, a line each, once.
+// Returns `command` after the commands that fetch the data, each of which has a line and comes
+// once.
 std::string with_fetches(std::span<const ComparisonRequest> requests, const std::string& command) {
   std::string text;
   for (const ComparisonRequest& request : requests) {
@@ -114,7 +133,8 @@ std::string with_fetches(std::span<const ComparisonRequest> requests, const std:
   return text + command;
 }
 
-// One after the other, appended to `records`, so that what is finished outlives a failure.
+// Runs one comparison after the other and appends each to `records`, so that finished ones outlive
+// a failure.
 void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache& cache,
                  RemainingTime& remaining, const TerminalOptions& terminal, bool talk,
                  std::vector<ComparisonRecord>& records) {
@@ -145,9 +165,10 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
 
 void run_compare(const CLI::App& app, CompareCommand& command) {
   const CommonOptions& common = command.single.common;
+  std::vector<ComparisonRequest> requests = requests_of(app, command);
+  check_no_inputs(command, requests);
   OutputFile json("--json", common.json, kJsonBegins);
   check_report_path(command.report);
-  std::vector<ComparisonRequest> requests = requests_of(app, command);
   RemainingTime remaining = check_all(requests);
   make_picture_folder(command.report);
   const RunCache cache(cache_folder(common.terminal.cache) / "runs", command.fresh);
@@ -167,7 +188,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
     failure = std::current_exception();
   }
   if (failure && records.empty()) std::rethrow_exception(failure);
-  // What there is so far, but in no older result's place.
+  // Finished comparisons are written in spite of a failure, but replace no older result.
   const auto stays = [&](const std::string& path) {
     if (!failure || path == "-" || !std::filesystem::is_regular_file(path)) return false;
     fmt::print(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);

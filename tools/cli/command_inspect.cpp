@@ -1,8 +1,7 @@
-// tritgrad inspect: where every byte goes.
+// tritgrad inspect shows where every byte goes.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -11,14 +10,16 @@
 #include "models/training/parallel_run.h"
 #include "models/training/saved_run.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/traffic_forecast.h"
-#include "tools/cli/within.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct InspectOptions {
   std::string checkpoint;
@@ -39,71 +40,71 @@ struct JointForecast {
   int ranks;
   TrafficForecast traffic;
 
-  // With the warm-up that training has unless told otherwise.
+  // The mean over a run with the warm-up that training has unless told otherwise.
   TrafficForecast mean() const { return traffic.with_warmup(*spec.warmup); }
 };
 
-std::vector<std::string> byte_cells(const Footprint& bytes) {
-  std::vector<std::string> cells;
-  for (std::int64_t n : {bytes.weights, bytes.scales, bytes.residual, bytes.moments,
-                         bytes.gradients, bytes.total()}) {
-    cells.push_back(n == 0 ? "-" : human_bytes(static_cast<double>(n)));
+// What there is to say of a model, as text and as JSON.
+struct Inspection {
+  std::string model;
+  Recipe recipe;
+  ModelFootprint forecast;
+  std::optional<ModelFootprint> live = {};
+  std::optional<JointForecast> joint = {};
+  std::optional<TableSchema> table = {};  // what a checkpoint knows of a user's table
+};
+
+std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
+std::vector<Column> columns_of(const Inspection& inspection) {
+  std::vector<Column> columns{{"tensor"}, {"shape"}, {"format"}, {"rule"}};
+  for (const auto& [name, bytes] : named_bytes({})) {
+    columns.push_back({name, Align::kRight, "forecast"});
+  }
+  if (inspection.live) columns.push_back({"live", Align::kRight});
+  columns.push_back({"B/weight", Align::kRight});
+  return columns;
+}
+
+// Appends a cell for each category and the total; "-" is nothing.
+template <typename Text>
+std::vector<std::string> with_bytes(std::vector<std::string> cells, const Footprint& footprint,
+                                    const Text& text) {
+  for (const auto& [name, bytes] : named_bytes(footprint)) {
+    cells.push_back(bytes == 0 ? "-" : text(bytes));
   }
   return cells;
 }
 
-std::vector<std::string> ratio_cells(const ModelFootprint& f) {
-  std::vector<std::string> cells;
-  for (std::int64_t n : {f.total.weights, f.total.scales, f.total.residual, f.total.moments,
-                         f.total.gradients, f.total.total()}) {
-    cells.push_back(n == 0 ? "-" : fmt::format("{:.4f}", f.per_parameter(n)));
-  }
-  return cells;
-}
-
-std::vector<std::string> row(std::vector<std::string> head, const std::vector<std::string>& tail) {
-  head.insert(head.end(), tail.begin(), tail.end());
-  return head;
-}
-
-std::vector<Column> columns(bool with_live) {
-  std::vector<Column> result{{"tensor"}, {"shape"}, {"format"}, {"rule"}};
-  for (const char* name : {"weights", "scales", "residual", "moments", "gradients", "total"}) {
-    result.push_back({name, Align::kRight, "forecast"});
-  }
-  if (with_live) result.push_back({"live", Align::kRight});
-  result.push_back({"B/weight", Align::kRight});
-  return result;
-}
-
-std::string render(const ModelFootprint& forecast, const ModelFootprint* live) {
-  Table table(columns(live != nullptr));
+std::string table_of(const Inspection& inspection) {
+  const ModelFootprint& forecast = inspection.forecast;
+  Table table(columns_of(inspection));
   for (std::size_t i = 0; i < forecast.tensors.size(); ++i) {
     const TensorFootprint& t = forecast.tensors[i];
-    const double per_element =
-        static_cast<double>(t.bytes.total()) / static_cast<double>(t.spec.shape.size());
+    const auto total = static_cast<double>(t.bytes.total());
     std::vector<std::string> cells =
-        row({t.spec.name, t.spec.shape.str(), std::string(format_name(t.spec.format.kind)),
-             t.rule.empty() ? "-" : t.rule},
-            byte_cells(t.bytes));
-    if (live != nullptr) cells.push_back(byte_cells(live->tensors[i].bytes).back());
-    cells.push_back(fmt::format("{:.3f}", per_element));
+        with_bytes({t.spec.name, t.spec.shape.str(), std::string(format_name(t.spec.format.kind)),
+                    t.rule.empty() ? "-" : t.rule},
+                   t.bytes, size_text);
+    if (inspection.live) cells.push_back(size_text(inspection.live->tensors[i].bytes.total()));
+    cells.push_back(fmt::format("{:.3f}", total / static_cast<double>(t.spec.shape.size())));
     table.add_row(cells);
   }
   table.add_section("");
-  const auto summary = [&](const char* name, const std::vector<std::string>& values) {
-    std::vector<std::string> cells = row({name, "", "", ""}, values);
+  const auto summary = [&](const char* name, const Footprint& footprint, const auto& text) {
+    std::vector<std::string> cells = with_bytes({name, "", "", ""}, footprint, text);
     cells.resize(table.columns());
     table.add_row(cells);
   };
-  summary("forecast", byte_cells(forecast.total));
-  if (live != nullptr) summary("live (ledger)", byte_cells(live->total));
-  summary("bytes per parameter", ratio_cells(forecast));
+  summary("forecast", forecast.total, size_text);
+  if (inspection.live) summary("live (ledger)", inspection.live->total, size_text);
+  summary("bytes per parameter", forecast.total,
+          [&](std::int64_t bytes) { return fmt::format("{:.4f}", forecast.per_parameter(bytes)); });
   return table.render();
 }
 
-// What the model knows of the table that it was trained on.
-std::string render_columns(const TableSchema& schema) {
+// Says what the model knows of the columns that it was trained on.
+std::string explain_columns(const TableSchema& schema) {
   Table table({{"column"},
                {"holds"},
                {"features", Align::kRight},
@@ -122,54 +123,74 @@ std::string render_columns(const TableSchema& schema) {
   return fmt::format("\n{}\n{}\n", schema.summary(), table.render());
 }
 
-bool is_voted(const JointForecast* joint) {
-  return joint != nullptr && joint->spec.method == ParallelMethod::kVotes;
-}
-
-std::string explain(const ModelFootprint& f, const ModelFootprint* live,
-                    const JointForecast* joint) {
-  std::string text = fmt::format(
-      "\n{} parameters (scales are part of how a weight is stored and are not counted).\n",
-      human_count(static_cast<double>(f.parameters)));
-  if (is_voted(joint)) {
-    text += fmt::format(
-        "gradients: matrices keep 1 byte a weight for votes, or 4 where gradients travel as int8; "
-        "at most {} more exist at one time ({:.4f} B/param, not in the table).\n",
-        human_bytes(static_cast<double>(f.transient_gradient)),
-        f.per_parameter(f.transient_gradient));
-  } else if (f.gradients == GradientPolicy::kKept) {
-    text += fmt::format(
-        "gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
-        f.per_parameter(f.total.gradients), f.per_parameter(f.total.total() - f.total.gradients));
-    if (f.transient_gradient > 0) {
-      text += fmt::format(
-          "they are made in fp32 before they are kept in {}; at most {} of that exist at one time "
-          "({:.4f} B/param, not in the table).\n",
-          format_name(f.gradient_format), human_bytes(static_cast<double>(f.transient_gradient)),
-          f.per_parameter(f.transient_gradient));
-    }
-  } else {
-    text += fmt::format(
-        "gradients: released, each is used as soon as it is complete; at most {} exist at one "
-        "time ({:.4f} B/param, not in the table).\n",
-        human_bytes(static_cast<double>(f.transient_gradient)),
-        f.per_parameter(f.transient_gradient));
+// Says what becomes of gradients, and how many bytes of them exist for a moment.
+std::string explain_gradients(const Inspection& inspection) {
+  const ModelFootprint& f = inspection.forecast;
+  const auto at_most = [&](const char* of) {
+    return fmt::format("at most {} {}exist at one time ({:.4f} B/param, not in the table).\n",
+                       size_text(f.transient_gradient), of, f.per_parameter(f.transient_gradient));
+  };
+  if (inspection.joint && inspection.joint->spec.method == ParallelMethod::kVotes) {
+    return "gradients: matrices keep 1 byte a weight for votes, or 4 where gradients travel as "
+           "int8; " +
+           at_most("more ");
   }
-  if (live != nullptr) {
-    text += f.total == live->total ? "forecast equals live bytes.\n"
-                                   : fmt::format("forecast and live bytes differ by {} bytes.\n",
-                                                 f.total.total() - live->total.total());
+  if (f.gradients == GradientPolicy::kReleased) {
+    return "gradients: released, each is used as soon as it is complete; " + at_most("");
+  }
+  std::string text = fmt::format(
+      "gradients: kept, {:.1f} B/param beside the state; without them {:.4f} B/param.\n",
+      f.per_parameter(f.total.gradients), f.per_parameter(f.total.total() - f.total.gradients));
+  if (f.transient_gradient > 0) {
+    text += fmt::format("they are made in fp32 before they are kept in {}; {}",
+                        format_name(f.gradient_format), at_most("of that "));
   }
   return text;
 }
 
-nlohmann::ordered_json to_json(const Footprint& b) {
-  return {{"weights", b.weights}, {"scales", b.scales},       {"residual", b.residual},
-          {"moments", b.moments}, {"gradients", b.gradients}, {"total", b.total()}};
+// Says what a rank sends for a step.
+std::string explain_traffic(const JointForecast& joint, const ModelFootprint& f) {
+  const TrafficForecast& traffic = joint.traffic;
+  std::string text = fmt::format(
+      "--dp {} on {} ranks: each sends {} a step ({:.4f} B/param): gradients {}, statistics {}, "
+      "sums {}; error feedback takes {} beside the state.\n",
+      method_name(joint.spec.method), joint.ranks, size_text(traffic.total()),
+      f.per_parameter(traffic.total()), size_text(traffic.gradients), size_text(traffic.statistics),
+      size_text(traffic.sums), size_text(traffic.state));
+  if (traffic.warmup > 0) {
+    text += fmt::format(
+        "during the warm-up gradients take {}; where it is {:g} of the steps, {} a step are sent "
+        "in the mean.\n",
+        size_text(traffic.warmup), *joint.spec.warmup, size_text(joint.mean().total()));
+  }
+  return text;
 }
 
-nlohmann::ordered_json to_json(const JointForecast& joint) {
-  const TrafficForecast mean = joint.mean();
+std::string to_text(const Inspection& inspection) {
+  const ModelFootprint& f = inspection.forecast;
+  std::string text = fmt::format(
+      "{} with recipe {}\n\n{}\n{} parameters (scales are part of how a weight is stored and are "
+      "not counted).\n{}",
+      inspection.model, inspection.recipe.name, table_of(inspection),
+      human_count(static_cast<double>(f.parameters)), explain_gradients(inspection));
+  if (inspection.live) {
+    const std::int64_t missing = f.total.total() - inspection.live->total.total();
+    text += f.total == inspection.live->total
+                ? "forecast equals live bytes.\n"
+                : fmt::format("forecast and live bytes differ by {} bytes.\n", missing);
+  }
+  if (inspection.joint) text += explain_traffic(*inspection.joint, f);
+  if (inspection.table) text += explain_columns(*inspection.table);
+  return text;
+}
+
+Json to_json(const Footprint& footprint) {
+  Json json;
+  for (const auto& [name, bytes] : named_bytes(footprint)) json[name] = bytes;
+  return json;
+}
+
+Json to_json(const JointForecast& joint) {
   return {{"method", method_name(joint.spec.method)},
           {"ranks", joint.ranks},
           {"gradient_bytes", joint.traffic.gradients},
@@ -177,29 +198,25 @@ nlohmann::ordered_json to_json(const JointForecast& joint) {
           {"warmup_share", joint.traffic.warmup > 0 ? *joint.spec.warmup : 0.0},
           {"statistics_bytes", joint.traffic.statistics},
           {"sums_bytes", joint.traffic.sums},
-          {"bytes_per_step", mean.total()},
+          {"bytes_per_step", joint.mean().total()},
           {"last_step_bytes", joint.traffic.total()},
           {"error_feedback_bytes", joint.traffic.state}};
 }
 
-std::string to_json(const std::string& model, const Recipe& recipe, const ModelFootprint& f,
-                    const ModelFootprint* live, const JointForecast* joint,
-                    const TableSchema* schema) {
-  nlohmann::ordered_json json;
-  json["model"] = model;
-  json["recipe"] = recipe.name;
+std::string to_json(const Inspection& inspection) {
+  const ModelFootprint& f = inspection.forecast;
+  Json json;
+  json["model"] = inspection.model;
+  json["recipe"] = inspection.recipe.name;
   json["parameters"] = f.parameters;
   json["gradient_policy"] = f.gradients == GradientPolicy::kKept ? "kept" : "released";
   json["gradient_format"] = format_name(f.gradient_format);
   json["transient_gradient_bytes"] = f.transient_gradient;
   json["forecast_bytes"] = to_json(f.total);
-  if (live != nullptr) json["live_bytes"] = to_json(live->total);
-  const nlohmann::ordered_json total = to_json(f.total);
-  nlohmann::ordered_json per;
-  for (const auto& [key, value] : total.items()) {
-    per[key] = f.per_parameter(value.get<std::int64_t>());
+  if (inspection.live) json["live_bytes"] = to_json(inspection.live->total);
+  for (const auto& [name, bytes] : named_bytes(f.total)) {
+    json["bytes_per_parameter"][name] = f.per_parameter(bytes);
   }
-  json["bytes_per_parameter"] = per;
   for (const TensorFootprint& t : f.tensors) {
     json["tensors"].push_back({{"name", t.spec.name},
                                {"role", role_name(t.spec.role)},
@@ -209,44 +226,12 @@ std::string to_json(const std::string& model, const Recipe& recipe, const ModelF
                                {"rule", t.rule},
                                {"bytes", to_json(t.bytes)}});
   }
-  if (joint != nullptr) json["traffic"] = to_json(*joint);
-  if (schema != nullptr) json["table"] = nlohmann::ordered_json::parse(to_json(*schema));
+  if (inspection.joint) json["traffic"] = to_json(*inspection.joint);
+  if (inspection.table) json["table"] = Json::parse(to_json(*inspection.table));
   return json.dump(2);
 }
 
-// What a rank sends for a step when several train the model.
-std::string explain_traffic(const JointForecast& joint, const ModelFootprint& f) {
-  const TrafficForecast& traffic = joint.traffic;
-  const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
-  std::string text = fmt::format(
-      "--dp {} on {} ranks: each sends {} a step ({:.4f} B/param): gradients {}, statistics {}, "
-      "sums {}; error feedback takes {} beside the state.\n",
-      method_name(joint.spec.method), joint.ranks, bytes(traffic.total()),
-      f.per_parameter(traffic.total()), bytes(traffic.gradients), bytes(traffic.statistics),
-      bytes(traffic.sums), bytes(traffic.state));
-  if (traffic.warmup > 0) {
-    text += fmt::format(
-        "during the warm-up gradients take {}; where it is {:g} of the steps, {} a step are sent "
-        "in the mean.\n",
-        bytes(traffic.warmup), *joint.spec.warmup, bytes(joint.mean().total()));
-  }
-  return text;
-}
-
-void print(const std::string& model, const Recipe& recipe, const ModelFootprint& forecast,
-           const ModelFootprint* live, const std::string& json,
-           const JointForecast* joint = nullptr, const TableSchema* schema = nullptr) {
-  OutputFile output("--json", json, kJsonBegins);
-  if (json != "-") {
-    fmt::print("{} with recipe {}\n\n{}{}", model, recipe.name, render(forecast, live),
-               explain(forecast, live, joint));
-    if (joint != nullptr) fmt::print("{}", explain_traffic(*joint, forecast));
-    if (schema != nullptr) fmt::print("{}", render_columns(*schema));
-  }
-  output.write(to_json(model, recipe, forecast, live, joint, schema));
-}
-
-// The footprint with gradients as exchanges between ranks keep them.
+// Returns the footprint with gradients as exchanges between ranks keep them.
 ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe recipe,
                                const ParallelSpec& spec) {
   const bool votes = spec.method == ParallelMethod::kVotes;
@@ -264,76 +249,87 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
   return f;
 }
 
-void inspect_traffic(const InspectOptions& options) {
-  const TrafficQuestion question{options.model, options.ranks, options.parts, options.links};
-  OutputFile output("--json", options.json, kJsonBegins);  // before anything may stand in its place
-  if (options.json != "-") fmt::print("{}", traffic_table(question));
-  output.write(traffic_json(question));
-}
-
-void inspect_joint(const InspectOptions& options) {
-  check(options.checkpoint.empty() && !options.live,
-        "--dp forecasts what --model would need; leave out ",
-        options.live ? "--live" : "the CHECKPOINT");
-  if (options.method == "all") return inspect_traffic(options);
-  check(options.ranks.size() == 1, "--ranks: several numbers need --dp all");
-  JointForecast joint{{.method = parse_method(options.method)}, options.ranks.front(), {}};
-  const Recipe recipe = joint_recipe(joint.spec, load_recipe(options.recipe, options.overrides));
-  const auto plan = plan_model(options.model, 0, 0, recipe);
-  joint.traffic = forecast_traffic(plan, recipe.updates(), joint.spec, joint.ranks, joint.ranks,
-                                   recipe.gradient_format);
-  print(options.model, recipe, joint_footprint(plan, recipe, joint.spec), nullptr, options.json,
-        &joint);
-}
-
-// What the ledger counts while a model and its optimizer exist, beside what existed before.
+// Counts the bytes that a model and its optimizer add to the ledger while they exist.
 ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe) {
   const Footprint before = ledger_footprint();
   const auto model = make_model(spec, input, outputs, recipe, 1);
   Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
   ModelFootprint live = live_footprint(*model, optimizer, recipe);
-  Footprint held = ledger_footprint();
-  held -= before;
-  live.total = held;
+  live.total = ledger_footprint(before);
   return live;
 }
 
-void run_inspect(const InspectOptions& options, bool recipe_given, bool ranks_given) {
+Inspection inspect_checkpoint(const std::string& path) {
+  const SavedRun run(path);
+  const SavedModel saved = run.model();
+  const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
+  std::optional<TableSchema> table = run.table();
+  if (table && table->table_columns == 0) table.reset();  // it is that of a built-in set
+  return {saved.model,
+          saved.recipe,
+          forecast_footprint(plan, saved.recipe),
+          allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe),
+          std::nullopt,
+          std::move(table)};
+}
+
+Inspection inspect_model(const InspectOptions& options) {
+  const Recipe recipe = load_recipe(options.recipe, options.overrides);
+  Inspection result{options.model, recipe,
+                    forecast_footprint(plan_model(options.model, 0, 0, recipe), recipe)};
+  if (options.live) result.live = allocate_and_count(options.model, 0, 0, recipe);
+  return result;
+}
+
+Inspection inspect_joint(const InspectOptions& options) {
+  check(options.ranks.size() == 1, "--ranks: several numbers need --dp all");
+  JointForecast joint{{.method = parse_method(options.method)}, options.ranks.front(), {}};
+  const Recipe recipe = joint_recipe(joint.spec, load_recipe(options.recipe, options.overrides));
+  const auto plan = plan_model(options.model, 0, 0, recipe);
+  joint.traffic = forecast_traffic(plan, recipe.updates(), joint.spec, joint.ranks, joint.ranks,
+                                   recipe.gradient_format);
+  return {options.model, recipe, joint_footprint(plan, recipe, joint.spec), {}, joint};
+}
+
+// Throws Error for options that contradict each other.
+void check_options(const InspectOptions& options, bool recipe_given, bool ranks_given) {
+  const bool recipe_named = recipe_given || !options.overrides.empty();
   check(options.checkpoint.empty() != options.model.empty(),
         "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect "
         "--help'");
-  check(options.checkpoint.empty() || (!recipe_given && options.overrides.empty()),
-        "inspect: the checkpoint '", options.checkpoint,
+  check(options.checkpoint.empty() || !recipe_named, "inspect: the checkpoint '",
+        options.checkpoint,
         "' holds its recipe; leave out --recipe and --set, or give --model instead");
-  check_output("--json", options.json, kJsonBegins);  // refuses what it must before the work begins
-  const bool joint = !options.method.empty() && options.method != "none";
+  const bool joint = !options.method.empty();
   check(joint || !ranks_given, "--ranks are those of --dp; name a method or leave the option out");
-  check(options.method != "all" || (!recipe_given && options.overrides.empty()),
+  check(options.method != "all" || !recipe_named,
         "--dp all: each way of training has a recipe of its own; leave out --recipe and --set");
-  if (joint) return inspect_joint(options);
-  if (!options.checkpoint.empty()) {
-    const SavedRun run(options.checkpoint);
-    const SavedModel saved = run.model();
-    const std::optional<TableSchema> schema = run.table();
-    const bool of_table = schema && schema->table_columns > 0;  // else of a built-in set
-    const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
-    const ModelFootprint forecast = forecast_footprint(plan, saved.recipe);
-    const ModelFootprint live =
-        allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe);
-    print(saved.model, saved.recipe, forecast, &live, options.json, nullptr,
-          of_table ? &*schema : nullptr);
-    return;
-  }
-  const Recipe recipe = load_recipe(options.recipe, options.overrides);
-  const ModelFootprint forecast =
-      forecast_footprint(plan_model(options.model, 0, 0, recipe), recipe);
-  if (options.live) {
-    const ModelFootprint live = allocate_and_count(options.model, 0, 0, recipe);
-    print(options.model, recipe, forecast, &live, options.json);
+  check(!joint || (options.checkpoint.empty() && !options.live),
+        "--dp forecasts what --model would need; leave out ",
+        options.live ? "--live" : "the CHECKPOINT");
+}
+
+void run_inspect(InspectOptions options, bool recipe_given, bool ranks_given) {
+  if (options.method == "none") options.method.clear();
+  check_options(options, recipe_given, ranks_given);
+  check_no_input("--json", options.json,
+                 {recipe_file("--recipe", options.recipe), {"the checkpoint", options.checkpoint}});
+  OutputFile json("--json", options.json, kJsonBegins);
+  std::string text, json_text;
+  if (options.method == "all") {
+    const TrafficQuestion question{options.model, options.ranks, options.parts, options.links};
+    text = traffic_table(question);
+    json_text = traffic_json(question);
   } else {
-    print(options.model, recipe, forecast, nullptr, options.json);
+    const Inspection result = !options.method.empty()       ? inspect_joint(options)
+                              : !options.checkpoint.empty() ? inspect_checkpoint(options.checkpoint)
+                                                            : inspect_model(options);
+    text = to_text(result);
+    json_text = to_json(result);
   }
+  if (options.json != "-") fmt::print("{}", text);
+  json.write(json_text);
 }
 
 }  // namespace
@@ -357,15 +353,15 @@ void add_inspect_command(CLI::App& app) {
   command->add_option("--ranks", options->ranks, "of --dp; with --dp all also several, 2,8,64")
       ->delimiter(',')
       ->capture_default_str()
-      ->check(within(1, 1 << 20));
+      ->check(in_range(1, 1 << 20));
   command
       ->add_option("--micro-batches", options->parts,
                    "of --dp all: parts of a batch, a multiple of the ranks [one for each]")
-      ->check(within(1, 1 << 20));
+      ->check(in_range(1, 1 << 20));
   command->add_option("--link", options->links, "of --dp all: speeds of links in Gbit/s")
       ->delimiter(',')
       ->capture_default_str()
-      ->check(within(1e-3, 1e6));
+      ->check(in_range(1e-3, 1e6));
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->footer(
       "Examples:\n"
@@ -378,7 +374,7 @@ void add_inspect_command(CLI::App& app) {
   });
 }
 
-// The command of earlier versions says what took its place.
+// Keeps the command of earlier versions, which says what took its place.
 void add_traffic_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("traffic", "is part of inspect now")->group("");
   command->allow_extras();

@@ -24,14 +24,16 @@ void list_recipes() {
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
     const ModelFootprint model = forecast_footprint(plan_model(kExample, 0, 0, recipe), recipe);
-    const Footprint& bytes = model.total;
+    const std::int64_t total = model.total.total();
+    const std::int64_t moments = model.total.moments;
+    const std::int64_t gradients = model.total.gradients;
     const auto per_parameter = [&](std::int64_t count) {
       return fmt::format("{:.2f}", model.per_parameter(count));
     };
-    table.add_row({name, per_parameter(bytes.total() - bytes.moments - bytes.gradients),
-                   per_parameter(bytes.moments), per_parameter(bytes.total() - bytes.gradients),
-                   bytes.gradients == 0 ? "released" : per_parameter(bytes.gradients),
-                   per_parameter(bytes.total()), recipe.summary});
+    table.add_row({name, per_parameter(total - moments - gradients), per_parameter(moments),
+                   per_parameter(total - gradients),
+                   gradients == 0 ? "released" : per_parameter(gradients), per_parameter(total),
+                   recipe.summary});
     table.add_row({"", "", "", "", "", "", "  " + recipe.source});
   }
   fmt::print(

@@ -1,21 +1,19 @@
-// tritgrad reproduce: a published study, trained anew, as pictures, tables and sentences.
+// tritgrad reproduce: trains a published study anew, and writes pictures, tables and CSV files.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "engine/check.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/common_options.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/within.h"
 #include "tools/report/number_text.h"
-#include "tools/report/system_info.h"
-#include "tools/study/study_charts.h"
 #include "tools/study/study_files.h"
-#include "tools/study/study_page.h"
 
 namespace tritgrad {
 namespace {
@@ -33,20 +31,8 @@ struct ReproduceOptions {
   std::string config;  // read before options are parsed
 };
 
-const std::vector<std::string>& study_names() {
-  static const std::vector<std::string> names = {"microadam"};
-  return names;
-}
-
-void check_study(const std::string& name) {
-  for (const std::string& known : study_names()) {
-    if (name == known) return;
-  }
-  fail("unknown study '", name, "'", did_you_mean(name, study_names()));
-}
-
-// Makes the folder, or says why not, before any work is done for it. Of work that came to nothing
-// it is not left, if it is new.
+// Makes the folder, or says why not, before any work is done for it. A new folder is removed again
+// if the work came to nothing.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::string& path) : path_(path) {
@@ -76,36 +62,31 @@ class OutputFolder {
   bool is_new_ = false;
 };
 
-std::vector<std::int64_t> powers_of_ten(std::int64_t largest) {
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t size = kSmallest; size <= largest; size *= 10) sizes.push_back(size);
-  return sizes;
-}
-
 void run_reproduce(const ReproduceOptions& options) {
-  check_study(options.study);
+  const std::vector<std::string> studies = {"microadam"};
+  check(options.study == studies.front(), "unknown study '", options.study, "'",
+        did_you_mean(options.study, studies));
   if (options.threads > 0) set_thread_count(options.threads);
-  const InterruptWatch watch;  // of all that follows, so that no signal comes in between
+  const InterruptWatch watch;  // one for all of the work, so that no signal comes in between
   const OutputFolder out(options.out.empty() ? "reproduce-" + options.study : options.out);
 
   StudyResults results = run_study(study_figures(), options.training);
-  results.costs = measure_costs(powers_of_ten(options.largest), 9);
-  const StudyFiles tables = study_csv_files(results), pictures = study_pictures(results);
-  StudyFiles files = tables;
-  files.insert(files.end(), pictures.begin(), pictures.end());
-  files.emplace_back(
-      "index.html",
-      render_study({.command = fmt::format(
-                        "tritgrad reproduce {} --epochs {} --seeds {} --largest {}", options.study,
-                        options.training.epochs, options.training.seeds, options.largest),
-                    .machine = describe_program()},
-                   results));
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = kSmallest; size <= options.largest; size *= 10) sizes.push_back(size);
+  results.costs = measure_costs(sizes, 9);
+  const StudyFiles files =
+      study_files(results, fmt::format("tritgrad reproduce {} --epochs {} --seeds {} --largest {}",
+                                       options.study, options.training.epochs,
+                                       options.training.seeds, options.largest));
   write_study(out.path(), files);
-  if (!options.training.quiet) {
-    fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n",
-               (out.path() / files.back().first).string(), tables.size(), pictures.size(),
-               duration(results.seconds));
-  }
+  if (options.training.quiet) return;
+  const auto count = [&](const char* ending) {
+    return std::count_if(files.begin(), files.end(),
+                         [&](const auto& file) { return file.first.ends_with(ending); });
+  };
+  fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n",
+             (out.path() / files.back().first).string(), count(".csv"), count(".svg"),
+             duration(results.seconds));
 }
 
 }  // namespace
@@ -121,18 +102,18 @@ void add_reproduce_command(CLI::App& app) {
                       "folder for index.html, pictures and CSV files [reproduce-STUDY]");
   command->add_option("--epochs", options->training.epochs, "passes over the training rows")
       ->capture_default_str()
-      ->check(within(2, 100000));
+      ->check(in_range(2, 100000));
   command->add_option("--seeds", options->training.seeds, "seeds 1..N for every curve")
       ->capture_default_str()
-      ->check(within(1, 100));
+      ->check(in_range(1, 100));
   command
       ->add_option("--largest", options->largest, "parameters of the largest matrix that is timed")
       ->capture_default_str()
-      ->check(within(kSmallest, std::int64_t{1'000'000'000}));
+      ->check(in_range(kSmallest, std::int64_t{1'000'000'000}));
   command
       ->add_option("--threads", options->threads,
                    "threads; results do not depend on it, times do [all]")
-      ->check(within(1, 1024));
+      ->check(in_range(1, 1024));
   command->add_option("--config", options->config, "FILE.toml with options as keys");
   command->add_flag("--quiet", options->training.quiet, "no progress, no last line");
   command->footer(

@@ -1,4 +1,4 @@
-// tritgrad train, tritgrad eval
+// tritgrad train trains one model; tritgrad eval scores a saved one.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,10 +14,10 @@
 #include "models/training/evaluate.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
-#include "tools/cli/complain.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/training_observer.h"
-#include "tools/cli/within.h"
+#include "tools/report/confusion_table.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {
@@ -34,6 +34,10 @@ void print_summary(const RunResult& r, const std::string& data) {
         r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
     const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
     fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
+  }
+  if (r.balanced_accuracy) {
+    fmt::print("  balanced       {:.2f} %, the mean over the classes\n",
+               100.0 * *r.balanced_accuracy);
   }
   if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
   fmt::print("  train loss     {}{}\n",
@@ -76,9 +80,11 @@ void print_summary(const RunResult& r, const std::string& data) {
         human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
   }
   fmt::print("  weights sha256 {}\n", r.weights_sha256);
+  if (r.confusion) fmt::print("\n{}", confusion_table(*r.confusion));
 }
 
-// Columns of a checkpoint's own file mean nothing to data of another kind.
+// Resets the options for columns of the file that a checkpoint names, which mean nothing to data of
+// another kind.
 void forget_columns(const std::string& data, TrainSpec& saved) {
   if (is_csv(data)) return;
   const TrainSpec untouched;
@@ -95,16 +101,15 @@ void forget_columns(const std::string& data, TrainSpec& saved) {
 void check_method(const CLI::App& command, ParallelMethod method) {
   check(command.count("--dp-majority") == 0 || method == ParallelMethod::kVotes,
         "--dp-majority is a way to count votes; it needs --dp votes");
-  const bool squeezes = method == ParallelMethod::kApmsqueeze;
-  check(command.count("--dp-warmup") == 0 || squeezes,
-        "--dp-warmup: only apmsqueeze has a warm-up; leave the option "
-        "out or use --dp apmsqueeze");
-  check(command.count("--dp-scale") == 0 || squeezes,
-        "--dp-scale: only apmsqueeze scales signs; leave the option "
-        "out or use --dp apmsqueeze");
+  for (const auto& [option, what] :
+       {std::pair("--dp-warmup", "has a warm-up"), std::pair("--dp-scale", "scales signs")}) {
+    check(command.count(option) == 0 || method == ParallelMethod::kApmsqueeze, option,
+          ": only apmsqueeze ", what, "; leave the option out or use --dp apmsqueeze");
+  }
 }
 
-// Options that a resumed run takes from its checkpoint must not be contradicted.
+// Fills in the options that a resumed run takes from its checkpoint. Throws Error for those that
+// contradict it.
 void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   TrainOptions& train = options.train;
   const auto given = [&](const char* option) { return command.count(option) > 0; };
@@ -128,14 +133,28 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   if (given("--epochs")) saved.epochs = train.epochs;
   saved.folds = train.folds;
   static_cast<TrainSpec&>(train) = saved;
-  // What a resumed run adds would be lost otherwise.
+  // Without a file, the steps that a resumed run adds would be lost.
   if (train.save.empty()) train.save = train.resume;
 }
 
-// A checkpoint holds names as JSON, and takes the place of checkpoints alone.
+// Throws Error where an output would replace a file that the run reads; but a run may be saved
+// where it was resumed from. A resumed run has the recipe of its checkpoint and reads no file of
+// it.
+void check_no_inputs(const CommonOptions& options) {
+  const TrainOptions& train = options.train;
+  std::vector<InputFile> inputs = input_files(options);
+  if (train.resume.empty()) inputs.push_back(recipe_file("--recipe", train.recipe));
+  check_no_input("--save", train.save, inputs);
+  inputs.push_back({"--resume", train.resume});
+  check_no_input("--json", options.json, inputs);
+  check_no_input("--log", options.terminal.log, inputs);
+}
+
+// Throws Error where --save could not be written: a checkpoint holds names as JSON, and replaces
+// checkpoints alone.
 void check_save(const TrainOptions& options) {
   if (options.save.empty()) return;
-  // What is resumed has been read as a checkpoint already.
+  // The file that is resumed has been read as a checkpoint already.
   check(options.save == options.resume || is_replaceable(options.save), "--save: '", options.save,
         "' is there and is no checkpoint, or a damaged one; delete it, or name another file");
   const std::pair<const char*, const std::string&> names[] = {{"--data", options.data},
@@ -181,7 +200,7 @@ double parse_timeout(const std::string& text) {
 
 void end_process(const std::string& sentence) {
   std::fflush(stdout);
-  std::_Exit(complain(sentence));
+  std::_Exit(print_error(sentence));
 }
 
 // Checks the options of ranks in train.parallel, which a resumed run has from its checkpoint, and
@@ -224,19 +243,20 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   check(train_options.save != "-",
         "--save: a checkpoint cannot go to standard output; name a file");
   check(options.terminal.log != "-", "--log: the log cannot go to standard output; name a file");
+  check_no_inputs(options);
   check_save(train_options);
   check(train_options.stop_after == 0 || !train_options.save.empty(),
         "--stop-after needs --save FILE");
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
   const std::unique_ptr<Communicator> ranks = connect(command, timeout, train_options);
-  const bool is_first = ranks == nullptr || ranks->rank() == 0;  // who writes
+  const bool is_first = ranks == nullptr || ranks->rank() == 0;  // the first rank alone writes
   const auto output = [&](const char* option, const std::string& path) {
     return OutputFile(option, is_first ? path : "", kJsonBegins);
   };
   OutputFile json = output("--json", options.json);
   OutputFile log = output("--log", options.terminal.log);
-  // The run holds it itself, but reads its data first.
+  // The run holds its checkpoint itself, but reads its data first.
   check_output(command.count("--save") > 0 ? "--save" : "--resume",
                is_first ? train_options.save : "", nullptr);
   const Dataset dataset = training_data(command, options);
@@ -280,6 +300,9 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   std::optional<TableSchema> schema = run.table();
   adopt_table_options(command, options.train, saved, schema);
   static_cast<TrainSpec&>(options.train) = saved;
+  std::vector<InputFile> inputs = input_files(options);
+  inputs.push_back({"the checkpoint", path});
+  check_no_input("--json", options.json, inputs);
   OutputFile json("--json", options.json, kJsonBegins);
   Dataset dataset = data_given ? open_data(options, schema) : open_saved_data(run, options);
   if (!data_given) {
@@ -294,6 +317,10 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
                saved.data, evaluation.steps, all ? "accuracy" : "test accuracy",
                100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
                all ? "rows" : "test rows");
+    if (const auto& confusion = evaluation.confusion) {
+      fmt::print("balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
+                 100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));
+    }
   }
   json.write(to_json(evaluation));
 }
@@ -313,13 +340,13 @@ void add_train_command(CLI::App& app) {
                       "all have begun [60]");
   command->add_option("--save", train.save, "checkpoint FILE, written after every epoch");
   command->add_option("--save-every", train.save_every, "also save every so many steps")
-      ->check(within(1, 2000000000));
+      ->check(in_range(1, 2000000000));
   command->add_option(
       "--resume", train.resume,
       "continue from checkpoint FILE, bit for bit; saves back to it unless --save names "
       "another; other --epochs than before stretch the schedule of rates");
   command->add_option("--stop-after", train.stop_after, "stop after so many steps in all, and save")
-      ->check(within(1, 2000000000));
+      ->check(in_range(1, 2000000000));
   command->add_option("--log", options->terminal.log,
                       "write one JSON object per epoch to FILE.jsonl");
   command->footer(

@@ -14,13 +14,12 @@
 #include "engine/files/read_file.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
+#include "models/recipes/recipe.h"
 #include "optim/parallel/communicator.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/fetch.h"
-#include "tools/cli/shell_command.h"
-#include "tools/cli/within.h"
 
 namespace tritgrad {
-
 namespace {
 
 // Adds one option of the list in TrainSpec.
@@ -34,13 +33,13 @@ void add_field_option(CLI::App& command, const Field& field, T& value) {
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     add()->take_all();
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    add()->capture_default_str()->check(within<T>(0, std::numeric_limits<T>::max()));
+    add()->capture_default_str()->check(in_range<T>(0, std::numeric_limits<T>::max()));
   } else if constexpr (std::is_integral_v<T>) {
-    add()->check(within(static_cast<T>(field.low), static_cast<T>(field.high)));
+    add()->check(in_range(static_cast<T>(field.low), static_cast<T>(field.high)));
   } else {
     if constexpr (requires(double number) { value = number; }) {
       if (field.low < field.high) {
-        add()->check(within(field.low, field.high));
+        add()->check(in_range(field.low, field.high));
         return;
       }
     }
@@ -70,7 +69,7 @@ void add_data_options(CLI::App& command, CommonOptions& options) {
       "--cache", options.terminal.cache,
       "folder of fetched data and finished runs [TRITGRAD_DATA, else the user's cache folder]");
   command.add_option("--threads", options.threads, "threads; results do not depend on it [all]")
-      ->check(within(1, 1024));
+      ->check(in_range(1, 1024));
   command.add_option("--config", options.config,
                      "FILE.toml with options as keys; [set] overrides the recipe");
 }
@@ -96,7 +95,7 @@ void apply(CommonOptions& options) {
   if (!options.lr.empty()) {
     const std::optional<double> lr = parse_number(options.lr);
     check(lr.has_value(), "--lr: '", options.lr, "' is no number; give one such as 0.01");
-    // As TOML writes it, which knows no ".01".
+    // TOML knows no ".01".
     options.train.overrides.push_back(fmt::format("weight.lr={}", *lr));
   }
   if (!options.compute.empty()) options.train.overrides.push_back("compute=" + options.compute);
@@ -104,14 +103,14 @@ void apply(CommonOptions& options) {
 
 namespace {
 
-// Data that are not fetched need no folder, so none is asked for.
+// The folder of fetched sets. Data that are not fetched need none, so none is asked for.
 std::string folder_of_fetched(const CommonOptions& options) {
   const bool fetched = data_source(options.train.data, "").kind == DataSource::Kind::kFetched;
   return fetched || !options.terminal.cache.empty() ? cache_folder(options.terminal.cache).string()
                                                     : "";
 }
 
-// What fills that folder, after the name of a set.
+// The arguments of `tritgrad data fetch NAME` that make it fill the folder of --cache.
 std::string fetch_arguments(const CommonOptions& options) {
   return options.terminal.cache.empty() ? "" : " --cache " + shell_quoted(options.terminal.cache);
 }
@@ -130,6 +129,19 @@ std::string fetch_command(const CommonOptions& options) {
   const std::string& data = options.train.data;
   if (data_source(data, "").kind != DataSource::Kind::kFetched) return "";
   return "tritgrad data fetch " + data + fetch_arguments(options);
+}
+
+std::vector<InputFile> input_files(const CommonOptions& options) {
+  std::vector<InputFile> files{{"--config", options.config}};
+  for (const std::string& path :
+       data_source(options.train.data, folder_of_fetched(options)).paths) {
+    files.push_back({"--data", path});
+  }
+  return files;
+}
+
+InputFile recipe_file(const char* option, const std::string& recipe) {
+  return {option, builtin_recipe_text(recipe).empty() ? recipe : ""};
 }
 
 bool is_csv(const std::string& data) {

@@ -41,7 +41,7 @@ InterruptWatch::InterruptWatch() {
   note.sa_handler = [](int signal) { noted = signal; };
   note.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART | SA_ONSTACK);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    // Where the signal is ignored, as for background jobs of a shell, it stays so.
+    // A signal that is ignored, as in background jobs of a shell, stays ignored.
     if (sigaction(kSignals[i], nullptr, &before[i]) != 0) continue;
     if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &note, nullptr);
   }

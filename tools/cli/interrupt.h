@@ -11,11 +11,11 @@ namespace tritgrad {
 // The signal that was noted last; 0: none.
 int noted_signal();
 
-// While it lives, the first SIGINT and the first SIGTERM are noted; a second one of its kind ends
-// the process at once, as everywhere else. Watches within another one see what it has noted: a
-// command keeps one for all of its runs, so that none is begun after a signal that came between
-// two. Other processes of a job are not told, so ranks should have none. All of a process are made
-// and ended by one thread; any may ask.
+// While a watch lives, the first signal of each kind is noted; a second one of its kind ends the
+// process at once, as everywhere else. Watches within another one see what it has noted: a command
+// keeps one for all of its runs, so that none is begun after a signal that came between two. Other
+// processes of a job are not told, so ranks should have none. One thread makes and ends all watches
+// of a process; any thread may ask.
 class InterruptWatch {
  public:
   InterruptWatch();

@@ -11,8 +11,8 @@
 #include "optim/parallel/communicator.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/complain.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/terminal.h"
 
 namespace {
 
@@ -69,12 +69,12 @@ int main(int argc, char** argv) {
     const int code = tritgrad::run_command_line(app, argc, argv);
     // A full disk behind a redirection often shows only when the last bytes are handed over.
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    return tritgrad::complain(kLostOutput);
+    return tritgrad::print_error(kLostOutput);
   } catch (const tritgrad::Interrupted& end) {
-    tritgrad::complain(end.what());
+    tritgrad::print_error(end.what());
     return 128 + tritgrad::noted_signal();
   } catch (const std::exception& error) {
-    const int code = tritgrad::complain(std::ferror(stdout) != 0 ? kLostOutput : error.what());
+    const int code = tritgrad::print_error(std::ferror(stdout) != 0 ? kLostOutput : error.what());
     tritgrad::abandon_ranks();
     return code;
   }

@@ -12,6 +12,21 @@
 
 namespace tritgrad {
 
+void check_no_input(const char* option, const std::string& output,
+                    const std::vector<InputFile>& inputs) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // also of paths that do not exist or are no folder; these are let through
+  if (!fs::is_regular_file(output, error)) return;
+  for (const InputFile& input : inputs) {
+    bool same = fs::equivalent(output, input.path, error);
+    for (const fs::directory_entry& entry : fs::directory_iterator(input.path, error)) {
+      same = same || fs::equivalent(output, entry.path(), error);
+    }
+    check(!same, option, ": '", output, "' is also read (", input.option,
+          ") and would be replaced; name another file");
+  }
+}
+
 OutputFile::OutputFile(const char* option, const std::string& path, const char* begins)
     : option_(option), path_(path) {
   if (path.empty() || path == "-") return;

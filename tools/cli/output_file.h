@@ -1,22 +1,35 @@
-// A file that a command writes beside what it prints.
+// Files that a command writes beside what it prints, kept apart from those that it reads.
 #pragma once
 
 #include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/files/atomic_file.h"
 
 namespace tritgrad {
 
-// The first characters of files that an output may take the place of: its own kind. JSON that we
-// write is an object; a bracket would also begin a recipe in TOML.
+// A file that a command reads, or a folder whose files it reads. An empty path is none.
+struct InputFile {
+  std::string option;  // what names it: "--data"
+  std::string path;
+};
+
+// Throws Error, beginning with `option`, where the output is one of the inputs: the same inode of
+// the same device, by whatever links and spellings either is reached. To be called before anything
+// is computed.
+void check_no_input(const char* option, const std::string& output,
+                    const std::vector<InputFile>& inputs);
+
+// An output replaces files of its own kind alone, which begin with these characters. The JSON that
+// we write is an object; a bracket would also begin a recipe in TOML.
 inline constexpr const char* kJsonBegins = "{";
 inline constexpr const char* kHtmlBegins = "<";
 inline constexpr const char* kMarkdownBegins = "#";
 
-// To be made before the work begins whose result it takes. Nothing that a command reads, and no
-// file of another kind, can be lost to it, and no other output has the same file.
+// An output, to be made before the work begins whose result it takes. No file of another kind can
+// be lost to it, and no other output has the same file.
 class OutputFile {
  public:
   // "" is no file, "-" is standard output; a pipe or a device is written to, never replaced.
@@ -40,7 +53,7 @@ class OutputFile {
   std::ofstream appended_;          // open from the first append() on
 };
 
-// Refuses what an OutputFile of these would refuse, before any work is done for it.
+// Throws what the constructor of such an OutputFile would throw.
 void check_output(const char* option, const std::string& path, const char* begins);
 
 }  // namespace tritgrad

@@ -24,7 +24,8 @@ struct TrafficRow {
   double parameters;
 
   double total() const { return static_cast<double>(forecast->total()); }
-  // What all-reduce by a ring sends of gradients in fp16, the usual way, over what this one sends.
+  // Bytes of gradients in fp16 that are all-reduced by a ring, the usual way, over those of this
+  // one.
   double fp16_ratio() const {
     const double fp16 = 4.0 * parameters * (ranks - 1) / ranks;
     return forecast->total() > 0 ? fp16 / total() : 0.0;

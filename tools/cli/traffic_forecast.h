@@ -1,5 +1,5 @@
-// What data-parallel training sends, by formula: every way of doing it beside the others, for any
-// number of ranks and any speed of the links between them (`tritgrad inspect --dp all`).
+// The bytes that data-parallel training sends, by formula: every way of doing it beside the others,
+// for any number of ranks and any speed of the links between them (`tritgrad inspect --dp all`).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct TrafficWay {
 };
 std::vector<TrafficWay> traffic_ways();
 
-// The mean over the steps of what a rank sends for `model`, a complete spec. Throws Error unless
-// the way can have so many parts of a batch.
+// Returns the mean over the steps of what a rank sends for `model`, a complete spec. Throws Error
+// unless the way can have so many parts of a batch.
 TrafficForecast forecast_traffic(const TrafficWay& way, const std::string& model, int ranks,
                                  int parts);
 
@@ -35,7 +35,7 @@ struct TrafficQuestion {
 // A table with a row for every way and number of ranks, and what its columns mean. Throws Error
 // where ranks cannot share the micro-batches evenly.
 std::string traffic_table(const TrafficQuestion& question);
-// The same as JSON (docs/FORMATS.md).
+// Returns the rows of that table as JSON (docs/FORMATS.md).
 std::string traffic_json(const TrafficQuestion& question);
 
 }  // namespace tritgrad

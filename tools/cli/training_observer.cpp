@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "engine/check.h"
-#include "tools/cli/complain.h"
-#include "tools/cli/shell_command.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 namespace {
 
-// "nothing was saved", or the command to go on with.
+// Says that nothing was saved, or by which command to go on.
 std::string what_was_saved(const TrainOptions& train, const TerminalOptions& options) {
   if (train.folds > 0) return "nothing was saved";
   if (train.save.empty()) return "nothing was saved, as --save was not given";
@@ -92,7 +92,7 @@ void TerminalObserver::trained(std::int64_t steps_done, std::int64_t total) {
 
 void TerminalObserver::warn(const std::string& recipe, const std::string& warning) {
   progress_->clear();
-  warn_of_recipe(recipe, warning);
+  print_recipe_warning(recipe, warning);
 }
 
 void TerminalObserver::note(const std::string& sentence) {
@@ -109,7 +109,7 @@ RunResult train_on_terminal(const Dataset& dataset, TrainOptions train,
                             const TerminalOptions& options, OutputFile& log) {
   check(train.folds == 0 || options.log.empty(),
         "--folds trains one model per fold; --save, --resume and --log need a single one");
-  // What is said once, whatever the number of ranks, is said by the first.
+  // The first rank alone talks of what concerns all of them.
   if (train.ranks != nullptr && train.ranks->rank() > 0) return tritgrad::train(dataset, train);
   TerminalObserver observer(train, options, &log);
   train.observer = &observer;

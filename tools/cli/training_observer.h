@@ -9,7 +9,7 @@
 #include "models/training/train.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 
 namespace tritgrad {
 
@@ -28,6 +28,7 @@ class RunLog {
   RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done);
 
   void write(const EpochPoint& point);
+  // Makes the file if it is not begun: for a run that ends without an epoch.
   void end();
 
  private:

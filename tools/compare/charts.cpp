@@ -1,5 +1,3 @@
-#include "tools/compare/charts.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -7,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "tools/compare/report.h"
 #include "tools/report/svg.h"
 
 namespace tritgrad {
@@ -116,16 +115,15 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
 }
 
 void add_bars(std::vector<Figure>& figures, const Comparison& comparison) {
-  StackedBars chart{"Bytes per parameter by category",
-                    "bytes per parameter while training",
-                    {"weights", "scales", "residual", "moments", "gradients"},
-                    {}};
+  StackedBars chart{
+      "Bytes per parameter by category", "bytes per parameter while training", {}, {}};
+  for (const ByteCategory& category : kByteCategories) chart.categories.push_back(category.name);
   for (const RecipeSummary& recipe : comparison.recipes) {
-    const BytesPerParameter& bytes = recipe.bytes;
     if (!recipe.trained()) continue;
-    chart.bars.push_back(
-        {recipe.recipe,
-         {bytes.weights, bytes.scales, bytes.residual, bytes.moments, bytes.gradients}});
+    Bar& bar = chart.bars.emplace_back(Bar{recipe.recipe, {}});
+    for (const ByteCategory& category : kByteCategories) {
+      bar.parts.push_back(recipe.bytes.*category.bytes);
+    }
   }
   figures.push_back({"bytes",
                      "Where the bytes go. Activations and the dataset are not counted here.",

@@ -31,7 +31,7 @@ OrderedJson tuning_json(const Tuning& tuning) {
           {"candidates", candidates}};
 }
 
-OrderedJson summary_json(const RecipeSummary& summary, const Tuning* tuning) {
+OrderedJson summary_json(const RecipeSummary& summary) {
   OrderedJson json;
   json["recipe"] = summary.recipe;
   json["seeds"] = summary.seeds;
@@ -46,14 +46,13 @@ OrderedJson summary_json(const RecipeSummary& summary, const Tuning* tuning) {
   json["bytes_per_parameter"] =
       summary.trained() ? number(summary.bytes.total()) : OrderedJson(nullptr);
   json["seconds_per_run"] = number(summary.seconds_per_run);
-  json["peak_live_bytes"] =
-      summary.trained() ? number(summary.peak_live_bytes) : OrderedJson(nullptr);
-  json["tuning"] = tuning != nullptr ? tuning_json(*tuning) : OrderedJson(nullptr);
+  json["peak_live_bytes"] = number(summary.peak_live_bytes);
+  json["tuning"] = summary.tuning ? tuning_json(*summary.tuning) : OrderedJson(nullptr);
   return json;
 }
 
 OrderedJson record_json(const ComparisonRecord& record) {
-  const Comparison comparison = compare(record.runs, record.baseline);
+  const Comparison comparison = compare(record);
   OrderedJson json;
   json["data"] = record.data;
   json["dataset"] = record.dataset;
@@ -64,7 +63,7 @@ OrderedJson record_json(const ComparisonRecord& record) {
   json["baseline"] = record.baseline;
   json["recipes"] = OrderedJson::array();
   for (const RecipeSummary& summary : comparison.recipes) {
-    json["recipes"].push_back(summary_json(summary, record.tuning_of(summary.recipe)));
+    json["recipes"].push_back(summary_json(summary));
   }
   json["runs"] = OrderedJson::array();
   for (const RunResult& run : record.runs) json["runs"].push_back(OrderedJson::parse(to_json(run)));
@@ -80,13 +79,6 @@ double ComparisonRecord::seconds() const {
   }
   for (const RunResult& run : runs) sum += run.seconds;
   return sum;
-}
-
-const Tuning* ComparisonRecord::tuning_of(const std::string& recipe) const {
-  for (const Tuning& tuning : tunings) {
-    if (tuning.recipe == recipe) return &tuning;
-  }
-  return nullptr;
 }
 
 std::string to_json(const std::vector<ComparisonRecord>& records, const std::string& machine) {

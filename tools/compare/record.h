@@ -1,13 +1,51 @@
-// What one comparison found: all that its table, its page and its JSON are made from.
+// The outcome of one comparison, from which its table, its page and its JSON are made.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/training/run_result.h"
-#include "tools/compare/tuning.h"
 
 namespace tritgrad {
+
+// Learning rates on trial: every recipe has the same number of them, beginning around its own.
+struct TuningCandidate {
+  double factor = 1;  // the recipe's own rate is multiplied by it
+  double lr = 0;
+  std::optional<double> val_accuracy;  // fraction; absent: the run diverged
+  double seconds = 0;
+  bool cached = false;  // as in RunResult: an earlier comparison made the run
+  std::vector<EpochPoint> curve = {};
+  std::string machine = {};  // as in RunResult
+};
+
+struct Tuning {
+  std::string recipe;
+  std::vector<TuningCandidate> candidates;  // by rising factor
+  std::size_t chosen = 0;
+
+  const TuningCandidate& choice() const { return candidates.at(chosen); }
+  // Whether the chosen rate is the lowest or the highest tried: more trials might find a better.
+  bool at_edge() const { return chosen == 0 || chosen + 1 == candidates.size(); }
+};
+
+// Returns the factor to try after those that were (by rising factor). The first three are 1/2,
+// 1, 2. Then, where the best lies at an end, the next power of two beyond that end; otherwise the
+// middle (of logarithms) of the wider gap beside the best, of equal gaps that towards the better
+// neighbour.
+double next_factor(const std::vector<TuningCandidate>& tried);
+
+// Puts a candidate where its factor belongs.
+void insert_by_factor(std::vector<TuningCandidate>& candidates, TuningCandidate candidate);
+
+// Chooses the highest validation accuracy; of equal ones the factor nearest to 1, the lower of two
+// as near. When every candidate diverged, it chooses that of factor 1.
+std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates);
+
+// Describes the choice in a few words: "0.12 (× 2, edge)".
+std::string describe(const Tuning& tuning);
 
 struct ComparisonRecord {
   std::string data;     // name of the data set
@@ -18,12 +56,11 @@ struct ComparisonRecord {
   std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
   std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each
 
-  // Wall time of all runs, those of the tuning included, whenever they were made.
+  // Returns the wall time of all runs, those of the tuning included, whenever they were made.
   double seconds() const;
-  const Tuning* tuning_of(const std::string& recipe) const;  // null: not tuned
 };
 
-// {"tritgrad": version, "machine": ..., "comparisons": [...]}, see FORMATS.md.
+// Returns {"tritgrad": version, "machine": ..., "comparisons": [...]}, which FORMATS.md describes.
 std::string to_json(const std::vector<ComparisonRecord>& records, const std::string& machine);
 
 }  // namespace tritgrad

@@ -6,8 +6,6 @@
 #include <cctype>
 #include <map>
 
-#include "tools/compare/charts.h"
-#include "tools/compare/tables.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {
@@ -27,52 +25,22 @@ std::string seeds_of(const RecipeSummary& summary) {
                                              summary.seeds - summary.diverged, all);
 }
 
+// Explains the columns, those of learning rates only where some were tried.
 Facts definitions_of(const std::vector<ComparisonRecord>& records) {
   const std::string base = records.empty() ? "the baseline" : records.front().baseline;
-  Facts facts{
-      {{"accuracy %",
-        "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
-        "over its folds. Seeds share their test rows, so that this is not the uncertainty of the "
-        "accuracy on other data."},
-       {"Δ " + base, "Points of accuracy above or below " + base + "."},
-       {"95 % interval",
-        "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
-        "(Welch's t)."},
-       {"bytes per parameter",
-        "Everything that is kept while training, divided by the number of trained parameters: the "
-        "sum of weights, scales, residual, moments and gradients."},
-       {"× " + base, "Total bytes per parameter divided by those of " + base + "."},
-       {"weights",
-        "What inference reads: trits, codes, values, biases, gains, running statistics; for master "
-        "the fp32 master itself, from which the ternary value is derived."},
-       {"scales", "Scales of ternary groups."},
-       {"residual",
-        "What an update could not express in the weight: accumulators beside the trits."},
-       {"moments", "Optimizer state."},
-       {"gradients",
-        "Gradient buffers that outlive their layer. Released gradients exist for one layer at a "
-        "time and show in the peak memory only."},
-       {"zeros", "Share of ternary weights that are zero at the end."},
-       {"flips/step", "Ternary weights that changed their value, per optimizer step."},
-       {"seconds per run",
-        "Wall time of one run, its test included, when it was made; the median of all seeds."},
-       {"peak memory",
-        "Most bytes live at once, activations included and the data set left out; the largest of "
-        "all seeds."},
-       {"SHA-256 of the weights",
-        "The same command on the same data and instruction set gives the same weights, whatever "
-        "the number of threads."}},
-      true};
-  if (std::any_of(records.begin(), records.end(),
-                  [](const ComparisonRecord& record) { return !record.tunings.empty(); })) {
-    facts.entries.push_back(
-        {"learning rate",
-         "That of the weights: the recipe's own times the factor in brackets, which did best with "
-         "seed 1 on rows held out of the training rows, after as many epochs as a run has or as "
-         "--tune-epochs says. Test rows played no part in the choice. The seeds then trained on "
-         "all training rows. Edge: the lowest or highest rate tried, so that more trials might do "
-         "better. Intervals hold given these rates."});
+  const bool tuned =
+      std::any_of(records.begin(), records.end(),
+                  [](const ComparisonRecord& record) { return !record.tunings.empty(); });
+  Facts facts;
+  facts.glossary = true;
+  for (const SummaryColumn& column : summary_columns()) {
+    if (column.meaning.empty() || (column.heading == kLearningRate && !tuned)) continue;
+    facts.entries.emplace_back(with_names(column.heading, base, "accuracy"),
+                               with_names(column.meaning, base, "accuracy"));
   }
+  facts.entries.emplace_back("SHA-256 of the weights",
+                             "The same command on the same data and instruction set gives the same "
+                             "weights, whatever the number of threads.");
   return facts;
 }
 
@@ -132,7 +100,7 @@ std::string machines_of_runs(const Report& report) {
 }
 
 void add_record(Page& page, const ComparisonRecord& record, std::size_t number) {
-  const Comparison comparison = compare(record.runs, record.baseline);
+  const Comparison comparison = compare(record);
   const auto add = [&](PageBlock block) { page.blocks.push_back(std::move(block)); };
   add(Heading{2, title_of(record)});
   add(Paragraph{conclusion(comparison), true});
@@ -140,11 +108,11 @@ void add_record(Page& page, const ComparisonRecord& record, std::size_t number) 
       {{"Data", record.dataset}, {"Model", model_line(record)}, {"Time", time_line(record)}}});
   if (record.runs.empty()) return;
   add(Bullets{differences(comparison)});
-  add(accuracy_table(record, comparison));
+  add(summary_table(comparison, kAccuracyTable));
   for (const std::string& note : footnotes(comparison)) add(Paragraph{note});
   add(Pictures{draw_charts(record, comparison, picture_prefix(record, number))});
   add(Heading{3, "Bytes per parameter"});
-  add(bytes_table(comparison));
+  add(summary_table(comparison, kBytesTable));
   if (!record.tunings.empty()) {
     add(Heading{3, "Learning rates"});
     add(tuning_table(record));
@@ -176,9 +144,9 @@ std::string conclusion(const Comparison& comparison) {
     return fmt::format(
         "{}, at {} bytes per parameter instead of {}, is the smallest whose 95 % interval {}: {} "
         "{} % against {} % (difference {} points, interval {}, {}).",
-        smallest->recipe, describe(*smallest).total, describe(baseline).total, margin,
-        comparison.accuracy_name, fixed(100.0 * smallest->accuracy->mean, 2),
-        fixed(100.0 * baseline.accuracy->mean, 2), describe(*smallest).delta,
+        smallest->recipe, fixed(smallest->bytes.total(), 2), fixed(baseline.bytes.total(), 2),
+        margin, comparison.accuracy_name, fixed(100.0 * smallest->accuracy->mean, 2),
+        fixed(100.0 * baseline.accuracy->mean, 2), signed_fixed(*smallest->delta_points, 2),
         describe(*smallest->delta_interval), seeds_of(*smallest));
   }
   if (best == nullptr) {
@@ -190,21 +158,21 @@ std::string conclusion(const Comparison& comparison) {
   return fmt::format("{}{} reaches {} % {} with {} bytes per parameter ({}).",
                      any_smaller ? "No smaller recipe's 95 % interval " + margin + ". " : "",
                      best->recipe, describe(*best->accuracy), comparison.accuracy_name,
-                     describe(*best).total, seeds_of(*best));
+                     fixed(best->bytes.total(), 2), seeds_of(*best));
 }
 
 std::vector<std::string> differences(const Comparison& comparison) {
   std::vector<std::string> below, above, untold, sentences;
   for (const RecipeSummary& summary : comparison.recipes) {
     if (!summary.delta_interval) continue;
-    const SummaryText text = describe(summary);
-    const std::string points = fmt::format("{} ({} points)", summary.recipe, text.delta);
+    const std::string points =
+        fmt::format("{} ({} points)", summary.recipe, signed_fixed(*summary.delta_points, 2));
     if (is_below(summary)) {
       below.push_back(points);
     } else if (is_above(summary)) {
       above.push_back(points);
     } else {
-      untold.push_back(fmt::format("{} ({})", summary.recipe, text.interval));
+      untold.push_back(fmt::format("{} ({})", summary.recipe, describe(*summary.delta_interval)));
     }
   }
   const auto add = [&](const std::string& beginning, const std::vector<std::string>& recipes) {

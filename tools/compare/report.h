@@ -1,7 +1,10 @@
-// Comparisons of recipes as one page, in HTML or Markdown.
+// A comparison of recipes as a table for the terminal, and as a page of sentences, tables and
+// pictures.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/compare/record.h"
@@ -16,13 +19,50 @@ struct Report {
   std::vector<ComparisonRecord> records;
 };
 
-// The result in one or two sentences: the smallest recipe whose interval rules out a loss of half a
-// point of accuracy, or else the most accurate recipe.
+// Says the result in one or two sentences: the smallest recipe whose interval rules out a loss of
+// half a point of accuracy, or else the most accurate recipe.
 std::string conclusion(const Comparison& comparison);
 
-// The recipes that are below and above the baseline, and those that these seeds cannot tell from
-// it, a sentence each.
+// Names the recipes that are below and above the baseline, and those that these seeds cannot tell
+// from it, in a sentence each.
 std::vector<std::string> differences(const Comparison& comparison);
+
+// A column of the tables that have a row for each recipe. It is described once for all of them; the
+// tables have their columns in the order of summary_columns().
+struct SummaryColumn {
+  // On the page, and in the terminal where there is no shorter one. {base} stands for the baseline,
+  // {accuracy} for "test accuracy" or its like.
+  std::string_view heading;
+  std::string_view short_heading;  // in the terminal and in the table of bytes; empty: `heading`
+  unsigned tables;                 // the tables that have it, as bits of SummaryTable
+  std::function<std::string(const RecipeSummary&)> text;
+  std::string_view meaning = {};  // for the definitions of the page; empty: needs none
+};
+enum SummaryTable : unsigned { kTerminalTable = 1, kAccuracyTable = 2, kBytesTable = 4 };
+const std::vector<SummaryColumn>& summary_columns();
+// Replaces {base} and {accuracy} in a heading or a meaning.
+std::string with_names(std::string_view text, const std::string& baseline,
+                       const std::string& accuracy);
+// The heading of the column that only tuned comparisons have.
+inline constexpr std::string_view kLearningRate = "learning rate";
+
+std::string render_terminal_table(const ComparisonRecord& record);
+
+// Has a row for each recipe and a column for each comparison: the difference to the baseline, with
+// its interval.
+PageTable overview_table(const std::vector<ComparisonRecord>& records);
+
+// `which` is kAccuracyTable or kBytesTable. Learning rates are left out where none were tried.
+PageTable summary_table(const Comparison& comparison, SummaryTable which);
+// Shows the validation accuracy at every learning rate that was tried.
+PageTable tuning_table(const ComparisonRecord& record);
+PageTable runs_table(const ComparisonRecord& record);
+
+// Draws accuracy against bytes, bytes by category, and training loss and accuracies by epoch. A
+// picture without data is left out, and so is a scatter of a single recipe. Validation accuracy is
+// that of the chosen trials where rates were tuned. The names of the pictures begin with `prefix`.
+std::vector<Figure> draw_charts(const ComparisonRecord& record, const Comparison& comparison,
+                                const std::string& prefix = "");
 
 Page make_page(const Report& report);
 

@@ -5,9 +5,7 @@
 
 #include "engine/check.h"
 #include "models/recipes/recipe.h"
-#include "tools/cli/config_file.h"
-#include "tools/cli/shell_command.h"
-#include "tools/cli/within.h"
+#include "tools/cli/command_line.h"
 
 namespace tritgrad {
 namespace {
@@ -20,7 +18,7 @@ std::string without_outer_spaces(const std::string& text) {
 
 constexpr const char* kTables = "comparison";
 
-// The keys of one comparison over those in common; tables such as [set] are joined.
+// Adds the common keys that a comparison lacks; tables such as [set] are joined.
 void add_missing(toml::table& own, const toml::table& common) {
   for (const auto& [key, node] : common) {
     toml::table* inner = own[key].as_table();
@@ -71,7 +69,7 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       "name of the recipe that the others are compared with [master, or else the first]");
   app.add_option("--seeds", options.seeds, "seeds 1..N for every recipe")
       ->capture_default_str()
-      ->check(within(1, 1000));
+      ->check(in_range(1, 1000));
   app.add_option(
          "--tune", options.tune,
          "learning rates of the weights (weight.lr; [[group]] tables keep theirs) tried for "
@@ -79,9 +77,9 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
          "given): its own times 1/2, 1, 2, then beyond the end where the best lies, or between it "
          "and its neighbours; 1 = its own alone")
       ->capture_default_str()
-      ->check(within(1, 15));
+      ->check(in_range(1, 15));
   app.add_option("--tune-epochs", options.tune_epochs, "epochs of these trials [those of a run]")
-      ->check(within(1, 1000000));
+      ->check(in_range(1, 1000000));
 }
 
 void prepare(ComparisonRequest& request, const CLI::App& app) {

@@ -1,4 +1,4 @@
-// A comparison as it is asked for: on the command line, or in a plan.
+// A comparison as the command line or a plan asks for it.
 #pragma once
 
 #include <string>
@@ -17,19 +17,19 @@ struct ComparisonRequest {
   CommonOptions common;
   ComparisonOptions options;  // `train` is common.train, filled in by prepare()
   std::string command;        // repeats the comparison when typed into a shell
-  std::string where;          // plan and line; empty: the command line
+  std::string where;          // plan and line; empty where the command line asks
 };
 
-// --data to --tune-epochs, bound to the request, which must outlive `app`.
+// Adds --data to --tune-epochs, bound to the request, which must outlive `app`.
 void add_comparison_options(CLI::App& app, ComparisonRequest& request);
 
-// To be called once after the options were read into `app`, which is named compare.
+// Must be called once after the options were read into `app`, which is named compare.
 void prepare(ComparisonRequest& request, const CLI::App& app);
 
-// The comparisons of FILE.toml: its [[comparison]] tables, each with option names as keys, in their
-// order. Keys above the first table are those of every comparison that has none of its own. Options
-// that concern the whole program (threads, json, quiet, cache, config) are refused; `cache` is that
-// of the command line. Throws Error with file and line.
+// Reads the [[comparison]] tables of FILE.toml, in their order; their keys are names of options.
+// Keys above the first table are those of every comparison that has none of its own. Options that
+// concern the whole program (threads, json, quiet, cache, config) are refused; `cache` is that of
+// the command line. Throws Error with file and line.
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache);
 
 }  // namespace tritgrad

@@ -21,6 +21,25 @@ constexpr int kEntryVersion = 2;
 
 std::string hash_of(const std::string& text) { return hex(xxh3(std::as_bytes(std::span(text)))); }
 
+// Loads the recipe without the overrides that change nothing, such as a default written out.
+Recipe load_without_idle_overrides(const TrainSpec& spec) {
+  Recipe recipe = load_recipe(spec.recipe, spec.overrides);
+  std::vector<std::string> overrides = spec.overrides;
+  for (std::size_t i = overrides.size(); i-- > 0;) {
+    std::vector<std::string> fewer = overrides;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    try {
+      Recipe simpler = load_recipe(spec.recipe, fewer);
+      if (!same_settings(simpler, recipe)) continue;
+      recipe = std::move(simpler);
+      overrides = std::move(fewer);
+    } catch (const Error&) {  // the other overrides are only valid together with this one
+      continue;
+    }
+  }
+  return recipe;
+}
+
 }  // namespace
 
 std::string run_key(const Dataset& dataset, const std::string& data_hash, const TrainSpec& spec,
@@ -31,7 +50,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash, const 
   key["name"] = dataset.name;
   key["published_test_rows"] = dataset.published_test_rows;
   key["image"] = {dataset.image.height, dataset.image.width, dataset.image.channels};
-  const Recipe recipe = load_recipe(spec.recipe, spec.overrides);
+  const Recipe recipe = load_without_idle_overrides(spec);
   key["recipe"] = {recipe.name, recipe.toml};
   for (const auto& [field, text] : field_texts(spec)) {
     if ((field.traits & (kOfData | kOfRecipe)) == 0) key[field.key] = text;

@@ -1,5 +1,5 @@
-// Finished runs, kept by what decides their result, so that an interrupted comparison goes on where
-// it was and a finished one costs nothing.
+// Finished runs are kept under a key that holds all that decides their result, so that an
+// interrupted comparison goes on where it was and a finished one costs nothing.
 #pragma once
 
 #include <filesystem>
@@ -13,18 +13,18 @@
 namespace tritgrad {
 
 enum class RunPurpose {
-  kTest,    // as train() does it: trains, and looks at the test rows once
-  kTuning,  // the validation rows alone; the test rows are not looked at
+  kTest,    // trains as train() does, and looks at the test rows once
+  kTuning,  // looks at the validation rows alone, never at the test rows
 };
 
-// Everything that decides what a run computes, as one line of JSON: data, rows, recipe, model,
-// schedule, seed, version, kernels. Code that changed counts as far as recorded trajectories change
-// with it (models/training/trajectory.h). `data_hash`: see data_xxh3(). Epochs and batch must be
-// set.
+// Returns everything that decides what a run computes, as one line of JSON: data, rows, recipe,
+// model, schedule, seed, version, kernels. Code that changed counts as far as recorded trajectories
+// change with it (models/training/trajectory.h). Overrides that change nothing are left out.
+// `data_hash` is that of data_xxh3(). Epochs and batch must be set.
 std::string run_key(const Dataset& dataset, const std::string& data_hash, const TrainSpec& spec,
                     RunPurpose purpose);
 
-// One file for each run, FOLDER/<SHA-256 of the key>.json, which holds the key and the result.
+// Each run has one file, FOLDER/<SHA-256 of the key>.json, which holds the key and the result.
 class RunCache {
  public:
   // An empty folder keeps nothing; `fresh` finds nothing, and replaces what is there.

@@ -18,17 +18,12 @@
 namespace tritgrad {
 namespace {
 
-TrainOptions with_recipe(TrainOptions options, const std::string& recipe) {
-  options.recipe = recipe;
-  return options;
-}
-
 class Runner {
  public:
   Runner(const Dataset& dataset, const RunCache& cache, const RunProgress& progress)
       : dataset_(dataset), data_hash_(data_xxh3(dataset)), cache_(cache), progress_(progress) {}
 
-  // From the cache, or done now and kept.
+  // Takes the run from the cache, or trains now and keeps the result.
   RunResult finish(const TrainOptions& options, double tuning_factor) const {
     const RunPurpose purpose = tuning_factor > 0.0 ? RunPurpose::kTuning : RunPurpose::kTest;
     const std::string key = run_key(dataset_, data_hash_, options, purpose);
@@ -39,7 +34,7 @@ class Runner {
       run->machine = machine_;
       try {
         cache_.store(key, *run);
-      } catch (const Error& error) {  // the result is no worse for it
+      } catch (const Error& error) {  // a result that is not kept is as good
         not_kept = error.what();
       }
     }
@@ -79,7 +74,7 @@ void set_rate(TrainOptions& options, const TuningCandidate& candidate) {
   options.overrides.push_back(fmt::format("weight.lr={}", candidate.lr));
 }
 
-// The run that tries a learning rate where `base` is the run of a seed.
+// Returns the run that tries a learning rate where `base` is the run of a seed.
 TrainOptions trial_of(TrainOptions base, const ComparisonOptions& options) {
   base.seed = 1;
   if (base.validation <= 0.0) base.validation = kTuningValidation;
@@ -165,7 +160,8 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
   record.data = dataset.name;
   record.model = base.model;
   for (const std::string& recipe : options.recipes) {
-    TrainOptions run = with_recipe(base, recipe);
+    TrainOptions run = base;
+    run.recipe = recipe;
     if (options.tune > 1) {
       record.tunings.push_back(tune(runner, options, run));
       set_rate(run, record.tunings.back().choice());

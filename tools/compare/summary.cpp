@@ -21,8 +21,6 @@ using RunList = std::vector<const RunResult*>;
 using OptionalField = std::optional<double> RunResult::*;
 using ValueOf = std::function<double(const RunResult&)>;
 
-constexpr const char* kMark = "*";
-
 bool present(const std::optional<double>& value) { return value && std::isfinite(*value); }
 
 // The finite values of the runs that did not diverge.
@@ -82,14 +80,11 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
   }
   summary.accuracy = accuracy_of(runs, field);
   summary.train_loss = mean(runs, [](const RunResult& run) { return run.train_loss; });
-  const auto mean_bytes = [&](double BytesPerParameter::*category) {
-    return mean(runs, [&](const RunResult& run) { return run.bytes_per_parameter.*category; })
-        .value_or(0.0);
-  };
-  summary.bytes = {mean_bytes(&BytesPerParameter::weights), mean_bytes(&BytesPerParameter::scales),
-                   mean_bytes(&BytesPerParameter::residual),
-                   mean_bytes(&BytesPerParameter::moments),
-                   mean_bytes(&BytesPerParameter::gradients)};
+  for (const ByteCategory& category : kByteCategories) {
+    summary.bytes.*category.bytes = mean(runs, [&](const RunResult& run) {
+                                      return run.bytes_per_parameter.*category.bytes;
+                                    }).value_or(0.0);
+  }
   const std::vector<double> seconds =
       values(runs, [](const RunResult& run) { return run.seconds; });
   if (!seconds.empty()) summary.seconds_per_run = median(seconds);
@@ -98,9 +93,12 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
     summary.zero_fraction = zeros->mean;
     summary.flips_per_step = mean(runs, [](const RunResult& run) { return run.flips_per_step; });
   }
-  for (const RunResult* run : runs) {
-    summary.peak_live_bytes =
-        std::max(summary.peak_live_bytes, static_cast<double>(run->peak_live_bytes));
+  if (summary.trained()) {
+    const auto largest =
+        std::max_element(runs.begin(), runs.end(), [](const RunResult* a, const RunResult* b) {
+          return a->peak_live_bytes < b->peak_live_bytes;
+        });
+    summary.peak_live_bytes = static_cast<double>((*largest)->peak_live_bytes);
   }
   return summary;
 }
@@ -170,6 +168,16 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
   return comparison;
 }
 
+Comparison compare(const ComparisonRecord& record) {
+  Comparison comparison = compare(record.runs, record.baseline);
+  for (RecipeSummary& summary : comparison.recipes) {
+    for (const Tuning& tuning : record.tunings) {
+      if (tuning.recipe == summary.recipe) summary.tuning = tuning;
+    }
+  }
+  return comparison;
+}
+
 std::vector<std::size_t> pareto_front(const Comparison& comparison) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
@@ -197,8 +205,8 @@ std::vector<std::string> footnotes(const Comparison& comparison) {
   std::vector<std::string> notes;
   for (const RecipeSummary& summary : comparison.recipes) {
     if (summary.warned == 0) continue;
-    notes.push_back(concat(kMark, " ", summary.recipe, ", warned of in ", summary.warned, " of ",
-                           counted(summary.seeds, "seed"), ": ", summary.warning));
+    notes.push_back(concat(kFootnoteMark, " ", summary.recipe, ", warned of in ", summary.warned,
+                           " of ", counted(summary.seeds, "seed"), ": ", summary.warning));
   }
   return notes;
 }
@@ -213,33 +221,9 @@ std::string describe(const Interval& of_points) {
   return signed_fixed(of_points.low, 2) + " … " + signed_fixed(of_points.high, 2);
 }
 
-SummaryText describe(const RecipeSummary& summary) {
-  const auto or_missing = [](const std::optional<double>& value, const auto& format) {
-    return value ? format(*value) : std::string(kMissing);
-  };
-  SummaryText text;
-  text.recipe = summary.warned > 0 ? concat(summary.recipe, " ", kMark) : summary.recipe;
-  text.accuracy = summary.accuracy ? describe(*summary.accuracy) : kMissing;
-  if (summary.diverged > 0) text.accuracy += concat(" (", summary.diverged, " diverged)");
-  text.delta = or_missing(summary.delta_points, [](double v) { return signed_fixed(v, 2); });
-  text.interval =
-      summary.delta_interval ? describe(*summary.delta_interval) : std::string(kMissing);
-  const auto bytes = [&](double value) {
-    return summary.trained() ? fixed(value, 2) : std::string(kMissing);
-  };
-  text.weights = bytes(summary.bytes.weights);
-  text.scales = bytes(summary.bytes.scales);
-  text.residual = bytes(summary.bytes.residual);
-  text.moments = bytes(summary.bytes.moments);
-  text.gradients = bytes(summary.bytes.gradients);
-  text.total = bytes(summary.bytes.total());
-  text.ratio = or_missing(summary.bytes_ratio, [](double v) { return fixed(v, 3); });
-  text.seconds_per_run =
-      or_missing(summary.seconds_per_run, [](double v) { return significant(v, 3); });
-  text.zeros = or_missing(summary.zero_fraction, [](double v) { return percent(v, 1); });
-  text.flips = or_missing(summary.flips_per_step, [](double v) { return human_count(v); });
-  text.peak = summary.trained() ? human_bytes(summary.peak_live_bytes) : kMissing;
-  return text;
+std::string accuracy_text(const RecipeSummary& summary) {
+  const std::string text = summary.accuracy ? describe(*summary.accuracy) : kMissing;
+  return summary.diverged > 0 ? concat(text, " (", summary.diverged, " diverged)") : text;
 }
 
 }  // namespace tritgrad

@@ -1,23 +1,43 @@
-// Statistics over runs: one summary per recipe, compared with a baseline. The terminal's table and
-// the report both print these, so their numbers cannot differ.
+// Statistics over runs: one summary for each recipe, compared with a baseline. The terminal's table
+// and the report both print these, so their numbers cannot differ.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "models/training/run_result.h"
+#include "tools/compare/record.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {
 
+// The parts of BytesPerParameter, in the order in which tables and pictures show them.
+struct ByteCategory {
+  const char* name;
+  double BytesPerParameter::*bytes;
+  const char* meaning;  // as the definitions of a page explain it
+};
+inline constexpr std::array kByteCategories = {
+    ByteCategory{
+        "weights", &BytesPerParameter::weights,
+        "What inference reads: trits, codes, values, biases, gains, running statistics; for master "
+        "the fp32 master itself, from which the ternary value is derived."},
+    ByteCategory{"scales", &BytesPerParameter::scales, "Scales of ternary groups."},
+    ByteCategory{"residual", &BytesPerParameter::residual,
+                 "What an update could not express in the weight: accumulators beside the trits."},
+    ByteCategory{"moments", &BytesPerParameter::moments, "Optimizer state."},
+    ByteCategory{"gradients", &BytesPerParameter::gradients,
+                 "Gradient buffers that outlive their layer. Released gradients exist for one "
+                 "layer at a time and show in the peak memory only."}};
+
 struct Estimate {
   double mean = 0;
-  // Sample standard deviation over seeds; over folds when there is one cross-validated seed; absent
-  // when neither gives two values.
+  // The sample standard deviation over seeds, or over folds when there is one cross-validated seed;
+  // absent when neither gives two values.
   std::optional<double> spread;
-  int count = 0;  // seeds (or folds) behind it
+  int count = 0;  // how many seeds (or folds) have a value
   bool over_folds = false;
 };
 
@@ -27,12 +47,12 @@ struct RecipeSummary {
   std::string recipe;
   bool is_baseline = false;
   int seeds = 0;
-  int diverged = 0;                    // of these seeds
-  int warned = 0;                      // of these seeds, that trained with a warning
-  std::string warning;                 // the first one
+  int diverged = 0;                    // how many of these seeds diverged
+  int warned = 0;                      // how many of these seeds trained with a warning
+  std::string warning;                 // the first warning
   std::optional<Estimate> accuracy;    // fraction; Comparison::accuracy_name says of which data
   std::optional<double> delta_points;  // 100 (accuracy - accuracy of the baseline)
-  // Where that difference lies with 95 % confidence, in points (Welch); absent with fewer than two
+  // The 95 % confidence interval of that difference, in points (Welch); absent with fewer than two
   // seeds on either side.
   std::optional<Interval> delta_interval;
   std::optional<double> train_loss;
@@ -40,10 +60,11 @@ struct RecipeSummary {
   std::optional<double> bytes_ratio;      // total bytes / total bytes of the baseline
   std::optional<double> seconds_per_run;  // median: other programs may have slowed some
   std::optional<double> zero_fraction;
-  std::optional<double> flips_per_step;  // absent without ternary weights
-  double peak_live_bytes = 0;            // the largest over seeds
+  std::optional<double> flips_per_step;   // absent without ternary weights
+  std::optional<double> peak_live_bytes;  // the largest over seeds; absent when all diverged
+  std::optional<Tuning> tuning;           // absent where no learning rates were tried
 
-  bool trained() const { return diverged < seeds; }  // some seed did
+  bool trained() const { return diverged < seeds; }  // whether some seed did not diverge
 };
 
 // Whether the interval tells the recipe from the baseline, and in which direction.
@@ -56,26 +77,23 @@ struct Comparison {
   std::vector<RecipeSummary> recipes;  // baseline first, then in order of first appearance
 };
 
-// With `baseline`, or with the first recipe where that is none of them.
+// Compares with `baseline`, or with the first recipe where no run is of that name.
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
+// Compares the runs of the record with its baseline, and adds how each recipe was tuned.
+Comparison compare(const ComparisonRecord& record);
 
-// The recipes, as places in comparison.recipes, for which no other has a higher mean accuracy at as
-// few bytes, or as high a one at fewer, by rising bytes. Numbers count as they are printed, in
-// hundredths. Recipes without accuracy are left out.
+// Returns the recipes, as places in comparison.recipes, for which no other has a higher mean
+// accuracy at as few bytes, or as high a one at fewer. They are sorted by rising bytes. Numbers are
+// compared as they are printed, in hundredths. Recipes without accuracy are left out.
 std::vector<std::size_t> pareto_front(const Comparison& comparison);
 
-// The notes below a table whose recipes are marked: one for each recipe that trained with a
-// warning.
+// Marks the name of a recipe that has a footnote.
+inline constexpr const char* kFootnoteMark = "*";
+// Returns the notes below a table: one for each recipe that trained with a warning.
 std::vector<std::string> footnotes(const Comparison& comparison);
 
-// The cells of a summary as text, rounded once for every place that prints them; `recipe` has a
-// mark where there is a footnote.
-struct SummaryText {
-  std::string recipe, accuracy, delta, interval, weights, scales, residual, moments, gradients,
-      total, ratio, seconds_per_run, zeros, flips, peak;
-};
-SummaryText describe(const RecipeSummary& summary);
-std::string describe(const Estimate& accuracy);   // "98.56 ± 0.07", in percent
-std::string describe(const Interval& of_points);  // "−0.12 … +0.30"
+std::string describe(const Estimate& accuracy);           // "98.56 ± 0.07", in percent
+std::string describe(const Interval& of_points);          // "−0.12 … +0.30"
+std::string accuracy_text(const RecipeSummary& summary);  // "98.60 ± 0.14 (1 diverged)"
 
 }  // namespace tritgrad

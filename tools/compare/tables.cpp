@@ -1,27 +1,125 @@
-#include "tools/compare/tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
+#include "tools/compare/report.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {
 namespace {
 
+constexpr const char* kBytesPerParameter = "bytes per parameter";
+
 std::string accuracy_text(const std::optional<double>& value) {
   return value ? fixed(100.0 * *value, 2) : std::string(kMissing);
 }
 
-std::string difference_text(const RecipeSummary& summary) {
-  if (summary.is_baseline) return describe(summary).accuracy + " %";
-  const SummaryText text = describe(summary);
-  return summary.delta_interval ? fmt::format("{} ({})", text.delta, text.interval) : text.delta;
+using SummaryRow = const RecipeSummary&;
+
+// Returns how a column prints a member that may be absent.
+template <typename T, typename Format>
+auto cell_of(std::optional<T> RecipeSummary::*member, Format format) {
+  return
+      [=](SummaryRow row) { return row.*member ? format(*(row.*member)) : std::string(kMissing); };
 }
 
-// What runs_table() says of a run from its test accuracy on.
+// Returns how a column prints bytes per parameter, which are unknown where every seed diverged.
+template <typename Bytes>
+auto bytes_cell(Bytes bytes) {
+  return [=](SummaryRow row) {
+    return row.trained() ? fixed(std::invoke(bytes, row.bytes), 2) : kMissing;
+  };
+}
+
+std::string difference_text(SummaryRow row) {
+  if (row.is_baseline) return accuracy_text(row) + " %";
+  if (!row.delta_points) return kMissing;
+  const std::string delta = signed_fixed(*row.delta_points, 2);
+  return row.delta_interval ? fmt::format("{} ({})", delta, describe(*row.delta_interval)) : delta;
+}
+
+constexpr unsigned kAllTables = kTerminalTable | kAccuracyTable | kBytesTable;
+constexpr unsigned kNotOfBytes = kTerminalTable | kAccuracyTable;
+
+std::vector<SummaryColumn> accuracy_columns() {
+  return {
+      {"recipe", "", kAllTables,
+       [](SummaryRow row) {
+         return row.recipe + (row.warned > 0 ? std::string(" ") + kFootnoteMark : "");
+       }},
+      {"seeds", "", kAccuracyTable, [](SummaryRow row) { return std::to_string(row.seeds); }},
+      {"{accuracy} %", "", kNotOfBytes, [](SummaryRow row) { return accuracy_text(row); },
+       "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
+       "over its folds. Seeds share their test rows, so that this is not the uncertainty of the "
+       "accuracy on other data."},
+      {"Δ {base}", "", kNotOfBytes,
+       cell_of(&RecipeSummary::delta_points, [](double v) { return signed_fixed(v, 2); }),
+       "Points of accuracy above or below {base}."},
+      {"95 % interval", "", kNotOfBytes,
+       cell_of(&RecipeSummary::delta_interval, [](const Interval& v) { return describe(v); }),
+       "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
+       "(Welch's t)."}};
+}
+
+std::vector<SummaryColumn> byte_columns() {
+  std::vector<SummaryColumn> columns;
+  for (const ByteCategory& category : kByteCategories) {
+    columns.push_back({category.name, "", kTerminalTable | kBytesTable, bytes_cell(category.bytes),
+                       category.meaning});
+  }
+  columns.push_back(
+      {kBytesPerParameter, "total", kAllTables, bytes_cell(&BytesPerParameter::total),
+       "Everything that is kept while training, divided by the number of trained parameters: the "
+       "sum of weights, scales, residual, moments and gradients."});
+  return columns;
+}
+
+std::vector<SummaryColumn> other_columns() {
+  return {
+      {"× {base}", "", kNotOfBytes,
+       cell_of(&RecipeSummary::bytes_ratio, [](double v) { return fixed(v, 3); }),
+       "Total bytes per parameter divided by those of {base}."},
+      {"zeros", "", kNotOfBytes,
+       cell_of(&RecipeSummary::zero_fraction, [](double v) { return percent(v, 1); }),
+       "Share of ternary weights that are zero at the end."},
+      {"flips/step", "", kAccuracyTable,
+       cell_of(&RecipeSummary::flips_per_step, [](double v) { return human_count(v); }),
+       "Ternary weights that changed their value, per optimizer step."},
+      {"seconds per run", "s/run", kNotOfBytes,
+       cell_of(&RecipeSummary::seconds_per_run, [](double v) { return significant(v, 3); }),
+       "Wall time of one run, its test included, when it was made; the median of all seeds."},
+      {"peak memory", "", kNotOfBytes, cell_of(&RecipeSummary::peak_live_bytes, human_bytes),
+       "Most bytes live at once, activations included and the data set left out; the largest of "
+       "all seeds."},
+      {kLearningRate, "", kNotOfBytes,
+       cell_of(&RecipeSummary::tuning, [](const Tuning& tuning) { return describe(tuning); }),
+       "That of the weights: the recipe's own times the factor in brackets, which did best with "
+       "seed 1 on rows held out of the training rows, after as many epochs as a run has or as "
+       "--tune-epochs says. Test rows played no part in the choice. The seeds then trained on "
+       "all training rows. Edge: the lowest or highest rate tried, so that more trials might do "
+       "better. Intervals hold given these rates."}};
+}
+
+// Returns the columns of one table over these recipes.
+std::vector<SummaryColumn> columns_of(const Comparison& comparison, SummaryTable which) {
+  const bool tuned =
+      std::any_of(comparison.recipes.begin(), comparison.recipes.end(),
+                  [](const RecipeSummary& summary) { return summary.tuning.has_value(); });
+  std::vector<SummaryColumn> columns;
+  for (const SummaryColumn& column : summary_columns()) {
+    if ((column.tables & which) == 0) continue;
+    if (column.heading == kLearningRate && !tuned) continue;
+    columns.push_back(column);
+    if (which != kAccuracyTable && !column.short_heading.empty()) {
+      columns.back().heading = column.short_heading;
+    }
+  }
+  return columns;
+}
+
+// Returns the cells of runs_table() from the test accuracy on.
 std::vector<std::string> result_cells(const RunResult& run) {
   std::string test = accuracy_text(run.test_accuracy);
   if (run.test_accuracy_std) test += " ± " + fixed(100.0 * *run.test_accuracy_std, 2);
@@ -36,13 +134,30 @@ std::vector<std::string> result_cells(const RunResult& run) {
 }
 
 std::vector<std::string> diverged_cells(const RunResult& run) {
-  // What happened; the advice that follows is for the command line.
+  // Leaves out the advice behind the semicolon, which is for the command line.
   const std::string what = run.diverged.substr(0, run.diverged.find(';'));
   return {"diverged: " + what,         kMissing, kMissing, kMissing,
           significant(run.seconds, 3), kMissing, kMissing, kMissing};
 }
 
 }  // namespace
+
+const std::vector<SummaryColumn>& summary_columns() {
+  static const std::vector<SummaryColumn> columns = [] {
+    std::vector<SummaryColumn> all;
+    for (const auto& part : {accuracy_columns(), byte_columns(), other_columns()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return columns;
+}
+
+std::string with_names(std::string_view text, const std::string& baseline,
+                       const std::string& accuracy) {
+  return fmt::format(fmt::runtime(text), fmt::arg("base", baseline),
+                     fmt::arg("accuracy", accuracy));
+}
 
 PageTable overview_table(const std::vector<ComparisonRecord>& records) {
   PageTable table;
@@ -51,7 +166,7 @@ PageTable overview_table(const std::vector<ComparisonRecord>& records) {
   std::vector<Comparison> comparisons;
   for (const ComparisonRecord& record : records) {
     table.heads.push_back(record.data + ", " + record.model);
-    comparisons.push_back(compare(record.runs, record.baseline));
+    comparisons.push_back(compare(record));
     for (const RecipeSummary& summary : comparisons.back().recipes) {
       const bool known = std::find(recipes.begin(), recipes.end(), summary.recipe) != recipes.end();
       if (!known) recipes.push_back(summary.recipe);
@@ -71,37 +186,19 @@ PageTable overview_table(const std::vector<ComparisonRecord>& records) {
   return table;
 }
 
-PageTable accuracy_table(const ComparisonRecord& record, const Comparison& comparison) {
-  const std::string& base = comparison.baseline;
+PageTable summary_table(const Comparison& comparison, SummaryTable which) {
+  const std::vector<SummaryColumn> columns = columns_of(comparison, which);
   PageTable table;
-  table.heads = {"recipe",          "seeds",         comparison.accuracy_name + " %",
-                 "Δ " + base,       "95 % interval", "bytes per parameter",
-                 "× " + base,       "zeros",         "flips/step",
-                 "seconds per run", "peak memory"};
-  const bool tuned = !record.tunings.empty();
-  if (tuned) table.heads.push_back("learning rate");
-  for (const RecipeSummary& summary : comparison.recipes) {
-    const SummaryText text = describe(summary);
-    table.rows.push_back({text.recipe, std::to_string(summary.seeds), text.accuracy, text.delta,
-                          text.interval, text.total, text.ratio, text.zeros, text.flips,
-                          text.seconds_per_run, text.peak});
-    if (tuned) {
-      const Tuning* tuning = record.tuning_of(summary.recipe);
-      table.rows.back().push_back(tuning != nullptr ? describe(*tuning) : kMissing);
-    }
-    if (summary.is_baseline) table.emphasised = text.recipe;
+  for (const SummaryColumn& column : columns) {
+    table.heads.push_back(
+        with_names(column.heading, comparison.baseline, comparison.accuracy_name));
   }
-  return table;
-}
-
-PageTable bytes_table(const Comparison& comparison) {
-  PageTable table;
-  table.heads = {"recipe", "weights", "scales", "residual", "moments", "gradients", "total"};
   for (const RecipeSummary& summary : comparison.recipes) {
-    const SummaryText text = describe(summary);
-    table.rows.push_back({summary.recipe, text.weights, text.scales, text.residual, text.moments,
-                          text.gradients, text.total});
-    if (summary.is_baseline) table.emphasised = summary.recipe;
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const SummaryColumn& column : columns) row.push_back(column.text(summary));
+    // The footnotes stand below the table of accuracies.
+    if (which == kBytesTable) row.front() = summary.recipe;
+    if (summary.is_baseline) table.emphasised = row.front();
   }
   return table;
 }
@@ -162,38 +259,17 @@ PageTable runs_table(const ComparisonRecord& record) {
 }
 
 std::string render_terminal_table(const ComparisonRecord& record) {
-  const Comparison comparison = compare(record.runs, record.baseline);
-  const bool tested = comparison.accuracy_name == "test accuracy";
-  constexpr const char* kBytes = "bytes per parameter";
-  std::vector<Column> columns = {{"recipe"},
-                                 {tested ? "test acc %" : "val acc %", Align::kRight},
-                                 {"Δ " + comparison.baseline, Align::kRight},
-                                 {"95 % interval", Align::kRight},
-                                 {"weights", Align::kRight, kBytes},
-                                 {"scales", Align::kRight, kBytes},
-                                 {"residual", Align::kRight, kBytes},
-                                 {"moments", Align::kRight, kBytes},
-                                 {"gradients", Align::kRight, kBytes},
-                                 {"total", Align::kRight, kBytes},
-                                 {"× " + comparison.baseline, Align::kRight},
-                                 {"zeros", Align::kRight},
-                                 {"s/run", Align::kRight},
-                                 {"peak memory", Align::kRight}};
-  const bool tuned = !record.tunings.empty();
-  if (tuned) columns.push_back({"learning rate", Align::kRight});
-  Table table(columns);
-  for (const RecipeSummary& summary : comparison.recipes) {
-    const SummaryText text = describe(summary);
-    std::vector<std::string> cells = {
-        text.recipe, text.accuracy, text.delta,           text.interval,  text.weights,
-        text.scales, text.residual, text.moments,         text.gradients, text.total,
-        text.ratio,  text.zeros,    text.seconds_per_run, text.peak};
-    if (tuned) {
-      const Tuning* tuning = record.tuning_of(summary.recipe);
-      cells.push_back(tuning != nullptr ? describe(*tuning) : kMissing);
-    }
-    table.add_row(cells);
+  Comparison comparison = compare(record);
+  comparison.accuracy_name = comparison.accuracy_name == "test accuracy" ? "test acc" : "val acc";
+  const PageTable cells = summary_table(comparison, kTerminalTable);
+  std::vector<Column> heads;
+  for (const SummaryColumn& column : columns_of(comparison, kTerminalTable)) {
+    const bool first = heads.empty(), bytes = !first && (column.tables & kBytesTable) != 0;
+    heads.push_back({cells.heads[heads.size()], first ? Align::kLeft : Align::kRight,
+                     bytes ? kBytesPerParameter : ""});
   }
+  Table table(heads);
+  for (const std::vector<std::string>& row : cells.rows) table.add_row(row);
   std::string text = table.render();
   for (const std::string& note : footnotes(comparison)) text += note + "\n";
   return text;

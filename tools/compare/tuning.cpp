@@ -1,5 +1,3 @@
-#include "tools/compare/tuning.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "engine/check.h"
+#include "tools/compare/record.h"
 
 namespace tritgrad {
 

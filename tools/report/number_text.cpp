@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace tritgrad {
 namespace {
@@ -13,31 +13,22 @@ namespace {
 // Beyond this fixed notation stops being readable.
 constexpr double kLargestFixed = 1e15;
 
-bool all_zero(std::string_view digits) {
-  return digits.find_first_not_of("0.") == std::string_view::npos;
-}
-
-std::string magnitude(double value, int decimals) {
-  const double size = std::abs(value);
-  return size < kLargestFixed ? fmt::format("{:.{}f}", size, decimals)
-                              : fmt::format("{:.2e}", size);
-}
-
 std::string with_sign(double value, int decimals, const char* plus) {
   if (!std::isfinite(value)) return kMissing;
-  const std::string digits = magnitude(value, decimals);
-  if (all_zero(digits)) return digits;
+  const double size = std::abs(value);
+  const std::string digits =
+      size < kLargestFixed ? fmt::format("{:.{}f}", size, decimals) : fmt::format("{:.2e}", size);
+  if (digits.find_first_not_of("0.") == std::string::npos) return digits;
   return (value < 0 ? "−" : plus) + digits;
 }
 
-// The largest suffix for which the number still prints as at least 1; deciding on the printed text
-// keeps 999.96 k from becoming "1000.0 k".
-template <std::size_t kCount>
+// Divides by the base as often as the number still prints as at least 1; deciding on the printed
+// text keeps 999.96 k from becoming "1000.0 k".
 std::string scaled(double value, double base, int decimals, std::string_view separator,
-                   const std::array<const char*, kCount>& suffixes) {
+                   std::span<const char* const> suffixes) {
   std::size_t power = 0;
   const double half_digit = 0.5 * std::pow(10.0, -decimals);
-  while (power + 1 < kCount && std::abs(value) + half_digit >= base) {
+  while (power + 1 < suffixes.size() && std::abs(value) + half_digit >= base) {
     value /= base;
     ++power;
   }
@@ -64,15 +55,14 @@ std::string percent(double fraction, int decimals) {
 }
 
 std::string human_bytes(double bytes) {
-  static constexpr std::array<const char*, 7> kSuffixes = {"B",   "KiB", "MiB", "GiB",
-                                                           "TiB", "PiB", "EiB"};
+  static constexpr const char* kSuffixes[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (!std::isfinite(bytes)) return kMissing;
   if (std::abs(bytes) < 1024.0) return fixed(bytes, 0) + " B";
   return scaled(bytes, 1024.0, 2, " ", kSuffixes);
 }
 
 std::string human_count(double count, std::string_view separator) {
-  static constexpr std::array<const char*, 6> kSuffixes = {"", "k", "M", "G", "T", "P"};
+  static constexpr const char* kSuffixes[] = {"", "k", "M", "G", "T", "P"};
   if (!std::isfinite(count)) return kMissing;
   if (std::abs(count) < 999.95) return fixed(count, count == std::floor(count) ? 0 : 1);
   return scaled(count, 1000.0, 1, separator, kSuffixes);

@@ -11,7 +11,8 @@
 namespace tritgrad {
 
 inline constexpr const char* kMissing = "–";
-// Rounding in text: a value whose printed digits are all zero carries no sign.
+
+// Rounding is that of the printed text: a value whose printed digits are all zero carries no sign.
 std::string fixed(double value, int decimals);         // "1.25", "−0.30"
 std::string signed_fixed(double value, int decimals);  // "+1.25", "−0.30", "0.00"
 // Fixed notation with at least `digits` significant digits: 0.0123, 1.23, 12.3, 123, 1235.

@@ -24,7 +24,7 @@ struct Bullets {
   std::vector<std::string> items;
 };
 
-// Names and what there is to say of each.
+// Facts are names with what there is to say of each.
 struct Facts {
   std::vector<std::pair<std::string, std::string>> entries;
   bool glossary = false;  // terms and their meaning, rather than short facts
@@ -58,11 +58,11 @@ struct Page {
   std::vector<PageBlock> blocks;
 };
 
-// One page that needs nothing but itself: no network, no scripts.
+// Returns a page that needs nothing but itself: no network, no scripts.
 std::string render_html(const Page& page);
 
-// GitHub's Markdown. Pictures are links to FOLDER/<name of the figure>.svg; the names of a page's
-// figures differ.
+// Returns GitHub's Markdown. Pictures are links to FOLDER/<name of the figure>.svg; the names of a
+// page's figures differ.
 std::string render_markdown(const Page& page, const std::string& folder);
 
 // NAME.md is written as Markdown, with its pictures in the folder NAME beside it; NAME.html as a
@@ -78,11 +78,11 @@ void check_report_path(const std::string& path);
 // work is done for it.
 void make_picture_folder(const std::string& path);
 
-// An HTML element of nothing but text, on a line of its own. `attributes` is "" or markup that
-// begins with a space.
+// Returns an HTML element of nothing but text, on a line of its own. `attributes` is "" or markup
+// that begins with a space.
 std::string element(const char* tag, std::string_view text, const char* attributes = "");
 
-// The style sheet of HTML pages, as a <style> element.
+// Returns the style sheet of HTML pages as a <style> element.
 std::string page_style();
 
 }  // namespace tritgrad

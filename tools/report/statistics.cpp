@@ -9,8 +9,8 @@
 namespace tritgrad {
 namespace {
 
-// The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method; it
-// converges fast for x < (a + 1) / (a + b + 2).
+// Computes the continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's
+// method; it converges fast for x < (a + 1) / (a + b + 2).
 double beta_fraction(double a, double b, double x) {
   constexpr double kTiny = 1e-300, kEnough = 1e-15;
   constexpr int kMostTerms = 1000;
@@ -31,7 +31,7 @@ double beta_fraction(double a, double b, double x) {
   return result;
 }
 
-// I_x(a, b); `rest` is 1 - x, handed over because it may be too small to be subtracted.
+// Computes I_x(a, b); `rest` is 1 - x, handed over because it may be too small to be subtracted.
 double incomplete_beta(double a, double b, double x, double rest) {
   if (x <= 0.0) return 0.0;
   if (rest <= 0.0) return 1.0;
@@ -41,7 +41,7 @@ double incomplete_beta(double a, double b, double x, double rest) {
                                        : 1.0 - front * beta_fraction(b, a, rest) / b;
 }
 
-// P(T > t) for t >= 0.
+// Computes P(T > t) for t >= 0.
 double upper_tail(double t, double freedom) {
   const double sum = freedom + t * t;
   return 0.5 * incomplete_beta(0.5 * freedom, 0.5, freedom / sum, t * t / sum);

@@ -1,4 +1,4 @@
-// Statistics of a few measurements: their middle, and the interval of a difference of means.
+// Statistics of few measurements: the median, and the interval of a difference of means.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,9 @@
 
 namespace tritgrad {
 
-// The middle value, or the mean of the two in the middle; NaN for none. Values that are not finite
-// count as larger than all others. Times scatter to one side, so that it says more than a mean.
+// Returns the middle value, or the mean of the two in the middle; NaN for none. Values that are not
+// finite count as larger than all others. Times scatter to one side, so that it says more than a
+// mean.
 double median(std::vector<double> values);
 
 struct SampleMoments {
@@ -23,13 +24,13 @@ struct Interval {
   bool contains(double value) const { return low <= value && value <= high; }
 };
 
-// The value that Student's t with `freedom` degrees (> 0, not necessarily whole) stays below with
-// `probability`, in (0, 1). To 10 digits where it is below 1e6.
+// Returns the value that Student's t with `freedom` degrees (> 0, not necessarily whole) stays
+// below with `probability`, in (0, 1). To 10 digits where it is below 1e6.
 double t_quantile(double probability, double freedom);
 
-// Where a - b lies with `confidence` (Welch 1947; degrees of freedom by Satterthwaite). Nothing
-// when a sample has fewer than two values, or when neither scatters: then there is no measure of
-// chance.
+// Returns the interval that a - b lies in with `confidence` (Welch 1947; degrees of freedom by
+// Satterthwaite), or nothing when a sample has fewer than two values, or when neither scatters:
+// then there is no measure of chance.
 std::optional<Interval> welch_interval(const SampleMoments& a, const SampleMoments& b,
                                        double confidence = 0.95);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "engine/check.h"
@@ -56,7 +57,7 @@ constexpr std::array<const char*, 8> kMarkers = {
     "M0 -5L4.8 -1.5L3 4.2H-3L-4.8 -1.5Z",
     "M-5 -2.8L-2.8 -5L0 -2.2L2.8 -5L5 -2.8L2.2 0L5 2.8L2.8 5L0 2.2L-2.8 5L-5 2.8L-2.2 0Z"};
 
-// The class of a series' colour; that of the baseline is never given away to a later series.
+// Returns the class of a series' colour; no later series gets that of the baseline.
 std::string series_class(int style) {
   const auto later = static_cast<std::size_t>(std::max(style - 1, 0));
   return fmt::format("tg-s{}", style == 0 ? 0 : 1 + later % (kSeriesColours - 1));
@@ -67,17 +68,14 @@ std::string dash_attribute(int style) {
   return dash.empty() ? std::string() : fmt::format(R"( stroke-dasharray="{}")", dash);
 }
 
-// An upper estimate: there are no font metrics at hand, and a label too wide only costs space.
+// Returns an upper estimate: there are no font metrics at hand, and a label that is thought too
+// wide only costs space.
 double text_width(std::string_view utf8) {
   return 0.58 * kFontSize * static_cast<double>(display_width(utf8));
 }
 
 struct Rectangle {
   double left = 0, top = 0, right = 0, bottom = 0;
-
-  bool overlaps(const Rectangle& other) const {
-    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
-  }
 };
 
 // The markup of a picture while it is drawn; what comes later lies on top.
@@ -109,8 +107,8 @@ class Canvas {
         escape_markup(title));
   }
 
-  // Names in as many rows as needed, each behind its sample, which draw_sample(i, x, y) draws from
-  // x on around y. Returns the new bottom.
+  // Writes names in as many rows as needed, each behind its sample, which draw_sample(i, x, y)
+  // draws from x on around y. Returns the new bottom.
   template <typename DrawSample>
   double legend(double top, const std::vector<std::string>& names, double sample_width,
                 const DrawSample& draw_sample) {
@@ -141,7 +139,7 @@ class Canvas {
   std::string body_;
 };
 
-// The area that data are drawn in, and its scales.
+// Data are drawn in the box; the scales map values to positions in it.
 struct PlotArea {
   Rectangle box;
   Scale x, y;
@@ -182,7 +180,7 @@ bool drawable(double x, double y, const Axis& x_axis, const Axis& y_axis) {
   return std::isfinite(x) && std::isfinite(y) && (!x_axis.log || x > 0) && (!y_axis.log || y > 0);
 }
 
-// Line charts.
+// ---- line charts -------------------------------------------------------------------------------
 
 void check_series(const LineSeries& series) {
   check(series.x.size() == series.y.size(), "Series ", series.name, " has ", series.x.size(),
@@ -232,28 +230,24 @@ void draw_curve(Canvas& canvas, const PlotArea& area, const LineChart& chart,
                 fmt::format("{}: {}", series.name, significant(y, 4)));
 }
 
-// Scatter charts.
+// ---- scatter charts ----------------------------------------------------------------------------
 
 bool has_spread(const ScatterPoint& point) {
   return point.y_spread && std::isfinite(*point.y_spread) && *point.y_spread > 0;
 }
 
-Rectangle whisker_of(const PlotArea& area, const ScatterPoint& point) {
-  const double x = area.x(point.x), spread = has_spread(point) ? *point.y_spread : 0.0;
-  return {x - 4, area.y(point.y + spread), x + 4, area.y(point.y - spread)};
-}
-
 void draw_whisker(Canvas& canvas, const PlotArea& area, const ScatterPoint& point) {
   if (!has_spread(point)) return;
-  const Rectangle box = whisker_of(area, point);
+  const double x = area.x(point.x);
+  const double top = area.y(point.y + *point.y_spread), bottom = area.y(point.y - *point.y_spread);
   const std::string classes = "whisker " + series_class(point.style);
-  canvas.line(area.x(point.x), box.top, area.x(point.x), box.bottom, classes);
-  canvas.line(box.left, box.top, box.right, box.top, classes);
-  canvas.line(box.left, box.bottom, box.right, box.bottom, classes);
+  canvas.line(x, top, x, bottom, classes);
+  canvas.line(x - 4, top, x + 4, top, classes);
+  canvas.line(x - 4, bottom, x + 4, bottom, classes);
 }
 
-// Stairs from each point of the front at the height that is reached for fewer than the next's x;
-// from the last one to the edge.
+// Draws stairs: each point's height is what is reached for less than the next point's x, and the
+// last one's goes on to the edge.
 void draw_front(Canvas& canvas, const PlotArea& area, const ScatterChart& chart) {
   std::string path;
   for (const auto& [x, y] : chart.front) {
@@ -264,49 +258,7 @@ void draw_front(Canvas& canvas, const PlotArea& area, const ScatterChart& chart)
   canvas.add(R"(<path class="front" d="{}H{:.1f}"/>)", path, area.box.right);
 }
 
-// Writes each name at the first place beside its marker where it covers neither marks nor names
-// that are there already. Returns the points whose names have no such place.
-std::vector<ScatterPoint> label_points(Canvas& canvas, const PlotArea& area,
-                                       const std::vector<ScatterPoint>& points) {
-  constexpr double kAway = kMarkerRadius + 3, kHalfLine = 7;
-  const Rectangle bounds{area.box.left, area.box.top - kHalfLine, kWidth, area.box.bottom};
-  std::vector<Rectangle> taken;
-  for (const ScatterPoint& point : points) {
-    const double x = area.x(point.x), y = area.y(point.y);
-    taken.push_back({x - kMarkerRadius, y - kMarkerRadius, x + kMarkerRadius, y + kMarkerRadius});
-    taken.push_back(whisker_of(area, point));
-  }
-  std::vector<ScatterPoint> unnamed;
-  for (const ScatterPoint& point : points) {
-    const double half = text_width(point.name) / 2, side = kAway + half;
-    const auto fits = [&](const Rectangle& box) {
-      return box.left >= bounds.left && box.right <= bounds.right && box.top >= bounds.top &&
-             box.bottom <= bounds.bottom &&
-             std::none_of(taken.begin(), taken.end(),
-                          [&](const Rectangle& other) { return box.overlaps(other); });
-    };
-    bool named = false;
-    for (const auto& [dx, dy] : {std::pair{side, 0.0},
-                                 {-side, 0.0},
-                                 {0.0, -kAway - 5},
-                                 {0.0, kAway + 5},
-                                 {side, -kAway},
-                                 {side, kAway},
-                                 {-side, -kAway},
-                                 {-side, kAway}}) {
-      const double x = area.x(point.x) + dx, y = area.y(point.y) + dy;
-      const Rectangle box{x - half, y - kHalfLine, x + half, y + kHalfLine};
-      if (named || !fits(box)) continue;
-      named = true;
-      taken.push_back(box);
-      canvas.text(x, y, point.name, "middle", "halo");
-    }
-    if (!named) unnamed.push_back(point);
-  }
-  return unnamed;
-}
-
-// Stacked bars.
+// ---- stacked bars ------------------------------------------------------------------------------
 
 double sum_of_finite(const std::vector<double>& parts) {
   double total = 0;
@@ -380,19 +332,18 @@ std::string render_svg(const ScatterChart& chart) {
                                   fit_axis(ys, chart.y.log), kScatterHeight);
   draw_front(canvas, area, chart);
   for (const ScatterPoint& point : points) draw_whisker(canvas, area, point);
-  const std::vector<ScatterPoint> unnamed = label_points(canvas, area, points);
+  std::vector<std::string> names;
   for (const ScatterPoint& point : points) {
+    names.push_back(point.name);
     canvas.marker(
         area.x(point.x), area.y(point.y), point.style,
         fmt::format("{}: {} at {}", point.name, significant(point.y, 4), significant(point.x, 3)));
   }
-  std::vector<std::string> names;
-  for (const ScatterPoint& point : unnamed) names.push_back(point.name);
   double bottom = area.with_axis();
   if (!names.empty()) {
     bottom =
         canvas.legend(bottom + 4, names, 2 * kMarkerRadius, [&](std::size_t i, double x, double y) {
-          canvas.marker(x + kMarkerRadius, y, unnamed[i].style, names[i]);
+          canvas.marker(x + kMarkerRadius, y, points[i].style, names[i]);
         });
   }
   return canvas.finish(chart.title, bottom + kMargin);
@@ -433,29 +384,17 @@ std::string render_svg(const StackedBars& chart) {
 }
 
 std::string escape_markup(std::string_view text) {
+  static const std::map<char, const char*> kEntities = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
     const bool control = (code < 0x20 && c != '\t' && c != '\n' && c != '\r') || code == 0x7f;
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        control ? out += "\uFFFD" : out += c;
+    if (const auto entity = kEntities.find(c); entity != kEntities.end()) {
+      out += entity->second;
+    } else {
+      control ? out += "\uFFFD" : out += c;
     }
   }
   return out;

@@ -2,8 +2,9 @@
 //
 // Each picture carries its own style sheet, so that it survives being cut out of its page. A series
 // has an index into a palette of colour-blind safe colours, dashes and markers; index 0 is drawn in
-// the colour of the text and meant for the baseline. Names and values appear where the mouse rests
-// on a mark. Text is escaped here. Equal charts give equal bytes.
+// the colour of the text and meant for the baseline. A legend below the picture names every mark;
+// names and values also appear where the mouse rests on one. Text is escaped here. Equal charts
+// give equal bytes.
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@ namespace tritgrad {
 struct Axis {
   std::string label;
   bool log = false;
-  std::vector<double> reach = {};  // within the axis even if no series comes that far (line charts)
+  // Line charts keep these values within the axis even if no series comes that far.
+  std::vector<double> reach = {};
 };
 
 struct LineSeries {
@@ -25,7 +27,7 @@ struct LineSeries {
   int style = 0;
   std::vector<double> x, y;          // same length; a non-finite y interrupts the line
   std::vector<double> lower, upper;  // band around y; both empty: none
-  std::optional<double> mark = {};   // y of the marker; else that of the last point
+  std::optional<double> mark = {};   // y of the marker, by default that of the last point
 };
 
 struct LineChart {
@@ -64,7 +66,7 @@ std::string render_svg(const LineChart& chart);
 std::string render_svg(const ScatterChart& chart);
 std::string render_svg(const StackedBars& chart);
 
-// Text that is safe as the content of an element and as a quoted attribute value. Control
+// Returns text that is safe as the content of an element and as a quoted attribute value. Control
 // characters, which neither HTML nor XML may contain, become U+FFFD.
 std::string escape_markup(std::string_view text);
 

@@ -1,4 +1,4 @@
-// From values to positions on paper, and the round numbers that stand beside an axis.
+// Axes map values to positions on paper and have round numbers beside them.
 #pragma once
 
 #include <string>
@@ -18,12 +18,13 @@ struct AxisRange {
   std::vector<Tick> ticks;  // ascending, at least two, all within [low, high]
 };
 
-// The axis that holds `values` and begins and ends at a tick. Values that are not finite are
-// ignored, and on a log axis those that are not positive. Steps are 1, 2 or 5 times a power of ten;
-// `target` is how many of them are wanted, roughly.
+// Returns the axis that holds `values` and begins and ends at a tick. Values that are not finite
+// are ignored, and on a log axis those that are not positive. Steps are 1, 2 or 5 times a power of
+// ten; `target` is how many of them are wanted, roughly.
 AxisRange fit_axis(const std::vector<double>& values, bool log, int target = 5);
 
-// Linear or logarithmic interpolation from [range.low, range.high] to [from, to], clamped to it.
+// A scale interpolates linearly or logarithmically from [range.low, range.high] to [from, to],
+// clamped to it.
 class Scale {
  public:
   Scale(const AxisRange& range, double from, double to);

@@ -54,22 +54,13 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   check(!columns_.empty(), "Table has no columns; give it at least one");
 }
 
-void Table::check_cells(const std::vector<std::string>& cells) const {
+void Table::add_row(std::vector<std::string> cells) {
   check(cells.size() == columns_.size(), "Table row has ", cells.size(),
         " cells but the table has ", columns_.size(), " columns; give one cell for each column");
-}
-
-void Table::add_row(std::vector<std::string> cells) {
-  check_cells(cells);
   rows_.push_back({"", std::move(cells)});
 }
 
 void Table::add_section(std::string title) { rows_.push_back({std::move(title), {}}); }
-
-void Table::set_footer(std::vector<std::string> cells) {
-  check_cells(cells);
-  footer_ = std::move(cells);
-}
 
 std::vector<std::size_t> Table::column_widths() const {
   std::vector<std::size_t> widths;
@@ -78,7 +69,6 @@ std::vector<std::size_t> Table::column_widths() const {
     for (const Row& row : rows_) {
       if (!row.cells.empty()) width = std::max(width, display_width(row.cells[i]));
     }
-    if (!footer_.empty()) width = std::max(width, display_width(footer_[i]));
     widths.push_back(width);
   }
   // A heading wider than its columns widens the last of them.
@@ -132,7 +122,6 @@ std::string Table::render() const {
   for (const Row& row : rows_) {
     text += row.cells.empty() ? finish_line(row.section) : row_line(row.cells, widths);
   }
-  if (!footer_.empty()) text += rule + row_line(footer_, widths);
   return text;
 }
 

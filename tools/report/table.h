@@ -1,4 +1,4 @@
-// Text tables for a terminal: aligned columns, a rule under the header, sections, a total row.
+// Text tables for a terminal: aligned columns, a rule under the header, sections.
 #pragma once
 
 #include <string>
@@ -22,12 +22,10 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  // One cell for each column; cells are UTF-8 without line breaks.
+  // Takes one cell for each column; cells are UTF-8 without line breaks.
   void add_row(std::vector<std::string> cells);
-  // A line of its own above the rows that follow.
+  // Writes a line of its own above the rows that follow.
   void add_section(std::string title);
-  // The last row, below a rule.
-  void set_footer(std::vector<std::string> cells);
 
   std::size_t columns() const { return columns_.size(); }
 
@@ -40,7 +38,6 @@ class Table {
     std::vector<std::string> cells;
   };
 
-  void check_cells(const std::vector<std::string>& cells) const;
   std::vector<std::size_t> column_widths() const;
   std::string group_line(const std::vector<std::size_t>& widths) const;
   std::string row_line(const std::vector<std::string>& cells,
@@ -48,11 +45,10 @@ class Table {
 
   std::vector<Column> columns_;
   std::vector<Row> rows_;
-  std::vector<std::string> footer_;
 };
 
-// Code points, which is the number of terminal cells for everything these tables print; East Asian
-// wide characters and combining marks are not told apart.
+// Counts code points, which is the number of terminal cells of everything that these tables print;
+// East Asian wide characters and combining marks count as one too.
 std::size_t display_width(std::string_view utf8);
 
 }  // namespace tritgrad

@@ -1,6 +1,6 @@
 """Which benchmarks became slower from one build of tritgrad to another.
 
-    python3 tools/scripts/compare_builds.py OLD/tritgrad NEW/tritgrad --only kernels,steps --rounds 7
+    python3 tools/scripts/compare_builds.py OLD/tritgrad NEW/tritgrad --only passes,steps --rounds 7
     python3 tools/scripts/compare_builds.py OLD/tritgrad NEW/tritgrad --only steps -- --batch 256
 
 Both programs run `bench --rounds 1 --json -` alternately, so that a disturbance hits both. An entry
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 
-GROUPS = ("ceilings", "kernels", "passes", "steps")
+GROUPS = ("ceilings", "passes", "steps")
 
 
 def stop(sentence):

@@ -8,12 +8,13 @@
 namespace tritgrad {
 namespace {
 
-// Whether the loss of this epoch can tremble: not while it falls most, nor below what is resolved.
+// The loss of an epoch cannot tremble while it falls most, nor below the loss that is resolved.
 bool has_tremor(const std::vector<double>& epoch_loss, std::size_t epoch) {
   return epoch >= epoch_loss.size() / 10 && epoch_loss[epoch] > kResolvedLoss;
 }
 
-double spread(const std::vector<double>& values, std::int64_t first_step, std::int64_t period) {
+double phase_spread(const std::vector<double>& values, std::int64_t first_step,
+                    std::int64_t period) {
   const std::vector<double> means = phase_means(values, first_step, period);
   const auto [low, high] = std::minmax_element(means.begin(), means.end());
   return *low > 0.0 ? *high / *low : 1.0;
@@ -29,14 +30,15 @@ double correlation(const std::vector<double>& values, std::int64_t lag) {
   return squares > 0.0 ? products / squares : 0.0;
 }
 
-// The comb of teeth at whole beats: one tooth alone could be any oscillation.
+// Compares a comb of teeth at whole beats with the lags between them: one tooth alone could be any
+// oscillation.
 void measure_beat(const std::vector<double>& epoch_loss, std::int64_t steps_per_epoch,
                   CurveNumbers& numbers) {
   constexpr std::int64_t kTeeth = 4;
   const std::vector<double> values = tremor(epoch_loss);
   numbers.beat = kStudyPeriod / std::gcd(kStudyPeriod, steps_per_epoch);
   double teeth = 0.0, others = 0.0, count = 0.0;
-  for (std::int64_t lag = 0; lag <= kTeeth * numbers.beat; ++lag) {
+  for (std::int64_t lag = 1; lag <= kTeeth * numbers.beat; ++lag) {
     numbers.autocorrelation.push_back(correlation(values, lag));
     if (lag < 2) continue;
     const bool tooth = lag % numbers.beat == 0;
@@ -55,21 +57,13 @@ void measure_beat(const std::vector<double>& epoch_loss, std::int64_t steps_per_
 double end_loss(const std::vector<double>& epoch_loss) {
   const std::size_t count = std::min<std::size_t>(epoch_loss.size(), kEndEpochs);
   if (count == 0) return std::numeric_limits<double>::quiet_NaN();
-  double sum = 0.0;  // of logarithms of multiples, so that what is not resolved comes out exactly
+  // Logarithms of multiples are summed, so that an unresolved loss comes out exactly.
+  double sum = 0.0;
   for (std::size_t i = epoch_loss.size() - count; i < epoch_loss.size(); ++i) {
     if (!std::isfinite(epoch_loss[i])) return std::numeric_limits<double>::quiet_NaN();
     sum += std::log(std::max(epoch_loss[i] / kResolvedLoss, 1.0));
   }
   return kResolvedLoss * std::exp(sum / static_cast<double>(count));
-}
-
-double largest_rise(const std::vector<double>& epoch_loss) {
-  double rise = 0.0;
-  for (std::size_t i = 1; i < epoch_loss.size(); ++i) {
-    const double change = epoch_loss[i] - epoch_loss[i - 1];
-    if (!std::isnan(change)) rise = std::max(rise, change);
-  }
-  return rise;
 }
 
 std::vector<double> tremor(const std::vector<double>& epoch_loss) {
@@ -78,7 +72,7 @@ std::vector<double> tremor(const std::vector<double>& epoch_loss) {
   for (const double loss : epoch_loss) logs.push_back(std::log(std::max(loss, kResolvedLoss)));
   for (std::size_t i = 0; i < logs.size(); ++i) {
     if (!has_tremor(epoch_loss, i)) continue;
-    // As many on one side as on the other, so that a steady fall leaves nothing.
+    // Both sides have the same number of epochs, so that a steady fall leaves nothing.
     const std::size_t width = std::min({kAround, i, logs.size() - 1 - i});
     double around = 0.0;
     for (std::size_t j = i - width; j <= i + width; ++j) around += logs[j];
@@ -124,9 +118,9 @@ PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_ste
     }
   }
   PhaseRatio result;
-  result.ratio = spread(flat, first_step, kStudyPeriod);
+  result.ratio = phase_spread(flat, first_step, kStudyPeriod);
   for (const std::int64_t period : {7, 9, 11, 13}) {
-    result.control = std::max(result.control, spread(flat, first_step, period));
+    result.control = std::max(result.control, phase_spread(flat, first_step, period));
   }
   return result;
 }
@@ -134,10 +128,7 @@ PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_ste
 CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrace& trace) {
   CurveNumbers numbers;
   numbers.end_loss = end_loss(epoch_loss);
-  numbers.largest_rise = largest_rise(epoch_loss);
-  numbers.roughness = roughness(epoch_loss);
-  numbers.loss = phase_ratio(trace.loss, trace.first_step, trace.steps_per_epoch);
-  numbers.length = phase_ratio(trace.length, trace.first_step, trace.steps_per_epoch);
+  numbers.tremor = std::expm1(roughness(epoch_loss));
   std::vector<double> lengths;
   for (std::size_t i = 0; i < trace.epoch_length.size(); ++i) {
     if (has_tremor(epoch_loss, i)) lengths.push_back(trace.epoch_length[i]);
@@ -150,7 +141,6 @@ CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrac
   for (std::size_t i = 0; i < means.size(); ++i) {
     numbers.turn_profile[i] = mean > 0.0 ? means[i] / mean : 1.0;
   }
-
   measure_beat(epoch_loss, trace.steps_per_epoch, numbers);
   return numbers;
 }

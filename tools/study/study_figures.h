@@ -1,4 +1,5 @@
-// The study of MicroAdam: the ways of training that it compares, and which of them in which figure.
+// The study of MicroAdam: the variants of training that it compares, and the figures that show
+// them.
 #pragma once
 
 #include <string>
@@ -18,24 +19,21 @@ enum class Form {
 struct Variant {
   std::string data = "iris";  // or "wdbc"
   Form form = Form::kCorrected;
-  double density = 1.0;   // share of each tensor that a row of the window keeps; 1: no compression
-  int feedback_bits = 0;  // of the error feedback; 0: none
-  bool standardized = true;
-  bool reshuffled = true;  // else the same batches in the same order in every epoch
-  double rate = 1.0;       // times the learning rate of all others
+  double density = 1.0;        // share of each tensor that a row of the window keeps; 1: all of it
+  int feedback_bits = 0;       // of the error feedback; 0: none
+  bool standardized = true;    // false: features in their own units
+  bool reshuffled = true;      // false: the same batches in the same order in every epoch
+  double rate_multiple = 1.0;  // the learning rate is this multiple of all others'
 };
 
-// "Adam", "correct form", "published form", "the study's form"
-std::string form_name(Form form);
-// The column of a CSV file: "iris/corrected/density=1%/feedback=4bit".
+// The name of a variant in CSV files: "iris/corrected/density=1%/feedback=4bit".
 std::string variant_key(const Variant& variant);
-// How many times as long as the correct form's the published form's updates become from the same
-// window: its moments are divided by 1 - beta^t, which goes to 1, and not by 1 - beta^10.
-double published_rate();
+// The published form divides its moments by 1 - beta^t, which goes to 1, and not by 1 - beta^10.
+// From the same window its updates therefore become this many times as long as the correct form's.
+double published_rate_multiple();
 // "mlp:8:norm=none": the network of the study has one hidden layer of eight rectifiers.
 std::string study_model();
-
-// How a variant is trained: rule, rates and formats.
+// The recipe says rule, rates and formats of a variant.
 Recipe variant_recipe(const Variant& variant);
 
 // The share of a network's parameters that a row of the window really keeps: every tensor keeps
@@ -44,14 +42,14 @@ double kept_share(const Variant& variant);
 
 struct StudyLine {
   std::string name;
-  int style = 0;
+  int style = 0;  // of LineSeries
   Variant variant;
 };
 
-// One pair of axes. The first line is what the others are compared with.
+// A panel is one pair of axes.
 struct StudyPanel {
   std::string data;
-  std::string form;  // whose rule; empty where the lines differ in it
+  std::string subject;  // what its lines share beside the data; may be empty
   std::vector<StudyLine> lines;
 
   std::string title() const;  // "Iris, correct form"
@@ -64,16 +62,12 @@ struct StudyFigure {
   std::vector<StudyPanel> panels;  // those of one data set share their axes
 };
 
+// The figures whose curves are trained: 3 to 7 and 9.
 std::vector<StudyFigure> study_figures();
 
-// "Iris", "Breast Cancer"
-std::string data_title(const std::string& data);
-// "4-8-3", "30-8-2"
-std::string network_title(const std::string& data);
-// "1 %"
-std::string density_title(double density);
+std::string network_title(const std::string& data);  // "4-8-3", "30-8-2"
 
-// Every variant that some figure asks for, once.
+// Lists every variant that some figure asks for, once, in the order of the figures.
 std::vector<Variant> all_variants(const std::vector<StudyFigure>& figures);
 
 }  // namespace tritgrad

@@ -1,4 +1,4 @@
-// The study as files of one folder: curves and numbers as CSV, beside pictures and a page.
+// The study as files of one folder: CSV files, pictures, and a page that holds all pictures.
 #pragma once
 
 #include <filesystem>
@@ -7,32 +7,43 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
+#include "tools/report/svg.h"
 #include "tools/study/study_run.h"
 
 namespace tritgrad {
 
-// Name and contents of each file; the last one is the page, which speaks of the others.
+// A plot is one pair of axes with a series for each line: median, and the band of all seeds. A
+// picture draws them; a CSV file has three columns of each, KEY_median, KEY_min and KEY_max, and
+// holds those of all plots that name it.
+struct StudyPlot {
+  LineChart chart;
+  std::string caption;
+  std::string csv = {};                // name of the file without ".csv"; empty: none
+  std::string index = {};              // name of the file's first column, which is x
+  bool drawn = true;                   // false: only in the CSV file
+  std::vector<std::string> keys = {};  // of the series in the file, see variant_key
+};
+
+// The middle of some values with the smallest and the largest. As in median(), values that are not
+// finite count as larger than all others.
+Spread spread_of(std::vector<double> values);  // at least one
+
+// The plots of a figure in the order of its pictures. Panels of one data set have the same axis of
+// losses.
+std::vector<StudyPlot> figure_plots(const StudyFigure& figure, const StudyResults& results);
+
+// Name and contents of each file; the last one is the page, which holds the pictures.
 using StudyFiles = std::vector<std::pair<std::string, std::string>>;
 
-// In CSV files a value that does not exist or is not finite is an empty cell.
-// Columns: epoch, then three for each variant of the figure (see variant_key): median, smallest and
-// largest loss over seeds, KEY_median, KEY_min and KEY_max.
-std::string figure_csv(const StudyFigure& figure, const StudyResults& results);
-// Columns: lag in epochs, then three for each variant of Figure 9; data sets differ in how far.
-std::string autocorrelation_csv(const StudyFigure& figure, const StudyResults& results);
-// Columns: step modulo ten, then three for some variants: the relative difference of consecutive
-// updates.
-std::string period_csv(const StudyResults& results);
-// One line for each rule and size; the quartiles are those of the seconds.
-std::string cost_csv(const std::vector<CostPoint>& costs);
-// One line for each variant and seed with every number that the page rests on. Shares are of 1.
-std::string numbers_csv(const StudyResults& results);
-// All CSV files by name.
-StudyFiles study_csv_files(const StudyResults& results);
+// In CSV files a value that does not exist or is not finite is an empty cell, and shares are of 1.
+// figureN.csv has the loss of every epoch, autocorrelation.csv and period.csv have Figure 9's other
+// curves, figure8.csv has the costs, and numbers.csv has every number of every run. `command`
+// repeats the study when typed into a shell.
+StudyFiles study_files(const StudyResults& results, const std::string& command);
 
-// All of them are on the disk under other names before the first takes its own: a disk that is full
-// leaves an older study as it was, and nothing of the new one. A process that is killed while names
-// change leaves no page rather than one beside files of other runs.
+// Writes all files to the disk under other names before the first takes its own: a disk that is
+// full leaves an older study as it was, and nothing of the new one. A process that is killed while
+// names change leaves no page rather than one beside files of other runs.
 void write_study(const std::filesystem::path& folder, const StudyFiles& files,
                  const FileCalls& calls = {});
 

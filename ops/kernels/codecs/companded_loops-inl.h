@@ -84,7 +84,7 @@ GroupShares choose_scales(std::uint16_t* scales, const std::uint32_t* largest,
     if (!Curve::kSigned) rounded = std::max(rounded, bits > 0 ? 1u : 0u);
     const float scale = float_of_scale(rounded);
     const float top = std::bit_cast<float>(bits);
-    // Of subnormals, the scale may be so much larger that the largest would miss the top code.
+    // The scale of subnormals may be so much larger that the largest would miss the top code.
     const float whole = rounded < 0x100u && top < scale ? top : scale;
     const float up = whole < 0x1p-100f ? 0x1p64f : 1.0f;
     const float inverse = 1.0f / (whole * up);

@@ -1,6 +1,6 @@
 // split8, rounded to nearest, for ordinary numbers; all others go through split_loops-inl.h.
 //
-// Where a number is finite, and its value is not zero, sums of fp32 bits as they are, sign
+// If a number is finite, and its value is not zero, sums of fp32 bits as they are, sign
 // included, do what the loops do with magnitudes.
 #pragma once
 

@@ -29,7 +29,7 @@ struct Correction8 {
   static int nearest(int distance) {
     return round_to_int(static_cast<float>(distance) * (127.0f / 32768.0f));
   }
-  // What fp32 cannot tell from a code is that code: a master read and written back stays.
+  // A number that fp32 cannot tell from a code is that code: a master read and written back stays.
   static int stochastic(int distance, unsigned noise) {
     const float position = static_cast<float>(distance) * (127.0f / 32768.0f);
     const int code = round_to_int(position);

@@ -16,7 +16,7 @@
 #ifdef TRITGRAD_TILES
 #include "ops/kernels/products/tile_product-inl.h"
 #endif
-#if defined(__AVX2__) && !defined(__AVX512BF16__)
+#ifdef __AVX2__
 #include "ops/kernels/simd-inl.h"
 #endif
 
@@ -56,20 +56,6 @@ template <typename Sum, typename Operand, typename Step>
   for (Sum& sum : sums) change(sum);
   return rounds * kSums;
 }
-
-#ifdef __AVX512BF16__
-
-// Products of bf16 numbers, which no kernel uses: how fast they would be.
-std::int64_t run_bf16(std::int64_t rounds) {
-  constexpr std::int64_t kProducts = 32;
-  const __m512bh ones = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1.0f), _mm512_set1_ps(1.0f));
-  return 2 * kProducts *
-         run_in_registers(
-             rounds, _mm512_set1_ps(0.0f), ones, ones,
-             [](__m512 sum, __m512bh a, __m512bh b) { return _mm512_dpbf16_ps(sum, a, b); });
-}
-
-#else
 
 #if defined(__AVX2__)
 
@@ -113,52 +99,39 @@ inline Ints join(Ints a, const std::byte* p) { return a | *reinterpret_cast<cons
 
 #endif
 
-#ifdef __SSE2__
-// Sums have the width of their numbers: with the type of the intrinsics g++ 12 copies every one.
-// Unsigned, as they run over.
-using ByteSums [[gnu::vector_size(kRegisterBytes)]] = std::uint32_t;
-#endif
-
 #if defined(TRITGRAD_TILES)
 
 constexpr const char* kTritsName = "tdpbsud";
-constexpr const char* kBytesName = "tdpbsud";
 
 #elif defined(__AVX512VNNI__)
 
 constexpr const char* kTritsName = "vpdpbusd";
-constexpr const char* kBytesName = "vpdpbusd";
-constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes;
-using TritSums = ByteSums;
-inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
-  return reinterpret_cast<ByteSums>(_mm512_dpbusd_epi32(reinterpret_cast<Ints>(sum), a, b));
+constexpr std::int64_t kTritProducts = kRegisterBytes;
+// Sums have the width of their numbers: with the type of the intrinsics g++ 12 copies every one.
+// They are unsigned, as they run over.
+using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::uint32_t;
+inline TritSums step_trits(TritSums sum, Ints a, Ints b) {
+  return reinterpret_cast<TritSums>(_mm512_dpbusd_epi32(reinterpret_cast<Ints>(sum), a, b));
 }
-inline TritSums step_trits(TritSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); }
 
 #elif defined(__AVX2__)
 
 constexpr const char* kTritsName = "vpmaddubsw + vpaddw";
-constexpr const char* kBytesName = "vpmaddubsw + vpmaddwd + vpaddd";
-constexpr std::int64_t kTritProducts = kRegisterBytes, kByteProducts = kRegisterBytes;
+constexpr std::int64_t kTritProducts = kRegisterBytes;
 using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::uint16_t;
 inline TritSums step_trits(TritSums sum, Ints a, Ints b) {
   return sum + reinterpret_cast<TritSums>(multiply_pairs_u8_i8(a, b));
 }
-inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
-  return sum + reinterpret_cast<ByteSums>(multiply_pairs_i16(multiply_pairs_u8_i8(a, b), b));
-}
 
 #elif defined(__SSE2__)
 
-// Bytes have no product of their own here; both go by 16-bit numbers.
+// Bytes have no product of their own here; theirs go by 16-bit numbers.
 constexpr const char* kTritsName = "pmaddwd + paddd";
-constexpr const char* kBytesName = "pmaddwd + paddd";
-constexpr std::int64_t kTritProducts = kRegisterBytes / 2, kByteProducts = kRegisterBytes / 2;
-using TritSums = ByteSums;
-inline ByteSums step_bytes(ByteSums sum, Ints a, Ints b) {
-  return sum + reinterpret_cast<ByteSums>(_mm_madd_epi16(a, b));
+constexpr std::int64_t kTritProducts = kRegisterBytes / 2;
+using TritSums [[gnu::vector_size(kRegisterBytes)]] = std::uint32_t;
+inline TritSums step_trits(TritSums sum, Ints a, Ints b) {
+  return sum + reinterpret_cast<TritSums>(_mm_madd_epi16(a, b));
 }
-inline TritSums step_trits(TritSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); }
 
 #endif
 
@@ -193,7 +166,7 @@ std::int64_t run_fp32(std::int64_t rounds) {
 
 // Works on tile registers alone: four tiles of sums and four of operands. What the operands hold
 // makes no difference.
-std::int64_t multiply_tiles(std::int64_t rounds) {
+std::int64_t run_trits(std::int64_t rounds) {
   constexpr std::int64_t kTileSums = 4;
   TileShapes shapes;
   for (int tile = 0; tile < 8; ++tile) shapes.set(tile, kRowsOfTile, kBytesOfRow);
@@ -207,9 +180,6 @@ std::int64_t multiply_tiles(std::int64_t rounds) {
   return rounds * kTileSums * 2 * kRowsOfTile * kBytesOfRow * (kBytesOfRow / 4);
 }
 
-std::int64_t run_bytes(std::int64_t rounds) { return multiply_tiles(rounds); }
-std::int64_t run_trits(std::int64_t rounds) { return multiply_tiles(rounds); }
-
 #else
 
 std::int64_t run_trits(std::int64_t rounds) {
@@ -218,37 +188,20 @@ std::int64_t run_trits(std::int64_t rounds) {
                           [](TritSums sum, Ints a, Ints b) { return step_trits(sum, a, b); });
 }
 
-std::int64_t run_bytes(std::int64_t rounds) {
-  return 2 * kByteProducts *
-         run_in_registers(rounds, ByteSums{}, all_bytes(2), all_bytes(1),
-                          [](ByteSums sum, Ints a, Ints b) { return step_bytes(sum, a, b); });
-}
-
-#endif
 #endif
 #endif
 
 }  // namespace
 
-#ifdef __AVX512BF16__
-
-const PeakLoop kPeakLoop = {"vdpbf16ps", run_bf16};
-
-#else
-
 const PeakLoops kPeakLoops = {
 #ifdef __SSE2__
     .fp32 = {kFp32Name, run_fp32},
     .int8_trits = {kTritsName, run_trits},
-    .int8_int8 = {kBytesName, run_bytes},
 #else
     .fp32 = {"no loop for this processor", nullptr},
     .int8_trits = {"no loop for this processor", nullptr},
-    .int8_int8 = {"no loop for this processor", nullptr},
 #endif
     .read = read,
 };
-
-#endif
 
 }  // namespace tritgrad::TRITGRAD_TARGET

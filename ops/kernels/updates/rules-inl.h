@@ -63,7 +63,7 @@ void adamw(float* direction, float* m, float* v, const float* grad, const float*
   const AdamwLanes lanes(constants);
   std::int64_t i = 0;
   for (; i + kLanes<F32> <= n; i += kLanes<F32>) {
-    // Where all is fp32, these are the tensors themselves.
+    // If all is fp32, these are the tensors themselves.
     read_ahead(grad + i, kLanes<F32>);
     read_ahead(m + i, kLanes<F32>);
     read_ahead(v + i, kLanes<F32>);

@@ -121,5 +121,20 @@ TEST_CASE("split: impossible demands are refused with their values") {
                  "validation fraction -1"));
 }
 
+TEST_CASE("split: a class of too few rows for the folds, and what is said to do about it") {
+  const auto table = [](const std::string& last) {
+    return parse_csv("1,a\n2,a\n3,a\n4,b\n5,b\n6,b\n7,a\n8,b\n" + last, "t.csv");
+  };
+  const Dataset lone = table("9,c\n"), pair = table("9,c\n10,c\n");
+  CHECK(contains(refusal([&] { fold_split(lone, 2, 0, 1); }),
+                 "class \"c\" of t.csv has only 1 row; leave that class out, or train without "
+                 "folds"));
+  CHECK(fold_split(table(""), 2, 0, 1).test.size() == 4);
+  CHECK_FALSE(fixed_split(lone).test.empty());
+  CHECK(contains(refusal([&] { fold_split(pair, 3, 0, 1); }),
+                 "has only 2 rows; use at most that many folds"));
+  CHECK(fold_split(pair, 2, 0, 1).test.size() == 5);
+}
+
 }  // namespace
 }  // namespace tritgrad::test::test_split

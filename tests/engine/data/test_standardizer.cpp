@@ -95,6 +95,27 @@ TEST_CASE("standardizer: the columns of an image count alike, however many there
   CHECK(standardizer.inverse_stds() == std::vector<float>{1});
 }
 
+TEST_CASE("standardizer: missing values take no part, and become the mean, which is 0") {
+  Dataset data = table(4, {1, NAN, 3, NAN, NAN, NAN, 100, 5});
+  data.has_missing = true;
+  const Standardizer standardizer = Standardizer::fit(data, Rows{0, 1, 2});
+  CHECK(standardizer.means() == std::vector<float>{2, 0});
+  CHECK(standardizer.inverse_stds() == std::vector<float>{1, 1});
+  std::vector<float> row = {NAN, 7};
+  standardizer.fill(row);
+  CHECK(applied(standardizer, row) == std::vector<float>{0, 7});
+  // Without a missing value, the two ways to measure agree.
+  Dataset whole = table(4, {1, 2, 3, 5, 8, 9, 100, 5});
+  const Standardizer usual = Standardizer::fit(whole, Rows{0, 1, 2, 3});
+  whole.has_missing = true;
+  const Standardizer by_column = Standardizer::fit(whole, Rows{0, 1, 2, 3});
+  CHECK(by_column.means() == usual.means());
+  for (std::size_t j = 0; j < 2; ++j) {
+    CHECK(by_column.inverse_stds()[j] ==
+          doctest::Approx(usual.inverse_stds()[j]).epsilon(2 * 0x1p-24));
+  }
+}
+
 TEST_CASE("standardizer: a constant column keeps its unit") {
   // 0.1 is not a binary fraction: the mean of three is not exactly 0.1, a naive deviation not
   // exactly 0.

@@ -31,7 +31,7 @@ class SavedPlanes {
     save_checkpoint(path(), {}, {plane("a", a), plane("b", b), plane("c", c)});
   }
   std::string path() const { return folder_ / "m.safetensors"; }
-  static NamedPlane plane(const char* name, Bytes& bytes) {
+  static NamedArray plane(const char* name, Bytes& bytes) {
     return {name, Dtype::kU8, {std::ssize(bytes)}, bytes};
   }
 
@@ -58,9 +58,9 @@ TEST_CASE("checkpoint: planes are copied all, or, where one is wrong, none") {
   const SafetensorsFile file = open_checkpoint(saved.path());
   const Bytes untouched(8, std::byte{0x55});
   Bytes a = untouched, b = untouched, c = untouched, d = untouched, wide(9, std::byte{0x55});
-  const NamedPlane to_a = SavedPlanes::plane("a", a), to_b = SavedPlanes::plane("b", b);
-  const NamedPlane to_c = SavedPlanes::plane("c", c), to_d = SavedPlanes::plane("d", d);
-  const auto check_refused = [&](const std::vector<NamedPlane>& planes, const std::string& what) {
+  const NamedArray to_a = SavedPlanes::plane("a", a), to_b = SavedPlanes::plane("b", b);
+  const NamedArray to_c = SavedPlanes::plane("c", c), to_d = SavedPlanes::plane("d", d);
+  const auto check_refused = [&](const std::vector<NamedArray>& planes, const std::string& what) {
     CHECK(refusal([&] { load_checkpoint(file, planes); }) ==
           "checkpoint '" + saved.path() + "'" + what + "; it belongs to another model or recipe");
     for (const Bytes* bytes : {&a, &b, &c, &d}) CHECK(*bytes == untouched);

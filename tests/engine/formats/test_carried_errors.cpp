@@ -91,9 +91,9 @@ TEST_CASE("carried errors: what a format does not store is in the momentum") {
       FlipCounts counts;
       for_each_block(storage.shape(), [&](const Block& block) {
         const std::int64_t first = block.row * kCols + block.col;
-        const ErrorCarrier carrier{momentum.data() + first, nullptr, kAlpha, 1.0f};
+        const ErrorFeedback feedback{momentum.data() + first, nullptr, kAlpha, 1.0f};
         const Direction of_block = direction.data() + first;
-        counts += storage.descend({{block}, {&of_block, 1}, descent, nullptr, &carrier});
+        counts += storage.descend({{block}, {&of_block, 1}, descent, nullptr, &feedback});
       });
       const std::vector<double> after = decoded(storage);
       std::int64_t changed = 0;

@@ -121,7 +121,7 @@ TEST_CASE("moments: what comes in tiles is added up along their rows, whatever i
     group.rule.momentum = momentum;
     group.v = format(FormatKind::kScalar);
     Single single(shape, format(FormatKind::kLatent8), group);
-    single.w().gradient_source = &source;
+    single.w().lazy_gradient = &source;
     single.step(copied.grad);
     const Storage& v = single.optimizer->moment(single.w(), momentum > 0.0 ? 1 : 0);
     CHECK(decoded(v) == std::vector<double>(decoded(v).size(), (0x1p24 + 2.0) / 2.0 / 16384.0));

@@ -130,7 +130,7 @@ TEST_CASE("column blocks: a tile is decoded as its blocks are, in every format t
       for (std::int64_t col = 0; col < cols; col += kBlock) {
         const std::int64_t n = std::min(kBlock, cols - col);
         std::array<std::int8_t, 4 * kBlock> tile;
-        decode_trits(storage, Tile{2, 6, col}, tile.data());
+        decode_trits(storage, MatrixPiece{2, 6, col}, tile.data());
         for (std::int64_t row = 2; row < 6; ++row) {
           std::array<std::int8_t, kBlock> block;
           decode_trits(storage, Block{row, col, n}, block.data());

@@ -65,7 +65,7 @@ TEST_CASE("prefetch: of a tile, all that an update of it changes and nothing els
       if (!storage.spec().traits().holds_trits) continue;
       encode_all(storage, std::vector<float>(static_cast<std::size_t>(kRows * cols), 0.0f));
       for (std::int64_t col = 0; col < cols; col += kBlock) {
-        const Tile tile{3, 7, col};
+        const MatrixPiece tile{3, 7, col};
         const Bytes before = bytes_of(storage, storage.memory_of(tile, Reading::kMaster));
         CHECK(before.outside == 0);
         // Enough steps for every byte to change in one of them, also of accumulators that sixteen
@@ -135,7 +135,7 @@ TEST_CASE("prefetch: trits are in the first plane, and there is nothing beyond a
     CHECK(value.planes[0].count == 3);
     CHECK(value.planes[1].count == 0);
     CHECK(storage.memory_of({3, 9, 0}, Reading::kValue).planes[0].count == 2);
-    for (const Tile& tile : {Tile{5, 9, 0}, Tile{0, 2, 640}}) {
+    for (const MatrixPiece& tile : {MatrixPiece{5, 9, 0}, MatrixPiece{0, 2, 640}}) {
       for (const PrefetchRows& runs : storage.memory_of(tile, Reading::kMaster).planes) {
         CHECK(runs.count == 0);
       }

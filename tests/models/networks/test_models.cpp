@@ -145,8 +145,7 @@ TEST_CASE("models: the forecast equals live bytes, for every recipe, group and n
         const auto live_model = make_model(model, 0, 0, recipe, 1);
         Optimizer optimizer = make_optimizer(*live_model, recipe, 10, 1);
         const ModelFootprint live = live_footprint(*live_model, optimizer, recipe);
-        Footprint held = ledger_footprint();
-        held -= before;
+        const Footprint held = ledger_footprint(before);
         CHECK(forecast.total == live.total);
         CHECK(forecast.total == held);
         CHECK(forecast.parameters == live_model->parameters().parameter_count());
@@ -181,7 +180,8 @@ TEST_CASE("models: a step leaves nothing behind but what is declared and a const
       optimizer.advance();
     }
     const std::int64_t held = ledger::live_total() - before;
-    // What is watched of a matrix, and sums of every moment that is stored as one number.
+    // Constants are the sample that is watched of a matrix (StalledUpdates::kMaxBytes), and the
+    // sums of every moment that is stored as one number.
     std::int64_t constant = 0;
     for (const Parameter& p : model->parameters()) {
       if (!p.spec().trainable()) continue;

@@ -51,7 +51,7 @@ Trained trained(const std::string& recipe_name, const std::string& chosen, bool 
     const std::vector<std::byte> own = all_bytes(p.storage());
     result.weights.insert(result.weights.end(), own.begin(), own.end());
   }
-  for (const StatePlane& plane : optimizer.state()) {
+  for (const NamedArray& plane : optimizer.state()) {
     result.state.insert(result.state.end(), plane.bytes.begin(), plane.bytes.end());
   }
   return result;

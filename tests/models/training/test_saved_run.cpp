@@ -66,4 +66,44 @@ TEST_CASE("saved run: step, place in the data, sums and curve must fit each othe
   }
 }
 
+TEST_CASE("saved run: only a user's table is described, and options of tables are kept if given") {
+  const TempDir folder;
+  const std::string file = folder / "run.safetensors";
+  const std::string csv = folder.write("t.csv", "a,b,y\n1,x,p\n2,z,q\n3,x,p\n4,z,q\n5,x,p\n");
+  const auto saved = [&](TrainOptions options) {
+    options.model = "mlp:4";
+    options.epochs = 1;
+    options.batch = 4;
+    options.save = file;
+    train(open_dataset(options.data), options);
+    return Json::parse(SavedRun(file).text());
+  };
+  TrainOptions options;
+  options.data = "iris";
+  const Json iris = saved(options);
+  for (const char* key : {"table", "missing", "max_categories", "columns", "drop", "words"}) {
+    CAPTURE(key);
+    CHECK_FALSE(iris.contains(key));
+  }
+  // Its columns are known all the same.
+  const std::optional<TableSchema> known = SavedRun(file).table();
+  REQUIRE(known.has_value());
+  CHECK(known->columns[2].name == "petal_length_cm");
+  CHECK(known->class_names == std::vector<std::string>{"setosa", "versicolor", "virginica"});
+  options.data = csv;
+  options.missing = "mean";
+  const Json table = saved(options);
+  CHECK(table["missing"] == "mean");
+  CHECK_FALSE(table.contains("drop"));
+  CHECK(SavedRun(file).spec().missing == "mean");
+  CHECK(*SavedRun(file).table() == *open_dataset(csv).schema);
+  const std::string other = folder / "other.safetensors";
+  rewrite_checkpoint(file, other, [](Json& json) { json["table"]["columns"][1]["words"] = 3; });
+  CHECK(contains(refusal([&] { SavedRun(other).table(); }),
+                 "metadata field 'table' is no description of a table"));
+  rewrite_checkpoint(file, other, [](Json& json) { json["table"]["columns"].erase(0); });
+  CHECK(contains(refusal([&] { SavedRun(other).table(); }),
+                 "its model has 3 inputs, but its columns become 2 features"));
+}
+
 }  // namespace tritgrad::test::test_saved_run

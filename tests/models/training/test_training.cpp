@@ -170,7 +170,7 @@ TEST_CASE("training: optimizer state is part of the checkpoint: dropping it is n
     load_planes(open_checkpoint(options.save), parameter_planes(model->parameters()));
     Optimizer optimizer = make_optimizer(*model, recipe, 4 * 8, 1);
     optimizer.resume_at(16);
-    for (const StatePlane& plane : optimizer.state()) {
+    for (const NamedArray& plane : optimizer.state()) {
       const auto count = static_cast<std::int64_t>(plane.bytes.size() / dtype_bytes(plane.dtype));
       if (remember)
         load_planes(open_checkpoint(options.save),

@@ -38,20 +38,9 @@ TEST_CASE("peak loops: operations are counted, and follow the instruction set") 
     const PeakLoops& loops = kernels().peak_loops;
     check_counts(loops.fp32);
     check_counts(loops.int8_trits);
-    check_counts(loops.int8_int8);
-    check_counts(bf16_peak_loop());
     if (std::string(kernels().name) != "reference") {
       CHECK(loops.int8_trits.run(1) > loops.fp32.run(1));
-      CHECK(loops.int8_trits.run(1) >= loops.int8_int8.run(1));
     }
-  });
-}
-
-TEST_CASE("peak loops: bf16 has a loop or a reason, and none below AVX-512") {
-  with_each_table([] {
-    const PeakLoop loop = bf16_peak_loop();
-    CHECK(std::string(loop.instructions).size() > 0);
-    if (!std::string(kernels().name).starts_with("avx512")) CHECK((loop.run == nullptr));
   });
 }
 

@@ -72,8 +72,8 @@ class Layer {
     tape.backward(loss, [&](Parameter& p) {
       if (&p == &scale_) {
         products.dscale.assign(p.grad.values().begin(), p.grad.values().end());
-      } else if (p.gradient_source != nullptr) {
-        const LazyGradient& source = *p.gradient_source;
+      } else if (p.lazy_gradient != nullptr) {
+        const LazyGradient& source = *p.lazy_gradient;
         products.dw.resize(static_cast<std::size_t>(p.shape().size()));
         source.read(source.context, 0, case_.outputs, 0, case_.inputs, products.dw.data(), {});
         REQUIRE((source.read_sums == nullptr) == (groups(case_) > 1));
@@ -275,12 +275,12 @@ TEST_CASE("integer linear: a gradient that is kept is the one that is read in ti
     CHECK(kept.dw == read.dw);
     // Any rectangle.
     layer.run(Compute::kInt8, [&](Parameter& p) {
-      if (p.gradient_source == nullptr) return;
+      if (p.lazy_gradient == nullptr) return;
       const std::int64_t row = c.outputs / 3, col = c.inputs / 3;
       const std::int64_t rows = (c.outputs - row + 1) / 2, cols = (c.inputs - col + 1) / 2;
       std::vector<float> part(static_cast<std::size_t>(rows * cols));
-      p.gradient_source->read(p.gradient_source->context, row, row + rows, col, col + cols,
-                              part.data(), {});
+      p.lazy_gradient->read(p.lazy_gradient->context, row, row + rows, col, col + cols, part.data(),
+                            {});
       for (std::int64_t i = 0; i < rows * cols; ++i) {
         const std::int64_t at = (row + i / cols) * c.inputs + col + i % cols;
         REQUIRE(part[static_cast<std::size_t>(i)] == read.dw[static_cast<std::size_t>(at)]);
@@ -308,11 +308,11 @@ TEST_CASE("integer linear: numbers that are not finite show, and move no weight"
       Parameter& weight = store.find("fc.weight");
       const std::vector<std::byte> before = all_bytes(weight.storage());
       const Products products = layer.run(Compute::kInt8, [&](Parameter& p) {
-        if (p.gradient_source == nullptr) return;
-        CHECK_FALSE(p.gradient_source->finite);
-        weight.gradient_source = p.gradient_source;
+        if (p.lazy_gradient == nullptr) return;
+        CHECK_FALSE(p.lazy_gradient->finite);
+        weight.lazy_gradient = p.lazy_gradient;
         optimizer.step(weight);
-        weight.gradient_source = nullptr;
+        weight.lazy_gradient = nullptr;
       });
       CHECK(optimizer.skipped_updates() == 1);
       CHECK(all_bytes(weight.storage()) == before);
@@ -347,9 +347,9 @@ TEST_CASE("integer linear: a weight that is used twice gets the sum of both grad
     });
     tape.backward(loss, [&](Parameter& p) {
       if (&p != &layer.weight()) return;
-      CHECK((p.gradient_source == nullptr) == (inputs.size() > 1));
+      CHECK((p.lazy_gradient == nullptr) == (inputs.size() > 1));
       dw.resize(static_cast<std::size_t>(c.outputs * c.inputs));
-      if (const LazyGradient* source = p.gradient_source) {
+      if (const LazyGradient* source = p.lazy_gradient) {
         source->read(source->context, 0, c.outputs, 0, c.inputs, dw.data(), {});
       } else {
         dw.assign(p.grad.values().begin(), p.grad.values().end());

@@ -37,9 +37,9 @@ const std::vector<LayerCase> kCases = {
 
 // A gradient of so many columns, as the layers above write it.
 void give(const std::vector<float>& dy, const InputGradient& to, std::int64_t cols) {
-  for (std::int64_t r = 0; r < to.rows; ++r) {
+  for (std::int64_t r = 0; r < to.place.rows; ++r) {
     for (std::int64_t c = 0; c < cols; ++c)
-      *to.at(r, c) = dy[static_cast<std::size_t>(r * cols + c)];
+      *to.place.at(r, c) = dy[static_cast<std::size_t>(r * cols + c)];
   }
 }
 
@@ -54,10 +54,10 @@ std::vector<float> values(const Tensor& t) { return {t.values().begin(), t.value
 
 // Of a parameter that is ready: what it collected, or what its source gives.
 std::vector<float> gradient(const Parameter& p) {
-  if (p.gradient_source == nullptr) return values(p.grad);
+  if (p.lazy_gradient == nullptr) return values(p.grad);
   std::vector<float> dw(count(p));
-  p.gradient_source->read(p.gradient_source->context, 0, p.shape().rows(), 0, p.shape().cols(),
-                          dw.data(), {});
+  p.lazy_gradient->read(p.lazy_gradient->context, 0, p.shape().rows(), 0, p.shape().cols(),
+                        dw.data(), {});
   return dw;
 }
 
@@ -130,7 +130,7 @@ class Layer {
       const auto at = std::find(order.begin(), order.end(), &parameter) - order.begin();
       results.all[static_cast<std::size_t>(at)] = gradient(parameter);
       results.ready.push_back(at);
-      if (parameter.gradient_source != nullptr) results.finite = parameter.gradient_source->finite;
+      if (parameter.lazy_gradient != nullptr) results.finite = parameter.lazy_gradient->finite;
     });
     if (wants_dx) results.all.push_back(values(x.grad()));
     for (const Parameter* statistic : {p.running_mean, p.running_var}) {

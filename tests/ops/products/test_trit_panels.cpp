@@ -159,7 +159,7 @@ class Digits {
   }
 
   // Of one panel, which is zeros where the tile ends.
-  std::int64_t wrong_across(const Tile& tile) const {
+  std::int64_t wrong_across(const MatrixPiece& tile) const {
     std::vector<std::uint8_t> panel(kBlock * kPanelColumns, kUntouched);
     pack_across(storage_, tile, panel.data());
     const std::int64_t n = std::min(kBlock, cols_ - tile.col);
@@ -176,7 +176,7 @@ class Digits {
     return wrong;
   }
   // Of panels, whose depth is filled up with zeros to a multiple of four.
-  std::int64_t wrong_down(const Tile& tile, std::int64_t first, std::int64_t last) const {
+  std::int64_t wrong_down(const MatrixPiece& tile, std::int64_t first, std::int64_t last) const {
     const std::int64_t rows = tile.row_end - tile.row_begin, depth = in_fours(rows);
     const std::int64_t ld_panels = depth * kPanelColumns + 64;
     const std::int64_t count = (last - first + kPanelColumns - 1) / kPanelColumns;
@@ -226,7 +226,7 @@ TEST_CASE("trit panels: of every format they are its trits, whatever the shape o
         CAPTURE(part.end);
         for (std::int64_t col = 0; col < cols; col += kBlock) {
           CAPTURE(col);
-          const Tile tile{part.begin, part.end, col};
+          const MatrixPiece tile{part.begin, part.end, col};
           const std::int64_t end = std::min(cols, col + kBlock);
           if (part.end - part.begin <= kPanelColumns) CHECK(digits.wrong_across(tile) == 0);
           // Panels of the block from one to another, from within one on, and to within one.

@@ -155,7 +155,7 @@ TEST_CASE("parallel quadratic: the second moment counts as stable when it is, al
     before.gather_state();
     DataParallel after(ranks, kAuto, second.store, second.optimizer, FormatKind::kFp32);
     after.allocate_state(2);
-    const auto copy = [](const std::vector<StatePlane>& from, const std::vector<StatePlane>& to) {
+    const auto copy = [](const std::vector<NamedArray>& from, const std::vector<NamedArray>& to) {
       require(from.size() == to.size(), "other planes");
       for (std::size_t i = 0; i < from.size(); ++i) {
         std::copy(from[i].bytes.begin(), from[i].bytes.end(), to[i].bytes.begin());
@@ -164,9 +164,9 @@ TEST_CASE("parallel quadratic: the second moment counts as stable when it is, al
     copy(first.optimizer.state(), second.optimizer.state());
     std::copy_n(first.values(), kSize, second.values());
     // Rank 0 has what was gathered; the others read it from a file.
-    std::vector<StatePlane> planes = after.state();
+    std::vector<NamedArray> planes = after.state();
     if (ranks.rank() == 0) copy(before.state(), planes);
-    for (const StatePlane& plane : planes) {
+    for (const NamedArray& plane : planes) {
       std::vector<std::vector<std::byte>> all(2, std::vector<std::byte>(plane.bytes.size()));
       const std::vector<std::span<std::byte>> places(all.begin(), all.end());
       ranks.all_gather(plane.bytes, places);

@@ -55,9 +55,9 @@ struct Trip {
   std::vector<float> sent, dropped;
 };
 
-Trip trip(Compression compression, std::vector<float> x, const std::uint8_t* used = nullptr) {
+Trip trip(WireCode compression, std::vector<float> x, const std::uint8_t* used = nullptr) {
   const auto n = std::ssize(x);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(compressed_bytes(compression, n)));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(wire_bytes(compression, n)));
   compress(compression, x.data(), n, used, bytes.data());
   std::vector<float> sent(x.size());
   decompress(compression, bytes.data(), n, used, sent.data());
@@ -87,8 +87,8 @@ TEST_CASE("parallel sums: compression drops what it says, and contracts as its t
     CAPTURE(n);
     const std::vector<float> x = numbers(n, 1);
     const double rho = norm1(x) / std::sqrt(static_cast<double>(n) * squares(x));
-    for (const Compression compression :
-         {Compression::kSign, Compression::kSignRms, Compression::kInt8}) {
+    for (const WireCode compression :
+         {WireCode::kMeanSigns, WireCode::kRmsSigns, WireCode::kInt8}) {
       CAPTURE(static_cast<int>(compression));
       const Trip result = trip(compression, x);
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -99,9 +99,9 @@ TEST_CASE("parallel sums: compression drops what it says, and contracts as its t
       // The scale is rounded to fp32, and sums of n products to n times that.
       const double slack = 8.0 * static_cast<double>(n) * double{kEpsilon} * squares(x);
       const double dropped = squares(result.dropped);
-      if (compression == Compression::kSign) {
+      if (compression == WireCode::kMeanSigns) {
         CHECK(std::abs(dropped - (1.0 - rho * rho) * squares(x)) <= slack);
-      } else if (compression == Compression::kSignRms) {
+      } else if (compression == WireCode::kRmsSigns) {
         CHECK(std::abs(dropped - 2.0 * (1.0 - rho) * squares(x)) <= slack);
       } else {
         // Half a step of 1/127 of the largest in a group, whose scale bf16 rounds by 1 / 256.
@@ -113,24 +113,24 @@ TEST_CASE("parallel sums: compression drops what it says, and contracts as its t
 }
 
 TEST_CASE("parallel sums: zero counts as positive; what takes no part stays zero") {
-  const Trip zeros = trip(Compression::kSign, {0.0f, -0.0f, 3.0f});
+  const Trip zeros = trip(WireCode::kMeanSigns, {0.0f, -0.0f, 3.0f});
   CHECK(zeros.sent == std::vector<float>{1.0f, 1.0f, 1.0f});
   CHECK(zeros.dropped == std::vector<float>{-1.0f, -1.0f, 2.0f});
 
   const std::uint8_t used[] = {1, 0, 1, 0, 1};
-  for (const Compression compression : {Compression::kSign, Compression::kSignRms}) {
+  for (const WireCode compression : {WireCode::kMeanSigns, WireCode::kRmsSigns}) {
     const Trip masked = trip(compression, {4.0f, 0.0f, -4.0f, 0.0f, 4.0f}, used);
     CHECK(masked.sent == std::vector<float>{4.0f, 0.0f, -4.0f, 0.0f, 4.0f});
     CHECK(squares(masked.dropped) == 0.0);
   }
   const std::uint8_t none[] = {0, 0};
-  CHECK(squares(trip(Compression::kSign, {0.0f, 0.0f}, none).sent) == 0.0);
+  CHECK(squares(trip(WireCode::kMeanSigns, {0.0f, 0.0f}, none).sent) == 0.0);
 }
 
 TEST_CASE(
     "parallel sums: the compressed mean is the same on all ranks and loses nothing for good") {
   constexpr int kSteps = 20;
-  for (const Compression compression : {Compression::kSign, Compression::kInt8}) {
+  for (const WireCode compression : {WireCode::kMeanSigns, WireCode::kInt8}) {
     for (const std::int64_t n : {1, 9, 100, 1000}) {
       for (int count : {1, 2, 3, 4}) {
         CAPTURE(count);
@@ -191,7 +191,7 @@ TEST_CASE("parallel sums: signs take a sixteenth of what fp16 would, within thei
   for (int ranks : {2, 4, 8}) {
     const double fp16 = 4.0 * static_cast<double>(n) * (ranks - 1) / ranks;
     run_ranks(ranks, [&](Communicator& all) {
-      CompressedMean mean(all, Compression::kSign, n);
+      CompressedMean mean(all, WireCode::kMeanSigns, n);
       std::vector<float> x = numbers(n, static_cast<std::uint32_t>(all.rank()));
       mean.attach(x.data(), nullptr);
       reduce_one(all, mean);
@@ -213,7 +213,7 @@ TEST_CASE("parallel sums: sums are made in the order of the ranks") {
         }
       }
       run_ranks(count, [&](Communicator& ranks) {
-        ChunkSum sum(ranks, WireFloat::kFp32, n);
+        FloatSum sum(ranks, WireCode::kFp32, n);
         std::vector<float> x = numbers(n, static_cast<std::uint32_t>(ranks.rank()));
         sum.attach(x.data());
         reduce_one(ranks, sum);
@@ -225,7 +225,7 @@ TEST_CASE("parallel sums: sums are made in the order of the ranks") {
         std::vector<float> rough = numbers(n, static_cast<std::uint32_t>(ranks.rank()));
         std::vector<std::uint16_t> halves(rough.size());
         kernels().codecs.float_to_bf16(halves.data(), rough.data(), nullptr, n);
-        ChunkSum rough_sum(ranks, WireFloat::kBf16, n);
+        FloatSum rough_sum(ranks, WireCode::kBf16, n);
         rough_sum.attach(std::as_writable_bytes(std::span(halves)));
         reduce_one(ranks, rough_sum);
         kernels().codecs.bf16_to_float(rough.data(), halves.data(), n);
@@ -344,19 +344,19 @@ TEST_CASE("parallel sums: flags become bits, the lowest first, and come back") {
 }
 
 TEST_CASE("parallel sums: votes travel in the fewest bits that hold them, and come back") {
-  CHECK(vote_code(1, false) == VoteCode::kSigns);
-  CHECK(vote_code(1, true) == VoteCode::kTrits);
-  CHECK(vote_code(7, true) == VoteCode::kFourBits);
-  CHECK(vote_code(8, false) == VoteCode::kFiveBits);
-  CHECK(vote_code(31, true) == VoteCode::kSixBits);
-  CHECK(vote_code(32, true) == VoteCode::kBytes);
-  CHECK(vote_code(kMostVotes, true) == VoteCode::kBytes);
+  CHECK(vote_code(1, false) == WireCode::kSigns);
+  CHECK(vote_code(1, true) == WireCode::kTrits);
+  CHECK(vote_code(7, true) == WireCode::kFourBits);
+  CHECK(vote_code(8, false) == WireCode::kFiveBits);
+  CHECK(vote_code(31, true) == WireCode::kSixBits);
+  CHECK(vote_code(32, true) == WireCode::kBytes);
+  CHECK(vote_code(kMostVotes, true) == WireCode::kBytes);
   CHECK_THROWS(vote_code(kMostVotes + 1, true));
   for (const std::int64_t n : kLengths) {
     for (const int most : {1, 2, 7, 8, 15, 31, 32, 127}) {
       for (const bool zeros : {false, true}) {
         if (!zeros && most > 1) continue;
-        const VoteCode code = vote_code(most, zeros);
+        const WireCode code = vote_code(most, zeros);
         std::vector<std::int8_t> votes, back(static_cast<std::size_t>(n), 99);
         for (std::int64_t i = 0; i < n; ++i) {
           const std::uint32_t bits = random_bits({5, 5, 5}, static_cast<std::uint64_t>(i));
@@ -364,7 +364,7 @@ TEST_CASE("parallel sums: votes travel in the fewest bits that hold them, and co
           const int vote = static_cast<int>(bits % static_cast<std::uint32_t>(range)) - most;
           votes.push_back(static_cast<std::int8_t>(zeros || vote != 0 ? vote : 1));
         }
-        std::vector<std::byte> bytes(static_cast<std::size_t>(vote_bytes(code, n)) + 1,
+        std::vector<std::byte> bytes(static_cast<std::size_t>(wire_bytes(code, n)) + 1,
                                      std::byte{0x5A});
         pack_votes(code, votes.data(), n, bytes.data());
         CHECK(bytes.back() == std::byte{0x5A});

@@ -11,6 +11,7 @@
 #include "tests/support/json_keys.h"
 #include "tests/support/program.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/optimizer_passes.h"
 
 namespace tritgrad::test::test_bench {
 namespace {
@@ -77,7 +78,7 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
   const Json json = Json::parse(result.out);
   CHECK(keys_of(json) == std::set<std::string>{"tritgrad", "cpu", "isa", "float_products",
                                                "threads", "rounds", "peak_rss_bytes", "ceilings",
-                                               "kernels", "passes", "steps"});
+                                               "passes", "steps"});
   CHECK(json["tritgrad"] == TRITGRAD_VERSION);
   CHECK_FALSE(json["cpu"].get<std::string>().empty());
   CHECK(json["isa"].is_string());
@@ -85,7 +86,6 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
   CHECK(json["threads"] == 1);
   CHECK(json["rounds"] == 1);
   CHECK(json["peak_rss_bytes"].get<std::int64_t>() > 1 << 20);
-  CHECK(json["kernels"].empty());
   CHECK(json["passes"].empty());
   check_ceilings(json["ceilings"]);
   REQUIRE(json["steps"].size() == 2);
@@ -97,17 +97,16 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
 }
 
 TEST_CASE("bench: a pass is bound by what it reads or by all that it moves") {
-  BenchResults results;
-  results.ceilings = {{Ceiling::kDramRead, 12.0, ""}, {Ceiling::kDramUpdate, 18.0, ""}};
+  const CeilingValues ceilings{{Ceiling::kDramRead, 12.0}, {Ceiling::kDramUpdate, 18.0}};
   // Two thousand million parameters a second that read 5 bytes and write one.
-  const PassLimit reading = results.limit({"latent8", 2e9, 5.0, 6.0});
+  const PassLimit reading = limit_of({"latent8", 2e9, 5.0, 6.0}, ceilings);
   CHECK(reading.ceiling == Ceiling::kDramRead);
   CHECK(reading.bytes_per_parameter == 5.0);
-  CHECK(*reading.share == doctest::Approx(10.0 / 12.0));
-  const PassLimit moving = results.limit({"adamw", 0.6e9, 16.0, 28.0});
+  CHECK(reading.share == doctest::Approx(10.0 / 12.0));
+  const PassLimit moving = limit_of({"adamw", 0.6e9, 16.0, 28.0}, ceilings);
   CHECK(moving.ceiling == Ceiling::kDramUpdate);
   CHECK(moving.bytes_per_parameter == 28.0);
-  CHECK(*moving.share == doctest::Approx(16.8 / 18.0));
+  CHECK(moving.share == doctest::Approx(16.8 / 18.0));
 }
 
 TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") {
@@ -125,49 +124,41 @@ TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") 
 }
 
 #ifndef TRITGRAD_SANITIZED  // sanitizers have memory of their own
-TEST_CASE("bench: a process that trains latent8 at batch 256 stays below 24 and 64 MiB") {
+// How much the program and its libraries need differs by several MiB between systems, so it is
+// measured: a network of a few hundred weights runs the same code.
+TEST_CASE("bench: training latent8 at batch 256 adds less than 11 and 51 MiB to its process") {
   if (too_slow()) return;
-  // 1.9 and 20 million parameters.
-  struct Network {
-    std::string model;
-    std::int64_t most;
-  };
-  for (const Network& network :
-       {Network{"mlp:784-1024-1024-10", 24 << 20}, Network{"mlp:784-4096-4096-10", 64 << 20}}) {
-    CAPTURE(network.model);
-    const Result result = run("bench --only steps --recipe latent8 --batch 256 --model " +
-                              network.model + " --rounds 1 --json -");
+  const auto peak_rss = [](const std::string& model) {
+    const Result result =
+        run("bench --only steps --recipe latent8 --rounds 1 --json - --model " + model);
     CAPTURE(result.err);
     REQUIRE(result.exit_code == 0);
-    CHECK(Json::parse(result.out)["peak_rss_bytes"].get<std::int64_t>() < network.most);
-  }
+    return Json::parse(result.out)["peak_rss_bytes"].get<std::int64_t>();
+  };
+  const std::int64_t program = peak_rss("mlp:20-16-3 --batch 8");
+  // 1.9 and 20 million parameters.
+  CHECK(peak_rss("mlp:784-1024-1024-10 --batch 256") - program < 11 << 20);
+  CHECK(peak_rss("mlp:784-4096-4096-10 --batch 256") - program < 51 << 20);
 }
 #endif
 
-TEST_CASE("bench: ceilings and kernels as a table and as a file") {
+TEST_CASE("bench: ceilings as a table and as a file") {
   if (too_slow()) return;
   const TempDir folder;
   const std::string file = folder / "b.json";
-  const Result result = run("bench --only ceilings,kernels --rounds 1 --json " + file);
+  const Result result = run("bench --only ceilings --rounds 1 --json " + file);
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(contains(result.out, "DRAM read+write"));
-  CHECK(contains(result.out, "multiply_panel trits"));
   const Json json = Json::parse(read_text(file));
   CHECK(json["ceilings"].size() == kCeilingCount);
   check_ceilings(json["ceilings"]);
   CHECK(json["steps"].empty());
-  REQUIRE(json["kernels"].size() > 15);
-  for (const Json& kernel : json["kernels"]) {
-    CAPTURE(kernel.dump());
-    CHECK(keys_of(kernel) == std::set<std::string>{"name", "unit", "value", "ceiling", "share"});
-    CHECK(kernel["value"].get<double>() > 0.0);
-    CHECK(kernel["ceiling"].is_null() == kernel["share"].is_null());
-  }
 }
 
 TEST_CASE("bench: wrong words and numbers are refused in one sentence, before any work") {
-  check_refused("bench --only kernls", "did you mean 'kernels'? Known: ceilings, kernels, passes");
+  check_refused("bench --only pases", "did you mean 'passes'? Known: ceilings, passes, steps");
+  check_refused("bench --only kernels,steps", "use 'ceilings' for what this machine can do");
   check_refused("bench --only ceilings,ceilings", "named twice");
   check_refused("bench --model mlp:20,16", "give all widths");
   check_refused("bench --model mpl:20-16-3", "mlp:");
@@ -184,7 +175,7 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
 // As FORMATS.md lists them: no other test writes passes.
 TEST_CASE("bench: --json of passes has every key") {
   BenchResults results;
-  results.passes = {{"adamw", 0.6e9, 16.0, 28.0}};
+  results.passes = {entry_of({"adamw", 0.6e9, 16.0, 28.0}, {})};
   const Json pass = Json::parse(bench_json(results))["passes"][0];
   CHECK(keys_of(pass) == std::set<std::string>{"name", "unit", "value", "bytes_read_per_parameter",
                                                "bytes_per_parameter", "ceiling", "share"});
@@ -227,14 +218,11 @@ TEST_CASE("bench: passes of ternary recipes keep what the recipes keep") {
 }
 
 TEST_CASE("bench: names are unique, so that two results can be compared") {
-  std::vector<std::string> passes, kernels;
-  for (const PassSpec& spec : pass_specs()) passes.push_back(spec.name);
-  for (const KernelSpec& spec : kernel_specs()) kernels.push_back(spec.name);
-  for (std::vector<std::string>* names : {&passes, &kernels}) {
-    CHECK(names->size() > 10);
-    std::sort(names->begin(), names->end());
-    CHECK(std::adjacent_find(names->begin(), names->end()) == names->end());
-  }
+  std::vector<std::string> names;
+  for (const PassSpec& spec : pass_specs()) names.push_back(spec.name);
+  CHECK(names.size() > 10);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
 
 }  // namespace tritgrad::test::test_bench

@@ -156,6 +156,14 @@ TEST_CASE("cli tables: words and fills survive checkpoint, score, and resume") {
                  "out; "));
   CHECK(contains(result.err, "note: column 'id' has a word of its own in each of the 80 rows"));
   CHECK(contains(result.err, "note: missing cells are filled by the mean"));
+  const Json found = json_of(train + "mean");
+  CHECK(contains(found["table"].get<std::string>(), "t: 80 rows, 9 features"));
+  CHECK(found["remarks"].size() == 2);
+  const Json inspected = json_of("inspect " + whole)["table"];
+  CHECK(inspected["label"] == "y");
+  CHECK(inspected["left_out"] == Json{"id"});
+  CHECK(inspected["columns"][0]["words"] == Json{"baker", "clerk"});
+  CHECK(contains(run("inspect " + whole).out, "label 'y'; 1 column of numbers, 2 of words"));
   check_refused("eval " + whole + " --drop x", "--drop: the model knows its columns");
   check_refused("train --data iris --missing mean", "--missing is for CSV files, which 'iris'");
 }

@@ -8,7 +8,7 @@
 #include "engine/data/cifar.h"
 #include "tests/support/fetch_sandbox.h"
 #include "tests/support/support_files.h"
-#include "tools/cli/convert_cifar.h"
+#include "tools/cli/fetch.h"
 
 namespace tritgrad::test::test_fetch_conversions {
 namespace {

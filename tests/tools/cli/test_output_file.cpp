@@ -2,6 +2,7 @@
 // file, of one that is read, or of another output.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -123,30 +124,41 @@ TEST_CASE("output file: what a command reads is never replaced") {
   folder.write("run.toml", config);
   folder.write("plan.toml", plan);
   fs::create_symlink("t.csv", folder / "link.html");
+  fs::create_hard_link(table, folder / "hard.html");
   REQUIRE(run("train --data t.csv --save m" + kShort, here).exit_code == 0);
   const std::string saved = read_text(folder / "m");
   const std::string train = "train --data t.csv --recipe r.toml" + kShort;
-  for (const char* option : {"--json ", "--log "}) {
-    for (const char* input : {"t.csv", "./t.csv", "link.html", "r.toml", "m"}) {
+  for (const char* option : {"--json ", "--log ", "--save "}) {
+    for (const char* input : {"t.csv", "./t.csv", "link.html", "hard.html"}) {
       CAPTURE(input);
-      check_refused(train + option + input, kOtherKind, here);
+      check_refused(train + option + input,
+                    std::string(option, std::strlen(option) - 1) + ": '" + input +
+                        "' is also read (--data) and would be replaced; name another file",
+                    here);
     }
-    check_refused(std::string("train --resume m ") + option + "m", kOtherKind, here);
+    check_refused(train + option + "r.toml", "is also read (--recipe)", here);
   }
-  for (const char* input : {"t.csv", "r.toml", "link.html"}) {
-    check_refused(train + "--save " + input, "is there and is no checkpoint", here);
+  for (const char* option : {"--json ", "--log "}) {
+    check_refused(train + option + "m", kOtherKind, here);
+    check_refused(std::string("train --resume m ") + option + "m", "also read (--resume)", here);
+    check_refused(std::string("train --resume m --save n ") + option + "./m",
+                  "also read (--resume)", here);
   }
-  check_refused("train --config run.toml --data iris --json run.toml", kOtherKind, here);
-  check_refused("train --config=run.toml --data iris --save ./run.toml", "is no checkpoint", here);
+  check_refused("train --config run.toml --data iris --json run.toml", "read (--config)", here);
+  check_refused("train --config=run.toml --data iris --save ./run.toml", "read (--config)", here);
   for (const char* command : {"eval m", "inspect m"}) {
-    check_refused(std::string(command) + " --json m", kOtherKind, here);
+    check_refused(std::string(command) + " --json m", "is also read (the checkpoint)", here);
   }
-  check_refused("eval m --json t.csv", kOtherKind, here);
-  check_refused("inspect --model mlp:4-4-2 --recipe r.toml --json r.toml", kOtherKind, here);
-  check_refused("compare --plan plan.toml --json plan.toml", kOtherKind, here);
-  check_refused("compare --data t.csv --json t.csv", kOtherKind, here);
-  check_refused("compare --data t.csv --report link.html", kOtherKind, here);
-  check_refused("compare --data iris --recipes votes,r.toml --json r.toml", kOtherKind, here);
+  check_refused("eval m --json t.csv", "is also read (--data)", here);
+  check_refused("inspect --model mlp:4-4-2 --recipe r.toml --json r.toml", "(--recipe)", here);
+  check_refused("bench --only steps --recipe votes,r.toml --json r.toml", "(--recipe)", here);
+  check_refused("compare --plan plan.toml --json plan.toml", "is also read (--plan)", here);
+  check_refused("compare --data t.csv --json t.csv", "is also read (--data)", here);
+  check_refused("compare --data t.csv --report link.html",
+                "--report: 'link.html' is also read (--data)", here);
+  check_refused("compare --data iris --recipes 'votes, r.toml' --json r.toml",
+                "is also read (--recipes)", here);
+  check_refused("compare --data iris --config run.toml --json run.toml", "(--config)", here);
   CHECK(read_text(table) == rows);
   CHECK(read_text(folder / "r.toml") == recipe);
   CHECK(read_text(folder / "run.toml") == config);
@@ -154,18 +166,86 @@ TEST_CASE("output file: what a command reads is never replaced") {
   CHECK(read_text(folder / "m") == saved);
 }
 
-TEST_CASE("output file: files of a folder of data stay") {
+TEST_CASE("output file: what begins as an output does is no less an input") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  std::string rows = "{a,b,y\n";
+  for (int i = 0; i < 40; ++i) {
+    rows += std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+  }
+  folder.write("t.csv", rows);
+  check_refused("train --data t.csv --json t.csv" + kShort, "is also read (--data)", here);
+  CHECK(read_text(folder / "t.csv") == rows);
+  const std::string plan =
+      "# as a page in Markdown begins\nepochs = 1\n[[comparison]]\ndata = \"iris\"\n";
+  folder.write("plan.md", plan);
+  check_refused("compare --plan plan.md --report plan.md", "is also read (--plan)", here);
+  CHECK(read_text(folder / "plan.md") == plan);
+}
+
+TEST_CASE("output file: the data and the recipes of a plan are read") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  const std::string table = write_table(folder, "u.csv"), before = read_text(table);
+  folder.write("mine.toml", "base = \"votes\"\nname = \"mine\"\n");
+  folder.write("plan.toml",
+               "epochs = 1\nmodel = \"mlp:4\"\n[[comparison]]\ndata = \"iris\"\n"
+               "[[comparison]]\ndata = \"u.csv\"\nrecipes = [\"votes\", \"mine.toml\"]\n");
+  for (const char* option : {"--json ", "--report "}) {
+    CAPTURE(option);
+    const bool page = option == std::string("--report ");
+    if (page) {
+      fs::create_symlink("u.csv", folder / "u.html");
+      fs::create_symlink("mine.toml", folder / "mine.html");
+    }
+    const std::string compare = std::string("compare --plan plan.toml --cache c ") + option;
+    check_refused(compare + (page ? "u.html" : "u.csv"),
+                  "plan 'plan.toml', the comparison in line 5: " + std::string(option, 6), here);
+    check_refused(compare + (page ? "mine.html" : "mine.toml"), "is also read (--recipes)", here);
+  }
+  CHECK(read_text(table) == before);
+}
+
+TEST_CASE("output file: names of data sets and built-in recipes are no files") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  const std::string train = "train --data iris --recipe votes --json votes --log iris" + kShort;
+  for (int time = 0; time < 2; ++time) CHECK(run(train, here).exit_code == 0);
+  check_refused("train --data ./iris --json iris", "is also read (--data)", here);
+}
+
+TEST_CASE("output file: the recipe of a checkpoint is no file that is read") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  folder.write("r.toml", "base = \"votes\"\nname = \"mine\"\n");
+  const std::string train = "train --data iris --recipe r.toml --save m --stop-after 1" + kShort;
+  REQUIRE(run(train, here).exit_code == 0);
+  folder.write("r.toml", "{}");
+  CHECK(run("eval m --json r.toml", here).exit_code == 0);
+  CHECK(run("train --resume m --quiet --json r.toml", here).exit_code == 0);
+}
+
+TEST_CASE("output file: files of a folder of data, and both arrays of a pair, stay") {
   const TempDir folder;
   const std::string idx = write_idx_folder(folder);
   const std::string labels = idx + "/train-labels-idx1-ubyte", before = read_text(labels);
   const std::string here = from_folder(folder.path());
   fs::create_directory_symlink("idx", folder / "link");
-  for (const char* output : {"idx/train-labels-idx1-ubyte", "link/train-labels-idx1-ubyte"}) {
-    check_refused("train --data idx" + kShort + "--json " + output, kOtherKind, here);
-    check_refused("train --data idx" + kShort + "--save " + output, "is no checkpoint", here);
+  fs::create_symlink(labels, folder / "labels");
+  for (const char* output : {"idx/train-labels-idx1-ubyte", "link/train-labels-idx1-ubyte",
+                             "./idx/../idx/train-labels-idx1-ubyte", "labels"}) {
+    check_refused("train --data idx" + kShort + "--json " + output, "also read (--data)", here);
+    check_refused("train --data link/" + kShort + "--save " + output, "also read (--data)", here);
   }
+  fs::create_directory_symlink("idx", folder / "mnist");
+  check_refused("compare --data mnist --cache . --json labels", "also read (--data)", here);
   CHECK(run("train --data idx" + kShort + "--json idx.json --save m", here).exit_code == 0);
+  check_refused("eval m --json labels", "is also read (--data)", here);
   CHECK(read_text(labels) == before);
+  const std::string x = folder.write("x.npy", "x"), y = folder.write("y.npy", "y");
+  for (const std::string& array : {x, y}) {
+    check_refused("train --data " + x + "," + y + " --json " + array, "also read (--data)");
+  }
 }
 
 TEST_CASE("output file: results are replaced by results of the same kind") {

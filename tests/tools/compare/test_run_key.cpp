@@ -137,6 +137,11 @@ TEST_CASE("run key: the data's name, the program, its kernels and all of the rec
   CHECK(recipe_of("bias.beta2=0.9991") != first["recipe"]);
   // Schedules that are equal in a run of 100 steps.
   CHECK(recipe_of("norm.warmup=0.05") != recipe_of("norm.warmup=0.055"));
+  // A default that is written out is the same recipe, alone and beside a setting that is none.
+  CHECK(recipe_of("bias.beta2=0.999") == first["recipe"]);
+  const Json warm = recipe_of("norm.warmup=0.05");
+  options.overrides = {"bias.beta2=0.999", "norm.warmup=0.05"};
+  CHECK(key()["recipe"] == warm);
 }
 
 TEST_CASE("run key: groups of single parameters are in it") {

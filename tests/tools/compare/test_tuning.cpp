@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/compare/tuning.h"
+#include "tools/compare/record.h"
 
 namespace tritgrad::test::test_tuning {
 

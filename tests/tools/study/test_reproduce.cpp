@@ -11,12 +11,10 @@
 
 #include "engine/data/open_dataset.h"
 #include "engine/memory/parallel.h"
-#include "tests/support/made_up_study.h"
 #include "tests/support/markup_balance.h"
 #include "tests/support/support_files.h"
-#include "tools/study/study_charts.h"
+#include "tools/report/statistics.h"
 #include "tools/study/study_files.h"
-#include "tools/study/study_page.h"
 
 namespace tritgrad::test::test_reproduce {
 namespace {
@@ -24,7 +22,7 @@ namespace {
 constexpr int kEpochs = 20;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// All runs, once for all test cases.
+// All runs are made once for all test cases.
 const StudyResults& small_study() {
   static const StudyResults results = [] {
     StudyResults made = run_study(study_figures(), {.epochs = kEpochs, .seeds = 2, .quiet = true});
@@ -43,6 +41,25 @@ std::vector<std::vector<std::string>> cells_of(const std::string& csv) {
     for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
   }
   return rows;
+}
+
+// Results in which every epoch of every curve has the same loss.
+StudyResults made_up(double loss) {
+  StudyResults results{{.epochs = 4, .seeds = 3, .quiet = true}, study_figures(), {}, {}, 0.0};
+  Curve curve{{loss, loss, loss, loss}, {}};
+  curve.numbers = measure_curve(curve.epoch_loss, {});
+  for (const Variant& variant : all_variants(results.figures)) {
+    results.curves[variant_key(variant)] = {curve, curve, curve};
+  }
+  return results;
+}
+
+// The contents of one file of a study; empty if there is none.
+std::string file_of(const StudyResults& results, const std::string& name) {
+  for (const auto& [known, text] : study_files(results, "")) {
+    if (known == name) return text;
+  }
+  return "";
 }
 
 }  // namespace
@@ -93,7 +110,8 @@ TEST_CASE("reproduce: buckets are counted in every step, and only where there ar
 TEST_CASE("reproduce: a figure's CSV has three columns for each variant and a row for each epoch") {
   for (const StudyFigure& figure : study_figures()) {
     CAPTURE(figure.number);
-    const auto rows = cells_of(figure_csv(figure, small_study()));
+    const auto rows =
+        cells_of(file_of(small_study(), "figure" + std::to_string(figure.number) + ".csv"));
     REQUIRE(rows.size() == 1 + kEpochs);
     CHECK(rows[0][0] == "epoch");
     std::set<std::string> expected;
@@ -117,23 +135,24 @@ TEST_CASE("reproduce: a figure's CSV has three columns for each variant and a ro
 }
 
 TEST_CASE("reproduce: the other CSV files") {
-  const auto files = study_csv_files(small_study());
   std::set<std::string> names;
-  for (const auto& [name, text] : files) names.insert(name);
+  for (const auto& [name, text] : study_files(small_study(), "")) {
+    if (name.ends_with(".csv")) CHECK(names.insert(name).second);
+  }
   CHECK(names == std::set<std::string>{"figure3.csv", "figure4.csv", "figure5.csv", "figure6.csv",
                                        "figure7.csv", "figure8.csv", "figure9.csv",
                                        "autocorrelation.csv", "period.csv", "numbers.csv"});
-  const auto costs = cells_of(cost_csv(small_study().costs));
+  const auto costs = cells_of(file_of(small_study(), "figure8.csv"));
   CHECK(costs[0] == std::vector<std::string>{"parameters", "rule", "state_bytes", "ledger_bytes",
                                              "bytes_per_parameter", "seconds_per_step",
                                              "lower_quartile", "upper_quartile", "samples"});
   CHECK(costs.size() == 1 + 2 * 2);
-  CHECK(cells_of(period_csv(small_study())).size() == 1 + 10);
+  CHECK(cells_of(file_of(small_study(), "period.csv")).size() == 1 + 10);
 
   // Breast Cancer's 29 steps an epoch meet the window every ten epochs, Iris's eight every five:
   // four times that.
   const StudyFigure figure = study_figures().back();
-  const auto lags = cells_of(autocorrelation_csv(figure, small_study()));
+  const auto lags = cells_of(file_of(small_study(), "autocorrelation.csv"));
   REQUIRE(lags.size() == 1 + 40);
   const StudyLine& line = figure.panels[2].lines[0];
   const auto at = std::find(lags[0].begin(), lags[0].end(), variant_key(line.variant) + "_max");
@@ -141,9 +160,9 @@ TEST_CASE("reproduce: the other CSV files") {
   const std::vector<Curve>& curves = small_study().of(line.variant);
   CHECK(std::stod(lags[7][static_cast<std::size_t>(at - lags[0].begin())]) ==
         doctest::Approx(
-            std::max(curves[0].numbers.autocorrelation[7], curves[1].numbers.autocorrelation[7])));
+            std::max(curves[0].numbers.autocorrelation[6], curves[1].numbers.autocorrelation[6])));
 
-  const auto numbers = cells_of(numbers_csv(small_study()));
+  const auto numbers = cells_of(file_of(small_study(), "numbers.csv"));
   REQUIRE(numbers.size() == 1 + 2 * all_variants(study_figures()).size());
   REQUIRE(numbers[0][2] == "kept_share");
   std::size_t found = 0;
@@ -162,9 +181,9 @@ TEST_CASE("reproduce: a value that is not finite is an empty cell") {
   for (auto& [key, curves] : results.curves) {
     for (Curve& curve : curves) curve.epoch_loss.back() = kNan;
   }
-  const std::string csv = figure_csv(results.figures[0], results);
+  const std::string csv = file_of(results, "figure3.csv");
   CHECK(csv.ends_with("\n4" + std::string(std::size_t{3} * 12, ',') + "\n"));
-  const std::string html = render_study({}, results);
+  const std::string html = file_of(results, "index.html");
   CHECK_FALSE(std::regex_search(html, std::regex("\\b(nan|inf)\\b")));
   CHECK(markup_error(html) == "");
 }
@@ -172,7 +191,6 @@ TEST_CASE("reproduce: a value that is not finite is an empty cell") {
 TEST_CASE("reproduce: the marker of a curve is its loss at the end") {
   StudyResults results = made_up(0.25);
   const StudyFigure& figure = results.figures[0];
-  const std::string before = figure_charts(figure, results)[0].svg;
   for (Curve& curve : results.curves.at(variant_key(figure.panels[0].lines[1].variant))) {
     curve.epoch_loss.back() = 0.26;
     curve.numbers.end_loss = end_loss(curve.epoch_loss);
@@ -181,9 +199,9 @@ TEST_CASE("reproduce: the marker of a curve is its loss at the end") {
   const double end =
       median(results.numbers(line.variant, [](const CurveNumbers& n) { return n.end_loss; }));
   CHECK(end == doctest::Approx(0.25 * std::pow(1.04, 0.25)));  // one epoch of four is 1.04 times
-  CHECK(contains(render_study({}, results), "0.252 (0.252 to 0.252)"));
+  CHECK(contains(file_of(results, "index.html"), "0.252 (0.252 to 0.252)"));
   // A curve whose last epoch goes up has its marker below its end.
-  const std::string after = figure_charts(figure, results)[0].svg;
+  const std::string after = file_of(results, "figure3-1.svg");
   const std::regex marker("class=\"mark tg-s1\" transform=\"translate\\(([0-9.]+) ([0-9.]+)");
   const std::regex curve("class=\"curve tg-s1\"[^>]*L([0-9.]+) ([0-9.]+)\"");
   std::smatch marked, drawn;
@@ -197,10 +215,10 @@ TEST_CASE("reproduce: bytes of state are formula and ledger alike") {
   for (const CostPoint& point : small_study().costs) {
     CAPTURE(point.rule);
     CHECK(point.state_bytes == point.ledger_bytes);
-    CHECK(point.seconds_per_step > 0.0);
+    CHECK(point.seconds.median > 0.0);
     CHECK(point.samples == 7);
-    CHECK(point.lower_quartile <= point.seconds_per_step);
-    CHECK(point.upper_quartile >= point.seconds_per_step);
+    CHECK(point.seconds.low <= point.seconds.median);
+    CHECK(point.seconds.high >= point.seconds.median);
   }
   CHECK(small_study().costs[0].bytes_per_parameter() ==
         doctest::Approx(8.0).epsilon(0.01));  // and a counter
@@ -208,7 +226,9 @@ TEST_CASE("reproduce: bytes of state are formula and ledger alike") {
 }
 
 TEST_CASE("reproduce: the page is well formed, complete and loads nothing") {
-  const std::string html = render_study({"tritgrad reproduce <x>", "a & b"}, small_study());
+  const StudyFiles files = study_files(small_study(), "tritgrad reproduce <x>");
+  REQUIRE(files.back().first == "index.html");
+  const std::string& html = files.back().second;
   CHECK(markup_error(html) == "");
   for (const char* part : {"<script", "<link", "<img", "src=", "href=", "url(", "@import"}) {
     CHECK_FALSE(contains(html, part));
@@ -218,25 +238,28 @@ TEST_CASE("reproduce: the page is well formed, complete and loads nothing") {
   std::size_t panels = 2 + 2 + 2;  // density, period, cost
   for (const StudyFigure& figure : study_figures()) panels += figure.panels.size();
   CHECK(charts == panels);
-  const auto pictures = study_pictures(small_study());
-  CHECK(pictures.size() == panels);
   std::set<std::string> names;
-  for (const auto& [name, svg] : pictures) {
-    CHECK(contains(html, svg));
+  for (const auto& [name, text] : files) {
+    if (!name.ends_with(".svg")) continue;
+    CHECK(contains(html, text));
     CHECK(names.insert(name).second);
   }
+  CHECK(names.size() == panels);
   CHECK(contains(html, "tritgrad reproduce &lt;x&gt;"));
 }
 
 TEST_CASE("reproduce: panels of one data set share their axis of losses") {
   StudyResults results = made_up(0.25);
-  const StudyFigure& figure = results.figures[0];
-  const auto before = figure_charts(figure, results);
-  Curve& curve = results.curves.at(variant_key(figure.panels[1].lines[0].variant))[0];
-  curve.epoch_loss[0] = 1000.0;
-  const auto after = figure_charts(figure, results);
-  CHECK(before[0].svg != after[0].svg);  // the neighbour's loss moved its ticks
-  CHECK(before[2].svg == after[2].svg);
+  const StudyFiles before = study_files(results, "");
+  const Variant& neighbour = results.figures[0].panels[1].lines[0].variant;
+  results.curves.at(variant_key(neighbour))[0].epoch_loss[0] = 1000.0;
+  const StudyFiles after = study_files(results, "");
+  REQUIRE(before.size() == after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    // The neighbour's loss moved its ticks.
+    if (before[i].first == "figure3-1.svg") CHECK(before[i].second != after[i].second);
+    if (before[i].first == "figure3-3.svg") CHECK(before[i].second == after[i].second);
+  }
 }
 
 }  // namespace tritgrad::test::test_reproduce

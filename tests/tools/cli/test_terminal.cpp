@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 #include "tools/report/table.h"
 
-namespace tritgrad::test::test_progress {
+namespace tritgrad::test::test_terminal {
 namespace {
 
 const Progress kSample{3, 10, 1200, 4690, 0.0812, 42100, 37};
@@ -181,4 +181,4 @@ TEST_CASE("progress: a status line leaves out what does not fit, and nothing beh
 }
 
 }  // namespace
-}  // namespace tritgrad::test::test_progress
+}  // namespace tritgrad::test::test_terminal

@@ -4,17 +4,17 @@
 #include <limits>
 
 #include "tests/support/support_files.h"
-#include "tools/cli/within.h"
+#include "tools/cli/common_options.h"
 
-namespace tritgrad::test::test_within {
+namespace tritgrad::test::test_common_options {
 namespace {
 
 template <typename Number>
 std::string verdict(Number low, Number high, std::string text) {
-  return within(low, high)(text);
+  return in_range(low, high)(text);
 }
 
-TEST_CASE("within: whole numbers, both ends included") {
+TEST_CASE("bounds of options: whole numbers, both ends included") {
   for (const char* good : {"1", "9", "+5"}) CHECK(verdict(1, 9, good).empty());
   for (const char* bad : {"0", "10", "-1", "", "+", "+-5", "++5", " 5", "5 ", "5.0", "5e0", "0x5",
                           "05", "99999999999999999999", "nan"}) {
@@ -24,7 +24,7 @@ TEST_CASE("within: whole numbers, both ends included") {
   }
 }
 
-TEST_CASE("within: the ends of wide types") {
+TEST_CASE("bounds of options: the ends of wide types") {
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   CHECK(verdict<std::uint64_t>(0, most, "18446744073709551615").empty());
   CHECK_FALSE(verdict<std::uint64_t>(0, most, "18446744073709551616").empty());
@@ -34,7 +34,7 @@ TEST_CASE("within: the ends of wide types") {
   CHECK_FALSE(verdict<std::int64_t>(-5, 1'000'000'000'000, "-6").empty());
 }
 
-TEST_CASE("within: fractions, both ends included, no NaN") {
+TEST_CASE("bounds of options: fractions, both ends included, no NaN") {
   for (const char* good : {"0", "0.9", ".9", "+.5", "9e-1", "-0"}) {
     CAPTURE(good);
     CHECK(verdict(0.0, 0.9, good).empty());
@@ -47,4 +47,4 @@ TEST_CASE("within: fractions, both ends included, no NaN") {
 }
 
 }  // namespace
-}  // namespace tritgrad::test::test_within
+}  // namespace tritgrad::test::test_common_options

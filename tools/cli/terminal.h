@@ -1,4 +1,5 @@
-// Lines on a terminal that are drawn over and over: silent in pipes, log files and when quiet.
+// What the program says on a terminal: errors, warnings, and lines that are drawn over and over,
+// which are silent in pipes, log files and when quiet.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,20 @@
 
 namespace tritgrad {
 
+// Prints "tritgrad: SENTENCE" on standard error in one piece, so that those of several ranks stay
+// apart, and names the rank where there are several. Returns the exit code of a program that
+// failed.
+int print_error(const std::string& sentence);
+
+// Prints "warning: recipe 'NAME': SENTENCE" on standard error in one piece.
+void print_recipe_warning(const std::string& name, const std::string& sentence);
+
 // A line that says what is going on.
 class StatusLine {
  public:
   // Draws on `out` (stderr in the command line) only if that is a terminal that TERM calls more
   // than a dumb one, and `quiet` is false.
   StatusLine(std::FILE* out, bool quiet);
-  // Erases what still stands there.
   ~StatusLine() { clear(); }
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
@@ -34,6 +42,8 @@ class StatusLine {
   void finish();
 
  private:
+  void leave(const char* with);
+
   std::FILE* out_;
   bool enabled_;
   bool drawn_ = false;
@@ -53,8 +63,8 @@ struct Progress {
 // terminal cells: the speed goes first, then the time left, then the step, then the loss.
 std::string format_progress(const Progress& progress, int width);
 
-// A line that says how far training is.
-class ProgressLine {
+// A line that says how far training is; the next update draws it again after clear().
+class ProgressLine : public StatusLine {
  public:
   // A resumed run starts at `first_step`, so that speed and time left are those of this process.
   ProgressLine(std::FILE* out, bool quiet, int epochs, std::int64_t steps,
@@ -65,13 +75,8 @@ class ProgressLine {
   // Cheap when called every step: draws ten times a second at most, and always at the last step.
   // `examples` counts those seen since the line was made.
   void update(int epoch, std::int64_t step, double loss, std::int64_t examples);
-  // Erases the line so that something else may be printed; the next update draws it again.
-  void clear() { line_.clear(); }
-  // Ends the line with a newline and keeps what it said.
-  void finish() { line_.finish(); }
 
  private:
-  StatusLine line_;
   int epochs_;
   std::int64_t steps_;
   std::int64_t first_step_;

@@ -1,4 +1,4 @@
-#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "engine/text.h"
+#include "optim/parallel/communicator.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
@@ -33,6 +35,16 @@ std::string shown_loss(double loss) {
 
 }  // namespace
 
+int print_error(const std::string& sentence) {
+  const std::string rank = launched_ranks() > 1 ? fmt::format("rank {}: ", launched_rank()) : "";
+  std::fputs(fmt::format("tritgrad: {}{}\n", rank, printable(sentence)).c_str(), stderr);
+  return 1;
+}
+
+void print_recipe_warning(const std::string& name, const std::string& sentence) {
+  std::fputs(fmt::format("warning: recipe '{}': {}\n", name, printable(sentence)).c_str(), stderr);
+}
+
 StatusLine::StatusLine(std::FILE* out, bool quiet)
     : out_(out), enabled_(!quiet && isatty(fileno(out)) == 1 && obeys_escape_sequences()) {}
 
@@ -49,49 +61,38 @@ void StatusLine::show(std::string_view text) {
   drawn_ = true;
 }
 
-void StatusLine::clear() {
+void StatusLine::leave(const char* with) {
   if (!drawn_) return;
-  std::fputs(kEraseLine, out_);
+  std::fputs(with, out_);
   std::fflush(out_);
   drawn_ = false;
 }
 
-void StatusLine::finish() {
-  if (!drawn_) return;
-  std::fputs("\n", out_);
-  std::fflush(out_);
-  drawn_ = false;
-}
+void StatusLine::clear() { leave(kEraseLine); }
+
+void StatusLine::finish() { leave("\n"); }
 
 std::string format_progress(const Progress& progress, int width) {
-  enum Part { kEpoch, kStep, kLoss, kSpeed, kLeft, kFieldCount };
-  std::array<std::string, kFieldCount> fields;
-  fields[kEpoch] = fmt::format("epoch {}/{}", progress.epoch, progress.epochs);
-  fields[kStep] = fmt::format("step {}/{}", progress.step, progress.steps);
-  fields[kLoss] = "loss " + shown_loss(progress.loss);
-  fields[kSpeed] = human_count(progress.examples_per_second, "") + " examples/s";
-  fields[kLeft] = duration(progress.seconds_left) + " left";
-
-  const auto join = [&fields] {
-    std::string line;
-    for (const std::string& field : fields) {
-      if (!field.empty()) line += (line.empty() ? "" : "  ") + field;
-    }
-    return line;
-  };
+  enum Part { kEpoch, kStep, kLoss, kSpeed, kLeft, kPartCount };
+  std::array<std::string, kPartCount> parts = {
+      fmt::format("epoch {}/{}", progress.epoch, progress.epochs),
+      fmt::format("  step {}/{}", progress.step, progress.steps),
+      "  loss " + shown_loss(progress.loss),
+      "  " + human_count(progress.examples_per_second, "") + " examples/s",
+      "  " + duration(progress.seconds_left) + " left"};
   const std::size_t room = width > 0 ? static_cast<std::size_t>(width) : 0;
-  std::string line = join();
+  std::string line = fmt::format("{}", fmt::join(parts, ""));
   for (const Part dropped : {kSpeed, kLeft, kStep, kLoss}) {
     if (display_width(line) <= room) return line;
-    fields[dropped].clear();
-    line = join();
+    parts[dropped].clear();
+    line = fmt::format("{}", fmt::join(parts, ""));
   }
   return line.substr(0, room);  // only the epoch is left, which is ASCII
 }
 
 ProgressLine::ProgressLine(std::FILE* out, bool quiet, int epochs, std::int64_t steps,
                            std::int64_t first_step)
-    : line_(out, quiet),
+    : StatusLine(out, quiet),
       epochs_(epochs),
       steps_(steps),
       first_step_(first_step),
@@ -99,7 +100,7 @@ ProgressLine::ProgressLine(std::FILE* out, bool quiet, int epochs, std::int64_t 
       next_draw_(start_) {}
 
 void ProgressLine::update(int epoch, std::int64_t step, double loss, std::int64_t examples) {
-  if (!line_.enabled()) return;
+  if (!enabled()) return;
   const Clock::time_point now = Clock::now();
   if (now < next_draw_ && step < steps_) return;
   next_draw_ = now + kDrawInterval;
@@ -109,7 +110,7 @@ void ProgressLine::update(int epoch, std::int64_t step, double loss, std::int64_
   Progress progress{epoch, epochs_, step, steps_, loss, kUnknown, kUnknown};
   if (elapsed > 0) progress.examples_per_second = static_cast<double>(examples) / elapsed;
   if (done > 0) progress.seconds_left = elapsed * static_cast<double>(steps_ - step) / done;
-  line_.show(format_progress(progress, line_.width()));
+  show(format_progress(progress, width()));
 }
 
 }  // namespace tritgrad
