@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/check.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -52,11 +53,13 @@ std::size_t display_width(std::string_view utf8) {
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   check(!columns_.empty(), "Table has no columns; give it at least one");
+  for (Column& column : columns_) column.title = printable(column.title);
 }
 
 void Table::add_row(std::vector<std::string> cells) {
   check(cells.size() == columns_.size(), "Table row has ", cells.size(),
         " cells but the table has ", columns_.size(), " columns; give one cell for each column");
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back({"", std::move(cells)});
 }
 

@@ -22,7 +22,8 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  // Takes one cell for each column; cells are UTF-8 without line breaks.
+  // Takes one cell for each column; cells are UTF-8 without line breaks. Control characters, which
+  // names of columns and classes may have, are shown as '?', in titles too.
   void add_row(std::vector<std::string> cells);
   // Writes a line of its own above the rows that follow.
   void add_section(std::string title);

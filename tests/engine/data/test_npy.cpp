@@ -254,8 +254,8 @@ TEST_CASE("npy: large offsets are subtracted in double, and a model keeps them")
   CHECK(second[1] == 1.0f);
   // Rows of one class, as the model sees them.
   const std::string x = npy_array<double>("<f8", "(1, 2)", {1.7e9 + 5, 3});
-  const std::array<NpyPair, 1> pairs = {
-      NpyPair{x, npy_array<double>("<f8", "(1,)", {1}), "x", "y"}};
+  const std::string label = npy_array<double>("<f8", "(1,)", {1});
+  const std::array<NpyPair, 1> pairs = {NpyPair{x, label, "x", "y"}};
   TableSchema schema = *data.schema;
   schema.class_names = data.class_names;
   const Dataset scored = parse_npy_pairs(pairs, "t", &schema);

@@ -113,5 +113,14 @@ TEST_CASE("table: a row with the wrong number of cells is refused with both numb
   CHECK_THROWS_AS(Table({}), Error);
 }
 
+TEST_CASE("table: control characters are shown, not sent") {
+  Table table({{"\x1b[1mtitle"}});
+  table.add_row({"a\tb\x07"});
+  CHECK(table.render() ==
+        "?[1mtitle\n"
+        "─────────\n"
+        "a?b?\n");
+}
+
 }  // namespace
 }  // namespace tritgrad::test::test_table
