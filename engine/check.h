@@ -22,7 +22,7 @@ class Diverged : public Error {
   using Error::Error;
 };
 
-// "width ", 30, " of ", name -> "width 30 of NAME".
+// Joins its parts: "width ", 30, " of ", name -> "width 30 of NAME".
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
@@ -35,8 +35,9 @@ template <typename... Parts>
   throw Error(concat(parts...));
 }
 
-// The message is only put together when the condition is false. Parts that must be computed first
-// are computed in any case: where that costs more than the check is worth, write `if` and fail().
+// Throws Error unless the condition holds. The message is only put together when the condition is
+// false. Parts that must be computed first are computed in any case: where that costs more than the
+// check is worth, write `if` and fail().
 template <typename... Parts>
 void check(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]] {

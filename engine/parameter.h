@@ -89,15 +89,16 @@ class Parameter {
   void move_average(const float* batch);
   float* observed = nullptr;
 
-  // From now on the gradient has memory of its own, fp32 or bf16, and backward accumulates into it.
+  // Gives the gradient memory of its own, fp32 or bf16, into which backward accumulates from now
+  // on.
   void keep_gradient(FormatKind format = FormatKind::kFp32);
   bool gradient_is_kept() const { return kept_gradient_.has_value(); }
   // Whoever writes to its bytes gets them from share_gradient().
   const std::optional<Storage>& kept_gradient() const { return kept_gradient_; }
-  // The kept gradient where it is in bf16, as is each that is complete while `grad` is null; else
-  // null.
+  // Returns the kept gradient where it is in bf16, as is each that is complete while `grad` is
+  // null; else null.
   const std::uint16_t* bf16_gradient() const;
-  // The memory of the kept gradient, for others to write to at any time.
+  // Returns the memory of the kept gradient, for others to write to at any time.
   std::span<std::byte> share_gradient();
   // Adds `grad`, which is complete now, to what is kept. (An fp32 gradient is already there.)
   void collect_gradient();
@@ -141,7 +142,7 @@ class ParameterStore {
   auto end() const { return parameters_.end(); }
   std::size_t size() const { return parameters_.size(); }
 
-  // The number of trainable elements, without the scales of ternary groups.
+  // Returns the number of trainable elements, without the scales of ternary groups.
   std::int64_t parameter_count() const;
   // Keeps the gradients of all trainable parameters, one buffer for each.
   void keep_gradients(FormatKind format = FormatKind::kFp32);

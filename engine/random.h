@@ -23,7 +23,7 @@ struct RandomKey {
   std::uint32_t step = 0;
 };
 
-// A stream number from the name of what draws from it (FNV-1a, 32 bits).
+// Returns a stream number from the name of what draws from it (FNV-1a, 32 bits).
 constexpr std::uint32_t random_stream(std::string_view name) {
   std::uint32_t hash = 2166136261u;
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
@@ -49,7 +49,7 @@ constexpr PhiloxBlock philox4x32(const PhiloxBlock& counter,
   return {c0, c1, c2, c3};
 }
 
-// The 128 random bits number `block` of a key.
+// Returns the 128 random bits number `block` of a key.
 constexpr PhiloxBlock random_block(const RandomKey& key, std::uint64_t block) {
   return philox4x32(
       {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), key.stream,
@@ -61,19 +61,20 @@ constexpr std::uint32_t random_bits(const RandomKey& key, std::uint64_t index) {
   return random_block(key, index / 4)[index % 4];
 }
 
-// Element `index` of the 16-bit stream, eight to a block (low half of a word first): the noise of
-// stochastic rounding. Kernels draw the same numbers many at a time (CodecKernels::random_u16).
+// Returns element `index` of the 16-bit stream, eight to a block (low half of a word first): the
+// noise of stochastic rounding. Kernels draw the same numbers many at a time
+// (CodecKernels::random_u16).
 constexpr std::uint16_t random_u16(const RandomKey& key, std::uint64_t index) {
   const std::uint32_t word = random_block(key, index / 8)[index % 8 / 2];
   return static_cast<std::uint16_t>(index % 2 == 0 ? word : word >> 16);
 }
 
-// Uniform on [0, 1), 24 bits.
+// Draws a number that is uniform on [0, 1), of 24 bits.
 constexpr float random_uniform(const RandomKey& key, std::uint64_t index) {
   return static_cast<float>(random_bits(key, index) >> 8) * 0x1p-24f;
 }
 
-// Standard normal (Box-Muller on two words of one block).
+// Draws a standard normal number (Box-Muller on two words of one block).
 inline float random_normal(const RandomKey& key, std::uint64_t index) {
   const PhiloxBlock bits = random_block(key, index);
   const double u = (bits[0] + 0.5) * 0x1p-32;
@@ -81,7 +82,7 @@ inline float random_normal(const RandomKey& key, std::uint64_t index) {
   return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(angle));
 }
 
-// Uniform integer in [0, bound); bias below bound / 2^32.
+// Draws a uniform integer in [0, bound); bias below bound / 2^32.
 constexpr std::uint32_t random_below(const RandomKey& key, std::uint64_t index,
                                      std::uint32_t bound) {
   return static_cast<std::uint32_t>((std::uint64_t{random_bits(key, index)} * bound) >> 32);

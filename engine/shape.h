@@ -27,14 +27,14 @@ class Shape {
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
 
-  // Number of elements; 1 for the empty shape (a scalar).
+  // Returns the number of elements; 1 for the empty shape (a scalar).
   std::int64_t size() const {
     std::int64_t product = 1;
     for (int axis = 0; axis < rank_; ++axis) product *= (*this)[axis];
     return product;
   }
 
-  // Matrix reading: the last axis is the column, all earlier axes together are the row.
+  // Read as a matrix: the last axis is the column, all earlier axes together are the row.
   std::int64_t cols() const { return rank_ == 0 ? 1 : (*this)[rank_ - 1]; }
   std::int64_t rows() const {
     std::int64_t product = 1;

@@ -54,24 +54,25 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
   ~Tape() { forget_parameters(); }
 
-  // A leaf without gradient; the memory is the caller's and must outlive backward().
+  // Returns a leaf without gradient; the memory is the caller's and must outlive backward().
   Var constant(const Tensor& value) const { return {value, {}}; }
-  // A new value, not initialised, which will have a gradient if wanted.
+  // Returns a new value, not initialised, which will have a gradient if wanted.
   Var variable(const Shape& shape, bool wants_grad = true);
-  // A new value with a gradient that the op keeps in another form than floats: it has no memory
-  // here, so no op may read it. The shape is that of its gradient.
+  // Returns a new value with a gradient that the op keeps in another form than floats: it has no
+  // memory here, so no op may read it. The shape is that of its gradient.
   Var without_value(const Shape& shape);
-  // The caller, and whoever else has x, will not look at its value any more, nor give it to another
-  // op. Unless a backward step reads it, its memory serves what comes next. Once for each x.
+  // Says that the caller, and whoever else has x, will not look at its value any more, nor give it
+  // to another op. Unless a backward step reads it, its memory serves what comes next. To be called
+  // once for each x.
   void release(const Var& x);
-  // Memory that lives until reset().
+  // Returns memory that lives until reset().
   Tensor tensor(const Shape& shape) { return {arena_.allocate<float>(shape.size()), shape}; }
   template <typename T>
   T* allocate(std::int64_t n) {
     return arena_.allocate<T>(n);
   }
-  // Scratch for one op's forward or backward step, and for the gradients that it offered: valid
-  // until the next call of scratch_reset().
+  // Returns scratch for one op's forward or backward step, and for the gradients that it offered:
+  // valid until the next call of scratch_reset().
   Tensor scratch(const Shape& shape) { return {workspace_.allocate<float>(shape.size()), shape}; }
   template <typename T>
   T* allocate_scratch(std::int64_t n) {
@@ -99,25 +100,26 @@ class Tape {
            [](void* closure) { (*static_cast<Backward*>(closure))(); });
   }
 
-  // For the backward step of the op that produced y: the gradient of y, zero where nothing uses y.
+  // Returns the gradient of y, zero where nothing uses y, to the backward step of the op that
+  // produced y.
   Tensor grad_of(const Var& y);
-  // For the backward steps of ops that read x, which wants a gradient. grad_to: zero the first
-  // time, to add to. target: the same without the zeros. target_in_place: where x has no gradient
-  // yet, it takes over the memory of y's, which is then fresh and still holds y's; x and y have the
-  // same shape.
+  // Return the gradient of x, which wants one, to the backward step of an op that reads x. That of
+  // grad_to() is to be added to, and zero the first time; that of target() says whether it is still
+  // to be written. target_in_place() lets x, where it has no gradient yet, take over the memory of
+  // y's, which is then fresh and still holds y's; x and y have the same shape.
   Tensor grad_to(const Var& x);
   GradientTarget target(const Var& x);
   GradientTarget target_in_place(const Var& x, const Var& y);
 
-  // The gradient of a parameter, to add to. During backward only. Gradients kept in fp32 are the
-  // parameter's own; others are allocated here, zeroed, and given up as soon as on_ready returns.
-  // bound: of the magnitude of what will be added, where that is known (Parameter): then nobody
-  // needs to read all of a large gradient to see that it is finite.
+  // Returns the gradient of a parameter, to add to. During backward only. Gradients kept in fp32
+  // are the parameter's own; others are allocated here, zeroed, and given up as soon as on_ready
+  // returns. `bound` is that of the magnitude of what will be added, where it is known (Parameter):
+  // then nobody needs to read all of a large gradient to see that it is finite.
   Tensor gradient(Parameter& parameter, double bound = std::numeric_limits<double>::infinity());
 
-  // Offers the whole gradient of a parameter as a source. Taken if nothing else adds to it and it
-  // is not kept: it is then the parameter's gradient until on_ready has returned. Otherwise
-  // false, and the caller must add to gradient(). During backward only.
+  // Offers the whole gradient of a parameter as a source. It is taken if nothing else adds to it
+  // and it is not kept: it is then the parameter's gradient until on_ready has returned. Otherwise
+  // this returns false, and the caller must add to gradient(). During backward only.
   bool offer_gradient(Parameter& parameter, const LazyGradient& source);
 
   // Fills all gradients of `weight` * `loss` (one element), once until reset(), and calls

@@ -33,10 +33,10 @@ class Chunks {
         piece_(cols_ <= limit ? cols_ : limit / kBlock * kBlock),
         pieces_((cols_ + piece_ - 1) / piece_) {}
 
-  // Rows that belong together: a thread takes whole multiples of them.
+  // Returns the rows that belong together: a thread takes whole multiples of them.
   std::int64_t rows_per_chunk() const { return rows_per_chunk_; }
   std::int64_t count() const { return (rows_ + rows_per_chunk_ - 1) / rows_per_chunk_ * pieces_; }
-  // The number of the chunk whose first element (row-major) this is.
+  // Returns the number of the chunk whose first element (row-major) this is.
   std::int64_t index_of(std::int64_t first) const {
     const std::int64_t row = first / cols_;
     return row / rows_per_chunk_ * pieces_ + first % cols_ / piece_;

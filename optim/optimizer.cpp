@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kNormUnit = 32768;
 constexpr std::int64_t kWatchedSteps = 256;  // of a run, at most
 
-// Expected root mean square of what `initial` draws.
+// Returns the root mean square to expect of what `initial` draws.
 double initial_size(const Initial& initial) {
   const double amount = std::abs(static_cast<double>(initial.amount));
   return initial.kind == Initial::Kind::kUniform ? amount / std::sqrt(3.0) : amount;
@@ -84,7 +84,7 @@ void Optimizer::step(Parameter& parameter) {
   note_skip();
 }
 
-// The update itself; the gradient is finite.
+// Makes the update itself; the gradient is finite.
 void Optimizer::apply(TrainedParameter& trained) {
   Parameter& parameter = *trained.parameter;
   const std::int64_t t =

@@ -35,13 +35,13 @@ class Optimizer {
   // gradient are left alone. May be called as soon as the gradient is complete (Tape::backward,
   // on_ready).
   void step(Parameter& parameter);
-  // step() for all parameters in order. Gradients that are not finite are refused before any
+  // Calls step() for all parameters in order. Gradients that are not finite are refused before any
   // parameter has moved.
   void step();
-  // From now on until advance(), gradients count as scaled so that their joint 2-norm is at most
-  // max_norm (> 0); returns the norm before. A norm that is not finite is refused, or the whole
-  // step is skipped. Throws Error if a gradient is not kept: a released gradient is gone when the
-  // norm is known.
+  // Lets gradients count, until advance(), as scaled so that their joint 2-norm is at most max_norm
+  // (> 0); returns the norm before. A norm that is not finite is refused, or the whole step is
+  // skipped. Throws Error if a gradient is not kept: a released gradient is gone when the norm is
+  // known.
   double clip_grad_norm(double max_norm);
   // Ends the step without any update, and counts it; kept gradients are zeroed.
   void skip_step();

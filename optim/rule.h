@@ -86,24 +86,24 @@ class Rule {
 
   virtual ~Rule() = default;
 
-  // Per-element moments, at most kMaxMoments.
+  // Returns the moments of each element, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
   // Returns how the update under way makes a direction of the gradient alone. If it does, and
   // moments and the weight's format allow it, no direction is written and direct() is not called.
   virtual GradientForm gradient_form() const { return {}; }
-  // State that is no per-element moment. The optimizer holds the memory, zero at the start, hands
-  // it over once by attach(), and saves it in checkpoints.
+  // Returns the planes of state that is no per-element moment. The optimizer holds the memory, zero
+  // at the start, hands it over once by attach(), and saves it in checkpoints.
   virtual std::vector<PlaneSpec> planes(const Shape& /*shape*/) const { return {}; }
   virtual void attach(const Shape& /*shape*/, const std::vector<Plane>& /*planes*/) {}
-  // Elements that a chunk has at most, kRuleChunk or more. optim/chunks.h cuts them.
+  // Returns how many elements a chunk has at most, kRuleChunk or more. optim/chunks.h cuts them.
   virtual std::int64_t chunk_limit() const { return kRuleChunk; }
   // Returns the numbers of update `t` that ECO needs.
   virtual EcoTerms eco_terms(std::int64_t /*t*/) const { return {}; }
 
   // Called before the chunks of one update.
   virtual void begin(const RuleStep& /*step*/) {}
-  // Thread-safe; chunks do not overlap.
+  // Makes the direction of a chunk. Thread-safe; chunks do not overlap.
   virtual void direct(const RuleBlock& block) const = 0;
 };
 
@@ -111,7 +111,7 @@ class Rule {
 class FreezesVariance {
  public:
   virtual ~FreezesVariance() = default;
-  // From now on the second moment stays as update `t` left it, and the gradient that comes is the
+  // Freezes the second moment: it stays as update `t` left it, and the gradient that comes is the
   // new first moment itself (optim/parallel/data_parallel.h).
   virtual void freeze_variance(std::int64_t t) = 0;
 };

@@ -18,7 +18,7 @@ struct Schedule {
   double decay = 0.2;   // share of all steps, warm-up-stable-decay only
   double final = 0.0;   // factor at the end
 
-  // The factor on the base learning rate at `step` of `total` (counted from 0), in [0, 1].
+  // Returns the factor on the base learning rate at `step` of `total` (counted from 0), in [0, 1].
   double factor(std::int64_t step, std::int64_t total) const;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -45,15 +45,15 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
 
-  // The part of commit() that a full disk can fail, while the file is still as it was: for several
-  // files that are to be replaced together.
+  // Does the part of commit() that a full disk can fail, while the file is still as it was: for
+  // several files that are to be replaced together.
   void sync();
 
   // If only the last step, the fsync of the folder, fails, the new file is already in place, whole,
   // but may not survive a power cut: the Error says so.
   void commit();
 
-  // As commit(), but this stays the file's one writer, and may write it anew.
+  // Does what commit() does, but this stays the file's one writer, and may write it anew.
   void commit_and_hold();
 
   const std::filesystem::path& path() const { return path_; }
@@ -73,7 +73,7 @@ class AtomicFile {
   bool synced_ = false;
 };
 
-// The whole content at once.
+// Replaces the whole content at once.
 void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes,
                   const FileCalls& calls = {});
 

@@ -13,13 +13,13 @@
 
 namespace tritgrad {
 
-// "layers.0.weight/trits" and so on for all parameters, in order.
+// Returns the planes of all parameters, in order, named "layers.0.weight/trits" and so on.
 std::vector<NamedArray> parameter_planes(const ParameterStore& store);
 
-// SHA-256 over names and bytes, as they lie in files, of all parameter planes, as 64 hex digits:
-// equal hashes, equal weights, accumulators, scales, biases and statistics.
+// Returns the SHA-256 over names and bytes, as they lie in files, of all parameter planes, as 64
+// hex digits: equal hashes, equal weights, accumulators, scales, biases and statistics.
 std::string weights_sha256(const ParameterStore& store);
-// That hash of any planes.
+// Returns that hash of any planes.
 std::string planes_sha256(const std::vector<NamedArray>& planes);
 
 // Writes a whole checkpoint, which the caller commits.

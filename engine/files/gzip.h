@@ -17,8 +17,9 @@ bool is_gzip(std::string_view bytes);
 // contents may be anything, such as sorted labels.
 bool is_plausible_inflation(std::uint64_t bytes, std::uint64_t compressed);
 
-// The contents of all members, one behind the other. Throws Error that begins with `where` for a
-// stream that is damaged, cut short, or larger than is plausible, and for bytes that follow it.
+// Returns the contents of all members, one behind the other. Throws Error that begins with `where`
+// for a stream that is damaged, cut short, or larger than is plausible, and for bytes that follow
+// it.
 std::string gunzip(std::string_view bytes, const std::string& where);
 
 // One member, piece by piece.

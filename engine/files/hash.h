@@ -14,13 +14,13 @@ struct evp_md_ctx_st;  // OpenSSL's digest state, kept out of this header
 
 namespace tritgrad {
 
-// XXH3, 64 bits, seed 0.
+// Returns XXH3 of 64 bits, with seed 0.
 std::uint64_t xxh3(std::span<const std::byte> bytes);
 
-// XXH3 of a plane of bytes as it lies in files.
+// Returns XXH3 of a plane of bytes as it lies in files.
 std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order);
 
-// 16 digits.
+// Returns 16 digits.
 std::string hex(std::uint64_t value);
 
 // SHA-256 (FIPS 180-4) of bytes that arrive in pieces.
@@ -28,7 +28,7 @@ class Sha256 {
  public:
   Sha256();
   void update(std::span<const std::byte> bytes);
-  // 64 digits of everything so far; the object starts afresh.
+  // Returns 64 digits of everything so far; the object starts afresh.
   std::string finish();
 
  private:

@@ -15,8 +15,8 @@ std::string read_file(const std::string& path);
 // Whether `path` can be read once only: "-", which is standard input, or a pipe by name.
 bool is_pipe(const std::string& path);
 
-// As read_file(), but pipes too, until their other end closes them. Throws Error where standard
-// input is a terminal.
+// Reads as read_file() does, and pipes too, until their other end closes them. Throws Error where
+// standard input is a terminal.
 std::string read_file_or_pipe(const std::string& path);
 
 // The bytes of a file as read-only memory. Pages are read when touched and can be dropped again, so

@@ -68,17 +68,18 @@ class SafetensorsFile {
   // errors.
   static SafetensorsFile parse(std::span<const std::byte> bytes, const std::string& name);
 
-  // The path, or the name that stands for it.
+  // Returns the path, or the name that stands for it.
   const std::string& name() const { return name_; }
-  // The tensors in the order of their bytes in the file.
+  // Returns the tensors in the order of their bytes in the file.
   std::span<const StoredTensor> tensors() const { return tensors_; }
-  // nullptr when there is no such array.
+  // Returns nullptr when there is no such array.
   const StoredTensor* find(std::string_view name) const;
   // Throws Error when there is no such array.
   const StoredTensor& tensor(std::string_view name) const;
-  // The metadata without the entries that hold our hashes.
+  // Returns the metadata without the entries that hold our hashes.
   const Metadata& metadata() const { return metadata_; }
-  // False for files by other writers: valid, but nothing would tell if their data had changed.
+  // Returns false for files by other writers: valid, but nothing would tell if their data had
+  // changed.
   bool has_hashes() const { return has_hashes_; }
 
  private:

@@ -20,10 +20,11 @@ class ZipArchive {
   ZipArchive& operator=(const ZipArchive&) = delete;
 
   const std::string& where() const { return where_; }
-  // The names of all entries, in their order.
+  // Returns the names of all entries, in their order.
   const std::vector<std::string>& names() const { return names_; }
-  // The bytes of one, whose checksum is verified. Throws Error for an entry that is damaged,
-  // encrypted or compressed in another way, and for one that is so large that it must be hostile.
+  // Returns the bytes of one, whose checksum is verified. Throws Error for an entry that is
+  // damaged, encrypted or compressed in another way, and for one that is so large that it must be
+  // hostile.
   std::string read(const std::string& name) const;
 
  private:

@@ -11,7 +11,7 @@
 
 namespace tritgrad {
 
-// The n numbers of a direction; `scratch` has room for them.
+// Returns the n numbers of a direction; `scratch` has room for them.
 inline const float* as_floats(const Direction& direction, std::int64_t n, float* scratch) {
   const float factor = direction.factor;
   if (direction.floats != nullptr && !direction.signs && factor == 1.0f) return direction.floats;
@@ -34,7 +34,7 @@ inline const float* as_floats(const Direction& direction, std::int64_t n, float*
   return scratch;
 }
 
-// DirectionRows::squares of one row.
+// Returns DirectionRows::squares of one row.
 inline double sum_of_squares(const Direction& direction, std::int64_t n) {
   if (direction.floats != nullptr) return kernels().reductions.sum_of_squares(direction.floats, n);
   return static_cast<double>(
@@ -83,9 +83,9 @@ FlipCounts descend_by_floats(F& format, const BlockUpdate& update) {
   return counts;
 }
 
-// How the update of a block of a fixed-point format is rounded to whole levels, by noise spread
-// over the steps (engine/formats/update_noise.h), which it points to in `descent`, or to nearest;
-// `cols` is the matrix's, which tells a block's noise.
+// Tells how the update of a block of a fixed-point format is rounded to whole levels, by noise
+// spread over the steps (engine/formats/update_noise.h), which it points to in `descent`, or to
+// nearest; `cols` is the matrix's, which tells a block's noise.
 inline LevelRounding update_rounding(const Block& block, std::int64_t cols, const Descent& descent,
                                      int levels_per_unit, int limit, Rounding rounding) {
   const auto scale = static_cast<float>(static_cast<double>(descent.lr) * levels_per_unit);

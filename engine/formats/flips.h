@@ -24,7 +24,7 @@ struct FlipPolicy {
   Transition transition = Transition::kStepOneTrit;
   int hysteresis = 0;  // levels added in the direction of a flip (carry only), against chatter
 
-  // Levels of one trit: how far A must travel between two flips in the same direction.
+  // Returns the levels of one trit: how far A must travel between two flips in the same direction.
   int levels_per_trit() const {
     return on_flip == OnFlip::kCarry ? 2 * threshold + 1 : threshold + 1;
   }
@@ -48,7 +48,7 @@ struct TritState {
   friend bool operator==(const TritState&, const TritState&) = default;
 };
 
-// The nearest trit of fixed-point code c with K levels per trit, and what is left of it.
+// Returns the nearest trit of fixed-point code c with K levels per trit, and what is left of it.
 // |c| <= K + (K - 1) / 2, so the remainder is within +-(K - 1) / 2.
 constexpr TritState split_code(int code, int threshold) {
   const int trit = (code > threshold) - (code < -threshold);
@@ -95,9 +95,9 @@ constexpr TritState accumulate(TritState state, int levels, const FlipPolicy& po
   return {trit, 0};
 }
 
-// The threshold at learning rate lr (trits per vote). With reset, one vote is worth 1 / (threshold
-// + 1) trits, so a falling lr raises the threshold, up to 126; below lr = 1/127 votes must be
-// thinned. With carry the threshold is the resolution of the fixed-point weight and stays.
+// Returns the threshold at learning rate lr (trits per vote). With reset, one vote is worth 1 /
+// (threshold + 1) trits, so a falling lr raises the threshold, up to 126; below lr = 1/127 votes
+// must be thinned. With carry the threshold is the resolution of the fixed-point weight and stays.
 inline int threshold_for(const FlipPolicy& policy, float lr) {
   constexpr int kHighest = 126;
   if (policy.on_flip == OnFlip::kCarry) return policy.threshold;

@@ -83,7 +83,8 @@ struct FormatSpec {
   int group = 0;     // inputs that share a scale: 0 = whole row, 32, 64, 128
 
   const FormatTraits& traits() const { return format_traits(kind); }
-  // FormatTraits::long_blocks and joins_rows, with this rounding, of matrices of so many columns.
+  // Return what FormatTraits::long_blocks and joins_rows say, with this rounding, of matrices of so
+  // many columns.
   bool takes_long_blocks() const {
     const LongBlocks blocks = traits().long_blocks;
     return blocks == LongBlocks::kAlways ||
@@ -186,13 +187,13 @@ void for_each_block(const Shape& shape, Body&& body) {
   for_each_block(0, shape.rows(), shape.cols(), body);
 }
 
-// Number of a block in its matrix, row by row.
+// Returns the number of a block in its matrix, row by row.
 inline std::uint64_t block_number(const Block& block, std::int64_t cols) {
   const std::int64_t blocks_per_row = (cols + kBlock - 1) / kBlock;
   return static_cast<std::uint64_t>(block.row * blocks_per_row + block.col / kBlock);
 }
-// Number of its first element, if rows are padded to whole blocks: a multiple of 8, at which random
-// bits begin (CodecKernels::random_u16).
+// Returns the number of its first element, if rows are padded to whole blocks: a multiple of 8, at
+// which random bits begin (CodecKernels::random_u16).
 inline std::uint64_t noise_index(const Block& block, std::int64_t cols) {
   return block_number(block, cols) * static_cast<std::uint64_t>(kBlock);
 }

@@ -124,7 +124,7 @@ class IntegerGroup {
     kernels().codecs.encode_groups(codes, scales, x, kMaxCode, stochastic ? noise.data() : nullptr,
                                    block.n);
   }
-  // The codes of a block, unpacked where they are not bytes.
+  // Returns the codes of a block, unpacked where they are not bytes.
   const std::int8_t* unpacked_codes(const Block& block, Codes& unpacked) const {
     if constexpr (kBits == 8) return bytes(block);
     kernels().codecs.unpack_codes(unpacked.data(), packed(block), kBits, kMaxCode, block.n);

@@ -63,7 +63,7 @@ class Latent8 {
     }
   }
 
-  // Nearest level whatever the rounding of updates is: writing is not an update.
+  // Writes the nearest level, whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::int8_t* codes = at(block);
     for (std::int64_t i = 0; i < block.n; ++i) {

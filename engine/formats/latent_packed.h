@@ -95,7 +95,7 @@ class LatentPacked {
     }
   }
 
-  // Nearest level whatever the rounding of updates is: writing is not an update.
+  // Writes the nearest level, whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::array<std::int16_t, kBlock> levels;
     kernels().updates.quantize_levels(levels.data(), master,

@@ -44,7 +44,7 @@ class PackedTrits {
   }
 
  protected:
-  // All zero.
+  // All trits are zero.
   PackedTrits(const Shape& shape, Category category)
       : cols_(shape.cols()),
         bytes_(static_cast<std::size_t>(trit_plane(shape, category).bytes()), category) {

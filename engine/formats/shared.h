@@ -76,9 +76,9 @@ class Shared : public PackedTrits {
     }
   }
 
-  // The nearest trits, whatever the rounding of updates is: writing is not an update. Nobody has
-  // asked for an accumulator yet: whoever got one for what its trit leaves, and had no gradient,
-  // would keep it from the others for good.
+  // Writes the nearest trits, whatever the rounding of updates is: writing is not an update. Nobody
+  // has asked for an accumulator yet: whoever got one for what its trit leaves, and had no
+  // gradient, would keep it from the others for good.
   void encode(const Block& block, const float* master, const RandomKey&) {
     encode_rounded(block, master, nullptr);
     std::fill_n(accumulators(block), groups(block.n), std::int8_t{0});

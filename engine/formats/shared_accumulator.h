@@ -31,7 +31,7 @@ struct SharedAccumulator {
   friend bool operator==(const SharedAccumulator&, const SharedAccumulator&) = default;
 };
 
-// L, the largest |A|: 31, 15 and 7 where 4, 8 and 16 weights share one.
+// Returns L, the largest |A|: 31, 15 and 7 where 4, 8 and 16 weights share one.
 constexpr int shared_threshold(int sharing) { return 128 / sharing - 1; }
 
 constexpr std::int8_t pack_shared(const SharedAccumulator& state, int sharing) {
@@ -48,7 +48,7 @@ constexpr bool can_follow(int trit, int levels) {
   return levels > 0 ? trit < 1 : levels < 0 && trit > -1;
 }
 
-// Step 2 for the n <= k weights of a group, all but number `passed_over`.
+// Takes step 2 for the n <= k weights of a group, all but number `passed_over`.
 template <typename Levels>
 constexpr SharedAccumulator claim_shared(const std::int8_t* trits, const Levels* levels, int n,
                                          int sharing, int turn, int passed_over) {
@@ -65,8 +65,8 @@ constexpr SharedAccumulator claim_shared(const std::int8_t* trits, const Levels*
   return claimed;
 }
 
-// The whole update of a group; |levels| <= L. An owner that the group has not, at the end of a row,
-// has levels of zero.
+// Makes the whole update of a group; |levels| <= L. An owner that the group has not, at the end of
+// a row, has levels of zero.
 template <typename Levels>
 constexpr std::int8_t update_shared(std::int8_t byte, std::int8_t* trits, const Levels* levels,
                                     int n, int sharing, int turn, FlipCounts& counts) {

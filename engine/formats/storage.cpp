@@ -24,7 +24,7 @@ static_assert(
     }(),
     "AnyFormat is in the order of FormatKind");
 
-// visitor() with a tag of the format's type: the one place where a kind becomes a type.
+// Calls visitor() with a tag of the format's type: the one place where a kind becomes a type.
 template <std::size_t kIndex = 0, typename Visitor>
 auto with_format(FormatKind kind, const Visitor& visitor) {
   using F = std::variant_alternative_t<kIndex, AnyFormat>;

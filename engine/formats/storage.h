@@ -39,7 +39,7 @@ static_assert(std::variant_size_v<AnyFormat> == kFormatCount);
 struct MatrixPiece {
   std::int64_t row_begin, row_end, col;
 
-  // The first of its blocks, of a matrix with so many columns.
+  // Returns the first of its blocks, of a matrix with so many columns.
   Block first_block(std::int64_t cols) const {
     return {row_begin, col, std::min(kBlock, cols - col), 0};
   }
@@ -53,7 +53,7 @@ class Storage {
   // reads.
   Storage(const FormatSpec& spec, const Shape& shape, Category value_category);
 
-  // The planes that such a storage would have; allocates nothing.
+  // Returns the planes that such a storage would have; allocates nothing.
   static std::vector<PlaneSpec> plane_specs(const FormatSpec& spec, const Shape& shape,
                                             Category value_category);
 
@@ -75,14 +75,14 @@ class Storage {
   // renew them.
   void refresh();
 
-  // The values as one fp32 array where they are stored as such, else nullptr.
+  // Returns the values as one fp32 array where they are stored as such, else nullptr.
   float* fp32_data() const;
-  // The format `scalar`, which keeps nothing but sums of what is written, else nullptr.
+  // Returns the format `scalar`, which keeps nothing but sums of what is written, else nullptr.
   Scalar* scalar() { return std::get_if<Scalar>(&format_); }
-  // How bare trits lie; kind kNone for formats that hold none.
+  // Tells how bare trits lie; kind kNone for formats that hold none.
   TritLayout trit_layout() const;
-  // The memory that the reading of a piece, or an update, will touch, for whoever has time to
-  // prefetch it. Rows and columns beyond the matrix have none; nor have formats that do not tell
+  // Returns the memory that the reading of a piece, or an update, will touch, for whoever has time
+  // to prefetch it. Rows and columns beyond the matrix have none; nor have formats that do not tell
   // (FormatTraits::tells_memory).
   PrefetchList memory_of(const MatrixPiece& piece, Reading reading) const;
 
@@ -92,10 +92,10 @@ class Storage {
   AnyFormat format_;
 };
 
-// Bytes of all planes, counted from the memory that is really held.
+// Returns the bytes of all planes, counted from the memory that is really held.
 std::int64_t bytes_of(const Storage& storage);
 
-// Number of zero values; 0 for formats that are not ternary.
+// Returns the number of zero values; 0 for formats that are not ternary.
 std::int64_t count_zeros(const Storage& storage);
 
 }  // namespace tritgrad

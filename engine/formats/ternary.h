@@ -58,7 +58,7 @@ class Ternary : public PackedTrits {
     for (std::int64_t i = 0; i < block.n; ++i) out[i] += static_cast<float>(a[i]) * unit;
   }
 
-  // Nearest level whatever the rounding of updates is: writing is not an update.
+  // Writes the nearest level, whatever the rounding of updates is: writing is not an update.
   void encode(const Block& block, const float* master, const RandomKey&) {
     std::array<std::int8_t, kBlock> trits;
     std::int8_t* a = accumulator(block);

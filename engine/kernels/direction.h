@@ -18,7 +18,7 @@ struct Direction {
   Direction(const std::int32_t* sums_, std::int32_t correction_, float factor_, bool signs_ = false)
       : sums(sums_), correction(correction_), factor(factor_), signs(signs_) {}
 
-  // The direction of elements from i on.
+  // Returns the direction of elements from i on.
   Direction from(std::int64_t i) const {
     if (floats != nullptr) return {floats + i, factor, signs};
     return {sums + i, correction, factor, signs};
@@ -36,7 +36,7 @@ constexpr std::uint32_t as_fraction(std::uint16_t noise) {
   return std::uint32_t{noise} << 16 | 0x8000u;
 }
 
-// An offset of all noise, in units of 2^-32.
+// Returns an offset of all noise, in units of 2^-32.
 constexpr std::uint32_t as_offset(std::uint16_t noise) { return std::uint32_t{noise} << 16; }
 
 // Rounding of a direction to whole levels of a fixed-point format: clip(floor(e + u), -limit,
@@ -50,7 +50,7 @@ struct LevelRounding {
   const std::uint32_t* noise;
   std::uint32_t offset = 0;
 
-  // The rounding of elements from i on.
+  // Returns the rounding of elements from i on.
   LevelRounding from(std::int64_t i) const {
     return {scale, limit, noise == nullptr ? nullptr : noise + i, offset};
   }

@@ -48,9 +48,9 @@ inline const KernelTables& kernels() {
   return tables != nullptr ? *tables : choose_kernels_at_start();
 }
 
-// All sets of tables that this machine can run, from the reference to the best. avx512amx is not
-// among them where TRITGRAD_ISA is below it, as the process must ask the operating system for the
-// state of its tile registers.
+// Returns all sets of tables that this machine can run, from the reference to the best. avx512amx
+// is not among them where TRITGRAD_ISA is below it, as the process must ask the operating system
+// for the state of its tile registers.
 std::span<const KernelTables* const> supported_kernels();
 
 // Makes kernels() return the tables of that name; for tests. Throws Error for a name that this

@@ -17,7 +17,7 @@ struct NormColumns {
   const float* bias;
   bool rectify;
 
-  // The columns from i on.
+  // Returns the columns from i on.
   NormColumns from(std::int64_t i) const {
     return {mean + i, inverse_std + i, gain + i, bias + i, rectify};
   }

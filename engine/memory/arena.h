@@ -17,7 +17,7 @@ class Arena {
  public:
   explicit Arena(Category category) : category_(category) {}
 
-  // Memory for n objects, not initialised, aligned to 64; valid until reset().
+  // Returns memory for n objects, not initialised, aligned to 64; valid until reset().
   template <typename T>
   T* allocate(std::int64_t n) {
     static_assert(std::is_trivially_destructible_v<T>, "the arena never runs destructors");

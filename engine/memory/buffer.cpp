@@ -27,13 +27,13 @@ constexpr std::size_t kShifts = 12;  // 12 * 320 is just below a page
 
 bool has_own_pages(std::size_t bytes) { return bytes >= kOwnPages; }
 
-// Whole pages for a buffer, wherever in its first page it begins.
+// Returns whole pages for a buffer, wherever in its first page it begins.
 std::size_t page_bytes(std::size_t bytes) {
   return (bytes + kShifts * kShift + kPage - 1) / kPage * kPage;
 }
 
-// Zeroed pages, of a large buffer beginning at a huge one: more is asked for, and what lies around
-// is given back. Null if there are none.
+// Returns zeroed pages, of a large buffer beginning at a huge one: more is asked for, and what lies
+// around is given back. Null if there are none.
 std::byte* map_pages(std::size_t bytes) {
   if (bytes < 2 * kHugePage) {
     void* pages =

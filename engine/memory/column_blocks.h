@@ -25,7 +25,8 @@ class ColumnBlocks {
   ColumnBlocks(std::int64_t rows, std::int64_t row_bytes, std::int64_t block_bytes)
       : rows_(rows), row_bytes_(row_bytes), block_bytes_(block_bytes) {}
 
-  // `begin`: of a block, in bytes of a row. width() is also the distance of two rows of the block.
+  // Returns the bytes of a row in the block that begins at byte `begin` of it. width() is also the
+  // distance of two rows of the block.
   std::int64_t width(std::int64_t begin) const {
     return std::min(block_bytes_, row_bytes_ - begin);
   }
@@ -36,7 +37,7 @@ class ColumnBlocks {
   // Calls body(bytes) for all of `plane`, piece by piece, in the order of files.
   void for_each_piece(std::span<const std::byte> plane,
                       const std::function<void(std::span<const std::byte>)>& body) const;
-  // plane = the bytes of a file, as many.
+  // Fills the plane with the bytes of a file, of which there are as many.
   void copy_from_file(std::span<std::byte> plane, std::span<const std::byte> file) const;
 
  private:

@@ -32,9 +32,9 @@ void acquire(Category category, std::size_t bytes);
 void release(Category category, std::size_t bytes);
 
 std::int64_t live(Category category);
-// All categories but the dataset: what training itself holds.
+// Returns the sum of all categories but the dataset: what training itself holds.
 std::int64_t live_total();
-// Highest live_total() since the last reset_peak().
+// Returns the highest live_total() since the last reset_peak().
 std::int64_t peak_total();
 void reset_peak();
 

@@ -12,7 +12,8 @@
 
 namespace tritgrad {
 
-// Threads used from now on; at least 1. set_thread_count(0) restores the default (all cores).
+// Sets the threads that are used from now on, at least 1. set_thread_count(0) restores the default
+// (all cores).
 void set_thread_count(int threads);
 int thread_count();
 
@@ -52,8 +53,9 @@ void parallel_shares(std::int64_t n, std::int64_t least, Body&& body) {
                [&](std::int64_t share) { body(n * share / shares, n * (share + 1) / shares); });
 }
 
-// Sum of body(begin, end) -> double over pieces of [0, n), joined in order. The pieces depend on n
-// and grain alone; there are at most 256 of them, so the partial sums live on the stack.
+// Returns the sum of body(begin, end) -> double over pieces of [0, n), joined in order. The pieces
+// depend on n and grain alone; there are at most 256 of them, so the partial sums live on the
+// stack.
 template <typename Body>
 double parallel_sum(std::int64_t n, std::int64_t grain, Body&& body) {
   constexpr std::int64_t kMaxPieces = 256;

@@ -42,7 +42,7 @@ class ConvNet : public Model {
   // `spec` must be complete, as fit_conv() leaves it.
   ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed);
 
-  // x [n, height width channels]
+  // Takes x [n, height width channels].
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:

@@ -43,8 +43,8 @@ class Mlp : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
-  // The forward pass in training where all layers multiply in integers and nothing but batch norm
-  // with a rectifier lies between them: activations are rounded as they come about.
+  // Runs the forward pass in training where all layers multiply in integers and nothing but batch
+  // norm with a rectifier lies between them: activations are rounded as they come about.
   Var forward_in_integers(Tape& tape, const Var& x) const;
   bool trains_in_integers() const;
   // Batch norm normalizes by its running statistics here.

@@ -36,7 +36,7 @@ class Model {
   ParameterStore& parameters() { return parameters_; }
   const ParameterStore& parameters() const { return parameters_; }
 
-  // x [n, inputs] -> logits [n, outputs]
+  // Maps x [n, inputs] to logits [n, outputs].
   virtual Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) = 0;
 
  protected:

@@ -27,9 +27,9 @@ struct Confusion {
   // Adds the counts of another table of the same classes.
   void add(const Confusion& other);
 
-  // The share of the rows of a class that is right; 0 for a class without rows.
+  // Returns the share of the rows of a class that is right; 0 for a class without rows.
   double recall(std::size_t actual) const;
-  // The mean recall of the classes that have rows, in [0, 1]; 0 without any rows.
+  // Returns the mean recall of the classes that have rows, in [0, 1]; 0 without any rows.
   double balanced_accuracy() const;
 
  private:

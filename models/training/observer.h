@@ -41,13 +41,13 @@ class Observer {
   virtual void begin(const RunStart&) {}
   virtual void step(const StepReport&) {}
   virtual void epoch(const EpochPoint&) {}
-  // The last step is done, before the test rows are looked at. A run that was told to stop early
-  // has done fewer steps than `total`.
+  // Is called when the last step is done, before the test rows are looked at. A run that was told
+  // to stop early has done fewer steps than `total`.
   virtual void trained(std::int64_t /*steps_done*/, std::int64_t /*total*/) {}
 
-  // Something is amiss with a run of this recipe. The result holds all warnings, too.
+  // Tells what is amiss with a run of this recipe. The result holds all warnings, too.
   virtual void warn(const std::string& /*recipe*/, const std::string& /*warning*/) {}
-  // Something that is worth knowing and needs no action.
+  // Tells what is worth knowing and needs no action.
   virtual void note(const std::string& /*sentence*/) {}
 
   // Returns whether the run is to end. It is asked before the first step and after each one; the

@@ -10,12 +10,12 @@
 
 namespace tritgrad {
 
-// The recipe as the optimizer of a data-parallel run follows it: see joint_group(). The exchanges
-// decide about gradients.
+// Returns the recipe as the optimizer of a data-parallel run follows it: see joint_group(). The
+// exchanges decide about gradients.
 Recipe joint_recipe(const ParallelSpec& spec, Recipe recipe);
 
-// The recipe as the job trains it, alone or joint. Throws Error unless all ranks have the same
-// program, data, options and recipe, and where the recipe does not go with micro-batches.
+// Returns the recipe as the job trains it, alone or joint. Throws Error unless all ranks have the
+// same program, data, options and recipe, and where the recipe does not go with micro-batches.
 Recipe recipe_of_job(const Dataset& dataset, const TrainOptions& options, const Recipe& alone);
 
 // Returns null without ranks.

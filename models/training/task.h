@@ -18,9 +18,9 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // Batches to train on, in a new order in every epoch.
+  // Returns batches to train on, in a new order in every epoch.
   virtual Loader training_batches(const std::vector<std::int32_t>& rows) const = 0;
-  // Batches to judge a model by: every row once, as it is.
+  // Returns batches to judge a model by: every row once, as it is.
   virtual Loader test_batches(const std::vector<std::int32_t>& rows) const = 0;
   // Returns a scalar, the mean over the rows of `outputs`.
   virtual Var loss(Tape& tape, const Var& outputs, std::span<const std::int32_t> labels) const = 0;
@@ -29,8 +29,8 @@ class Task {
                                      std::span<const std::int32_t> labels) const = 0;
 };
 
-// The task to tell the class of a row. The loss is the cross-entropy of smoothed labels; a row is
-// right if its largest logit is that of its class.
+// Tells the class of a row. The loss is the cross-entropy of smoothed labels; a row is right if its
+// largest logit is that of its class.
 class Classification : public Task {
  public:
   // The spec gives the batch, seed, augmentation and label smoothing. The data must outlive

@@ -44,7 +44,7 @@ std::string as_text(WireCode value) { return value == WireCode::kMeanSigns ? "me
 constexpr Names<Imbalance, 2> kImbalances = {
     "value of --imbalance", {{{Imbalance::kNone, "none"}, {Imbalance::kWeights, "weights"}}}};
 
-// The rows of each class of a table, where they are few: " (no 75, yes 25)".
+// Returns the rows of each class of a table, where they are few: " (no 75, yes 25)".
 std::string classes_of(const Dataset& dataset) {
   constexpr int kFew = 10;
   if (!dataset.schema || dataset.classes() > kFew) return "";

@@ -15,7 +15,7 @@
 
 namespace tritgrad {
 
-// What the loss does about classes of very different sizes.
+// The way in which the loss treats classes of very different sizes.
 enum class Imbalance {
   kNone,     // every row counts alike
   kWeights,  // every class counts alike, see class_weights()
@@ -195,7 +195,7 @@ struct FieldText {
 };
 std::vector<FieldText> field_texts(const TrainSpec& spec);
 
-// "none" or "weights"; parsing throws Error on anything else.
+// The texts are "none" and "weights"; parsing throws Error for others.
 std::string_view to_text(Imbalance imbalance);
 Imbalance parse_imbalance(std::string_view text);
 
@@ -215,8 +215,8 @@ TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset);
 // spec.folds > 0.
 Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold);
 
-// "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of 20 %"; of a user's
-// table also its classes with their rows, and its columns.
+// Describes a data set: "wdbc: 569 rows, 30 features, 2 classes; a fixed, stratified test split of
+// 20 %"; of a user's table also its classes with their rows, and its columns.
 std::string dataset_line(const Dataset& dataset, const TrainSpec& spec);
 
 }  // namespace tritgrad

@@ -123,7 +123,7 @@ I32 to_nearest_or_zero(const F32& x) {
   return _mm512_maskz_cvt_roundps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x,
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-// The same of numbers that fit an integer; of others, anything.
+// These are for numbers that fit an integer; of others they make anything.
 inline I32 floor_of_small(const F32& x) {
   return _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
@@ -174,7 +174,7 @@ inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si
 // these in version 8 and the halves of the whole vectors in version 13.
 inline U64 interleave_even(const U64& a, const U64& b) { return _mm512_unpacklo_epi64(a, b); }
 inline U64 interleave_odd(const U64& a, const U64& b) { return _mm512_unpackhi_epi64(a, b); }
-// The sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
+// Returns the sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
 inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
 inline std::int32_t sum_lanes(const I32& x) { return _mm512_reduce_add_epi32(x); }
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
@@ -211,7 +211,7 @@ inline __m512i magnitudes(__m512i x) { return _mm512_abs_epi8(x); }
 inline __m512i with_signs(__m512i x, __m512i y) {
   return _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(y), _mm512_setzero_si512(), x);
 }
-// Of less than a vector: the first `count` numbers at p, and `otherwise` in the other lanes. Of
+// Reads less than a vector: the first `count` numbers at p, and `otherwise` in the other lanes; of
 // bytes at least one and up to all.
 inline I32 read_first(const std::int32_t* p, std::int64_t count, const I32& otherwise) {
   return _mm512_mask_loadu_epi32(otherwise, static_cast<__mmask16>((1u << count) - 1), p);
@@ -222,12 +222,12 @@ inline F32 read_first(const float* p, std::int64_t count, const F32& otherwise) 
 inline I8 read_first(const std::int8_t* p, std::int64_t count, const I8& otherwise) {
   return _mm512_mask_loadu_epi8(otherwise, ~std::uint64_t{0} >> (64 - count), p);
 }
-// The first `count` bytes, at least one.
+// Writes the first `count` bytes, at least one.
 inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   _mm512_mask_storeu_epi8(p, ~std::uint64_t{0} >> (64 - count), x);
 }
 
-// The upper halves of products of 16-bit numbers.
+// Returns the upper halves of products of 16-bit numbers.
 inline __m512i multiply_high_u16(__m512i a, __m512i b) { return _mm512_mulhi_epu16(a, b); }
 // Bytes 0, 2, 4 and so on of a, the others of b.
 inline __m512i even_and_odd(__m512i a, __m512i b) {
@@ -239,7 +239,7 @@ U8 table_of(const std::uint8_t* bytes) {
   return _mm512_broadcast_i32x4(first_bytes<kCount>(bytes));
 }
 inline U8 look_up(const U8& table, const U8& index) { return _mm512_shuffle_epi8(table, index); }
-// Bytes 0, kEvery, 2 kEvery and so on of x; kEvery is 4, 8 or 16.
+// Writes bytes 0, kEvery, 2 kEvery and so on of x; kEvery is 4, 8 or 16.
 template <int kEvery>
 inline void write_every(std::int8_t* p, const I8& x) {
   __m128i bytes;
@@ -285,7 +285,7 @@ inline I32 nearest_of_small(const F32& x) { return _mm256_cvtps_epi32(x); }
 inline F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return _mm256_fmadd_ps(a, b, c);
 }
-// As the fraction of a float in [1, 2).
+// The bits are taken as the fraction of a float in [1, 2).
 inline F32 plus_fraction(const F32& a, const I32& bits) {
   const __m256 one = _mm256_set1_ps(1.0f);
   const __m256 fraction = _mm256_castsi256_ps(_mm256_srli_epi32(bits, 9));
@@ -366,7 +366,7 @@ inline __m256i multiply_pairs_i16(__m256i a, __m256i b) { return _mm256_madd_epi
 // Bytes without their signs (128 for -128); x with the sign of y times its own, where y is not 0.
 inline __m256i magnitudes(__m256i x) { return _mm256_abs_epi8(x); }
 inline __m256i with_signs(__m256i x, __m256i y) { return _mm256_sign_epi8(x, y); }
-// Of less than a vector: see above.
+// Reads less than a vector, as the one for AVX-512 does.
 template <typename T>
 Batch<T> read_first(const T* p, std::int64_t count, const Batch<T>& otherwise) {
   using Numbers = Batch<T>;

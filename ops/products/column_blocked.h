@@ -48,8 +48,8 @@ struct ColumnBlocked {
     return std::min(last, (column / kStripColumns + 1) * kStripColumns);
   }
 
-  // The shape [strips, numbers of one]. A strip has a cache line more than there are numbers, so
-  // that neighbours of a row do not lie a power of two apart either.
+  // Returns the shape [strips, numbers of one]. A strip has a cache line more than there are
+  // numbers, so that neighbours of a row do not lie a power of two apart either.
   static Shape strips_shape(std::int64_t rows, std::int64_t cols) {
     return {(cols + kStripColumns - 1) / kStripColumns,
             rows * kStripColumns + kCacheLine / static_cast<std::int64_t>(sizeof(float))};

@@ -22,7 +22,7 @@ namespace tritgrad {
 void dense_product(const GemmShape& shape, const float* a, std::int64_t lda, const float* b,
                    std::int64_t ldb, float* c, std::int64_t ldc);
 
-// Who computes products with the kernels in use: "oneDNN" or "Eigen".
+// Names who computes products with the kernels in use: "oneDNN" or "Eigen".
 const char* dense_product_library();
 
 // allow_onednn(false) leaves products to the kernels' gemm from now on; for tests and measurements.

@@ -28,10 +28,10 @@ class Communicator {
   // the ranks of which nothing came in time.
   void exchange(std::span<const std::span<const std::byte>> to_rank,
                 std::span<const std::span<std::byte>> from_rank);
-  // all[r] becomes what rank r gave, as many bytes as it has room for.
+  // Gathers: all[r] becomes what rank r gave, as many bytes as it has room for.
   void all_gather(std::span<const std::byte> own, std::span<const std::span<std::byte>> all);
 
-  // The bytes that this rank has sent to others so far.
+  // Returns the bytes that this rank has sent to others so far.
   std::int64_t bytes_sent() const { return bytes_sent_; }
 
  protected:

@@ -94,9 +94,9 @@ class DataParallel {
     std::map<Kind, std::int64_t> counts;
   };
   const Sent& sent() const { return sent_; }
-  // The last step of the warm-up; 0 while it lasts, and for other methods.
+  // Returns the last step of the warm-up; 0 while it lasts, and for other methods.
   std::int64_t frozen_at() const { return frozen_at_; }
-  // Steps of the warm-up so far; 0 for other methods.
+  // Returns the steps of the warm-up so far; 0 for other methods.
   std::int64_t warmup_steps() const;
   // Returns whether all steps are done and apmsqueeze's warm-up has not ended, so that nothing was
   // ever compressed.

@@ -35,7 +35,7 @@ class ChunkedSum : public Reduction {
   virtual WireCode addend_code(int rank) const = 0;
   virtual WireCode result_code() const = 0;
 
-  // The chunk of this rank.
+  // Returns the chunk of this rank.
   int rank() const { return rank_; }
   std::int64_t own_begin() const { return partition_.begin(rank_); }
   std::int64_t own_size() const { return partition_.size(rank_); }
@@ -65,7 +65,7 @@ class FloatSum final : public ChunkedSum {
   WireCode addend_code(int /*rank*/) const override { return code_; }
   WireCode result_code() const override { return code_; }
   std::byte* chunk(int owner) const { return x_ + wire_bytes(code_, partition().begin(owner)); }
-  // The sum of this rank's chunk; fp32 is added up where it lies.
+  // Returns the sum of this rank's chunk; fp32 is added up where it lies.
   float* sum() {
     return code_ == WireCode::kFp32 ? reinterpret_cast<float*>(chunk(rank())) : sum_.as<float>();
   }
@@ -124,7 +124,7 @@ class CompressedMean final : public ChunkedSum {
   // compress(), is the same on all ranks.
   void attach(float* x, const std::uint8_t* used);
 
-  // The errors that this rank has not sent yet [n], and those left of its chunk of the mean.
+  // Return the errors that this rank has not sent yet [n], and those left of its chunk of the mean.
   std::span<float> worker_error() { return floats_of(worker_error_); }
   std::span<float> server_error() { return floats_of(server_error_); }
 

@@ -18,7 +18,7 @@
 
 namespace tritgrad {
 
-// 1 - beta^t without cancellation for beta near 1.
+// Returns 1 - beta^t without cancellation for beta near 1.
 inline double bias_correction(double beta, std::int64_t t) {
   return beta > 0.0 ? -std::expm1(static_cast<double>(t) * std::log(beta)) : 1.0;
 }

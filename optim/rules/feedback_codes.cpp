@@ -11,7 +11,7 @@
 namespace tritgrad {
 namespace {
 
-// The nearest bf16 that is not above (below) x.
+// Return the nearest bf16 that is not above (below) x.
 std::uint16_t bf16_down(float x) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
   const bool grows = (bits >> 31) != 0 && (bits & 0xFFFFu) != 0;  // towards zero is up

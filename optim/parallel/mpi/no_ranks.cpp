@@ -1,3 +1,4 @@
+// Stands in for ranks.cpp in builds without MPI: one process trains, more are refused.
 #include "engine/check.h"
 #include "optim/parallel/mpi/ranks.h"
 
