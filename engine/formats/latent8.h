@@ -2,8 +2,8 @@
 //
 // Code c in [-127, 127], 85 levels per trit: value T = (c > 42) - (c < -42), master = c / 85, so
 // the residual is within half a trit and the master within +-1.494. Code -128 never occurs. The
-// same arithmetic as ternary with carry and threshold 42, without the packed plane: 0.2 bytes
-// smaller in training, 0.8 bytes larger at inference unless its trits are packed then.
+// arithmetic is that of ternary with carry and threshold 42. As there is no packed plane, it is 0.2
+// bytes smaller in training, and 0.8 bytes larger at inference unless its trits are packed then.
 #pragma once
 
 #include <cmath>

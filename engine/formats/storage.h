@@ -27,7 +27,7 @@
 
 namespace tritgrad {
 
-// In the order of FormatKind.
+// The formats, in the order of FormatKind.
 using AnyFormat = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
                                Split32, Companded8, Root8, LatentPacked<6>, LatentPacked<5>,
                                LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar,

@@ -226,7 +226,7 @@ std::optional<TableSchema> SavedRun::table() const {
     schema = schema_from_json(fields_->get<Json>("table").dump(),
                               concat("checkpoint '", path_, "': metadata field 'table'"));
   } else if (fields_->has("feature_names")) {
-    // Of a built-in set, or older than schemas.
+    // The model is of a built-in set, or older than schemas.
     for (const std::string& name : fields_->get<std::vector<std::string>>("feature_names")) {
       TableFeature feature;
       feature.name = name;

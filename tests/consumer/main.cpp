@@ -1,4 +1,4 @@
-// What a user of the installed library writes (the program of README.md): trains a ternary network.
+// A program that uses the installed library (that of README.md): trains a ternary network.
 #include <cstdio>
 
 #include "engine/data/open_dataset.h"

@@ -188,7 +188,7 @@ TEST_CASE("conv2d: shapes that do not fit are refused with the shapes") {
 
 namespace {
 
-// What rounding to int8 may change in the gradients of one layer.
+// The bounds of what rounding to int8 may change in the gradients of one layer.
 struct GradientBounds {
   std::vector<double> dx, dw;
 

@@ -162,7 +162,7 @@ void for_each_pass(const std::function<void(const KernelTables&)>& body) {
   gathers_quickly() = before;
 }
 
-// What makes a state odd, at element i and around it.
+// The ways in which a state is odd, at element i and around it.
 struct Oddity {
   const char* name;
   bool refused;  // surely, by a rule with that moment

@@ -271,7 +271,7 @@ double deviation(const Trajectory& run, const Case& golden, const Bounds& bounds
   return worst;
 }
 
-// The same hyper-parameters up to a name: without decay, adamw is adam.
+// Returns whether hyper-parameters are the same up to a name: without decay, adamw is adam.
 bool same_rule(const RuleSpec& a, const RuleSpec& b) {
   const bool same_kind = a.kind == b.kind || (a.kind != RuleKind::kSgd &&
                                               b.kind != RuleKind::kSgd && a.weight_decay == 0.0);

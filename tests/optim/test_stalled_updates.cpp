@@ -26,7 +26,7 @@ bool chance_moves(const FormatSpec& spec, float amount) {
   return false;
 }
 
-// Of a watched step with updates of `amount`, the share that counts as moved.
+// Returns the share that counts as moved of a watched step with updates of `amount`.
 double moved(const FormatSpec& spec, float amount) {
   GroupSpec group;
   group.rule.kind = RuleKind::kSgd;

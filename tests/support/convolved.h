@@ -120,7 +120,7 @@ class Layer {
   Parameter* scale() { return weight_.spec().format.traits().holds_trits ? &scale_ : nullptr; }
   std::vector<double> x() const { return {x_.begin(), x_.end()}; }
   std::vector<double> dy() const { return {dy_.begin(), dy_.end()}; }
-  // What multiplies: values times scales.
+  // Returns the numbers that multiply: values times scales.
   std::vector<double> multipliers() {
     std::vector<double> w = decoded(weight_.storage());
     if (scale() == nullptr) return w;

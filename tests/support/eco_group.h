@@ -1,4 +1,4 @@
-// What tests of ECO train by.
+// The groups that tests of ECO train by.
 #pragma once
 
 #include "tests/support/single.h"

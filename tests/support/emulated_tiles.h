@@ -40,7 +40,7 @@ class EmulatedTiles {
       tiles[i] = {rows, bytes, {}};
     }
   }
-  // What becomes of tiles when a thread begins: none can be used.
+  // Leaves the tiles as a thread finds them when it begins: none can be used.
   static void release() { tiles = {}; }
 
   template <int kTile>

@@ -10,7 +10,7 @@ namespace tritgrad::test {
 
 // Every call of the C heap so far, below operator new, Eigen and the C++ library alike.
 extern std::atomic<std::int64_t> g_heap_calls;
-// What they asked for, whether it was given back since or not.
+// The bytes that they asked for, whether these were given back since or not.
 extern std::atomic<std::int64_t> g_heap_bytes;
 
 }  // namespace tritgrad::test

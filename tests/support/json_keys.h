@@ -13,7 +13,7 @@ inline std::set<std::string> keys_of(const nlohmann::json& object) {
   return names;
 }
 
-// Of every run, whatever else some have.
+// The keys that every run has; some have others, too.
 inline const std::set<std::string> kRunKeys{"data",
                                             "model",
                                             "recipe",

@@ -114,7 +114,7 @@ inline Guarded<std::uint16_t> noise_bits(std::int64_t n, std::int64_t offset) {
   return noise;
 }
 
-// What the lanes of a sum in double come to, half by half.
+// Adds up the lanes of a sum in double, half by half.
 inline double sum_of_lanes(std::array<double, kSumLanes> lanes) {
   for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
     for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
@@ -122,7 +122,7 @@ inline double sum_of_lanes(std::array<double, kSumLanes> lanes) {
   return lanes[0];
 }
 
-// As kernels of updates want it (LevelRounding).
+// Returns noise as kernels of updates want it (LevelRounding).
 inline Guarded<std::uint32_t> noise_fractions(std::int64_t n, std::int64_t offset) {
   Guarded<std::uint16_t> bits = noise_bits(n, offset);
   Guarded<std::uint32_t> noise(n, offset);

@@ -77,7 +77,7 @@ inline void compare_product(const ProductKernels& table, const PanelCase& c, std
   }
 }
 
-// Of as many rows, columns and groups as there are ways to cut them.
+// Compares products of as many rows, columns and groups as there are ways to cut them.
 inline void compare_products(const ProductKernels& table) {
   for (const PanelCase& c : kPanelCases) {
     for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 15, 16, 17, 31, 32, 33}) {
@@ -96,7 +96,7 @@ inline void compare_products(const ProductKernels& table) {
   }
 }
 
-// The same product twice, with release() after each.
+// Makes one product twice, with release() after each.
 template <typename Release>
 void check_products_between(const ProductKernels& table, const Release& release) {
   const std::vector<std::int8_t> a(16 * 64, 3);

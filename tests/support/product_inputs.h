@@ -12,7 +12,7 @@
 
 namespace tritgrad {
 
-// The same numbers whatever the padding, which is filled with others.
+// A matrix whose numbers do not depend on the padding, which is filled with others.
 struct Matrix {
   Matrix(std::int64_t rows, std::int64_t cols, std::int64_t padding, std::uint32_t stream)
       : stride(cols + padding), values(static_cast<std::size_t>(rows * stride)) {
@@ -73,9 +73,10 @@ inline void add_products(double* sums, double* magnitudes, double a, const doubl
 
 // A product in double, made once for all who have to come near it.
 //
-// Whatever the order of the sums, fused or not: an element of k products and perhaps an old value
-// is off by at most gamma_(k + 1) times the sum of the magnitudes, gamma_n = n u / (1 - n u), u =
-// 2^-24. (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.)
+// The bound holds for any order of the sums, fused or not: an element of k products and perhaps an
+// old value is off by at most gamma_(k + 1) times the sum of the magnitudes, gamma_n = n u / (1 - n
+// u), u = 2^-24. (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
+// section 3.1.)
 class ExpectedProduct {
  public:
   explicit ExpectedProduct(const GemmShape& s)

@@ -28,7 +28,7 @@ inline Result run(const std::string& arguments, const std::string& under = "") {
   return {WEXITSTATUS(status), read_text(out), read_text(err)};
 }
 
-// What runs a program within a folder.
+// Returns the words before a command that run it within a folder.
 inline std::string from_folder(const std::filesystem::path& folder) {
   return "cd '" + folder.string() + "' &&";
 }

@@ -8,7 +8,7 @@
 
 namespace tritgrad::test {
 
-// What a format is for: weights, scales (above zero), moments of any sign, moments that are never
+// The uses of a format: weights, scales (above zero), moments of any sign, moments that are never
 // negative, and those of which it keeps sums instead of elements.
 enum FormatUse : unsigned { kWeight = 1, kScale = 2, kM = 4, kV = 8, kSumsOfV = 16 };
 
@@ -16,7 +16,7 @@ struct FormatRow {
   FormatKind kind;
   unsigned uses;
 };
-// At the place of the enumerator.
+// The row of a format is at the place of its enumerator.
 inline constexpr FormatRow kFormatRows[] = {{FormatKind::kFp32, kWeight | kM | kV},
                                             {FormatKind::kBf16, kWeight | kM | kV},
                                             {FormatKind::kTernary, kWeight},

@@ -16,7 +16,7 @@
 
 namespace tritgrad::test {
 
-// Where ranks lay messages out for each other.
+// The board on which ranks lay messages out for each other.
 struct RankBoard {
   explicit RankBoard(int n)
       : letters(static_cast<std::size_t>(n),

@@ -14,7 +14,7 @@ constexpr FormatKind kBoth[] = {FormatKind::kCompanded8, FormatKind::kRoot8};
 
 int top_code(FormatKind kind) { return kind == FormatKind::kCompanded8 ? 127 : 255; }
 
-// What a code means at scale 1.
+// Returns the number that a code means at scale 1.
 double share(FormatKind kind, double code) {
   const double z = code / top_code(kind);
   return kind == FormatKind::kCompanded8 ? z / (2.0 - std::fabs(z)) : z * z;
@@ -27,7 +27,7 @@ double gap_around(FormatKind kind, double magnitude) {
   return share(kind, code + 1) - share(kind, code);
 }
 
-// What the bits of a scale mean.
+// Returns the scale that its bits mean.
 float scale_number(std::uint32_t bits) { return std::bit_cast<float>(bits << 15); }
 
 // One row through a storage: the numbers that come back.

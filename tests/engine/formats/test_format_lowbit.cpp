@@ -110,7 +110,7 @@ constexpr LatentCase kLatents[] = {{FormatKind::kLatent6, 6, 10, 31},
                                    {FormatKind::kLatent5, 5, 5, 15},
                                    {FormatKind::kLatent4, 4, 2, 7}};
 
-// What is stored, in levels.
+// Returns what is stored, in levels.
 std::vector<int> codes_of(const Storage& storage, const LatentCase& latent) {
   std::vector<int> codes;
   for (double m : decoded(storage, true)) {

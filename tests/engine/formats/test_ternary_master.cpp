@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// As BitNet b1.58 has it, in floats: gamma clip(rint(w / gamma), -1, 1).
+// Returns the value as BitNet b1.58 has it, in floats: gamma clip(rint(w / gamma), -1, 1).
 float value_of(float master, float gamma) {
   return gamma * std::fmin(std::fmax(std::nearbyint(master / gamma), -1.0f), 1.0f);
 }
@@ -25,7 +25,7 @@ float decoded(float master, float gamma) {
   return value;
 }
 
-// At what is around half of gamma, the only place where a rounding could decide.
+// Checks masters around half of gamma, the only place where a rounding could decide.
 void check_half(float gamma) {
   CAPTURE(gamma);
   for (const float sign : {1.0f, -1.0f}) {

@@ -11,7 +11,7 @@
 namespace tritgrad::test::test_arena {
 namespace {
 
-// Where memory of each origin begins and ends: the heap, pages, huge pages
+// The sizes at which memory of each origin begins and ends: the heap, pages, huge pages
 // (engine/memory/buffer.cpp).
 constexpr std::size_t kSizes[] = {
     1, 63, 64, 65, 1000, 256 * 1024 - 1, 256 << 10, 300'001, (4 << 20) - 1, 4 << 20, 9'000'001};

@@ -8,7 +8,7 @@
 namespace tritgrad::test::test_models {
 namespace {
 
-// What a recipe does with the parameter of that name.
+// Returns how a recipe updates the parameter of that name.
 GroupSpec update_of(const Recipe& recipe, const char* name, Role role = Role::kWeight) {
   ParameterSpec parameter;
   parameter.name = name;

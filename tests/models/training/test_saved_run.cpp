@@ -26,7 +26,7 @@ class StoppedRun {
     train(iris_, options);
   }
 
-  // What is said of the checkpoint once `edit` has changed its run.
+  // Returns what is said of the checkpoint once `edit` has changed its run.
   template <typename Edit>
   std::string refused(const Edit& edit) const {
     const std::string other = folder_ / "other.safetensors";

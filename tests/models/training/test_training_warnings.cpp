@@ -19,7 +19,7 @@ constexpr std::uint32_t kSteps = 40;
 
 std::vector<float> uniform_gradient(std::uint32_t step) { return numbers(200, step); }
 
-// Of every `sharing` neighbours of a row, one after the other has a gradient, in two steps each.
+// Gives every `sharing` neighbours of a row a gradient one after the other, in two steps each.
 auto gradients_in_turn(std::uint32_t sharing) {
   return [sharing](std::uint32_t step) {
     std::vector<float> gradient(200);

@@ -150,7 +150,8 @@ struct Arrays {
     REQUIRE_MESSAGE(same_bits(levels.actual, levels.expected, n), table.name, " n=", n);
   }
 
-  // Of floats, every other time; -1 stays where nobody asks.
+  // Returns where the squares go: they are asked for of floats, every other time; -1 stays where
+  // nobody asks.
   double* asked(const Direction& direction, double& squares) const {
     const bool can = direction.floats != nullptr && !direction.signs;
     return can && n % 2 == 0 ? &squares : nullptr;
@@ -162,7 +163,7 @@ struct Arrays {
     return std::isnan(expected) ? std::isnan(squares) : squares == expected;
   }
 
-  // With quantize_levels and accumulate().
+  // Compares with quantize_levels and accumulate().
   void compare_ternary(const Direction& direction, const LevelRounding& rounding,
                        const FlipPolicy& policy) const {
     std::vector<std::int16_t> levels(static_cast<std::size_t>(n));
@@ -185,7 +186,7 @@ struct Arrays {
     REQUIRE((counts.flips == expected.flips && counts.rail_flips == expected.rail_flips));
   }
 
-  // With the reference.
+  // Compares with the reference.
   void compare_latent(const Direction& direction, const LevelRounding& rounding) const {
     Guarded<std::int8_t> codes = make_codes(), expected_codes = make_codes();
     double squares = -1.0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kRows = 8, kGap = 5;
 
-// Of every kind, some with numbers that are none.
+// Rows of every kind, some with numbers that are none.
 struct Rows {
   Rows(std::int64_t n_, std::int64_t offset)
       : n(n_),

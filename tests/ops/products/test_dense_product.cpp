@@ -27,7 +27,7 @@ void for_both_libraries(const Body& body) {
   allow_onednn(true);
 }
 
-// The same, and with every other table in place.
+// Does the same, and with every other table in place.
 template <typename Body>
 void for_each_table(const Body& body) {
   for_both_libraries(body);

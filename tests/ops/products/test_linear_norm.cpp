@@ -43,7 +43,7 @@ void give(const std::vector<float>& dy, const InputGradient& to, std::int64_t co
   }
 }
 
-// With the zeros behind each row.
+// Returns the codes with the zeros behind each row.
 std::vector<float> codes(const QuantizedRows& rows) {
   return {rows.codes, rows.codes + rows.rows * rows.ld};
 }
@@ -52,7 +52,7 @@ std::size_t count(const Parameter& p) { return static_cast<std::size_t>(p.shape(
 
 std::vector<float> values(const Tensor& t) { return {t.values().begin(), t.values().end()}; }
 
-// Of a parameter that is ready: what it collected, or what its source gives.
+// Returns the gradient of a parameter that is ready: what it collected, or what its source gives.
 std::vector<float> gradient(const Parameter& p) {
   if (p.lazy_gradient == nullptr) return values(p.grad);
   std::vector<float> dw(count(p));

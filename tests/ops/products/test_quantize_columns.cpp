@@ -36,7 +36,7 @@ struct ColumnsCase {
     }
   }
 
-  // Of row r of x, or of one that fills up four.
+  // Returns the code of row r of x, or of one that fills up four.
   std::int8_t code(std::int64_t r, std::int64_t c) {
     if (r >= rows) return 0;
     const float level = x[r * ld_x + c] * factors[r] * inverse[c];

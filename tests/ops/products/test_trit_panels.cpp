@@ -14,7 +14,7 @@
 namespace tritgrad::test::test_trit_panels {
 namespace {
 
-// Where a panel has number `depth` of column `column`.
+// Returns where a panel has number `depth` of column `column`.
 std::int64_t place(std::int64_t depth, std::int64_t column) {
   return (depth / 4 * kPanelColumns + column) * 4 + depth % 4;
 }
@@ -158,7 +158,7 @@ class Digits {
     });
   }
 
-  // Of one panel, which is zeros where the tile ends.
+  // Counts what is wrong in one panel, which is zeros where the tile ends.
   std::int64_t wrong_across(const MatrixPiece& tile) const {
     std::vector<std::uint8_t> panel(kBlock * kPanelColumns, kUntouched);
     pack_across(storage_, tile, panel.data());
@@ -175,7 +175,7 @@ class Digits {
     }
     return wrong;
   }
-  // Of panels, whose depth is filled up with zeros to a multiple of four.
+  // Counts what is wrong in panels, whose depth is filled up with zeros to a multiple of four.
   std::int64_t wrong_down(const MatrixPiece& tile, std::int64_t first, std::int64_t last) const {
     const std::int64_t rows = tile.row_end - tile.row_begin, depth = in_fours(rows);
     const std::int64_t ld_panels = depth * kPanelColumns + 64;

@@ -27,7 +27,7 @@ GroupSpec micro_group(int bits, WindowForm form) {
   return group;
 }
 
-// Where a run lies, and its state in the planes: cut as FORMATS.md says, by code of its own.
+// The place of a run, and of its state in the planes: cut as FORMATS.md says, by code of its own.
 struct Piece {
   std::size_t first, n;           // elements
   std::size_t kept, kept_before;  // in a row of the ring
@@ -70,7 +70,7 @@ struct State {
     bounds = single.plane<std::uint16_t>("w/microadam/bounds");
   }
 
-  // What is fed back, and, if asked for, the step of the codes at each element.
+  // Returns what is fed back, and, if asked for, the step of the codes at each element.
   std::vector<double> feedback(std::vector<double>* unit = nullptr) const {
     std::vector<double> error(size, 0.0);
     if (unit != nullptr) unit->assign(size, 0.0);
@@ -94,7 +94,7 @@ struct State {
     return error;
   }
 
-  // What step t, the last one, has put into the window.
+  // Returns what step t, the last one, has put into the window.
   Row newest(int t) const {
     const std::size_t kept = pieces.back().kept_before + pieces.back().kept;
     const std::size_t begin = static_cast<std::size_t>((t - 1) % spec.window) * kept;
