@@ -88,21 +88,24 @@ std::string why_identifier(const DataTable& table, std::size_t place) {
 Places choose_columns(DataTable& table, const TableOptions& options, TableSchema& schema) {
   const Places wanted = places_of(table, options.columns, "--columns"),
                unwanted = places_of(table, options.drop, "--drop");
-  Places chosen;
+  Places chosen, identifiers;
   for (std::size_t place = 0; place < table.columns.size(); ++place) {
     if (place == table.label) continue;
-    const std::string name = table.column_name(place);
     if (holds(unwanted, place) || (!wanted.empty() && !holds(wanted, place))) {
-      schema.left_out.push_back(name);
-    } else if (const std::string why = why_identifier(table, place);
-               wanted.empty() && !why.empty()) {
-      schema.left_out.push_back(name);
-      table.remarks.notes.push_back(
-          concat("column '", name, "' ", why,
-                 " and is left out; to train on it all the same, name the features by --columns"));
+      schema.left_out.push_back(table.column_name(place));
+    } else if (wanted.empty() && !why_identifier(table, place).empty()) {
+      identifiers.push_back(place);
     } else {
       chosen.push_back(place);
     }
+  }
+  if (chosen.empty()) chosen.swap(identifiers);  // better than nothing
+  for (std::size_t place : identifiers) {
+    const std::string name = table.column_name(place);
+    schema.left_out.push_back(name);
+    table.remarks.notes.push_back(
+        concat("column '", name, "' ", why_identifier(table, place),
+               " and is left out; to train on it all the same, name the features by --columns"));
   }
   check(!chosen.empty(), table.where,
         ": no column is left to learn from; name features by --columns");
@@ -459,8 +462,10 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
   if (!by_name.empty() && !unclear) {
     std::vector<std::string> names;
     for (const TableColumn& column : table.columns) names.push_back(column.name);
-    fail(table.where, ": the model's columns ", enumerated(lacking), " are not there",
-         did_you_mean(lacking[0], names), "; add or rename them");
+    const bool one = lacking.size() == 1;
+    fail(table.where, ": the model's ", one ? "column " : "columns ", enumerated(lacking),
+         one ? " is" : " are", " not there", did_you_mean(lacking[0], names), "; add or rename ",
+         one ? "it" : "them");
   }
   // Without names in common, or with some twice, columns are those at the same place of a table of
   // the same width, or all but the label.
@@ -475,8 +480,8 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
     if (place != table.label) by_place.push_back(place);
   }
   check(by_place.size() == schema.columns.size(), table.where, ": ", by_place.size(),
-        " columns of features found, but the model has ", schema.columns.size(),
-        schema.has_names ? concat(", called ", enumerated(lacking)) : "");
+        by_place.size() == 1 ? " column" : " columns", " of features found, but the model has ",
+        schema.columns.size(), schema.has_names ? concat(", called ", enumerated(lacking)) : "");
   return by_place;
 }
 

@@ -116,8 +116,8 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
   if (has_uneven_classes(dataset)) confusion.emplace(dataset.class_names);
   const double accuracy =
       *evaluate(*model, tape, task, rows, nullptr, confusion ? &*confusion : nullptr);
-  return {saved.path(),     dataset.name, plan.recipe.name, accuracy,
-          std::ssize(rows), saved.step(), all_rows,         std::move(confusion)};
+  return {saved.path(), dataset.name, plan.recipe.name,     accuracy,       std::ssize(rows),
+          saved.step(), all_rows,     std::move(confusion), dataset.remarks};
 }
 
 std::string to_json(const Evaluation& evaluation) {
@@ -130,6 +130,9 @@ std::string to_json(const Evaluation& evaluation) {
   if (const auto& confusion = evaluation.confusion) {
     json["balanced_accuracy"] = confusion->balanced_accuracy();
     json["confusion"] = {{"classes", confusion->classes}, {"counts", confusion->counts}};
+  }
+  for (const auto* sentences : {&evaluation.remarks.warnings, &evaluation.remarks.notes}) {
+    for (const std::string& sentence : *sentences) json["remarks"].push_back(sentence);
   }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -29,6 +29,7 @@ struct Evaluation {
   std::int64_t rows, steps;
   bool all_rows;                       // else the test rows
   std::optional<Confusion> confusion;  // where the classes of the data are uneven
+  Remarks remarks;                     // on the data
 };
 
 // Evaluates a checkpoint, with data standardised as in training: on the test rows of the data that

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/text.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {
@@ -20,7 +21,7 @@ std::string most_frequent_mistake(const Confusion& confusion, std::size_t actual
   const auto most = std::max_element(wrong.begin(), wrong.end());
   if (*most == 0) return "";
   const auto predicted = static_cast<std::size_t>(most - wrong.begin());
-  return fmt::format("{} ({})", confusion.classes[predicted], *most);
+  return fmt::format("{} ({})", printable(confusion.classes[predicted]), *most);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ std::string confusion_table(const Confusion& confusion) {
     const std::vector<std::int64_t>& counts = confusion.counts[actual];
     const auto rows = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
     if (rows == 0) continue;
-    std::vector<std::string> cells{confusion.classes[actual], fmt::format("{}", rows),
+    std::vector<std::string> cells{printable(confusion.classes[actual]), fmt::format("{}", rows),
                                    fmt::format("{:.2f}", 100.0 * confusion.recall(actual))};
     if (is_small) {
       for (const std::int64_t count : counts) cells.push_back(fmt::format("{}", count));

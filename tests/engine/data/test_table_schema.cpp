@@ -145,6 +145,10 @@ TEST_CASE("table: columns that only tell rows apart are left out, and said to be
   // Scored again, from the same file or from rows of it, the column is not read either.
   CHECK(values(parse(numbered, of_model(nameless))) == values(nameless));
   CHECK(values(parse("7,3,p\n", of_model(nameless))) == std::vector<float>{3});
+  // Where there is nothing else, it is kept.
+  CsvOptions without = {};
+  without.drop = {"1"};
+  CHECK(parse(numbered, without).feature_names == Names{"column 0"});
   // A named column of rising numbers may be a measurement.
   CHECK(parse(measured).features == 1);
 }
@@ -169,7 +173,15 @@ TEST_CASE("table: missing cells are refused, and each way that is named works") 
   CHECK(values(drop) == std::vector<float>{1, 1, 0, 4, 0, 1});
   CHECK(drop.labels == Labels{0, 1});
   CHECK(says(drop.remarks.notes, "2 of 4 rows have missing cells"));
-  CHECK(contains(refused("a,y\n,p\n,q\n", with(MissingCells::kDrop)), "each of the 2 rows"));
+  // Where no row is whole, both ways out that are named work.
+  const std::string holes = "a,b,y\n,1,p\n,2,q\n3,,p\n";
+  CHECK(contains(refused(holes, with(MissingCells::kDrop)),
+                 "each of the 3 rows has a missing cell; leave the emptiest columns out by --drop, "
+                 "or fill them by --missing mean or mode"));
+  CsvOptions fewer = with(MissingCells::kDrop);
+  fewer.drop = {"a"};
+  CHECK(parse(holes, fewer).rows == 2);
+  CHECK(parse(holes, with(MissingCells::kMode)).rows == 3);
   CHECK(says(parse("a,b,y\n,1,p\n,2,q\n", with(MissingCells::kMean)).remarks.notes,
              "column 'a' is empty throughout and is left out"));
   CHECK(contains(refusal([] { parse_missing("median"); }), "refuse, mean, mode or drop expected"));
@@ -304,9 +316,9 @@ TEST_CASE("table: a model finds its columns by name, else by place") {
   CHECK(says(renamed.remarks.warnings, "other names than the model's (job, age)"));
   CHECK(values(parse("clerk,30,a\nbaker,40,b\n", of_model(data))) == rows);
   CHECK(values(parse("clerk,30,a\n", of_model(data))) == std::vector<float>{0, 1, 30});
-  CHECK(contains(refused("job,y\nclerk,a\n", of_model(data)), "the model's columns age are not"));
+  CHECK(contains(refused("job,y\nclerk,a\n", of_model(data)), "the model's column age is not"));
   CHECK(contains(refused("a,y\nclerk,a\n", of_model(data)),
-                 "1 columns of features found, but the "
+                 "1 column of features found, but the "
                  "model has 2, called job, age"));
   // Names that stand twice, or not at all, are no help; places are.
   const Dataset twice = parse("a,a,y\n1,2,p\n3,4,q\n"), nameless = parse(",b,y\n1,2,p\n3,4,q\n");

@@ -55,7 +55,8 @@ TEST_CASE("cli files: columns are found by name, others than the model's are war
   const std::string checkpoint = folder / "m.safetensors";
   REQUIRE(run("train --quiet --data " + data + kSmall + "--save " + checkpoint).exit_code == 0);
   const auto scored = [&](const std::string& name, const std::string& text) {
-    const Result result = run("eval " + checkpoint + " --json - --data " + folder.write(name, text));
+    const Result result =
+        run("eval " + checkpoint + " --json - --data " + folder.write(name, text));
     CAPTURE(result.err);
     REQUIRE(result.exit_code == 0);
     return std::pair(Json::parse(result.out)["test_accuracy"], result.err);
@@ -65,8 +66,8 @@ TEST_CASE("cli files: columns are found by name, others than the model's are war
   // The label is found by its name, too, and columns that the model does not know do no harm.
   std::string moved = "new,y,b,a\n";
   for (int i = 0; i < 40; ++i) {
-    moved += "x," + std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i % 2) +
-             "\n";
+    moved +=
+        "x," + std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
   }
   CHECK(scored("moved.csv", moved + "x,0,3,0\n") == all);
   // Other names may be other words for the same.
@@ -76,7 +77,7 @@ TEST_CASE("cli files: columns are found by name, others than the model's are war
                  "n.csv: its columns have other names than the model's (a, b) and are taken in the "
                  "order in which they stand"));
   check_refused("eval " + checkpoint + " --data " + folder.write("m.csv", table("a,c,y\n")),
-                "m.csv: the model's columns b are not there");
+                "m.csv: the model's column b is not there");
 }
 
 TEST_CASE("cli files: the name of a data set wins over a file of that name") {

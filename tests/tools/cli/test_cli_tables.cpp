@@ -164,6 +164,8 @@ TEST_CASE("cli tables: words and fills survive checkpoint, score, and resume") {
   CHECK(inspected["left_out"] == Json{"id"});
   CHECK(inspected["columns"][0]["words"] == Json{"baker", "clerk"});
   CHECK(contains(run("inspect " + whole).out, "label 'y'; 1 column of numbers, 2 of words"));
+  const std::string strange = folder.write("s.csv", "job,x,code,y\nsmith,1700000001,7,p\n");
+  CHECK(json_of("eval " + whole + " --data " + strange)["remarks"].size() == 2);
   check_refused("eval " + whole + " --drop x", "--drop: the model knows its columns");
   check_refused("train --data iris --missing mean", "--missing is for CSV files, which 'iris'");
 }
