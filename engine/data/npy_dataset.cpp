@@ -28,7 +28,7 @@ struct ArrayPair {
   std::int64_t rows() const { return x.extents[0]; }
 };
 
-void check_features(const NpyArray& x, const std::string& where) {
+void check_feature_array(const NpyArray& x, const std::string& where) {
   check(!x.holds_texts(), where,
         ": texts found, numbers expected; save array.astype('float32') if they are numbers, else "
         "put words and labels into a CSV file");
@@ -40,7 +40,7 @@ void check_features(const NpyArray& x, const std::string& where) {
                 : "array.reshape(len(array), -1), or grey images as array.astype('uint8')");
 }
 
-void check_labels(const NpyArray& y, std::int64_t rows, const NpyPair& source) {
+void check_label_array(const NpyArray& y, std::int64_t rows, const NpyPair& source) {
   const auto& extents = y.extents;
   const bool flat =
       std::count_if(extents.begin(), extents.end(), [](auto extent) { return extent > 1; }) < 2;
@@ -54,8 +54,8 @@ void check_labels(const NpyArray& y, std::int64_t rows, const NpyPair& source) {
 
 ArrayPair parse_pair(const NpyPair& source) {
   ArrayPair pair{parse_npy(source.x, source.x_where), parse_npy(source.y, source.y_where), &source};
-  check_features(pair.x, source.x_where);
-  check_labels(pair.y, pair.rows(), source);
+  check_feature_array(pair.x, source.x_where);
+  check_label_array(pair.y, pair.rows(), source);
   return pair;
 }
 

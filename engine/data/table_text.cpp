@@ -17,18 +17,17 @@ namespace {
 struct ForeignBeginning {
   std::string_view bytes, advice;
 };
-using std::string_view_literals::operator""sv;
 constexpr ForeignBeginning kForeign[] = {
-    {"PK\x03\x04"sv,
+    {"PK\x03\x04",
      "the file is a zip archive or a spreadsheet; unpack it, or save the table as CSV; an archive "
-     "of NumPy must be a file whose name ends in .npz"sv},
-    {"BZh"sv, "the file is compressed by bzip2; unpack it first (bunzip2 -k)"sv},
-    {"\xFD\x37zXZ"sv, "the file is compressed by xz; unpack it first (unxz -k)"sv},
-    {"\x28\xB5\x2F\xFD"sv, "the file is compressed by zstd; unpack it first (unzstd)"sv},
-    {"PAR1"sv, "the file is in Parquet; save the table as CSV"sv},
-    {"\x93NUMPY"sv, "the file is a NumPy array; give features and labels as x.npy,y.npy"sv},
-    {"\xFF\xFE\0\0"sv, "the file is in UTF-32; save it as UTF-8"sv},
-    {"\0\0\xFE\xFF"sv, "the file is in UTF-32; save it as UTF-8"sv},
+     "of NumPy must be a file whose name ends in .npz"},
+    {"BZh91AY", "the file is compressed by bzip2; unpack it first (bunzip2 -k)"},
+    {"\xFD\x37zXZ", "the file is compressed by xz; unpack it first (unxz -k)"},
+    {"\x28\xB5\x2F\xFD", "the file is compressed by zstd; unpack it first (unzstd)"},
+    {"PAR1\x15", "the file is in Parquet; save the table as CSV"},
+    {"\x93NUMPY", "the file is a NumPy array; give features and labels as x.npy,y.npy"},
+    {std::string_view("\xFF\xFE\0\0", 4), "the file is in UTF-32; save it as UTF-8"},
+    {std::string_view("\0\0\xFE\xFF", 4), "the file is in UTF-32; save it as UTF-8"},
 };
 
 // A spreadsheet's text of Latin letters is half NULs, which no other text has.
