@@ -21,6 +21,11 @@ struct BenchCommand {
 };
 
 void run(const BenchCommand& command) {
+  std::vector<InputFile> recipes;
+  for (const std::string& name : command.bench.recipes) {
+    recipes.push_back(recipe_file("--recipe", name));
+  }
+  check_no_input("--json", command.json, recipes);
   OutputFile json("--json", command.json, kJsonBegins);
   set_thread_count(command.threads);
   const BenchResults results = run_bench(command.bench);

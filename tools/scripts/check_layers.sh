@@ -44,8 +44,6 @@ function check_project_include(target,    layer) {
              may_include[folder])
   if (file ~ /^engine\/formats\// && target ~ /^engine\/(data|files)\//)
     complain("engine/formats/ may not include \"" target "\"; formats know neither data nor files")
-  if (file ~ /^engine\/formats\// && target ~ /^engine\/(data|files)\//)
-    complain("engine/formats/ may include neither engine/data/ nor engine/files/ (\"" target "\")")
   if (target ~ /^ops\/kernels\// && file !~ /^ops\/kernels\// && folder != "tests")
     complain("\"" target "\" is private to ops/kernels/; use the tables of engine/kernels/")
 }
