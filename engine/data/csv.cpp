@@ -21,7 +21,7 @@ namespace {
 using Header = CsvOptions::Header;
 using Cells = std::vector<std::string>;
 
-// What the cells of a column are, the first line apart.
+// Counts what the cells of a column are; the first line takes no part.
 struct ColumnSurvey {
   std::int64_t numbers = 0, words = 0;
   bool is_empty = true;        // no cell holds a character
@@ -75,7 +75,7 @@ bool is_name(std::string_view cell) {
   return classify_cell(cell, number) == CellKind::kWord;
 }
 
-// Whether the first line, the label apart, holds no numbers, and names.
+// Says whether the first line, the label apart, holds no numbers, and names.
 bool looks_like_header(const Cells& cells, std::size_t label) {
   bool any_name = false;
   for (std::size_t column = 0; column < cells.size(); ++column) {
@@ -86,7 +86,7 @@ bool looks_like_header(const Cells& cells, std::size_t label) {
   return any_name;
 }
 
-// Whether the lines below prove that one without numbers is a row: no column of numbers stands
+// Says whether the lines below prove that one without numbers is a row: no column of numbers stands
 // below a name, and a word comes again in its column, or is one that the model knows there.
 bool is_row_of_words(const CsvSurvey& survey, std::size_t label, const TableSchema* schema) {
   bool is_row = false;
