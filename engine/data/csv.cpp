@@ -18,7 +18,7 @@
 namespace tritgrad {
 namespace {
 
-using Header = CsvOptions::Header;
+using CsvHeader = CsvOptions::Header;
 using Cells = std::vector<std::string>;
 
 // Counts what the cells of a column are; the first line takes no part.
@@ -117,8 +117,8 @@ bool names_any(const Cells& cells, const TableSchema& schema) {
 void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& table) {
   const TableSchema* schema = options.schema;
   const Cells& cells = survey.first;
-  table.has_names = options.header == Header::kYes;
-  const bool is_auto = options.header == Header::kAuto;
+  table.has_names = options.header == CsvHeader::kYes;
+  const bool is_auto = options.header == CsvHeader::kAuto;
   table.label = table.columns.size() - 1;
   if (is_auto && schema != nullptr && schema->has_names) {
     table.has_names = names_any(cells, *schema);
@@ -128,15 +128,15 @@ void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& 
   const bool by_schema = schema != nullptr && table.has_names && table.find(schema->label);
   const std::string& label = by_schema ? schema->label : options.label;
   const auto named = table.find(label);
-  if (named && options.header != Header::kNo) {
+  if (named && options.header != CsvHeader::kNo) {
     // A name that stands in the first line, and no number, proves that the line holds names.
     table.has_names = table.has_names || may_name || !parse_number(label);
   }
-  if (options.header == Header::kNo || (named && !table.has_names)) {
+  if (options.header == CsvHeader::kNo || (named && !table.has_names)) {
     for (TableColumn& column : table.columns) column.name.clear();
   }
   if (!label.empty()) {
-    const bool has_names = std::exchange(table.has_names, options.header != Header::kNo);
+    const bool has_names = std::exchange(table.has_names, options.header != CsvHeader::kNo);
     table.label = find_column(table, label, "label column");
     table.has_names = has_names;
   }
@@ -303,7 +303,7 @@ DataTable parse_csv_table(std::string_view text, const std::string& where,
 Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options) {
   DataTable table = parse_csv_table(text, where, options);
   const bool may_hide_names =
-      options.header == Header::kAuto && !table.has_names && options.schema == nullptr;
+      options.header == CsvHeader::kAuto && !table.has_names && options.schema == nullptr;
   Dataset dataset = make_dataset(std::move(table), options);
   if (may_hide_names) check_first_label(dataset);
   return dataset;
