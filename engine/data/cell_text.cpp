@@ -17,7 +17,7 @@ constexpr std::string_view kMarkers[] = {
     "NaT",  "#NULL!", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND", "#N/A N/A"};
 constexpr std::size_t kLongestMarker = 8;
 
-// What people and programs put into numbers, and what it is called.
+// A text that people and programs put into numbers, and what is said of it.
 struct Ornament {
   std::string_view text, replacement, fault;
 };
@@ -41,7 +41,7 @@ bool replace_all(std::string& text, std::string_view from, std::string_view to) 
   return any;
 }
 
-// Whether commas stand where thousands have them: "1,234,567.8".
+// Says whether commas stand where thousands have them: "1,234,567.8".
 bool has_thousands(const std::string& text) {
   std::size_t commas = 0, since = 0;
   bool whole = true;
@@ -60,7 +60,7 @@ bool has_thousands(const std::string& text) {
   return commas > 0 && since == 3;
 }
 
-// What is wrong with a number that is written for people; nothing for other texts.
+// Says what is wrong with a number that is written for people; nothing for other texts.
 std::optional<std::string> miswriting(std::string_view cell) {
   constexpr std::size_t kLongest = 64;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

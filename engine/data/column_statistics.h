@@ -1,4 +1,4 @@
-// What the numbers of a column are like, in double.
+// Statistics of a column of numbers, in double.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tritgrad {
 
-// Of the numbers that are not NaN; all 0 where there are none.
+// NaN takes no part; without other numbers all fields are 0.
 struct ColumnStatistics {
   std::int64_t count = 0;
   double mean = 0.0;
@@ -17,15 +17,16 @@ struct ColumnStatistics {
 // Two passes, whose sums carry what their additions round away.
 ColumnStatistics column_statistics(std::span<const double> numbers);
 
-// What is to be subtracted from numbers before they become fp32, so that what tells them apart
-// survives: 0 unless they lie more than 4096 deviations from zero, else a round number near their
+// Returns what is to be subtracted from numbers before they become fp32, so that their differences
+// survive: 0 unless they lie more than 4096 deviations from zero, else a round number near their
 // mean.
 double offset_of(const ColumnStatistics& statistics);
 
 // The most frequent number, the smallest of equals. There is at least one that is not NaN.
 double most_frequent(std::span<const double> numbers);
 
-// Whether the numbers minus the offset, as fp32, have fewer different values, by a tenth or more.
+// Says whether the numbers minus the offset, as fp32, have fewer different values, by a tenth or
+// more.
 bool collapses(std::span<const double> numbers, double offset);
 
 }  // namespace tritgrad

@@ -18,10 +18,10 @@
 namespace tritgrad {
 namespace {
 
-using Header = CsvOptions::Header;
+using CsvHeader = CsvOptions::Header;
 using Cells = std::vector<std::string>;
 
-// What the cells of a column are, the first line apart.
+// Counts what the cells of a column are; the first line takes no part.
 struct ColumnSurvey {
   std::int64_t numbers = 0, words = 0;
   bool is_empty = true;        // no cell holds a character
@@ -75,7 +75,7 @@ bool is_name(std::string_view cell) {
   return classify_cell(cell, number) == CellKind::kWord;
 }
 
-// Whether the first line, the label apart, holds no numbers, and names.
+// Says whether the first line, the label apart, holds no numbers, and names.
 bool looks_like_header(const Cells& cells, std::size_t label) {
   bool any_name = false;
   for (std::size_t column = 0; column < cells.size(); ++column) {
@@ -86,7 +86,7 @@ bool looks_like_header(const Cells& cells, std::size_t label) {
   return any_name;
 }
 
-// Whether the lines below prove that one without numbers is a row: no column of numbers stands
+// Says whether the lines below prove that one without numbers is a row: no column of numbers stands
 // below a name, and a word comes again in its column, or is one that the model knows there.
 bool is_row_of_words(const CsvSurvey& survey, std::size_t label, const TableSchema* schema) {
   bool is_row = false;
@@ -117,8 +117,8 @@ bool names_any(const Cells& cells, const TableSchema& schema) {
 void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& table) {
   const TableSchema* schema = options.schema;
   const Cells& cells = survey.first;
-  table.has_names = options.header == Header::kYes;
-  const bool is_auto = options.header == Header::kAuto;
+  table.has_names = options.header == CsvHeader::kYes;
+  const bool is_auto = options.header == CsvHeader::kAuto;
   table.label = table.columns.size() - 1;
   if (is_auto && schema != nullptr && schema->has_names) {
     table.has_names = names_any(cells, *schema);
@@ -128,15 +128,15 @@ void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& 
   const bool by_schema = schema != nullptr && table.has_names && table.find(schema->label);
   const std::string& label = by_schema ? schema->label : options.label;
   const auto named = table.find(label);
-  if (named && options.header != Header::kNo) {
+  if (named && options.header != CsvHeader::kNo) {
     // A name that stands in the first line, and no number, proves that the line holds names.
     table.has_names = table.has_names || may_name || !parse_number(label);
   }
-  if (options.header == Header::kNo || (named && !table.has_names)) {
+  if (options.header == CsvHeader::kNo || (named && !table.has_names)) {
     for (TableColumn& column : table.columns) column.name.clear();
   }
   if (!label.empty()) {
-    const bool has_names = std::exchange(table.has_names, options.header != Header::kNo);
+    const bool has_names = std::exchange(table.has_names, options.header != CsvHeader::kNo);
     table.label = find_column(table, label, "label column");
     table.has_names = has_names;
   }
@@ -303,7 +303,7 @@ DataTable parse_csv_table(std::string_view text, const std::string& where,
 Dataset parse_csv(std::string_view text, const std::string& where, const CsvOptions& options) {
   DataTable table = parse_csv_table(text, where, options);
   const bool may_hide_names =
-      options.header == Header::kAuto && !table.has_names && options.schema == nullptr;
+      options.header == CsvHeader::kAuto && !table.has_names && options.schema == nullptr;
   Dataset dataset = make_dataset(std::move(table), options);
   if (may_hide_names) check_first_label(dataset);
   return dataset;

@@ -85,7 +85,7 @@ void CsvRecords::read_quoted(std::string& cell) {
       ++position_;
       if (position_ == text_.size() || text_[position_] != '"') return;
     }
-    // Of CRLF the second counts.
+    // CRLF is one line end, which its second character counts.
     line_ += c == '\n' || (c == '\r' && text_.substr(position_, 2) != "\r\n");
     cell += c;
   }

@@ -19,7 +19,7 @@ enum class Element { kFloat32, kByte };
 
 struct TableSchema;  // engine/data/table_schema.h
 
-// What whoever reads data should be told: sentences without a full stop.
+// Remarks are what a person who reads data should be told, as sentences without a full stop.
 struct Remarks {
   std::vector<std::string> notes;     // what was understood, of which a person may think otherwise
   std::vector<std::string> warnings;  // what is probably wrong

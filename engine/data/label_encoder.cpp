@@ -37,8 +37,8 @@ struct NumberLabel {
   bool same_class(const NumberLabel& other) const {
     return value == other.value && (std::abs(value) < kExactIntegers || text == other.text);
   }
-  // Of equal values, the text that came first; of those that only texts tell apart, as whole
-  // numbers are ordered.
+  // Among equal values the text that came first is the first; those that only texts tell apart are
+  // ordered as whole numbers are ordered.
   bool operator<(const NumberLabel& other) const {
     if (value != other.value) return value < other.value;
     if (std::abs(value) < kExactIntegers) return id < other.id;

@@ -72,7 +72,7 @@ bool is_called_like_index(std::string name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Why a column tells rows apart and nothing else; empty where it does not.
+// Says why a column tells rows apart and nothing else; empty if it does not.
 std::string why_identifier(const DataTable& table, std::size_t place) {
   const TableColumn& column = table.columns[place];
   if (table.rows < kFewestOfIdentifier) return "";

@@ -1,4 +1,4 @@
-// What a model knows of its table: its classes, and how a row of cells becomes a row of features.
+// A schema is what a model knows of its table: classes, and how a row of cells becomes features.
 //
 // It is learned from the file that a model is trained on, kept in its checkpoints, and applied to
 // every other file, whose columns are found by name. A column of numbers is one feature; one of
@@ -16,7 +16,7 @@
 
 namespace tritgrad {
 
-// What becomes of a missing cell.
+// The ways to treat a missing cell.
 enum class MissingCells {
   kRefuse,
   kMean,  // the mean of the training rows in each feature, and one more feature that is 1 there

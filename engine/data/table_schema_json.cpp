@@ -9,7 +9,7 @@ namespace {
 
 using SchemaJson = nlohmann::ordered_json;
 
-// What a column has beyond its name is written only where it has it.
+// Writes name and place of a column, and of the rest what it has.
 SchemaJson column_json(const TableFeature& column) {
   SchemaJson json{{"name", column.name}, {"place", column.place}};
   if (!column.words.empty()) json["words"] = column.words;

@@ -75,7 +75,7 @@ void read(const Json& json, T& value) {
   value = json.get<T>();
 }
 
-// Whether a field has the value of a spec that nobody changed.
+// Says whether a field has the value that it has in a spec that nobody changed.
 template <typename T>
 bool is_default(const Field& field, const T& value) {
   const TrainSpec spec;
@@ -226,7 +226,7 @@ std::optional<TableSchema> SavedRun::table() const {
     schema = schema_from_json(fields_->get<Json>("table").dump(),
                               concat("checkpoint '", path_, "': metadata field 'table'"));
   } else if (fields_->has("feature_names")) {
-    // The model is of a built-in set, or older than schemas.
+    // The file is of a built-in set, or older than schemas.
     for (const std::string& name : fields_->get<std::vector<std::string>>("feature_names")) {
       TableFeature feature;
       feature.name = name;

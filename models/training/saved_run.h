@@ -62,7 +62,7 @@ class SavedRun {
   std::int64_t step() const;
   std::vector<std::string> class_names() const;
   std::string data_hash() const;
-  // Returns what the model knows of its columns and classes; nothing where its inputs are images.
+  // Returns what the model knows of its columns and classes; nothing if its inputs are images.
   std::optional<TableSchema> table() const;
   // Throws Error where its parts contradict each other.
   RunPosition position(std::int64_t steps_per_epoch) const;

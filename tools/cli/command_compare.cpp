@@ -221,7 +221,7 @@ void add_compare_command(CLI::App& app) {
       "  tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 --report "
       "r.html\n"
       "  tritgrad compare --data digits --model mlp:64,64 --tune 3 --seeds 5\n"
-      "  tritgrad compare --plan tools/results.toml --report RESULTS.md\n"
+      "  tritgrad compare --plan tools/results.toml --report docs/RESULTS.md\n"
       "Learning rates belong to the recipes: --lr and --set act on all of them alike. Finished "
       "runs are kept in the cache folder, so that an interrupted comparison goes on where it was.");
   command->callback([command, options] { run_compare(*command, *options); });

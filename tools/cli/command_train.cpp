@@ -270,9 +270,8 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   json.write(to_json(result));
 }
 
-// Of a table's options, where the label is, whether there is a header and what becomes of missing
-// cells may be others than those of the training file. Which columns are read, and as what, is the
-// model's.
+// The label column, the header and the way with missing cells may be others than those of the
+// training file. The model decides which columns are read, and as what.
 void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
                          std::optional<TableSchema>& schema) {
   for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
