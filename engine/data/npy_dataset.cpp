@@ -159,9 +159,9 @@ std::string label_of(const NpyArray& y, std::int64_t row, const std::string& whe
     check(!text->empty(), where, ": the label of row ", row, " is empty; fill or remove the row");
     return *text;
   }
-  constexpr double kExactIntegers = 0x1p53;
+  constexpr double kExactLabels = 0x1p53;
   const double value = y.number(row);
-  if (!(std::abs(value) < kExactIntegers) || value != std::floor(value)) {
+  if (!(std::abs(value) < kExactLabels) || value != std::floor(value)) {
     fail(where, ": the label of row ", row, " is ", value, ", integers below 2^53 expected; ",
          std::isfinite(value) ? "number the classes: save numpy.unique(y, return_inverse=True)[1]"
                               : "fill or remove the row");
