@@ -1,0 +1,79 @@
+// What a trained network computes of one row of features, in the order of our own inference: the
+// description that every target of an export is written from.
+//
+// It is made from a model once. infer() is its meaning, in plain loops: a target that does the same
+// operations in the same order, each rounded to its type, gives the same bits. Logits of our own
+// inference are these bits where all products are in integers (is_exact()); products in floats are
+// sums that each instruction set adds up in an order of its own, and agree within tolerance().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/standardizer.h"
+#include "engine/data/table_schema.h"
+#include "models/networks/mlp.h"
+#include "models/networks/model.h"
+
+namespace tritgrad {
+
+// y = x W^T of one layer. A weight is a trit times the scale of its group of inputs, or a float.
+struct InferenceProduct {
+  std::string name;  // of the layer
+  std::int64_t inputs, outputs;
+  std::int64_t group;              // inputs that share a scale; the last group may be shorter
+  std::vector<std::int8_t> trits;  // [outputs x inputs]; empty where weights are floats
+  std::vector<float> scales;       // [outputs x groups], of trits
+  std::vector<float> weights;      // [outputs x inputs], floats
+  // x is rounded to int8 by its largest magnitude / 127, and sums are whole numbers.
+  bool in_integers;
+
+  std::int64_t groups() const { return (inputs + group - 1) / group; }
+};
+
+// A product, a norm (kNone: `bias` is added) and perhaps an activation.
+struct InferenceLayer {
+  InferenceProduct product;
+  Norm norm = Norm::kNone;
+  std::vector<float> mean, inverse_std;  // of the columns, with batch norm
+  std::vector<float> gain, bias;         // gain: with any norm; bias: with all but RMS norm
+  std::optional<Activation> activation;
+};
+
+struct InferenceNetwork {
+  std::int64_t inputs;
+  std::vector<std::string> class_names;
+  std::vector<double> offsets;             // subtracted from inputs in double; empty: none
+  bool square_roots = false;               // of inputs, which are pixels
+  std::vector<float> means, inverse_stds;  // of inputs; a single one is that of all
+  std::vector<InferenceLayer> layers;      // the last one makes logits
+
+  std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
+  // The largest number of inputs or outputs of a layer.
+  std::int64_t widest() const;
+  std::int64_t weights() const;
+  bool is_exact() const;
+  // By how much the logits of a row may differ, where the largest of them has this magnitude: each
+  // operation of the longest chain of sums adds a relative error of 2^-24, counted four times over
+  // for what norms and activations make of it.
+  double tolerance(double largest_logit) const;
+};
+
+// Describes a model of this spec without its inputs. Throws Error, which names the part, for a
+// network that is no perceptron, and for numbers that are not finite.
+std::vector<InferenceLayer> describe_layers(const std::string& spec, const ModelInput& input,
+                                            std::int64_t outputs, const Recipe& recipe,
+                                            Model& model);
+
+// Fills in what becomes of inputs. `table` is what the model knows of its columns; throws Error for
+// columns of words and for cells that are filled, which no network computes.
+void describe_inputs(const std::optional<TableSchema>& table, const Standardizer& standardizer,
+                     PixelScale pixels, InferenceNetwork& network);
+
+// Returns the logits of a row of features, as data sets have them: offsets are subtracted already.
+std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
+
+}  // namespace tritgrad
