@@ -372,12 +372,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   void head(const std::vector<std::string>& provenance) {
     say("/* ");
     for (const std::string& line : provenance) text_ += comment_text(line) + "\n   ";
-    say(R"(
-   A network in plain C99. Include this file in one source file, and:
-
+    say(R"(A network in plain C99. Include this file in one source file, and:
      static $_workspace workspace;
      int number = $_predict(features, &workspace);
-
    features: @_INPUTS numbers as the data have them; they are standardised here. Nothing is
    written but the workspace. The numbers are those of the program that wrote this file where
    floats are IEEE 754 and the compiler does not fuse products and sums (-ffp-contract=off). */

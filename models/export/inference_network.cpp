@@ -102,63 +102,69 @@ InferenceLayer describe_layer(const std::string& name, const LayerParameters& la
 
 }  // namespace
 
-std::vector<InferenceLayer> describe_layers(const std::string& spec, const ModelInput& input,
-                                            std::int64_t outputs, const Recipe& recipe,
-                                            Model& model) {
-  check(spec.starts_with("mlp:"), "export: model '", spec,
+std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model) {
+  check(plan.model.starts_with("mlp:"), "export: model '", plan.model,
         "' has convolutions, which no target can express yet; perceptrons (mlp:...) can be "
         "exported");
-  const MlpSpec mlp = fit_mlp(parse_mlp(spec), input.features, outputs);
+  const MlpSpec mlp = fit_mlp(parse_mlp(plan.model), plan.input.features, plan.outputs);
   std::vector<InferenceLayer> layers;
   const auto describe = [&](const std::string& name, Norm norm) {
     layers.push_back(
-        describe_layer(name, bind_layer(model.parameters(), name), norm, recipe.compute));
+        describe_layer(name, bind_layer(model.parameters(), name), norm, plan.recipe.compute));
   };
   for (std::size_t i = 0; i < mlp.hidden.size(); ++i) {
     describe(layer_name(i), mlp.norm);
     layers.back().activation = mlp.activation;
   }
-  describe("head", Norm::kNone);
+  describe(kHead, Norm::kNone);
   return layers;
 }
 
-void describe_inputs(const std::optional<TableSchema>& table, const Standardizer& standardizer,
-                     PixelScale pixels, InferenceNetwork& network) {
-  if (table) {
-    for (const TableFeature& column : table->columns) {
-      check(column.words.empty(), "export: column '", printable(column.name),
-            "' holds words, which no target can express yet; train with --drop of it, or on "
-            "numbers alone");
-      check(!column.has_indicator && !column.fill_number, "export: column '",
-            printable(column.name),
-            "' has missing cells that are filled, which no target can express yet; train with "
-            "--missing drop");
-      network.offsets.push_back(column.offset);
-    }
+namespace {
+
+// Returns what is subtracted from each input; nothing where that is 0.
+std::vector<double> input_offsets(const TableSchema& table) {
+  std::vector<double> offsets;
+  for (const TableFeature& column : table.columns) {
+    check(column.words.empty(), "export: column '", printable(column.name),
+          "' holds words, which no target can express yet; train with --drop of it, or on numbers "
+          "alone");
+    check(!column.has_indicator && !column.fill_number, "export: column '", printable(column.name),
+          "' has missing cells that are filled, which no target can express yet; train with "
+          "--missing drop");
+    offsets.push_back(column.offset);
   }
-  const auto is_zero = [](double offset) { return offset == 0.0; };
-  if (std::all_of(network.offsets.begin(), network.offsets.end(), is_zero)) {
-    network.offsets.clear();
-  }
-  network.square_roots = pixels == PixelScale::kSquareRoot;
-  network.means = standardizer.means();
-  network.inverse_stds = standardizer.inverse_stds();
+  const bool none = std::all_of(offsets.begin(), offsets.end(), [](double x) { return x == 0.0; });
+  return none ? std::vector<double>() : offsets;
+}
+
+}  // namespace
+
+InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
+  InferenceNetwork network{loaded.plan.input.features, saved.class_names(), {}, {}, {}, {}, {}};
+  if (const std::optional<TableSchema> table = saved.table())
+    network.offsets = input_offsets(*table);
+  network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
+  network.means = loaded.standardizer.means();
+  network.inverse_stds = loaded.standardizer.inverse_stds();
+  network.layers = describe_layers(loaded.plan, *loaded.model);
+  return network;
 }
 
 // ---- reference ----
 
 namespace {
 
-using Row = std::vector<float>;
+using RowOfFloats = std::vector<float>;
 
 struct Codes {
   std::vector<std::int8_t> codes;
   float scale;
 };
 
-Row standardize(const InferenceNetwork& network, std::span<const float> features) {
+RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const float> features) {
   constexpr double kMost = std::numeric_limits<float>::max();
-  Row x;
+  RowOfFloats x;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const std::size_t at = network.means.size() == 1 ? 0 : i;
     const float value = network.square_roots ? std::sqrt(features[i]) : features[i];
@@ -169,7 +175,7 @@ Row standardize(const InferenceNetwork& network, std::span<const float> features
   return x;
 }
 
-Codes round_to_int8(const Row& x) {
+Codes round_to_int8(const RowOfFloats& x) {
   constexpr float kShift = 0x1.8p23f;  // a sum with it has no bits below one
   float largest = 0.0f;
   for (const float each : x) largest = std::max(largest, std::abs(each));
@@ -182,9 +188,9 @@ Codes round_to_int8(const Row& x) {
   return rounded;
 }
 
-Row multiply_in_integers(const InferenceProduct& w, const Row& x) {
+RowOfFloats multiply_in_integers(const InferenceProduct& w, const RowOfFloats& x) {
   const auto [codes, x_scale] = round_to_int8(x);
-  Row y;
+  RowOfFloats y;
   const std::int8_t* trit = w.trits.data();
   const float* scale = w.scales.data();
   for (std::int64_t o = 0; o < w.outputs; ++o) {
@@ -201,8 +207,8 @@ Row multiply_in_integers(const InferenceProduct& w, const Row& x) {
   return y;
 }
 
-Row multiply_in_floats(const InferenceProduct& w, const Row& x) {
-  Row y;
+RowOfFloats multiply_in_floats(const InferenceProduct& w, const RowOfFloats& x) {
+  RowOfFloats y;
   std::size_t place = 0, scale = 0;
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     float sum_of_groups = -0.0f;
@@ -222,7 +228,7 @@ Row multiply_in_floats(const InferenceProduct& w, const Row& x) {
 
 // The sum of term(x[i]) in double and in kSumLanes lanes.
 template <typename Term>
-double sum_in_lanes(const Row& x, const Term& term) {
+double lane_sum(const RowOfFloats& x, const Term& term) {
   double lanes[kSumLanes] = {};
   for (std::size_t i = 0; i < x.size(); ++i)
     lanes[i % kSumLanes] += term(static_cast<double>(x[i]));
@@ -233,12 +239,12 @@ double sum_in_lanes(const Row& x, const Term& term) {
 }
 
 // Layer norm and RMS norm, whose mean is 0.
-void normalize_row(const InferenceLayer& layer, Row& x) {
+void normalize_row(const InferenceLayer& layer, RowOfFloats& x) {
   const bool centered = layer.norm == Norm::kLayer;
   const auto n = static_cast<double>(x.size());
-  const double mean = centered ? sum_in_lanes(x, [](double value) { return value; }) / n : 0.0;
+  const double mean = centered ? lane_sum(x, [](double value) { return value; }) / n : 0.0;
   const double squares =
-      sum_in_lanes(x, [mean](double value) { return (value - mean) * (value - mean); });
+      lane_sum(x, [mean](double value) { return (value - mean) * (value - mean); });
   const double eps = static_cast<double>(centered ? kLayerNormEps : kRmsNormEps);
   const auto inverse_std = static_cast<float>(1.0 / std::sqrt(squares / n + eps));
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -247,7 +253,7 @@ void normalize_row(const InferenceLayer& layer, Row& x) {
   }
 }
 
-void normalize(const InferenceLayer& layer, Row& x) {
+void normalize(const InferenceLayer& layer, RowOfFloats& x) {
   if (layer.norm == Norm::kLayer || layer.norm == Norm::kRms) return normalize_row(layer, x);
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (layer.norm == Norm::kBatch) {
@@ -258,7 +264,7 @@ void normalize(const InferenceLayer& layer, Row& x) {
 }
 
 // e^x for x in [0, 20].
-float small_exp(float x) {
+float exp_of_small(float x) {
   constexpr float kWhole = 0x1.8p23f;  // what it is added to loses its fraction
   const float k = (x * 1.44269504f + kWhole) - kWhole;
   const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;  // ln 2 in two parts
@@ -273,7 +279,7 @@ float small_exp(float x) {
 float tanh_of(float x) {
   const float limited = std::min(std::abs(x), 10.0f);  // tanh is 1 from 9.02 on
   if (limited >= 0.625f) {
-    return std::copysign(1.0f - 2.0f / (small_exp(2.0f * limited) + 1.0f), x);
+    return std::copysign(1.0f - 2.0f / (exp_of_small(2.0f * limited) + 1.0f), x);
   }
   const float z = limited * limited;
   float p = -5.70498872745e-3f;
@@ -295,7 +301,7 @@ float activate(Activation activation, float x) {
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features) {
   check(std::ssize(features) == network.inputs, "infer: ", features.size(), " features found, ",
         network.inputs, " expected");
-  Row x = standardize(network, features);
+  RowOfFloats x = standardize_row(network, features);
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& product = layer.product;
     x = product.in_integers ? multiply_in_integers(product, x) : multiply_in_floats(product, x);

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/standardizer.h"
-#include "engine/data/table_schema.h"
 #include "models/networks/mlp.h"
 #include "models/networks/model.h"
+#include "models/training/evaluate.h"
+#include "models/training/saved_run.h"
 
 namespace tritgrad {
 
@@ -62,16 +62,13 @@ struct InferenceNetwork {
   double tolerance(double largest_logit) const;
 };
 
-// Describes a model of this spec without its inputs. Throws Error, which names the part, for a
-// network that is no perceptron, and for numbers that are not finite.
-std::vector<InferenceLayer> describe_layers(const std::string& spec, const ModelInput& input,
-                                            std::int64_t outputs, const Recipe& recipe,
-                                            Model& model);
+// Describes the layers of a model of this plan. Throws Error, which names the part, for a network
+// that is no perceptron, and for numbers that are not finite.
+std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model);
 
-// Fills in what becomes of inputs. `table` is what the model knows of its columns; throws Error for
-// columns of words and for cells that are filled, which no network computes.
-void describe_inputs(const std::optional<TableSchema>& table, const Standardizer& standardizer,
-                     PixelScale pixels, InferenceNetwork& network);
+// Describes a saved model with what becomes of its inputs. Throws Error for columns of words and
+// for cells that are filled, too: no network computes them.
+InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded);
 
 // Returns the logits of a row of features, as data sets have them: offsets are subtracted already.
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
