@@ -8,13 +8,14 @@
 
 #include "engine/check.h"
 #include "engine/text.h"
+#include "models/export/c_functions.h"
 
 namespace tritgrad {
 namespace {
 
-constexpr std::size_t kLineWidth = 100;
+constexpr std::size_t kTableWidth = 100;
 constexpr std::int64_t kTritsPerByte = 5;
-constexpr std::int64_t kFloatBytes = sizeof(float);
+constexpr std::int64_t kBytesOfFloat = sizeof(float);
 
 std::int64_t bytes_of_row(const InferenceProduct& product) {
   return (product.inputs + kTritsPerByte - 1) / kTritsPerByte;
@@ -87,197 +88,19 @@ std::vector<std::uint8_t> pack_rows(const InferenceProduct& product) {
   return packed;
 }
 
-// ---- the functions of a layer ----
-// In all texts `$` stands for the name and `@` for the same in capitals.
+// The most numbers that a layer rounds, and that a window of a convolution has.
+struct CodesOfNetwork {
+  std::int64_t most = 0, window = 0, float_window = 0;
 
-constexpr const char* kQuantize = R"(
-/* Rounds x to codes of -127 .. 127; x is about the scale returned times its codes. */
-static inline float $_quantize(int8_t *codes, const float *x, int n) {
-  const float whole = 12582912.0f; /* 1.5 * 2^23: a sum with it has no bits below one */
-  float largest = 0.0f, inverse;
-  int i;
-  for (i = 0; i < n; i++) {
-    float magnitude = x[i] < 0.0f ? -x[i] : x[i];
-    if (magnitude > largest) largest = magnitude;
-  }
-  if (largest < 7.888609052210118e-31f) largest = 0.0f; /* 2^-100 */
-  inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
-  for (i = 0; i < n; i++) {
-    float level = x[i] * inverse;
-    if (level > 127.0f) level = 127.0f;
-    if (level < -127.0f) level = -127.0f;
-    codes[i] = (int8_t)((level + whole) - whole);
-  }
-  return largest / 127.0f;
-}
-)";
-
-constexpr const char* kTernary = R"(
-/* y = W x: sums of whole numbers, times the scales of x and of each group of inputs. */
-static inline void $_ternary(float *y, const int8_t *x, float x_scale, const uint8_t *trits,
-                             const float *scales, int inputs, int outputs, int group) {
-  unsigned byte = 0;
-  int o, i, end;
-  for (o = 0; o < outputs; o++) {
-    float sum_of_groups = -0.0f;
-    for (i = 0; i < inputs;) {
-      int32_t sum = 0;
-      for (end = inputs - i > group ? i + group : inputs; i < end; i++) {
-        if (i % 5 == 0) byte = *trits++;
-        sum += ((int)(byte % 3) - 1) * x[i];
-        byte /= 3;
-      }
-      sum_of_groups += x_scale * *scales++ * (float)sum;
+  explicit CodesOfNetwork(const InferenceNetwork& network) {
+    for (const InferenceLayer& layer : network.layers) {
+      if (layer.product.in_integers) most = std::max(most, layer.inputs());
+      if (layer.kind != InferenceLayer::Kind::kConvolution) continue;
+      std::int64_t& longest = layer.product.in_integers ? window : float_window;
+      longest = std::max(longest, layer.product.inputs);
     }
-    y[o] = sum_of_groups;
   }
-}
-)";
-
-constexpr const char* kTernaryFloat = R"(
-/* y = W x, of trits and an x in floats. */
-static inline void $_ternary_float(float *y, const float *x, const uint8_t *trits,
-                                   const float *scales, int inputs, int outputs, int group) {
-  unsigned byte = 0;
-  int o, i, end;
-  for (o = 0; o < outputs; o++) {
-    float sum_of_groups = -0.0f;
-    for (i = 0; i < inputs;) {
-      float sum = 0.0f;
-      for (end = inputs - i > group ? i + group : inputs; i < end; i++) {
-        if (i % 5 == 0) byte = *trits++;
-        sum += (float)((int)(byte % 3) - 1) * x[i];
-        byte /= 3;
-      }
-      sum_of_groups += *scales++ * sum;
-    }
-    y[o] = sum_of_groups;
-  }
-}
-)";
-
-constexpr const char* kDense = R"(
-/* y = W x, all of it in floats. */
-static inline void $_dense(float *y, const float *x, const float *weights, int inputs,
-                           int outputs) {
-  int o, i;
-  for (o = 0; o < outputs; o++) {
-    float sum = 0.0f;
-    for (i = 0; i < inputs; i++) sum += *weights++ * x[i];
-    y[o] = sum;
-  }
-}
-)";
-
-constexpr const char* kBatchNorm = R"(
-/* Batch norm by the statistics of training. */
-static inline void $_batch_norm(float *y, const float *x, const float *mean,
-                                const float *inverse_std, const float *gain, const float *bias,
-                                int n) {
-  int i;
-  for (i = 0; i < n; i++) y[i] = (x[i] - mean[i]) * inverse_std[i] * gain[i] + bias[i];
-}
-)";
-
-constexpr const char* kSumLanes = R"(
-/* Adds 32 sums up, the upper half of them to the lower one until one is left. */
-static inline double $_sum_lanes(double *lanes) {
-  int half, i;
-  for (half = 16; half > 0; half /= 2) {
-    for (i = 0; i < half; i++) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
-}
-)";
-
-constexpr const char* kLayerNorm = R"(
-/* Layer norm: zero mean and unit variance, then gain and bias. */
-static inline void $_layer_norm(float *y, const float *x, const float *gain, const float *bias,
-                                int n) {
-  double sums[32] = {0}, squares[32] = {0}, mean;
-  float center, inverse_std;
-  int i;
-  for (i = 0; i < n; i++) sums[i % 32] += (double)x[i];
-  mean = $_sum_lanes(sums) / n;
-  for (i = 0; i < n; i++) squares[i % 32] += ((double)x[i] - mean) * ((double)x[i] - mean);
-  center = (float)mean;
-  inverse_std = (float)(1.0 / sqrt($_sum_lanes(squares) / n + (double)1e-5f));
-  for (i = 0; i < n; i++) y[i] = (x[i] - center) * inverse_std * gain[i] + bias[i];
-}
-)";
-
-constexpr const char* kRmsNorm = R"(
-/* RMS norm: a mean square of one, then gain. */
-static inline void $_rms_norm(float *y, const float *x, const float *gain, int n) {
-  double squares[32] = {0};
-  float inverse;
-  int i;
-  for (i = 0; i < n; i++) squares[i % 32] += (double)x[i] * (double)x[i];
-  inverse = (float)(1.0 / sqrt($_sum_lanes(squares) / n + (double)1e-6f));
-  for (i = 0; i < n; i++) y[i] = x[i] * inverse * gain[i];
-}
-)";
-
-constexpr const char* kAddBias = R"(
-static inline void $_add_bias(float *y, const float *x, const float *bias, int n) {
-  int i;
-  for (i = 0; i < n; i++) y[i] = x[i] + bias[i];
-}
-)";
-
-constexpr const char* kRelu = R"(
-static inline void $_relu(float *x, int n) {
-  int i;
-  for (i = 0; i < n; i++) x[i] = x[i] < 0.0f ? 0.0f : x[i];
-}
-)";
-
-constexpr const char* kSquaredRelu = R"(
-static inline void $_squared_relu(float *x, int n) {
-  int i;
-  for (i = 0; i < n; i++) x[i] = x[i] < 0.0f ? 0.0f : x[i] * x[i];
-}
-)";
-
-constexpr const char* kTanh = R"(
-/* e^x of 0 <= x <= 20: x = k ln 2 + r, and a polynomial in r (Cephes). */
-static inline float $_exp(float x) {
-  const float whole = 12582912.0f; /* what it is added to loses its fraction */
-  float k = (x * 1.44269504f + whole) - whole;
-  float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-  float p = 1.9875691500e-4f, power = 1.0f;
-  int i;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  for (i = 0; i < (int)k; i++) power *= 2.0f;
-  return (p * (r * r) + r + 1.0f) * power;
-}
-
-/* A polynomial near 0, elsewhere 1 - 2 / (e^2x + 1). */
-static inline void $_tanh(float *x, int n) {
-  int i;
-  for (i = 0; i < n; i++) {
-    float m = x[i] < 0.0f ? -x[i] : x[i], y;
-    if (m > 10.0f) m = 10.0f; /* tanh is 1 from 9.02 on */
-    if (m < 0.625f) {
-      float z = m * m, p = -5.70498872745e-3f;
-      p = p * z + 2.06390887954e-2f;
-      p = p * z - 5.37397155531e-2f;
-      p = p * z + 1.33314422036e-1f;
-      p = p * z - 3.33332819422e-1f;
-      y = p * z * m + m;
-    } else {
-      y = 1.0f - 2.0f / ($_exp(2.0f * m) + 1.0f);
-    }
-    x[i] = x[i] < 0.0f ? -y : y;
-  }
-}
-)";
-
-// ---- the header, from top to bottom ----
+};
 
 class Writer {
  public:
@@ -286,7 +109,9 @@ class Writer {
 
   std::string write(const std::vector<std::string>& provenance) {
     head(provenance);
-    for (std::size_t i = 0; i < network_.layers.size(); ++i) tables(i);
+    for (const InferenceLayer& layer : network_.layers) {
+      if (layer.has_product()) tables(layer);
+    }
     input_tables();
     functions();
     standardize();
@@ -319,6 +144,10 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   bool has_activation() const {
     return any_layer([](const InferenceLayer& layer) { return layer.activation == kActivation; });
   }
+  template <InferenceLayer::Kind kKind>
+  bool has_kind() const {
+    return any_layer([](const InferenceLayer& layer) { return layer.kind == kKind; });
+  }
   bool rounds() const {
     return any_layer([](const InferenceLayer& layer) { return layer.product.in_integers; });
   }
@@ -337,11 +166,15 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
       }
     }
   }
-  // Appends a text of this language's functions, where a % is a remainder.
-  void say_function(std::string_view text) {
+  // Appends a function, whose % is a remainder; # is its name and ~ its type where there are two.
+  void say_function(std::string_view text, const char* function = "", const char* type = "") {
     for (const char c : text) {
       if (c == '$') {
         text_ += name_;
+      } else if (c == '#') {
+        text_ += function;
+      } else if (c == '~') {
+        text_ += type;
       } else {
         text_ += c;
       }
@@ -354,7 +187,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     std::string line = " ";
     for (const Number x : numbers) {
       const std::string word = " " + literal(x) + ",";
-      if (line.size() + word.size() > kLineWidth) {
+      if (line.size() + word.size() > kTableWidth) {
         text_ += line + "\n";
         line = " ";
       }
@@ -363,10 +196,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     text_ += line + "\n};\n";
   }
 
-  // "digits_layer0_scales"; the last layer is the head.
-  std::string table_name(std::size_t layer, const char* what) const {
-    const bool head = layer + 1 == network_.layers.size();
-    return concat(name_, head ? "_head_" : concat("_layer", layer, "_"), what);
+  // "digits_layers_0_scales".
+  std::string table_name(const InferenceLayer& layer, const char* what) const {
+    return concat(name_, "_", c_identifier(layer.product.name), "_", what);
   }
 
   void head(const std::vector<std::string>& provenance) {
@@ -390,20 +222,23 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
                     "_CLASSES = ", network_.classes(), " };\n");
     text_ += concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", network_.widest(),
                     "];\n");
-    if (rounds()) text_ += concat("  int8_t codes[", network_.widest(), "];\n");
+    const CodesOfNetwork codes(network_);
+    if (codes.float_window > 0)
+      text_ += concat("  float float_window[", codes.float_window, "];\n");
+    if (codes.most > 0) text_ += concat("  int8_t codes[", codes.most, "];\n");
+    if (codes.window > 0) text_ += concat("  int8_t window[", codes.window, "];\n");
     say("} $_workspace;\n#define @_WORKSPACE_BYTES sizeof($_workspace)\n");
   }
 
-  void tables(std::size_t i) {
-    const InferenceLayer& layer = network_.layers[i];
+  void tables(const InferenceLayer& layer) {
     const InferenceProduct& w = layer.product;
     text_ += concat("\n/* ", w.name, ": ", w.inputs, " inputs, ", w.outputs, " outputs",
                     w.trits.empty() ? "" : "; five trits a byte", " */\n");
     if (w.trits.empty()) {
-      table("float", table_name(i, "weights"), w.weights);
+      table("float", table_name(layer, "weights"), w.weights);
     } else {
-      table("uint8_t", table_name(i, "trits"), pack_rows(w));
-      table("float", table_name(i, "scales"), w.scales);
+      table("uint8_t", table_name(layer, "trits"), pack_rows(w));
+      table("float", table_name(layer, "scales"), w.scales);
     }
     const std::pair<const char*, const std::vector<float>&> vectors[] = {
         {"mean", layer.mean},
@@ -411,7 +246,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
         {"gain", layer.gain},
         {"bias", layer.bias}};
     for (const auto& [what, numbers] : vectors) {
-      if (!numbers.empty()) table("float", table_name(i, what), numbers);
+      if (!numbers.empty()) table("float", table_name(layer, what), numbers);
     }
   }
 
@@ -423,27 +258,34 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   }
 
   void functions() {
-    const auto in_floats = [](const InferenceLayer& layer) { return layer.product.trits.empty(); };
+    const auto in_floats = [](const InferenceLayer& layer) {
+      return layer.has_product() && layer.product.trits.empty();
+    };
     const auto in_trits_and_floats = [](const InferenceLayer& layer) {
       return !layer.product.trits.empty() && !layer.product.in_integers;
     };
     const bool row_norms = has_norm<Norm::kLayer>() || has_norm<Norm::kRms>();
     const std::pair<bool, const char*> all[] = {
-        {rounds(), kQuantize},
-        {rounds(), kTernary},
-        {any_layer(in_trits_and_floats), kTernaryFloat},
-        {any_layer(in_floats), kDense},
-        {has_norm<Norm::kBatch>(), kBatchNorm},
-        {row_norms, kSumLanes},
-        {has_norm<Norm::kLayer>(), kLayerNorm},
-        {has_norm<Norm::kRms>(), kRmsNorm},
-        {true, kAddBias},
-        {has_activation<Activation::kRelu>(), kRelu},
-        {has_activation<Activation::kSquaredRelu>(), kSquaredRelu},
-        {has_activation<Activation::kTanh>(), kTanh}};
+        {rounds(), c_functions::kQuantize},
+        {rounds(), c_functions::kTernary},
+        {any_layer(in_trits_and_floats), c_functions::kTernaryFloat},
+        {any_layer(in_floats), c_functions::kDense},
+        {has_norm<Norm::kBatch>(), c_functions::kBatchNorm},
+        {row_norms, c_functions::kSumLanes},
+        {has_norm<Norm::kLayer>(), c_functions::kLayerNorm},
+        {has_norm<Norm::kRms>(), c_functions::kRmsNorm},
+        {true, c_functions::kAddBias},
+        {has_activation<Activation::kRelu>(), c_functions::kRelu},
+        {has_activation<Activation::kSquaredRelu>(), c_functions::kSquaredRelu},
+        {has_activation<Activation::kTanh>(), c_functions::kTanh}};
     for (const auto& [used, text] : all) {
       if (used) say_function(text);
     }
+    const CodesOfNetwork codes(network_);
+    if (codes.window > 0) say_function(c_functions::kWindow, "window", "int8_t");
+    if (codes.float_window > 0) say_function(c_functions::kWindow, "float_window", "float");
+    if (has_kind<InferenceLayer::Kind::kMaxPool>()) say_function(c_functions::kMaxPool);
+    if (has_kind<InferenceLayer::Kind::kAveragePool>()) say_function(c_functions::kAveragePool);
   }
 
   void standardize() {
@@ -469,33 +311,70 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
                             $_workspace *w) {
 )");
     if (rounds()) say("  float scale;\n");
+    if (has_kind<InferenceLayer::Kind::kConvolution>()) say("  int i;\n");
     say("  $_standardize(w->x, features);\n");
-    for (std::size_t i = 0; i < network_.layers.size(); ++i) layer(i);
+    for (const InferenceLayer& each : network_.layers) layer(each);
     say("}\n");
   }
 
-  void layer(std::size_t i) {
-    const InferenceLayer& layer = network_.layers[i];
-    const InferenceProduct& w = layer.product;
-    const std::string sizes = concat(w.inputs, ", ", w.outputs);
-    const auto of = [&](const char* what) { return table_name(i, what); };
-    say(concat("\n  /* ", w.name, " */\n"));
-    if (w.in_integers) say(concat("  scale = $_quantize(w->codes, w->x, ", w.inputs, ");\n"));
-    if (w.trits.empty()) {
-      say(concat("  $_dense(w->y, w->x, ", of("weights"), ", ", sizes, ");\n"));
+  void pool(const InferenceLayer& layer) {
+    const ImageShape& image = layer.image;
+    if (layer.kind == InferenceLayer::Kind::kMaxPool) {
+      say(concat("\n  $_max_pool(w->x, ", image.height, ", ", image.width, ", ", image.channels,
+                 ");\n"));
     } else {
-      say(concat(
-          w.in_integers ? "  $_ternary(w->y, w->codes, scale, " : "  $_ternary_float(w->y, w->x, ",
-          of("trits"), ", ", of("scales"), ", ", sizes, ", ", w.group, ");\n"));
+      say(concat("\n  $_average_pool(w->x, ", image.pixels(), ", ", image.channels, ");\n"));
     }
-    const std::string to = i + 1 == network_.layers.size() ? "logits" : "w->x";
-    say(concat("  $_", norm_call(layer.norm), "(", to, ", w->y, "));
+  }
+
+  // y = W x of a row `x`, with `y` and `x` as C names them.
+  void product(const InferenceLayer& layer, const std::string& y, const std::string& x) {
+    const InferenceProduct& w = layer.product;
+    const auto of = [&](const char* what) { return table_name(layer, what); };
+    say(concat(w.trits.empty() ? "$_dense("
+               : w.in_integers ? "$_ternary("
+                               : "$_ternary_float(",
+               y, ", ", x, w.in_integers ? ", scale, " : ", "));
+    say(w.trits.empty() ? of("weights") : concat(of("trits"), ", ", of("scales")));
+    say(concat(", ", w.inputs, ", ", w.outputs));
+    say(w.trits.empty() ? ");\n" : concat(", ", w.group, ");\n"));
+  }
+
+  void norm(const InferenceLayer& layer, const std::string& to, const std::string& from) {
+    const auto of = [&](const char* what) { return table_name(layer, what); };
+    say(concat("$_", norm_call(layer.norm), "(", to, ", ", from, ", "));
     if (!layer.mean.empty()) say(concat(of("mean"), ", ", of("inverse_std"), ",\n      "));
     if (!layer.gain.empty()) say(of("gain") + ", ");
     if (!layer.bias.empty()) say(of("bias") + ", ");
-    say(concat(w.outputs, ");\n"));
+    say(concat(layer.product.outputs, ");\n"));
+  }
+
+  void layer(const InferenceLayer& layer) {
+    if (!layer.has_product()) return pool(layer);
+    const InferenceProduct& w = layer.product;
+    const bool is_last = &layer == &network_.layers.back();
+    say(concat("\n  /* ", w.name, " */\n"));
+    if (w.in_integers) say(concat("  scale = $_quantize(w->codes, w->x, ", layer.inputs(), ");\n"));
+    if (layer.kind == InferenceLayer::Kind::kConvolution) {
+      const ImageShape& image = layer.image;
+      const std::string window = w.in_integers ? "window" : "float_window";
+      const std::string loop = concat("  for (i = 0; i < ", image.pixels(), "; i++) {\n    ");
+      const std::string place = concat(" + i * ", w.outputs);
+      say(loop + concat("$_", window, "(w->", window, w.in_integers ? ", w->codes" : ", w->x",
+                        ", i, ", image.height, ", ", image.width, ", ", image.channels,
+                        ");\n    "));
+      product(layer, "w->y" + place, "w->" + window);
+      say("  }\n" + loop);
+      norm(layer, "w->x" + place, "w->y" + place);
+      say("  }\n");
+    } else {
+      say("  ");
+      product(layer, "w->y", w.in_integers ? "w->codes" : "w->x");
+      say("  ");
+      norm(layer, is_last ? "logits" : "w->x", "w->y");
+    }
     if (layer.activation) {
-      say(concat("  $_", activation_call(*layer.activation), "(w->x, ", w.outputs, ");\n"));
+      say(concat("  $_", activation_call(*layer.activation), "(w->x, ", layer.outputs(), ");\n"));
     }
   }
 
@@ -555,22 +434,21 @@ std::string c_identifier(const std::string& text) {
 }
 
 CHeaderBytes c_header_bytes(const InferenceNetwork& network) {
-  const auto floats = [](const auto& numbers) { return std::ssize(numbers) * kFloatBytes; };
+  const auto floats = [](const auto& numbers) { return std::ssize(numbers) * kBytesOfFloat; };
   CHeaderBytes bytes{};
-  bool rounds = false;
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
     bytes.weights += w.trits.empty() ? floats(w.weights) : bytes_of_row(w) * w.outputs;
     bytes.scales += floats(w.scales);
     bytes.others +=
         floats(layer.mean) + floats(layer.inverse_std) + floats(layer.gain) + floats(layer.bias);
-    rounds = rounds || w.in_integers;
   }
   bytes.others += floats(network.means) + floats(network.inverse_stds) +
                   std::ssize(network.offsets) * static_cast<std::int64_t>(sizeof(double));
-  const std::int64_t widest = network.widest();
-  bytes.workspace = 2 * kFloatBytes * widest +
-                    (rounds ? (widest + kFloatBytes - 1) / kFloatBytes * kFloatBytes : 0);
+  const CodesOfNetwork codes(network);
+  const std::int64_t int8s = codes.most + codes.window;
+  bytes.workspace = kBytesOfFloat * (2 * network.widest() + codes.float_window) +
+                    (int8s + kBytesOfFloat - 1) / kBytesOfFloat * kBytesOfFloat;
   return bytes;
 }
 

@@ -8,15 +8,31 @@
 #include "engine/formats/storage.h"
 #include "engine/kernels/reductions.h"
 #include "engine/text.h"
+#include "models/networks/conv_net.h"
 #include "ops/batch_norm.h"
 #include "ops/layer_norm.h"
+#include "ops/pool.h"
 #include "ops/products/linear.h"
 
 namespace tritgrad {
 
+std::int64_t InferenceLayer::outputs() const {
+  switch (kind) {
+    case Kind::kLinear:
+      return product.outputs;
+    case Kind::kConvolution:
+      return image.pixels() * product.outputs;
+    case Kind::kMaxPool:
+      return pooled(image).size();
+    case Kind::kAveragePool:
+      break;
+  }
+  return image.channels;
+}
+
 std::int64_t InferenceNetwork::widest() const {
   std::int64_t most = inputs;
-  for (const InferenceLayer& layer : layers) most = std::max(most, layer.product.outputs);
+  for (const InferenceLayer& layer : layers) most = std::max(most, layer.outputs());
   return most;
 }
 
@@ -27,8 +43,9 @@ std::int64_t InferenceNetwork::weights() const {
 }
 
 bool InferenceNetwork::is_exact() const {
-  return std::all_of(layers.begin(), layers.end(),
-                     [](const InferenceLayer& layer) { return layer.product.in_integers; });
+  return std::all_of(layers.begin(), layers.end(), [](const InferenceLayer& layer) {
+    return !layer.has_product() || layer.product.in_integers;
+  });
 }
 
 double InferenceNetwork::tolerance(double largest_logit) const {
@@ -83,7 +100,7 @@ InferenceProduct describe_product(const std::string& name, const LayerParameters
 
 InferenceLayer describe_layer(const std::string& name, const LayerParameters& layer, Norm norm,
                               Compute compute) {
-  InferenceLayer result{describe_product(name, layer, compute), norm, {}, {}, {}, {}, {}};
+  InferenceLayer result{.product = describe_product(name, layer, compute), .norm = norm};
   const BatchNormParameters& p = layer.norm;
   if (norm != Norm::kNone) result.gain = values_of(*p.gain);
   if (norm == Norm::kNone) {
@@ -103,18 +120,35 @@ InferenceLayer describe_layer(const std::string& name, const LayerParameters& la
 }  // namespace
 
 std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model) {
-  check(plan.model.starts_with("mlp:"), "export: model '", plan.model,
-        "' has convolutions, which no target can express yet; perceptrons (mlp:...) can be "
-        "exported");
-  const MlpSpec mlp = fit_mlp(parse_mlp(plan.model), plan.input.features, plan.outputs);
+  using Kind = InferenceLayer::Kind;
   std::vector<InferenceLayer> layers;
   const auto describe = [&](const std::string& name, Norm norm) {
     layers.push_back(
         describe_layer(name, bind_layer(model.parameters(), name), norm, plan.recipe.compute));
   };
-  for (std::size_t i = 0; i < mlp.hidden.size(); ++i) {
-    describe(layer_name(i), mlp.norm);
-    layers.back().activation = mlp.activation;
+  if (plan.model.starts_with("mlp:")) {
+    const MlpSpec mlp = fit_mlp(parse_mlp(plan.model), plan.input.features, plan.outputs);
+    for (std::size_t i = 0; i < mlp.hidden.size(); ++i) {
+      describe(layer_name(i), mlp.norm);
+      layers.back().activation = mlp.activation;
+    }
+  } else {
+    const ConvNetSpec conv = fit_conv(parse_conv(plan.model), plan.input, plan.outputs);
+    ImageShape image = conv.image;
+    std::size_t index = 0;
+    for (const std::int64_t outputs : conv.layers) {
+      if (outputs == ConvNetSpec::kMaxPool) {
+        layers.push_back({.kind = Kind::kMaxPool, .image = image});
+        image = pooled(image);
+        continue;
+      }
+      describe(layer_name(index++), Norm::kBatch);
+      layers.back().kind = Kind::kConvolution;
+      layers.back().image = image;
+      layers.back().activation = Activation::kRelu;
+      image.channels = outputs;
+    }
+    layers.push_back({.kind = Kind::kAveragePool, .image = image});
   }
   describe(kHead, Norm::kNone);
   return layers;
@@ -188,8 +222,8 @@ Codes round_to_int8(const RowOfFloats& x) {
   return rounded;
 }
 
-RowOfFloats multiply_in_integers(const InferenceProduct& w, const RowOfFloats& x) {
-  const auto [codes, x_scale] = round_to_int8(x);
+RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<std::int8_t>& codes,
+                                 float x_scale) {
   RowOfFloats y;
   const std::int8_t* trit = w.trits.data();
   const float* scale = w.scales.data();
@@ -226,6 +260,70 @@ RowOfFloats multiply_in_floats(const InferenceProduct& w, const RowOfFloats& x) 
   return y;
 }
 
+// Returns the window around a pixel, with zeros for what is outside the image.
+template <typename Number>
+std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
+                              const std::vector<Number>& x) {
+  constexpr std::int64_t kHalf = kWindowSide / 2;
+  const std::int64_t row = pixel / image.width, column = pixel % image.width;
+  std::vector<Number> window;
+  for (std::int64_t i = row - kHalf; i <= row + kHalf; ++i) {
+    for (std::int64_t j = column - kHalf; j <= column + kHalf; ++j) {
+      const bool inside = i >= 0 && i < image.height && j >= 0 && j < image.width;
+      for (std::int64_t c = 0; c < image.channels; ++c) {
+        const auto at = static_cast<std::size_t>((i * image.width + j) * image.channels + c);
+        window.push_back(inside ? x[at] : Number{});
+      }
+    }
+  }
+  return window;
+}
+
+// The product of x, or of each of its windows.
+RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
+  const InferenceProduct& w = layer.product;
+  const Codes rounded = w.in_integers ? round_to_int8(x) : Codes{{}, 0.0f};
+  if (layer.kind == InferenceLayer::Kind::kLinear) {
+    return w.in_integers ? multiply_in_integers(w, rounded.codes, rounded.scale)
+                         : multiply_in_floats(w, x);
+  }
+  RowOfFloats y;
+  for (std::int64_t pixel = 0; pixel < layer.image.pixels(); ++pixel) {
+    const RowOfFloats part =
+        w.in_integers
+            ? multiply_in_integers(w, window_of(layer.image, pixel, rounded.codes), rounded.scale)
+            : multiply_in_floats(w, window_of(layer.image, pixel, x));
+    y.insert(y.end(), part.begin(), part.end());
+  }
+  return y;
+}
+
+RowOfFloats max_of_pixels(const ImageShape& image, const RowOfFloats& x) {
+  const std::int64_t line = image.width * image.channels;
+  RowOfFloats y;
+  for (std::int64_t i = 0; i + 1 < image.height; i += 2) {
+    for (std::int64_t j = 0; j + 1 < image.width; j += 2) {
+      for (std::int64_t c = 0; c < image.channels; ++c) {
+        const float* at = x.data() + i * line + j * image.channels + c;
+        y.push_back(std::max({at[0], at[image.channels], at[line], at[line + image.channels]}));
+      }
+    }
+  }
+  return y;
+}
+
+RowOfFloats mean_of_pixels(const ImageShape& image, const RowOfFloats& x) {
+  RowOfFloats y;
+  for (std::int64_t c = 0; c < image.channels; ++c) {
+    double sum = 0.0;
+    for (std::int64_t pixel = 0; pixel < image.pixels(); ++pixel) {
+      sum += static_cast<double>(x[static_cast<std::size_t>(pixel * image.channels + c)]);
+    }
+    y.push_back(static_cast<float>(sum / static_cast<double>(image.pixels())));
+  }
+  return y;
+}
+
 // The sum of term(x[i]) in double and in kSumLanes lanes.
 template <typename Term>
 double lane_sum(const RowOfFloats& x, const Term& term) {
@@ -253,13 +351,14 @@ void normalize_row(const InferenceLayer& layer, RowOfFloats& x) {
   }
 }
 
-void normalize(const InferenceLayer& layer, RowOfFloats& x) {
+void normalize_layer(const InferenceLayer& layer, RowOfFloats& x) {
   if (layer.norm == Norm::kLayer || layer.norm == Norm::kRms) return normalize_row(layer, x);
-  for (std::size_t i = 0; i < x.size(); ++i) {
+  for (std::size_t at = 0; at < x.size(); ++at) {
+    const std::size_t i = at % layer.bias.size();  // of all pixels, the channel
     if (layer.norm == Norm::kBatch) {
-      x[i] = (x[i] - layer.mean[i]) * layer.inverse_std[i] * layer.gain[i];
+      x[at] = (x[at] - layer.mean[i]) * layer.inverse_std[i] * layer.gain[i];
     }
-    x[i] += layer.bias[i];
+    x[at] += layer.bias[i];
   }
 }
 
@@ -290,7 +389,7 @@ float tanh_of(float x) {
   return std::copysign(p * z * limited + limited, x);
 }
 
-float activate(Activation activation, float x) {
+float activated(Activation activation, float x) {
   if (activation == Activation::kTanh) return tanh_of(x);
   if (x < 0.0f) return 0.0f;
   return activation == Activation::kSquaredRelu ? x * x : x;
@@ -303,11 +402,15 @@ std::vector<float> infer(const InferenceNetwork& network, std::span<const float>
         network.inputs, " expected");
   RowOfFloats x = standardize_row(network, features);
   for (const InferenceLayer& layer : network.layers) {
-    const InferenceProduct& product = layer.product;
-    x = product.in_integers ? multiply_in_integers(product, x) : multiply_in_floats(product, x);
-    normalize(layer, x);
+    if (!layer.has_product()) {
+      x = layer.kind == InferenceLayer::Kind::kMaxPool ? max_of_pixels(layer.image, x)
+                                                       : mean_of_pixels(layer.image, x);
+      continue;
+    }
+    x = multiply_layer(layer, x);
+    normalize_layer(layer, x);
     if (!layer.activation) continue;
-    for (float& each : x) each = activate(*layer.activation, each);
+    for (float& each : x) each = activated(*layer.activation, each);
   }
   return x;
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/data/image_shape.h"
 #include "models/networks/mlp.h"
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"
@@ -23,24 +24,41 @@ namespace tritgrad {
 // y = x W^T of one layer. A weight is a trit times the scale of its group of inputs, or a float.
 struct InferenceProduct {
   std::string name;  // of the layer
-  std::int64_t inputs, outputs;
-  std::int64_t group;              // inputs that share a scale; the last group may be shorter
+  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t group = 1;          // inputs that share a scale; the last group may be shorter
   std::vector<std::int8_t> trits;  // [outputs x inputs]; empty where weights are floats
   std::vector<float> scales;       // [outputs x groups], of trits
   std::vector<float> weights;      // [outputs x inputs], floats
   // x is rounded to int8 by its largest magnitude / 127, and sums are whole numbers.
-  bool in_integers;
+  bool in_integers = false;
 
   std::int64_t groups() const { return (inputs + group - 1) / group; }
 };
 
-// A product, a norm (kNone: `bias` is added) and perhaps an activation.
+// The side of a convolution's windows.
+inline constexpr std::int64_t kWindowSide = 3;
+
+// A product, a norm (kNone: `bias` is added) and perhaps an activation; or pooling.
 struct InferenceLayer {
-  InferenceProduct product;
+  enum class Kind {
+    kLinear,
+    kConvolution,  // the product of the window around each pixel (ops/conv2d.h), 0 outside the
+                   // image
+    kMaxPool,      // the largest of 2 x 2 pixels (ops/pool.h)
+    kAveragePool,  // the mean over all pixels, in double
+  };
+  Kind kind = Kind::kLinear;
+  ImageShape image = {};  // that is read, but by kLinear
+  InferenceProduct product = {};
   Norm norm = Norm::kNone;
-  std::vector<float> mean, inverse_std;  // of the columns, with batch norm
-  std::vector<float> gain, bias;         // gain: with any norm; bias: with all but RMS norm
-  std::optional<Activation> activation;
+  std::vector<float> mean = {}, inverse_std = {};  // of the columns, with batch norm
+  std::vector<float> gain = {}, bias = {};  // gain: with any norm; bias: with all but RMS norm
+  std::optional<Activation> activation = {};
+
+  bool has_product() const { return kind == Kind::kLinear || kind == Kind::kConvolution; }
+  // The numbers that it reads and makes.
+  std::int64_t inputs() const { return kind == Kind::kLinear ? product.inputs : image.size(); }
+  std::int64_t outputs() const;
 };
 
 struct InferenceNetwork {
@@ -52,7 +70,7 @@ struct InferenceNetwork {
   std::vector<InferenceLayer> layers;      // the last one makes logits
 
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
-  // The largest number of inputs or outputs of a layer.
+  // The most numbers that a layer reads or makes.
   std::int64_t widest() const;
   std::int64_t weights() const;
   bool is_exact() const;
@@ -62,8 +80,7 @@ struct InferenceNetwork {
   double tolerance(double largest_logit) const;
 };
 
-// Describes the layers of a model of this plan. Throws Error, which names the part, for a network
-// that is no perceptron, and for numbers that are not finite.
+// Describes the layers of a model of this plan. Throws Error for numbers that are not finite.
 std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model);
 
 // Describes a saved model with what becomes of its inputs. Throws Error for columns of words and

@@ -8,7 +8,7 @@
 namespace tritgrad {
 namespace {
 
-std::int64_t class_of(std::span<const float> logits) {
+std::int64_t predicted_class(std::span<const float> logits) {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
@@ -24,10 +24,10 @@ void compare_row(const InferenceNetwork& network, std::span<const float> expecte
   }
   result.rows += 1;
   result.differing_rows += !numbers || difference > network.tolerance(largest) ? 1 : 0;
-  result.differing_classes += class_of(expected) != class_of(found) ? 1 : 0;
+  result.differing_classes += predicted_class(expected) != predicted_class(found) ? 1 : 0;
   result.largest_difference = std::max(result.largest_difference, difference);
-  result.accuracy_before += class_of(expected) == label ? 1.0 : 0.0;
-  result.accuracy_after += class_of(found) == label ? 1.0 : 0.0;
+  result.accuracy_before += predicted_class(expected) == label ? 1.0 : 0.0;
+  result.accuracy_after += predicted_class(found) == label ? 1.0 : 0.0;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ typedef struct {
 #define DIGITS_WORKSPACE_BYTES sizeof(digits_workspace)
 
 /* layers.0: 64 inputs, 32 outputs; five trits a byte */
-static const uint8_t digits_layer0_trits[416] = {
+static const uint8_t digits_layers_0_trits[416] = {
   226, 53, 179, 87, 0, 40, 234, 238, 92, 94, 111, 223, 84, 197, 169, 158, 15, 191, 54, 160, 192, 67,
   181, 236, 127, 161, 88, 10, 122, 226, 53, 230, 160, 62, 238, 145, 81, 169, 81, 129, 214, 204, 149,
   201, 14, 169, 181, 47, 103, 140, 169, 88, 226, 169, 77, 11, 25, 189, 5, 94, 37, 201, 120, 52, 126,
@@ -41,33 +41,33 @@ static const uint8_t digits_layer0_trits[416] = {
   91, 139, 183, 203, 132, 134, 197, 201, 143, 15, 106, 73, 19, 86, 185, 86, 137, 162, 95, 157, 48,
   121, 25, 52, 2, 71, 114, 79, 64, 161, 42, 90,
 };
-static const float digits_layer0_scales[32] = {
+static const float digits_layers_0_scales[32] = {
   0.24023438f, 0.1595459f, 0.2277832f, 0.18566895f, 0.21008301f, 0.19812012f, 0.22363281f,
   0.21813965f, 0.20947266f, 0.22839355f, 0.2076416f, 0.24133301f, 0.25830078f, 0.16210938f,
   0.22753906f, 0.1529541f, 0.12023926f, 0.2199707f, 0.21325684f, 0.1998291f, 0.18310547f,
   0.23266602f, 0.16467285f, 0.22155762f, 0.21618652f, 0.21191406f, 0.17041016f, 0.19946289f,
   0.18896484f, 0.18688965f, 0.2331543f, 0.19042969f,
 };
-static const float digits_layer0_mean[32] = {
+static const float digits_layers_0_mean[32] = {
   0.89002347f, -0.52837497f, 0.6076535f, -0.24109966f, 0.05653667f, 1.0806996f, -0.5158148f,
   -0.3160794f, 0.021656778f, 0.29265755f, -0.19072682f, 0.84503937f, -0.1342552f, -0.09478937f,
   -0.024353594f, -0.043520246f, 0.75458926f, 0.09969097f, 0.92516446f, -0.2884832f, 0.055330426f,
   2.1957917f, -1.3344586f, -0.07814623f, -0.7155925f, -0.6957572f, -0.951704f, 0.29380822f,
   -0.3108358f, -0.5912111f, 1.8127756f, -1.1357926f,
 };
-static const float digits_layer0_inverse_std[32] = {
+static const float digits_layers_0_inverse_std[32] = {
   0.88999313f, 1.0412377f, 0.6690258f, 1.0007086f, 0.7234162f, 1.026757f, 0.59479576f, 0.7737338f,
   0.64222246f, 0.6629915f, 0.7437119f, 0.74732393f, 0.6735151f, 0.954293f, 0.6817029f, 1.428275f,
   1.6981716f, 0.6766926f, 0.98072517f, 1.1161236f, 1.2201144f, 0.8551007f, 1.061266f, 0.6955378f,
   0.67018956f, 1.0161233f, 0.9494446f, 0.88246626f, 1.1455411f, 1.0280707f, 0.7733658f, 0.98208976f,
 };
-static const float digits_layer0_gain[32] = {
+static const float digits_layers_0_gain[32] = {
   1.7353472f, 1.1020203f, 1.6894256f, 1.3523995f, 1.5072507f, 1.4859362f, 1.6811225f, 1.6170334f,
   1.7133155f, 1.6152902f, 1.5118108f, 1.7754095f, 1.8608621f, 1.2475873f, 1.7272551f, 1.0103365f,
   0.82451177f, 1.6565017f, 1.5494986f, 1.3451958f, 1.2697747f, 1.6727306f, 1.1502241f, 1.5942227f,
   1.5475894f, 1.4434611f, 1.2510878f, 1.48213f, 1.3582653f, 1.2868623f, 1.7049427f, 1.408794f,
 };
-static const float digits_layer0_bias[32] = {
+static const float digits_layers_0_bias[32] = {
   0.5649307f, 0.013876959f, 0.42613757f, -0.07533595f, 0.34835488f, 0.28369084f, 0.5849227f,
   0.25247428f, 0.38664007f, 0.45500514f, 0.44288108f, 0.70089567f, 0.69014275f, 0.22008413f,
   0.5130055f, -0.06312974f, -0.2792371f, 0.48994005f, 0.601716f, 0.26104534f, 0.10958682f,
@@ -174,9 +174,9 @@ static inline void digits_logits(const float features[DIGITS_INPUTS], float logi
 
   /* layers.0 */
   scale = digits_quantize(w->codes, w->x, 64);
-  digits_ternary(w->y, w->codes, scale, digits_layer0_trits, digits_layer0_scales, 64, 32, 64);
-  digits_batch_norm(w->x, w->y, digits_layer0_mean, digits_layer0_inverse_std,
-      digits_layer0_gain, digits_layer0_bias, 32);
+  digits_ternary(w->y, w->codes, scale, digits_layers_0_trits, digits_layers_0_scales, 64, 32, 64);
+  digits_batch_norm(w->x, w->y, digits_layers_0_mean, digits_layers_0_inverse_std,
+      digits_layers_0_gain, digits_layers_0_bias, 32);
   digits_relu(w->x, 32);
 
   /* head */

@@ -143,7 +143,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                             plan.recipe.name,
                             dataset.name,
                             is_finished(run),
-                            parse_mlp(plan.model).dropout > 0.0f,
+                            plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
                             network.is_exact(),
                             run.step(),
                             network.weights(),

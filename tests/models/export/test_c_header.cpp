@@ -153,12 +153,14 @@ Dataset random_data(std::int64_t rows, std::int64_t features, std::size_t classe
 
 // A network of random numbers, everywhere: also in norms, statistics and scales.
 Exported random_network(const std::string& spec, const std::string& recipe_name,
-                        const std::vector<std::string>& overrides, std::uint32_t salt) {
+                        const std::vector<std::string>& overrides, std::uint32_t salt,
+                        const ImageShape& image = {}) {
   CAPTURE(spec);
   CAPTURE(recipe_name);
-  const auto inputs = whole_number(1, 300, salt);
-  const Dataset data = random_data(9, inputs, static_cast<std::size_t>(2 + salt % 9));
-  SavedModel plan{spec, {inputs}, data.classes(), load_recipe(recipe_name, overrides)};
+  const auto inputs = image.size() > 0 ? image.size() : whole_number(1, 300, salt);
+  Dataset data = random_data(9, inputs, static_cast<std::size_t>(2 + salt % 9));
+  data.image = image;
+  SavedModel plan{spec, data, data.classes(), load_recipe(recipe_name, overrides)};
   auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, salt);
   for (Parameter& parameter : model->parameters()) {
     if (parameter.spec().role == Role::kWeight) continue;
@@ -202,7 +204,8 @@ TEST_CASE("c header: logits are those of our own inference on all test rows, bit
   const std::vector<Exported> all{
       trained("wdbc", "mlp:64,64", "votes", 3), trained("iris", "mlp:8", "latent8", 5),
       trained("digits", "mlp:32", "latent8", 3),
-      trained("digits", "mlp:48,24:norm=layer:activation=tanh:dropout=0.2", "shared8", 2)};
+      trained("digits", "mlp:48,24:norm=layer:activation=tanh:dropout=0.2", "shared8", 2),
+      trained("digits", "conv:8,M,12", "latent8", 2)};
   for (const Exported& e : all) CHECK(e.network.is_exact());
   compile_and_compare(all);
 }
@@ -231,6 +234,8 @@ TEST_CASE("c header: random networks of all widths, norms, activations and group
         random_network(spec, recipes[i % 5], {concat("weight.group=", groups[i / 3])}, i));
     CHECK(all.back().network.is_exact());
   }
+  all.push_back(random_network("conv:5,M,7,9,M", "votes", {}, 18, {11, 6, 3}));
+  all.push_back(random_network("conv:M,16", "latent8", {"weight.group=32"}, 19, {5, 7, 4}));
   all.push_back(random_network("mlp:", "trits", {}, 20));
   all.back().network.offsets.assign(static_cast<std::size_t>(all.back().network.inputs), 1e9);
   // What can be told apart beside the offset, 2^-20 and more, goes through.
@@ -250,6 +255,8 @@ TEST_CASE("c header: sums in floats agree within the tolerance") {
   all.push_back(random_network("mlp:40:norm=layer:activation=tanh", "master", {}, 2));
   all.push_back(random_network("mlp:70:norm=rms", "latent8", {"compute=\"fp32\""}, 3));
   all.push_back(random_network("mlp:33:norm=none", "flash-adamw", {}, 4));
+  all.push_back(random_network("conv:6,M,8", "fp32", {}, 5, {6, 5, 2}));
+  all.push_back(random_network("conv:6,M,8", "latent8", {"compute=\"fp32\""}, 6, {7, 5, 2}));
   for (const Exported& e : all) CHECK(!e.network.is_exact());
   CHECK(!all[1].network.layers[0].product.trits.empty());  // gamma times trits
   compile_and_compare(all);
