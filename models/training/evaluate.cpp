@@ -89,8 +89,8 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
          count;
 }
 
-Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
-  const SavedModel plan = saved.model();
+LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
+  SavedModel plan = saved.model();
   check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
         plan.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
         " features");
@@ -100,24 +100,33 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
         plan.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
   renumber_labels(dataset, classes, saved.path());
   saved.check_feature_order(dataset);
-  const auto model =
-      make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
+  auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
   std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedArray> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
   saved.load_part(planes);
+  return {std::move(plan),
+          std::move(model),
+          {std::move(means), std::move(inverse_stds), saved.spec().pixel_scale()}};
+}
 
-  const bool all_rows = dataset.published_test_rows == 0 && saved.data_hash() != data_xxh3(dataset);
-  const std::vector<std::int32_t> rows = all_rows ? rows_of(dataset) : fixed_split(dataset).test;
-  const Classification task(dataset, {means, inverse_stds, saved.spec().pixel_scale()});
+ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset) {
+  const bool all = dataset.published_test_rows == 0 && saved.data_hash() != data_xxh3(dataset);
+  return {all ? rows_of(dataset) : fixed_split(dataset).test, all};
+}
+
+Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
+  const LoadedModel loaded = load_model(saved, dataset);
+  const auto [rows, all_rows] = scored_rows(saved, dataset);
+  const Classification task(dataset, loaded.standardizer);
   Tape tape;
   std::optional<Confusion> confusion;
   if (has_uneven_classes(dataset)) confusion.emplace(dataset.class_names);
   const double accuracy =
-      *evaluate(*model, tape, task, rows, nullptr, confusion ? &*confusion : nullptr);
-  return {saved.path(), dataset.name, plan.recipe.name,     accuracy,       std::ssize(rows),
-          saved.step(), all_rows,     std::move(confusion), dataset.remarks};
+      *evaluate(*loaded.model, tape, task, rows, nullptr, confusion ? &*confusion : nullptr);
+  return {saved.path(), dataset.name, loaded.plan.recipe.name, accuracy,       std::ssize(rows),
+          saved.step(), all_rows,     std::move(confusion),    dataset.remarks};
 }
 
 std::string to_json(const Evaluation& evaluation) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,24 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
                                const std::vector<std::int32_t>& rows, Communicator* ranks = nullptr,
                                Confusion* confusion = nullptr);
 
+// A model out of a checkpoint, and the standardisation of its inputs.
+struct LoadedModel {
+  SavedModel plan;
+  std::unique_ptr<Model> model;
+  Standardizer standardizer;
+};
+// Loads a model for data, whose labels become numbers of the model's classes, some of which they
+// may lack. Throws Error for data that do not fit.
+LoadedModel load_model(const SavedRun& saved, Dataset& dataset);
+
+// The rows that a saved model is scored on: the test rows of the data that it was trained on and of
+// data with a published test set, else all rows.
+struct ScoredRows {
+  std::vector<std::int32_t> rows;
+  bool all;
+};
+ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset);
+
 struct Evaluation {
   std::string checkpoint, data, recipe;
   double accuracy;
@@ -32,9 +51,8 @@ struct Evaluation {
   Remarks remarks;                     // on the data
 };
 
-// Evaluates a checkpoint, with data standardised as in training: on the test rows of the data that
-// it was trained on and of data with a published test set, else on all rows. Labels of the data
-// become numbers of the model's classes, some of which they may lack.
+// Evaluates a checkpoint on scored_rows(), with data standardised as in training. Of labels see
+// load_model().
 Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset);
 std::string to_json(const Evaluation& evaluation);
 

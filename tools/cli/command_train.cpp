@@ -12,6 +12,7 @@
 #include "engine/files/checkpoint.h"
 #include "engine/text.h"
 #include "models/training/evaluate.h"
+#include "tools/cli/checkpoint_data.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
 #include "tools/cli/output_file.h"
@@ -83,20 +84,6 @@ void print_summary(const RunResult& r, const std::string& data) {
   if (r.confusion) fmt::print("\n{}", confusion_table(*r.confusion));
 }
 
-// Resets the options for columns of the file that a checkpoint names, which mean nothing to data of
-// another kind.
-void forget_columns(const std::string& data, TrainSpec& saved) {
-  if (is_csv(data)) return;
-  const TrainSpec untouched;
-  saved.label = untouched.label;
-  saved.header = untouched.header;
-  saved.missing = untouched.missing;
-  saved.max_categories = untouched.max_categories;
-  saved.columns = untouched.columns;
-  saved.drop = untouched.drop;
-  saved.words = untouched.words;
-}
-
 // Throws Error for options of ranks that the method has no use for.
 void check_method(const CLI::App& command, ParallelMethod method) {
   check(command.count("--dp-majority") == 0 || method == ParallelMethod::kVotes,
@@ -162,20 +149,6 @@ void check_save(const TrainOptions& options) {
   for (const auto& [option, name] : names) {
     check(is_utf8(name), option, ": '", name,
           "' is not UTF-8 and cannot be kept in a checkpoint; give the file another name");
-  }
-}
-
-// The data that a checkpoint names, as seen from where the program runs now.
-Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
-  const std::string& checkpoint = saved.path();
-  check(options.train.data != "-", "the checkpoint '", checkpoint,
-        "' was trained on standard input, which cannot be read again: name a file with the same "
-        "rows by --data, or send them once more and say --data -");
-  try {
-    return open_data(options, saved.table());
-  } catch (const Error& error) {
-    fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
-         "': where that lies elsewhere now, name it by --data");
   }
 }
 
@@ -270,50 +243,20 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   json.write(to_json(result));
 }
 
-// The label column, the header and the way with missing cells may be others than those of the
-// training file. The model decides which columns are read, and as what.
-void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
-                         std::optional<TableSchema>& schema) {
-  for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
-    check(command.count(option) == 0, option,
-          ": the model knows its columns from its training; leave the option out");
-  }
-  if (command.count("--header") > 0) saved.header = given.header;
-  if (command.count("--missing") > 0) saved.missing = given.missing;
-  if (command.count("--label") > 0) {
-    saved.label = given.label;
-    if (schema) schema->label.clear();  // its name would be looked for first
-  }
-}
-
-// The data are the checkpoint's own, but for what the command names.
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
   const SavedRun run(path);
-  TrainSpec saved = run.spec();
-  const bool data_given = command.count("--data") > 0;
-  if (data_given) {
-    saved.data = options.train.data;
-    forget_columns(saved.data, saved);
-  }
-  std::optional<TableSchema> schema = run.table();
-  adopt_table_options(command, options.train, saved, schema);
-  static_cast<TrainSpec&>(options.train) = saved;
+  const std::optional<TableSchema> schema = adopt_scored_data(command, run, options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_no_input("--json", options.json, inputs);
   OutputFile json("--json", options.json, kJsonBegins);
-  Dataset dataset = data_given ? open_data(options, schema) : open_saved_data(run, options);
-  if (!data_given) {
-    run.check_same_data(
-        dataset, "its test rows may be others now; name them by --data to score them as new");
-  }
-  say_remarks(dataset.remarks, false);
+  Dataset dataset = open_scored_data(command, run, options, schema);
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;
     fmt::print("{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
-               saved.data, evaluation.steps, all ? "accuracy" : "test accuracy",
+               options.train.data, evaluation.steps, all ? "accuracy" : "test accuracy",
                100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
                all ? "rows" : "test rows");
     if (const auto& confusion = evaluation.confusion) {

@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
       "'tritgrad COMMAND --help' says more.");
   tritgrad::add_train_command(app);
   tritgrad::add_eval_command(app);
+  tritgrad::add_export_command(app);
   tritgrad::add_compare_command(app);
   tritgrad::add_inspect_command(app);
   tritgrad::add_recipes_command(app);

@@ -1,0 +1,418 @@
+#include "models/export/inference_network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/check.h"
+#include "engine/formats/storage.h"
+#include "engine/kernels/reductions.h"
+#include "engine/text.h"
+#include "models/networks/conv_net.h"
+#include "ops/batch_norm.h"
+#include "ops/layer_norm.h"
+#include "ops/pool.h"
+#include "ops/products/linear.h"
+
+namespace tritgrad {
+
+std::int64_t InferenceLayer::outputs() const {
+  switch (kind) {
+    case Kind::kLinear:
+      return product.outputs;
+    case Kind::kConvolution:
+      return image.pixels() * product.outputs;
+    case Kind::kMaxPool:
+      return pooled(image).size();
+    case Kind::kAveragePool:
+      break;
+  }
+  return image.channels;
+}
+
+std::int64_t InferenceNetwork::widest() const {
+  std::int64_t most = inputs;
+  for (const InferenceLayer& layer : layers) most = std::max(most, layer.outputs());
+  return most;
+}
+
+std::int64_t InferenceNetwork::weights() const {
+  std::int64_t sum = 0;
+  for (const InferenceLayer& layer : layers) sum += layer.product.inputs * layer.product.outputs;
+  return sum;
+}
+
+bool InferenceNetwork::is_exact() const {
+  return std::all_of(layers.begin(), layers.end(), [](const InferenceLayer& layer) {
+    return !layer.has_product() || layer.product.in_integers;
+  });
+}
+
+double InferenceNetwork::tolerance(double largest_logit) const {
+  std::int64_t terms = 16;
+  for (const InferenceLayer& layer : layers) terms += layer.product.inputs;
+  return is_exact() ? 0.0
+                    : 4.0 * static_cast<double>(terms) * 0x1p-24 * std::max(1.0, largest_logit);
+}
+
+// ---- description ----
+
+namespace {
+
+std::vector<float> values_of(const Parameter& parameter) {
+  std::vector<float> values(static_cast<std::size_t>(parameter.shape().size()));
+  parameter.storage().decode_rows(0, parameter.shape().rows(), values.data());
+  check(std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }),
+        "export: '", parameter.name(),
+        "' has numbers that are not finite; train again with a lower rate");
+  return values;
+}
+
+std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
+  std::vector<std::int8_t> signs;
+  for (const float x : values) signs.push_back(static_cast<std::int8_t>((x > 0.0f) - (x < 0.0f)));
+  return signs;
+}
+
+// The weights of ternary_master are its gamma times trits, so that one scale does for all.
+InferenceProduct describe_product(const std::string& name, const LayerParameters& layer,
+                                  Compute compute) {
+  const LinearOperands w = linear_operands("export", *layer.weight, layer.scale);
+  InferenceProduct product{
+      name, w.inputs, w.outputs, w.group_size,
+      {},   {},       {},        in_integers(*layer.weight, layer.scale, compute)};
+  std::vector<float> values = values_of(*layer.weight);
+  if (w.scale != nullptr) {
+    product.trits = signs_of(values);
+    product.scales = values_of(*w.scale);
+  } else if (layer.weight->storage().spec().kind == FormatKind::kTernaryMaster) {
+    product.group = w.inputs;
+    product.trits = signs_of(values);
+    product.scales.assign(
+        static_cast<std::size_t>(w.outputs),
+        std::abs(*std::max_element(values.begin(), values.end(),
+                                   [](float a, float b) { return std::abs(a) < std::abs(b); })));
+  } else {
+    product.weights = std::move(values);
+  }
+  return product;
+}
+
+InferenceLayer describe_layer(const std::string& name, const LayerParameters& layer, Norm norm,
+                              Compute compute) {
+  InferenceLayer result{.product = describe_product(name, layer, compute), .norm = norm};
+  const BatchNormParameters& p = layer.norm;
+  if (norm != Norm::kNone) result.gain = values_of(*p.gain);
+  if (norm == Norm::kNone) {
+    result.bias = values_of(*layer.bias);
+  } else if (norm != Norm::kRms) {
+    result.bias = values_of(*p.bias);
+  }
+  if (norm == Norm::kBatch) {
+    result.mean = values_of(*p.running_mean);
+    for (const float variance : values_of(*p.running_var)) {
+      result.inverse_std.push_back(1.0f / std::sqrt(variance + kBatchNormEps));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model) {
+  using Kind = InferenceLayer::Kind;
+  std::vector<InferenceLayer> layers;
+  const auto describe = [&](const std::string& name, Norm norm) {
+    layers.push_back(
+        describe_layer(name, bind_layer(model.parameters(), name), norm, plan.recipe.compute));
+  };
+  if (plan.model.starts_with("mlp:")) {
+    const MlpSpec mlp = fit_mlp(parse_mlp(plan.model), plan.input.features, plan.outputs);
+    for (std::size_t i = 0; i < mlp.hidden.size(); ++i) {
+      describe(layer_name(i), mlp.norm);
+      layers.back().activation = mlp.activation;
+    }
+  } else {
+    const ConvNetSpec conv = fit_conv(parse_conv(plan.model), plan.input, plan.outputs);
+    ImageShape image = conv.image;
+    std::size_t index = 0;
+    for (const std::int64_t outputs : conv.layers) {
+      if (outputs == ConvNetSpec::kMaxPool) {
+        layers.push_back({.kind = Kind::kMaxPool, .image = image});
+        image = pooled(image);
+        continue;
+      }
+      describe(layer_name(index++), Norm::kBatch);
+      layers.back().kind = Kind::kConvolution;
+      layers.back().image = image;
+      layers.back().activation = Activation::kRelu;
+      image.channels = outputs;
+    }
+    layers.push_back({.kind = Kind::kAveragePool, .image = image});
+  }
+  describe(kHead, Norm::kNone);
+  return layers;
+}
+
+namespace {
+
+// Returns what is subtracted from each input; nothing where that is 0.
+std::vector<double> input_offsets(const TableSchema& table) {
+  std::vector<double> offsets;
+  for (const TableFeature& column : table.columns) {
+    check(column.words.empty(), "export: column '", printable(column.name),
+          "' holds words, which no target can express yet; train with --drop of it, or on numbers "
+          "alone");
+    check(!column.has_indicator && !column.fill_number, "export: column '", printable(column.name),
+          "' has missing cells that are filled, which no target can express yet; train with "
+          "--missing drop");
+    offsets.push_back(column.offset);
+  }
+  const bool none = std::all_of(offsets.begin(), offsets.end(), [](double x) { return x == 0.0; });
+  return none ? std::vector<double>() : offsets;
+}
+
+}  // namespace
+
+InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
+  InferenceNetwork network{loaded.plan.input.features, saved.class_names(), {}, {}, {}, {}, {}};
+  if (const std::optional<TableSchema> table = saved.table())
+    network.offsets = input_offsets(*table);
+  network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
+  network.means = loaded.standardizer.means();
+  network.inverse_stds = loaded.standardizer.inverse_stds();
+  network.layers = describe_layers(loaded.plan, *loaded.model);
+  return network;
+}
+
+// ---- reference ----
+
+namespace {
+
+using RowOfFloats = std::vector<float>;
+
+struct Codes {
+  std::vector<std::int8_t> codes;
+  float scale;
+};
+
+RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const float> features) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  RowOfFloats x;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    const std::size_t at = network.means.size() == 1 ? 0 : i;
+    const float value = network.square_roots ? std::sqrt(features[i]) : features[i];
+    const double z = (static_cast<double>(value) - static_cast<double>(network.means[at])) *
+                     static_cast<double>(network.inverse_stds[at]);
+    x.push_back(static_cast<float>(std::clamp(z, -kMost, kMost)));
+  }
+  return x;
+}
+
+Codes round_to_int8(const RowOfFloats& x) {
+  constexpr float kShift = 0x1.8p23f;  // a sum with it has no bits below one
+  float largest = 0.0f;
+  for (const float each : x) largest = std::max(largest, std::abs(each));
+  const float inverse = largest < 0x1p-100f ? 0.0f : 127.0f / largest;
+  Codes rounded{{}, largest < 0x1p-100f ? 0.0f : largest / 127.0f};
+  for (const float each : x) {
+    const float level = std::clamp(each * inverse, -127.0f, 127.0f);
+    rounded.codes.push_back(static_cast<std::int8_t>((level + kShift) - kShift));
+  }
+  return rounded;
+}
+
+RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<std::int8_t>& codes,
+                                 float x_scale) {
+  RowOfFloats y;
+  const std::int8_t* trit = w.trits.data();
+  const float* scale = w.scales.data();
+  for (std::int64_t o = 0; o < w.outputs; ++o) {
+    float sum_of_groups = -0.0f;  // what is added to it stays what it is, zeros too
+    for (std::int64_t i = 0; i < w.inputs;) {
+      std::int32_t sum = 0;
+      for (const std::int64_t end = std::min(i + w.group, w.inputs); i < end; ++i) {
+        sum += *trit++ * codes[static_cast<std::size_t>(i)];
+      }
+      sum_of_groups += x_scale * *scale++ * static_cast<float>(sum);
+    }
+    y.push_back(sum_of_groups);
+  }
+  return y;
+}
+
+RowOfFloats multiply_in_floats(const InferenceProduct& w, const RowOfFloats& x) {
+  RowOfFloats y;
+  std::size_t place = 0, scale = 0;
+  for (std::int64_t o = 0; o < w.outputs; ++o) {
+    float sum_of_groups = -0.0f;
+    for (std::int64_t i = 0; i < w.inputs; ++scale) {
+      float sum = 0.0f;
+      for (const std::int64_t end = std::min(i + w.group, w.inputs); i < end; ++i, ++place) {
+        const float weight =
+            w.trits.empty() ? w.weights[place] : static_cast<float>(w.trits[place]);
+        sum += weight * x[static_cast<std::size_t>(i)];
+      }
+      sum_of_groups += w.trits.empty() ? sum : w.scales[scale] * sum;
+    }
+    y.push_back(sum_of_groups);
+  }
+  return y;
+}
+
+// Returns the window around a pixel, with zeros for what is outside the image.
+template <typename Number>
+std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
+                              const std::vector<Number>& x) {
+  constexpr std::int64_t kHalf = kWindowSide / 2;
+  const std::int64_t row = pixel / image.width, column = pixel % image.width;
+  std::vector<Number> window;
+  for (std::int64_t i = row - kHalf; i <= row + kHalf; ++i) {
+    for (std::int64_t j = column - kHalf; j <= column + kHalf; ++j) {
+      const bool inside = i >= 0 && i < image.height && j >= 0 && j < image.width;
+      for (std::int64_t c = 0; c < image.channels; ++c) {
+        const auto at = static_cast<std::size_t>((i * image.width + j) * image.channels + c);
+        window.push_back(inside ? x[at] : Number{});
+      }
+    }
+  }
+  return window;
+}
+
+// The product of x, or of each of its windows.
+RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
+  const InferenceProduct& w = layer.product;
+  const Codes rounded = w.in_integers ? round_to_int8(x) : Codes{{}, 0.0f};
+  if (layer.kind == InferenceLayer::Kind::kLinear) {
+    return w.in_integers ? multiply_in_integers(w, rounded.codes, rounded.scale)
+                         : multiply_in_floats(w, x);
+  }
+  RowOfFloats y;
+  for (std::int64_t pixel = 0; pixel < layer.image.pixels(); ++pixel) {
+    const RowOfFloats part =
+        w.in_integers
+            ? multiply_in_integers(w, window_of(layer.image, pixel, rounded.codes), rounded.scale)
+            : multiply_in_floats(w, window_of(layer.image, pixel, x));
+    y.insert(y.end(), part.begin(), part.end());
+  }
+  return y;
+}
+
+RowOfFloats max_of_pixels(const ImageShape& image, const RowOfFloats& x) {
+  const std::int64_t line = image.width * image.channels;
+  RowOfFloats y;
+  for (std::int64_t i = 0; i + 1 < image.height; i += 2) {
+    for (std::int64_t j = 0; j + 1 < image.width; j += 2) {
+      for (std::int64_t c = 0; c < image.channels; ++c) {
+        const float* at = x.data() + i * line + j * image.channels + c;
+        y.push_back(std::max({at[0], at[image.channels], at[line], at[line + image.channels]}));
+      }
+    }
+  }
+  return y;
+}
+
+RowOfFloats mean_of_pixels(const ImageShape& image, const RowOfFloats& x) {
+  RowOfFloats y;
+  for (std::int64_t c = 0; c < image.channels; ++c) {
+    double sum = 0.0;
+    for (std::int64_t pixel = 0; pixel < image.pixels(); ++pixel) {
+      sum += static_cast<double>(x[static_cast<std::size_t>(pixel * image.channels + c)]);
+    }
+    y.push_back(static_cast<float>(sum / static_cast<double>(image.pixels())));
+  }
+  return y;
+}
+
+// The sum of term(x[i]) in double and in kSumLanes lanes.
+template <typename Term>
+double lane_sum(const RowOfFloats& x, const Term& term) {
+  double lanes[kSumLanes] = {};
+  for (std::size_t i = 0; i < x.size(); ++i)
+    lanes[i % kSumLanes] += term(static_cast<double>(x[i]));
+  for (std::int64_t half = kSumLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+// Layer norm and RMS norm, whose mean is 0.
+void normalize_row(const InferenceLayer& layer, RowOfFloats& x) {
+  const bool centered = layer.norm == Norm::kLayer;
+  const auto n = static_cast<double>(x.size());
+  const double mean = centered ? lane_sum(x, [](double value) { return value; }) / n : 0.0;
+  const double squares =
+      lane_sum(x, [mean](double value) { return (value - mean) * (value - mean); });
+  const double eps = static_cast<double>(centered ? kLayerNormEps : kRmsNormEps);
+  const auto inverse_std = static_cast<float>(1.0 / std::sqrt(squares / n + eps));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = (x[i] - static_cast<float>(mean)) * inverse_std * layer.gain[i];
+    if (centered) x[i] += layer.bias[i];
+  }
+}
+
+void normalize_layer(const InferenceLayer& layer, RowOfFloats& x) {
+  if (layer.norm == Norm::kLayer || layer.norm == Norm::kRms) return normalize_row(layer, x);
+  for (std::size_t at = 0; at < x.size(); ++at) {
+    const std::size_t i = at % layer.bias.size();  // of all pixels, the channel
+    if (layer.norm == Norm::kBatch) {
+      x[at] = (x[at] - layer.mean[i]) * layer.inverse_std[i] * layer.gain[i];
+    }
+    x[at] += layer.bias[i];
+  }
+}
+
+// e^x for x in [0, 20].
+float exp_of_small(float x) {
+  constexpr float kWhole = 0x1.8p23f;  // what it is added to loses its fraction
+  const float k = (x * 1.44269504f + kWhole) - kWhole;
+  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;  // ln 2 in two parts
+  float p = 1.9875691500e-4f;
+  for (const float c :
+       {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f}) {
+    p = p * r + c;
+  }
+  return (p * (r * r) + r + 1.0f) * std::ldexp(1.0f, static_cast<int>(k));
+}
+
+float tanh_of(float x) {
+  const float limited = std::min(std::abs(x), 10.0f);  // tanh is 1 from 9.02 on
+  if (limited >= 0.625f) {
+    return std::copysign(1.0f - 2.0f / (exp_of_small(2.0f * limited) + 1.0f), x);
+  }
+  const float z = limited * limited;
+  float p = -5.70498872745e-3f;
+  for (const float c :
+       {2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f, -3.33332819422e-1f}) {
+    p = p * z + c;
+  }
+  return std::copysign(p * z * limited + limited, x);
+}
+
+float activated(Activation activation, float x) {
+  if (activation == Activation::kTanh) return tanh_of(x);
+  if (x < 0.0f) return 0.0f;
+  return activation == Activation::kSquaredRelu ? x * x : x;
+}
+
+}  // namespace
+
+std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features) {
+  check(std::ssize(features) == network.inputs, "infer: ", features.size(), " features found, ",
+        network.inputs, " expected");
+  RowOfFloats x = standardize_row(network, features);
+  for (const InferenceLayer& layer : network.layers) {
+    if (!layer.has_product()) {
+      x = layer.kind == InferenceLayer::Kind::kMaxPool ? max_of_pixels(layer.image, x)
+                                                       : mean_of_pixels(layer.image, x);
+      continue;
+    }
+    x = multiply_layer(layer, x);
+    normalize_layer(layer, x);
+    if (!layer.activation) continue;
+    for (float& each : x) each = activated(*layer.activation, each);
+  }
+  return x;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,93 @@
+// What a trained network computes of one row of features, in the order of our own inference: the
+// description that every target of an export is written from.
+//
+// It is made from a model once. infer() is its meaning, in plain loops: a target that does the same
+// operations in the same order, each rounded to its type, gives the same bits. Logits of our own
+// inference are these bits where all products are in integers (is_exact()); products in floats are
+// sums that each instruction set adds up in an order of its own, and agree within tolerance().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/image_shape.h"
+#include "models/networks/mlp.h"
+#include "models/networks/model.h"
+#include "models/training/evaluate.h"
+#include "models/training/saved_run.h"
+
+namespace tritgrad {
+
+// y = x W^T of one layer. A weight is a trit times the scale of its group of inputs, or a float.
+struct InferenceProduct {
+  std::string name;  // of the layer
+  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t group = 1;          // inputs that share a scale; the last group may be shorter
+  std::vector<std::int8_t> trits;  // [outputs x inputs]; empty where weights are floats
+  std::vector<float> scales;       // [outputs x groups], of trits
+  std::vector<float> weights;      // [outputs x inputs], floats
+  // x is rounded to int8 by its largest magnitude / 127, and sums are whole numbers.
+  bool in_integers = false;
+
+  std::int64_t groups() const { return (inputs + group - 1) / group; }
+};
+
+// The side of a convolution's windows.
+inline constexpr std::int64_t kWindowSide = 3;
+
+// A product, a norm (kNone: `bias` is added) and perhaps an activation; or pooling.
+struct InferenceLayer {
+  enum class Kind {
+    kLinear,
+    kConvolution,  // the product of the window around each pixel (ops/conv2d.h), 0 outside the
+                   // image
+    kMaxPool,      // the largest of 2 x 2 pixels (ops/pool.h)
+    kAveragePool,  // the mean over all pixels, in double
+  };
+  Kind kind = Kind::kLinear;
+  ImageShape image = {};  // that is read, but by kLinear
+  InferenceProduct product = {};
+  Norm norm = Norm::kNone;
+  std::vector<float> mean = {}, inverse_std = {};  // of the columns, with batch norm
+  std::vector<float> gain = {}, bias = {};  // gain: with any norm; bias: with all but RMS norm
+  std::optional<Activation> activation = {};
+
+  bool has_product() const { return kind == Kind::kLinear || kind == Kind::kConvolution; }
+  // The numbers that it reads and makes.
+  std::int64_t inputs() const { return kind == Kind::kLinear ? product.inputs : image.size(); }
+  std::int64_t outputs() const;
+};
+
+struct InferenceNetwork {
+  std::int64_t inputs;
+  std::vector<std::string> class_names;
+  std::vector<double> offsets;             // subtracted from inputs in double; empty: none
+  bool square_roots = false;               // of inputs, which are pixels
+  std::vector<float> means, inverse_stds;  // of inputs; a single one is that of all
+  std::vector<InferenceLayer> layers;      // the last one makes logits
+
+  std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
+  // The most numbers that a layer reads or makes.
+  std::int64_t widest() const;
+  std::int64_t weights() const;
+  bool is_exact() const;
+  // By how much the logits of a row may differ, where the largest of them has this magnitude: each
+  // operation of the longest chain of sums adds a relative error of 2^-24, counted four times over
+  // for what norms and activations make of it.
+  double tolerance(double largest_logit) const;
+};
+
+// Describes the layers of a model of this plan. Throws Error for numbers that are not finite.
+std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model);
+
+// Describes a saved model with what becomes of its inputs. Throws Error for columns of words and
+// for cells that are filled, too: no network computes them.
+InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded);
+
+// Returns the logits of a row of features, as data sets have them: offsets are subtracted already.
+std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
+
+}  // namespace tritgrad

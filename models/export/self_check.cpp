@@ -1,0 +1,59 @@
+#include "models/export/self_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/training/task.h"
+
+namespace tritgrad {
+namespace {
+
+std::int64_t predicted_class(std::span<const float> logits) {
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
+}
+
+void compare_row(const InferenceNetwork& network, std::span<const float> expected,
+                 std::span<const float> found, std::int32_t label, SelfCheck& result) {
+  double largest = 0.0, difference = 0.0;
+  bool numbers = true;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto before = static_cast<double>(expected[i]), after = static_cast<double>(found[i]);
+    largest = std::max(largest, std::abs(before));
+    difference = std::max(difference, std::abs(before - after));
+    numbers = numbers && std::isfinite(before) && std::isfinite(after);
+  }
+  result.rows += 1;
+  result.differing_rows += !numbers || difference > network.tolerance(largest) ? 1 : 0;
+  result.differing_classes += predicted_class(expected) != predicted_class(found) ? 1 : 0;
+  result.largest_difference = std::max(result.largest_difference, difference);
+  result.accuracy_before += predicted_class(expected) == label ? 1.0 : 0.0;
+  result.accuracy_after += predicted_class(found) == label ? 1.0 : 0.0;
+}
+
+}  // namespace
+
+SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& loaded,
+                        const Dataset& dataset, const std::vector<std::int32_t>& rows) {
+  SelfCheck result;
+  if (rows.empty()) return result;
+  const Classification task(dataset, loaded.standardizer);
+  Loader loader = task.test_batches(rows);
+  Tape tape;
+  tape.set_recording(false);
+  std::vector<float> features(static_cast<std::size_t>(dataset.features));
+  for (std::size_t row = 0; row < rows.size();) {
+    const Batch batch = loader.next();
+    const Tensor logits = loaded.model->forward(tape, batch.x, {}).value;
+    for (std::int64_t i = 0; i < logits.rows(); ++i, ++row) {
+      dataset.gather(rows[row], features.data());
+      compare_row(network, {logits.row(i), static_cast<std::size_t>(logits.cols())},
+                  infer(network, features), batch.labels[static_cast<std::size_t>(i)], result);
+    }
+    tape.reset();
+  }
+  result.accuracy_before /= static_cast<double>(result.rows);
+  result.accuracy_after /= static_cast<double>(result.rows);
+  return result;
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,29 @@
+// Whether an exported network computes what its model does.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "models/export/inference_network.h"
+#include "models/training/evaluate.h"
+
+namespace tritgrad {
+
+struct SelfCheck {
+  std::int64_t rows = 0;
+  std::int64_t differing_rows = 0;     // whose logits differ by more than tolerance()
+  std::int64_t differing_classes = 0;  // rows that are taken for another class
+  double largest_difference = 0.0;     // of two logits
+  double accuracy_before = 0.0;        // of the model
+  double accuracy_after = 0.0;         // of the network
+
+  // Other classes are let pass where logits in floats agree as well as they can.
+  bool passed() const { return rows > 0 && differing_rows == 0; }
+};
+
+// Compares the logits of the network with those of the model that it describes on rows of the data.
+SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& loaded,
+                        const Dataset& dataset, const std::vector<std::int32_t>& rows);
+
+}  // namespace tritgrad

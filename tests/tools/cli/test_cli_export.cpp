@@ -1,0 +1,128 @@
+// tritgrad export as a user sees it, and the program of docs/EXPORT.md.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/c_compiler.h"
+#include "tests/support/program.h"
+
+namespace tritgrad::test::test_cli_export {
+namespace {
+
+using Json = nlohmann::json;
+
+// Trains and returns the checkpoint.
+std::string train(const TempDir& folder, const std::string& arguments) {
+  const std::string checkpoint = folder / "m.safetensors";
+  REQUIRE(run("train --quiet " + arguments + " --save " + checkpoint).exit_code == 0);
+  return checkpoint;
+}
+
+// Refused, and nothing is left behind.
+void check_no_file(const std::string& checkpoint, const std::string& to, const std::string& part) {
+  check_refused("export " + checkpoint + " --to " + to, part);
+  CHECK(!std::filesystem::exists(to));
+  CHECK(!std::filesystem::exists(to + ".tritgrad-tmp"));
+}
+
+std::string rows_of_table(const std::string& header, const std::string& before) {
+  std::string text = header + "\n";
+  for (int i = 0; i < 60; ++i) {
+    text += before + std::to_string(i % 2) + "," + std::to_string(i) + "," + std::to_string(i % 2) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("cli export: the program of docs/EXPORT.md, compiled and run") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data digits --model mlp:32 --recipe latent8");
+  const std::string header = folder / "digits.h";
+  const Result made = run("export " + checkpoint + " --to " + header);
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  CHECK(made.out.find("97.77 % before, 97.77 % after (359 rows of digits)") != std::string::npos);
+  CHECK(made.out.find("differing rows 0 (logits") != std::string::npos);
+
+  const std::filesystem::path source = TRITGRAD_SOURCE_DIR;
+  const std::string page = read_text(source / "docs/EXPORT.md");
+  const std::string begins = "```c\n";
+  const std::size_t first = page.find(begins) + begins.size();
+  const std::string program =
+      folder.write("program.c", page.substr(first, page.find("```", first) - first));
+  for (const std::string& command : compile_commands(program, folder / "program")) {
+    CAPTURE(command);
+    REQUIRE(std::system(command.c_str()) == 0);
+    const std::string out = folder / "out";
+    const std::string digits = (source / "engine/data/digits.csv").string();
+    REQUIRE(std::system(("tail -n +2 '" + digits + "' | '" + (folder / "program").string() +
+                         "' >'" + out + "'")
+                            .c_str()) == 0);
+    const std::string said = read_text(out);
+    CHECK(said.find(" of 1797 rows right\n") != std::string::npos);
+    CHECK(std::stoi(said) > 1750);
+  }
+}
+
+TEST_CASE("cli export: the report as JSON, of a run that is not finished and has dropout") {
+  const TempDir folder;
+  const std::string checkpoint = train(
+      folder, "--data wdbc --model mlp:16:dropout=0.1 --recipe votes --epochs 5 --stop-after 3");
+  const std::string to = folder / "2-cells.h";
+  const Result result = run("export " + checkpoint + " --json - --to " + to);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["name"] == "model_2_cells");
+  CHECK(json["finished"] == false);
+  CHECK(json["bit_equal"] == true);
+  CHECK(json["differing_rows"] == 0);
+  CHECK(json["accuracy_before"] == json["accuracy_after"]);
+  CHECK(json["weight_bytes"] == 16 * 6 + 2 * 4);
+  const std::string header = read_text(to);
+  CHECK(header.find("int model_2_cells_predict(") != std::string::npos);
+  CHECK(header.find("(not finished)") != std::string::npos);
+  const Result said = run("export " + checkpoint + " --to " + to);  // in the place of the old one
+  CHECK(said.out.find("the run is not finished: step 3") != std::string::npos);
+  CHECK(said.out.find("dropout is of training alone and left out") != std::string::npos);
+}
+
+TEST_CASE("cli export: what cannot be written is refused, and leaves nothing behind") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  check_no_file(checkpoint, folder / "m.hh", "did you mean '.h'?");
+  check_no_file(checkpoint, folder / "m", "no kind of export");
+  check_no_file(checkpoint, folder / "none/m.h", "there is no folder");
+  check_no_file(checkpoint, folder / "--.h", "no letter or digit");
+  check_no_file(checkpoint + " --data wdbc", folder / "m.h", "4 inputs but 'wdbc' has 30 features");
+  check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "notes\n"),
+                "is of another kind");
+  check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
+}
+
+TEST_CASE("cli export: a convolutional network") {
+  const TempDir folder;
+  const std::string checkpoint =
+      train(folder, "--data digits --model conv:4,M --recipe latent8 --epochs 1");
+  const Result result = run("export " + checkpoint + " --json - --to " + (folder / "m.h").string());
+  REQUIRE(result.exit_code == 0);
+  CHECK(Json::parse(result.out)["differing_rows"] == 0);
+}
+
+TEST_CASE("cli export: a table of numbers with offsets, and words that no header expresses") {
+  const TempDir folder;
+  const std::string numbers = folder.write("n.csv", rows_of_table("a,b,y", "17000000000"));
+  const std::string checkpoint = train(folder, "--data " + numbers + " --model mlp:4 --epochs 2");
+  const std::string to = folder / "m.h";
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  CHECK(read_text(to).find("m_predict(const double features[M_INPUTS]") != std::string::npos);
+  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red"));
+  const TempDir other;
+  const std::string of_words = train(other, "--data " + words + " --model mlp:4 --epochs 1");
+  check_no_file(of_words, other / "m.h", "column 'a' holds words");
+}
+
+}  // namespace tritgrad::test::test_cli_export

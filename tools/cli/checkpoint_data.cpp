@@ -1,0 +1,76 @@
+#include "tools/cli/checkpoint_data.h"
+
+#include "engine/check.h"
+
+namespace tritgrad {
+namespace {
+
+// The label column, the header and the way with missing cells may be others than those of the
+// training file. The model decides which columns are read, and as what.
+void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
+                         std::optional<TableSchema>& schema) {
+  for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
+    check(command.count(option) == 0, option,
+          ": the model knows its columns from its training; leave the option out");
+  }
+  if (command.count("--header") > 0) saved.header = given.header;
+  if (command.count("--missing") > 0) saved.missing = given.missing;
+  if (command.count("--label") > 0) {
+    saved.label = given.label;
+    if (schema) schema->label.clear();  // its name would be looked for first
+  }
+}
+
+}  // namespace
+
+void forget_columns(const std::string& data, TrainSpec& saved) {
+  if (is_csv(data)) return;
+  const TrainSpec untouched;
+  saved.label = untouched.label;
+  saved.header = untouched.header;
+  saved.missing = untouched.missing;
+  saved.max_categories = untouched.max_categories;
+  saved.columns = untouched.columns;
+  saved.drop = untouched.drop;
+  saved.words = untouched.words;
+}
+
+Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
+  const std::string& checkpoint = saved.path();
+  check(options.train.data != "-", "the checkpoint '", checkpoint,
+        "' was trained on standard input, which cannot be read again: name a file with the same "
+        "rows by --data, or send them once more and say --data -");
+  try {
+    return open_data(options, saved.table());
+  } catch (const Error& error) {
+    fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
+         "': where that lies elsewhere now, name it by --data");
+  }
+}
+
+std::optional<TableSchema> adopt_scored_data(const CLI::App& command, const SavedRun& run,
+                                             CommonOptions& options) {
+  TrainSpec saved = run.spec();
+  if (command.count("--data") > 0) {
+    saved.data = options.train.data;
+    forget_columns(saved.data, saved);
+  }
+  std::optional<TableSchema> schema = run.table();
+  adopt_table_options(command, options.train, saved, schema);
+  static_cast<TrainSpec&>(options.train) = saved;
+  return schema;
+}
+
+Dataset open_scored_data(const CLI::App& command, const SavedRun& run, const CommonOptions& options,
+                         const std::optional<TableSchema>& schema) {
+  const bool given = command.count("--data") > 0;
+  Dataset dataset = given ? open_data(options, schema) : open_saved_data(run, options);
+  if (!given) {
+    run.check_same_data(
+        dataset, "its test rows may be others now; name them by --data to score them as new");
+  }
+  say_remarks(dataset.remarks, false);
+  return dataset;
+}
+
+}  // namespace tritgrad
