@@ -1,7 +1,8 @@
 // The functions of a C header, a text for each: what infer() does to a row, in C99.
 //
 // `$` stands for the name by which all names of the header begin. A text of two functions has `#`
-// for their names and `~` for their types.
+// for their names and `~` for their types. `|` trits are a byte, digits to the base that a backtick
+// stands for.
 #pragma once
 
 namespace tritgrad::c_functions {
@@ -39,9 +40,9 @@ static inline void $_ternary(float *y, const int8_t *x, float x_scale, const uin
     for (i = 0; i < inputs;) {
       int32_t sum = 0;
       for (end = inputs - i > group ? i + group : inputs; i < end; i++) {
-        if (i % 5 == 0) byte = *trits++;
-        sum += ((int)(byte % 3) - 1) * x[i];
-        byte /= 3;
+        if (i % | == 0) byte = *trits++;
+        sum += ((int)(byte % `) - 1) * x[i];
+        byte /= `;
       }
       sum_of_groups += x_scale * *scales++ * (float)sum;
     }
@@ -61,9 +62,9 @@ static inline void $_ternary_float(float *y, const float *x, const uint8_t *trit
     for (i = 0; i < inputs;) {
       float sum = 0.0f;
       for (end = inputs - i > group ? i + group : inputs; i < end; i++) {
-        if (i % 5 == 0) byte = *trits++;
-        sum += (float)((int)(byte % 3) - 1) * x[i];
-        byte /= 3;
+        if (i % | == 0) byte = *trits++;
+        sum += (float)((int)(byte % `) - 1) * x[i];
+        byte /= `;
       }
       sum_of_groups += *scales++ * sum;
     }

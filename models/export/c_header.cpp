@@ -14,11 +14,20 @@ namespace tritgrad {
 namespace {
 
 constexpr std::size_t kTableWidth = 100;
-constexpr std::int64_t kTritsPerByte = 5;
 constexpr std::int64_t kBytesOfFloat = sizeof(float);
 
-std::int64_t bytes_of_row(const InferenceProduct& product) {
-  return (product.inputs + kTritsPerByte - 1) / kTritsPerByte;
+struct DigitsOfByte {
+  std::int64_t count;
+  int base;
+};
+
+DigitsOfByte digits_of_byte(TritPacking packing) {
+  return packing == TritPacking::kBase3 ? DigitsOfByte{5, 3} : DigitsOfByte{4, 4};
+}
+
+std::int64_t bytes_of_row(const InferenceProduct& product, TritPacking packing) {
+  const std::int64_t count = digits_of_byte(packing).count;
+  return (product.inputs + count - 1) / count;
 }
 
 bool is_letter_or_digit(char c) {
@@ -73,14 +82,15 @@ std::string literal(float x) { return number_literal(x, "f"); }
 std::string literal(double x) { return number_literal(x, ""); }
 std::string literal(std::uint8_t x) { return std::to_string(x); }
 
-std::vector<std::uint8_t> pack_rows(const InferenceProduct& product) {
+std::vector<std::uint8_t> pack_rows(const InferenceProduct& product, TritPacking packing) {
+  const auto [count, base] = digits_of_byte(packing);
   std::vector<std::uint8_t> packed;
   for (std::int64_t o = 0; o < product.outputs; ++o) {
     const std::int8_t* row = product.trits.data() + o * product.inputs;
-    for (std::int64_t first = 0; first < product.inputs; first += kTritsPerByte) {
+    for (std::int64_t first = 0; first < product.inputs; first += count) {
       int byte = 0;
-      for (std::int64_t i = first + kTritsPerByte - 1; i >= first; --i) {
-        byte = 3 * byte + (i < product.inputs ? row[i] + 1 : 1);
+      for (std::int64_t i = first + count - 1; i >= first; --i) {
+        byte = base * byte + (i < product.inputs ? row[i] + 1 : 1);
       }
       packed.push_back(static_cast<std::uint8_t>(byte));
     }
@@ -104,8 +114,8 @@ struct CodesOfNetwork {
 
 class Writer {
  public:
-  Writer(const InferenceNetwork& network, const std::string& name)
-      : network_(network), name_(name), capitals_(upper_case(name)) {}
+  Writer(const InferenceNetwork& network, const std::string& name, TritPacking packing)
+      : network_(network), name_(name), capitals_(upper_case(name)), packing_(packing) {}
 
   std::string write(const std::vector<std::string>& provenance) {
     head(provenance);
@@ -175,6 +185,10 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
         text_ += function;
       } else if (c == '~') {
         text_ += type;
+      } else if (c == '|') {
+        text_ += std::to_string(digits_of_byte(packing_).count);
+      } else if (c == '`') {
+        text_ += std::to_string(digits_of_byte(packing_).base);
       } else {
         text_ += c;
       }
@@ -233,11 +247,14 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   void tables(const InferenceLayer& layer) {
     const InferenceProduct& w = layer.product;
     text_ += concat("\n/* ", w.name, ": ", w.inputs, " inputs, ", w.outputs, " outputs",
-                    w.trits.empty() ? "" : "; five trits a byte", " */\n");
+                    w.trits.empty()                   ? ""
+                    : packing_ == TritPacking::kBase3 ? "; five trits a byte"
+                                                      : "; four trits a byte",
+                    " */\n");
     if (w.trits.empty()) {
       table("float", table_name(layer, "weights"), w.weights);
     } else {
-      table("uint8_t", table_name(layer, "trits"), pack_rows(w));
+      table("uint8_t", table_name(layer, "trits"), pack_rows(w, packing_));
       table("float", table_name(layer, "scales"), w.scales);
     }
     const std::pair<const char*, const std::vector<float>&> vectors[] = {
@@ -416,6 +433,7 @@ static inline const char *$_class_name(int number) {
 
   const InferenceNetwork& network_;
   std::string name_, capitals_;
+  TritPacking packing_;
   std::string text_;
 };
 
@@ -433,12 +451,12 @@ std::string c_identifier(const std::string& text) {
   return starts_well ? name : "model_" + name;
 }
 
-CHeaderBytes c_header_bytes(const InferenceNetwork& network) {
+CHeaderBytes c_header_bytes(const InferenceNetwork& network, TritPacking packing) {
   const auto floats = [](const auto& numbers) { return std::ssize(numbers) * kBytesOfFloat; };
   CHeaderBytes bytes{};
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
-    bytes.weights += w.trits.empty() ? floats(w.weights) : bytes_of_row(w) * w.outputs;
+    bytes.weights += w.trits.empty() ? floats(w.weights) : bytes_of_row(w, packing) * w.outputs;
     bytes.scales += floats(w.scales);
     bytes.others +=
         floats(layer.mean) + floats(layer.inverse_std) + floats(layer.gain) + floats(layer.bias);
@@ -453,8 +471,8 @@ CHeaderBytes c_header_bytes(const InferenceNetwork& network) {
 }
 
 std::string c_header(const InferenceNetwork& network, const std::string& name,
-                     const std::vector<std::string>& provenance) {
-  return Writer(network, name).write(provenance);
+                     const std::vector<std::string>& provenance, TritPacking packing) {
+  return Writer(network, name, packing).write(provenance);
 }
 
 }  // namespace tritgrad

@@ -21,11 +21,12 @@ namespace {
 struct ExportOptions : CommonOptions {
   std::string checkpoint;
   std::string to;
+  std::string trits = "base3";
 };
 
 // What there is to say of an export.
 struct ExportReport {
-  std::string checkpoint, to, name, model, recipe, data;
+  std::string checkpoint, to, name, model, recipe, data, trits;
   bool finished, has_dropout, exact;
   std::int64_t steps, weights;
   CHeaderBytes bytes;
@@ -102,6 +103,7 @@ std::string to_json(const ExportReport& r) {
                                     {"data", r.data},
                                     {"steps", r.steps},
                                     {"finished", r.finished},
+                                    {"trits", r.trits},
                                     {"table_bytes", r.bytes.tables()},
                                     {"weight_bytes", r.bytes.weights},
                                     {"scale_bytes", r.bytes.scales},
@@ -120,6 +122,7 @@ std::string to_json(const ExportReport& r) {
 
 void run_export(const CLI::App& command, ExportOptions& options) {
   check_ending(options.to);
+  const TritPacking packing = kTritPackings.parse(options.trits);
   const std::string name = c_identifier(std::filesystem::path(options.to).stem().string());
   apply(options);
   const SavedRun run(options.checkpoint);
@@ -142,15 +145,16 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                             plan.model,
                             plan.recipe.name,
                             dataset.name,
+                            options.trits,
                             is_finished(run),
                             plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
                             network.is_exact(),
                             run.step(),
                             network.weights(),
-                            c_header_bytes(network),
+                            c_header_bytes(network, packing),
                             result};
   const std::string sha256 = weights_sha256(loaded.model->parameters());
-  header.write(c_header(network, name, provenance_of(report, sha256)));
+  header.write(c_header(network, name, provenance_of(report, sha256), packing));
   if (options.json != "-") print_report(report);
   json.write(to_json(report));
 }
@@ -164,6 +168,10 @@ void add_export_command(CLI::App& app) {
   command->add_option("CHECKPOINT", options->checkpoint, "file written by train --save")
       ->required();
   command->add_option("--to", options->to, "FILE.h: one header in C99")->required();
+  command
+      ->add_option("--trits", options->trits,
+                   "base3: five to a byte; 2bit: four, larger and faster")
+      ->capture_default_str();
   add_data_options(*command, *options);
   command->add_option("--json", options->json,
                       "write the report as JSON to FILE, - = standard output");

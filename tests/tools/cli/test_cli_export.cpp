@@ -97,6 +97,7 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_no_file(checkpoint, folder / "m", "no kind of export");
   check_no_file(checkpoint, folder / "none/m.h", "there is no folder");
   check_no_file(checkpoint, folder / "--.h", "no letter or digit");
+  check_no_file(checkpoint + " --trits 3bit", folder / "m.h", "did you mean '2bit'?");
   check_no_file(checkpoint + " --data wdbc", folder / "m.h", "4 inputs but 'wdbc' has 30 features");
   check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "notes\n"),
                 "is of another kind");
@@ -107,9 +108,12 @@ TEST_CASE("cli export: a convolutional network") {
   const TempDir folder;
   const std::string checkpoint =
       train(folder, "--data digits --model conv:4,M --recipe latent8 --epochs 1");
-  const Result result = run("export " + checkpoint + " --json - --to " + (folder / "m.h").string());
+  const Result result =
+      run("export " + checkpoint + " --trits 2bit --json - --to " + (folder / "m.h").string());
   REQUIRE(result.exit_code == 0);
-  CHECK(Json::parse(result.out)["differing_rows"] == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["differing_rows"] == 0);
+  CHECK(json["weight_bytes"] == 4 * 3 + 10 * 1);
 }
 
 TEST_CASE("cli export: a table of numbers with offsets, and words that no header expresses") {
