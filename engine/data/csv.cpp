@@ -43,15 +43,21 @@ struct CsvSurvey {
   std::int64_t rows = 0;  // below the first line
 };
 
+// The rows are those between the first line, which says how many cells there are, and this one.
 void check_cell_count(const Cells& cells, std::size_t expected, const std::string& where,
-                      std::int64_t line) {
+                      std::int64_t line, std::int64_t rows) {
   if (cells.size() == expected) return;
-  const bool trailing = cells.size() == expected + 1 && cells.back().empty();
+  const char* advice = "";
+  if (cells.size() == expected + 1 && cells.back().empty()) {
+    advice = "; the line ends in a separator, remove it, or end the first line in one too";
+  } else if (rows == 0) {
+    advice = "; if the first line is a title and no row, remove it";
+  } else if (cells.size() > expected) {
+    advice = "; quote cells that hold the separator, and write 1.5 for 1,5";
+  }
   fail(where, ", line ", line, ": ", cells.size(),
        cells.size() == 1 ? " cell found, " : " cells found, ", expected,
-       " expected as in the first line",
-       trailing ? "; the line ends in a separator, remove it, or end the first line in one too"
-                : "");
+       " expected as in the first line", advice);
 }
 
 CsvSurvey survey_csv(std::string_view text, const std::string& where) {
@@ -60,7 +66,7 @@ CsvSurvey survey_csv(std::string_view text, const std::string& where) {
   check(records.next(survey.first), where, ": the file is empty; at least two rows of data needed");
   survey.columns.resize(survey.first.size());
   for (Cells cells; records.next(cells); ++survey.rows) {
-    check_cell_count(cells, survey.first.size(), where, records.line());
+    check_cell_count(cells, survey.first.size(), where, records.line(), survey.rows);
     for (std::size_t column = 0; column < cells.size(); ++column) {
       ColumnSurvey& each = survey.columns[column];
       each.add(cells[column]);

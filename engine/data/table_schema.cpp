@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -121,7 +122,11 @@ void check_usable(const DataTable& table, const Places& places, bool knows_colum
     const CellKind kind = classify_cell(text, number);
     const std::string option = table.column_argument(place);
     std::string advice;
-    if (kind != CellKind::kMiswritten) advice += ", numbers expected; ";
+    if (kind == CellKind::kNumber) {
+      advice += ", numbers up to 3.4e38 expected; ";
+    } else if (kind != CellKind::kMiswritten) {
+      advice += ", numbers expected; ";
+    }
     if (kind == CellKind::kMiswritten) advice += ", or ";
     if (row == 0 && !table.has_names) {
       advice += "if the first line holds names, say that there is a header (--header yes); else ";
@@ -494,7 +499,18 @@ void warn_of_names(const TableSchema& schema, const Places& places, DataTable& t
   if (!places.empty() && table.columns[places[0]].name == names[0]) return;
   table.remarks.warnings.push_back(
       concat(table.where, ": its columns have other names than the model's (", enumerated(names),
-             ") and are taken in the order in which they stand"));
+             ") and are taken in the order in which they stand, with '",
+             table.column_name(table.label), "' as the label"));
+}
+
+void warn_of_repeated_names(DataTable& table) {
+  std::set<std::string> names;
+  for (const TableColumn& column : table.columns) {
+    if (column.name.empty() || names.insert(column.name).second) continue;
+    table.remarks.warnings.push_back(concat(table.where, ": two columns are called '", column.name,
+                                            "'; a name means the first of them, and numbers from 0 "
+                                            "tell them apart"));
+  }
 }
 
 }  // namespace
@@ -507,6 +523,7 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
     places = columns_of(schema, table);
     warn_of_names(schema, places, table);
   } else {
+    warn_of_repeated_names(table);
     places = choose_columns(table, options, schema);
   }
   check_usable(table, places, options.schema != nullptr);

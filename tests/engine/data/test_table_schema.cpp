@@ -259,6 +259,24 @@ TEST_CASE("table: lines that end in a separator have no further column") {
   CHECK(parse("a,y\n1,p\n2,q\n").features == 1);
 }
 
+TEST_CASE("table: another number of cells is explained where its reason can be told") {
+  CHECK(contains(refused("My title\na,y\n1,p\n2,q\n"),
+                 "line 2: 2 cells found, 1 expected as in the first line; if the first line is a "
+                 "title and no row, remove it"));
+  CHECK(parse("a,y\n1,p\n2,q\n").rows == 2);
+  CHECK(
+      contains(refused("a,y\n1,p\n1,5,q\n"),
+               "line 3: 3 cells found, 2 expected as in the first line; quote cells that hold the "
+               "separator, and write 1.5 for 1,5"));
+  CHECK(parse("a,y\n1,p\n1.5,q\n").rows == 2);
+  CHECK(contains(refused("a,y\n1,p\n1e39,q\n"), "numbers up to 3.4e38 expected"));
+}
+
+TEST_CASE("table: a name that two columns have is warned of") {
+  CHECK(says(parse("x,x,y\n1,2,p\n3,4,q\n").remarks.warnings, "two columns are called 'x'"));
+  CHECK(parse("x,z,y\n1,2,p\n3,4,q\n").remarks.warnings.empty());
+}
+
 TEST_CASE("table: a label column that was not named is doubted where the first may be it") {
   const Dataset doubtful = parse("kind,a,b\nx,1,0\ny,2,1\nx,3,0\n");
   CHECK(says(doubtful.remarks.notes,

@@ -75,7 +75,7 @@ TEST_CASE("cli files: columns are found by name, others than the model's are war
   CHECK(renamed.first == all.first);
   CHECK(contains(renamed.second,
                  "n.csv: its columns have other names than the model's (a, b) and are taken in the "
-                 "order in which they stand"));
+                 "order in which they stand, with 'y' as the label"));
   check_refused("eval " + checkpoint + " --data " + folder.write("m.csv", table("a,c,y\n")),
                 "m.csv: the model's column b is not there");
 }
