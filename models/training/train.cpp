@@ -18,6 +18,27 @@
 
 namespace tritgrad {
 
+namespace {
+
+void train_epochs(const Job& job, Loader& loader, TrainingState& state, RunMonitor& monitor,
+                  TimeSpent& time, const auto& accuracy_of_validation) {
+  monitor.begin();
+  while (!monitor.is_over()) {
+    const Batch batch = timed(&time.batches, [&] { return loader.next(); });
+    // Forward, loss, backward and update.
+    const BatchSums sums = timed(&time.steps, [&] { return train_step(job, batch); });
+    state.add(sums, batch.whole);
+    monitor.step_is_done(batch.whole);
+    if (loader.cursor().position == 0) {
+      state.end_epoch(accuracy_of_validation());
+      monitor.epoch_is_over();
+    }
+    monitor.save_or_stop();
+  }
+}
+
+}  // namespace
+
 RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
   begin_unless_interrupted(options);
   const Clock::time_point start = Clock::now();
@@ -61,19 +82,7 @@ RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& 
   const Job job{options, recipe, task, *model, optimizer, tape, parallel.get()};
   time.preparing = seconds_since(start);
 
-  monitor.begin();
-  while (!monitor.is_over()) {
-    const Batch batch = timed(&time.batches, [&] { return loader.next(); });
-    // Forward, loss, backward and update.
-    const BatchSums sums = timed(&time.steps, [&] { return train_step(job, batch); });
-    state.add(sums, batch.whole);
-    monitor.step_is_done(batch.whole);
-    if (loader.cursor().position == 0) {
-      state.end_epoch(accuracy_on(split.val, nullptr));
-      monitor.epoch_is_over();
-    }
-    monitor.save_or_stop();
-  }
+  train_epochs(job, loader, state, monitor, time, [&] { return accuracy_on(split.val, nullptr); });
   monitor.end(parallel.get());
 
   if (!split.test.empty() && has_uneven_classes(dataset)) {
