@@ -267,7 +267,7 @@ TEST_CASE("c header: the header of mlp:32 on digits is the golden one, and reads
   const Exported digits = trained("digits", "mlp:32", "latent8", 3);
   const std::string header = c_header(digits.network, "digits", {"mlp:32 on digits"});
   const std::filesystem::path golden =
-      std::filesystem::path(TRITGRAD_SOURCE_DIR) / "tests/golden/digits.h";
+      std::filesystem::path(TRITGRAD_SOURCE_DIR) / "tests/golden/digits.h.txt";
   if (std::getenv("TRITGRAD_WRITE_GOLDEN") != nullptr) write_text(golden, header);
   CHECK(header == read_text(golden));
   const CHeaderBytes bytes = c_header_bytes(digits.network);
