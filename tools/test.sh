@@ -171,7 +171,7 @@ without_aslr=()
 install_packages "${kBuildPackages[@]}"
 # For the comparison on MNIST, which is skipped without them.
 install_tools npm python3
-install_packages "${kClangPackages[@]}"
+install_packages "${kClangPackages[@]}" "${kReaderPackages[@]}"
 install_tools clang-format-14 clang-tidy-14
 
 if build release; then

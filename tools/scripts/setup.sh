@@ -14,6 +14,8 @@ kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libs
   libopenmpi-dev openmpi-bin)
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
+# Readers of exported models: a cross compiler for Cortex-M, and a machine that runs what it makes.
+kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm)
 
 # install_packages NAME...: installs with apt what is not there yet.
 install_packages() {
