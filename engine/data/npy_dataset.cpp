@@ -98,11 +98,9 @@ TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
     column.place = std::ssize(schema.columns) - 1;
     column.name = concat("column ", column.place);
     column.offset = offset_of(column_statistics(numbers));
-    if (collapses(numbers, column.offset)) {
-      remarks.warnings.push_back(
-          concat(pair.source->x_where, ": numbers of ", column.name,
-                 " that differ become the same in fp32; subtract what they have in common, or "
-                 "split the column"));
+    const std::string where = concat(pair.source->x_where, ": numbers of ", column.name);
+    for (std::string& warning : warnings_of_losses(numbers, column.offset, where)) {
+      remarks.warnings.push_back(std::move(warning));
     }
   }
   schema.label_place = std::ssize(schema.columns);

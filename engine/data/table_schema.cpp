@@ -199,11 +199,10 @@ void learn_numbers(DataTable& table, std::size_t place, const TableOptions& opti
   const std::vector<double>& numbers = table.columns[place].numbers;
   feature.offset = offset_of(column_statistics(numbers));
   if (options.missing == MissingCells::kMode) feature.fill_number = most_frequent(numbers);
-  if (collapses(numbers, feature.offset)) {
-    table.remarks.warnings.push_back(
-        concat(table.where, ": numbers of column '", table.column_name(place),
-               "' that differ become the same in fp32; subtract what they have in common, or split "
-               "the column"));
+  const std::string where =
+      concat(table.where, ": numbers of column '", table.column_name(place), "'");
+  for (std::string& warning : warnings_of_losses(numbers, feature.offset, where)) {
+    table.remarks.warnings.push_back(std::move(warning));
   }
 }
 
@@ -230,16 +229,24 @@ void learn_columns(DataTable& table, const Places& places, const TableOptions& o
   check(!used.empty(), table.where, ": every column is empty throughout; nothing can be learned");
 }
 
-void note_filled(const TableSchema& schema, MissingCells missing, Remarks& remarks) {
+// Says how many cells of which columns are filled, `places` being those of the schema's columns.
+void note_filled(DataTable& table, const Places& places, const TableSchema& schema,
+                 MissingCells missing) {
   std::vector<std::string> filled;
-  for (const TableFeature& feature : schema.columns) {
-    if (feature.missing > 0) filled.push_back(concat(feature.name, " (", feature.missing, ")"));
+  bool have_indicators = true;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::int64_t cells = 0;
+    for (std::int64_t row = 0; row < table.rows; ++row) {
+      cells += table.columns[places[i]].is_missing(row);
+    }
+    if (cells == 0) continue;
+    filled.push_back(concat(schema.columns[i].name, " (", cells, ")"));
+    have_indicators = have_indicators && schema.columns[i].has_indicator;
   }
   if (filled.empty()) return;
-  remarks.notes.push_back(
+  table.remarks.notes.push_back(
       concat("missing cells are filled by the ", to_text(missing),
-             missing == MissingCells::kMean ? ", and one more feature says where: " : ": ",
-             enumerated(filled)));
+             have_indicators ? ", and one more feature says where: " : ": ", enumerated(filled)));
 }
 
 // ---- Features ----
@@ -436,6 +443,18 @@ std::string TableSchema::summary() const {
   return text;
 }
 
+namespace {
+
+// Returns whether two columns of the training file had the same name.
+bool has_repeated_names(const TableSchema& schema) {
+  std::unordered_set<std::string_view> names{schema.label};
+  return std::any_of(schema.columns.begin(), schema.columns.end(), [&](const TableFeature& each) {
+    return !each.name.empty() && !names.insert(each.name).second;
+  });
+}
+
+}  // namespace
+
 std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& table) {
   std::unordered_map<std::string_view, std::size_t> place_of;
   std::unordered_set<std::string_view> repeated;
@@ -447,10 +466,13 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
   Places by_name, by_place;
   std::vector<std::string> lacking;
   bool unclear = false;
+  const bool was_unclear = has_repeated_names(schema);
   for (const TableFeature& feature : schema.columns) {
     const auto place = static_cast<std::size_t>(feature.place);
     const auto found = place_of.find(feature.name);
     unclear = unclear || repeated.contains(feature.name);
+    check(!unclear || was_unclear, table.where, ": two columns are called '",
+          printable(feature.name), "', which the model reads; rename one of them");
     if (found != place_of.end()) {
       check(found->second != table.label || unclear, table.where, ": column '",
             printable(feature.name),
@@ -486,7 +508,8 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
   }
   check(by_place.size() == schema.columns.size(), table.where, ": ", by_place.size(),
         by_place.size() == 1 ? " column" : " columns", " of features found, but the model has ",
-        schema.columns.size(), schema.has_names ? concat(", called ", enumerated(lacking)) : "");
+        schema.columns.size(),
+        schema.has_names && !lacking.empty() ? concat(", called ", enumerated(lacking)) : "");
   return by_place;
 }
 
@@ -541,8 +564,8 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
     schema.label_place = static_cast<std::int64_t>(table.label);
     schema.table_columns = std::ssize(table.columns);
     schema.label = table.has_names ? table.columns[table.label].name : "";
-    note_filled(schema, options.missing, table.remarks);
   }
+  note_filled(table, places, schema, options.missing);
   Dataset dataset;
   dataset.name = table.where;
   dataset.allocate(table.rows, schema.features(), Element::kFloat32);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/files/checkpoint.h"
+#include "engine/files/read_file.h"
 #include "engine/text.h"
 #include "models/export/c_header.h"
 #include "models/export/self_check.h"
@@ -37,7 +38,14 @@ struct ExportReport {
   }
 };
 
-constexpr const char* kHeaderBegins = "/";  // a comment
+// Throws Error for a file that no export wrote: a header of somebody's own is not replaced.
+void check_replaceable_header(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  const std::string text = read_file(path);
+  check(text.empty() || text.find("Written by tritgrad") != text.npos, "--to: '", path,
+        "' is there and was not written by an export; delete it, or name another file");
+}
 
 // Throws Error for a file that no target has the ending of.
 void check_ending(const std::string& to) {
@@ -131,7 +139,8 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   inputs.push_back({"the checkpoint", options.checkpoint});
   check_no_input("--to", options.to, inputs);
   check_no_input("--json", options.json, inputs);
-  OutputFile header("--to", options.to, kHeaderBegins);
+  check_replaceable_header(options.to);
+  OutputFile header("--to", options.to, nullptr);
   OutputFile json("--json", options.json, kJsonBegins);
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);

@@ -272,6 +272,29 @@ TEST_CASE("table: another number of cells is explained where its reason can be t
   CHECK(contains(refused("a,y\n1,p\n1e39,q\n"), "numbers up to 3.4e38 expected"));
 }
 
+TEST_CASE("table: whole numbers that doubles cannot tell apart are warned of") {
+  const auto warns = [](const std::string& text) {
+    return says(parse(text).remarks.warnings, "beyond 2^53 and differ in digits");
+  };
+  CHECK(warns("t,x,y\n1700000000000000000,1,p\n1700000000000000100,2,q\n"));
+  CHECK_FALSE(warns("t,x,y\n1700000000000000,1,p\n1700000000000100,2,q\n"));
+  CHECK_FALSE(warns("t,x,y\n1e20,1,p\n3e20,2,q\n"));
+}
+
+TEST_CASE("table: a column of the model that stands twice in another file is refused") {
+  const Dataset model = parse("a,b,y\n1,2,p\n3,4,q\n");
+  CHECK(contains(refused("b,a,b,y\n1,2,3,p\n", of_model(model)),
+                 "two columns are called 'b', which the model reads; rename one of them"));
+}
+
+TEST_CASE("table: cells that are filled when a model is scored are told") {
+  const Dataset model = parse("a,b,y\n1,2,p\n3,4,q\n");
+  CsvOptions options = of_model(model);
+  options.missing = MissingCells::kMean;
+  CHECK(says(parse("a,b,y\n1,,p\n3,?,q\n", options).remarks.notes,
+             "missing cells are filled by the mean: b (2)"));
+}
+
 TEST_CASE("table: a name that two columns have is warned of") {
   CHECK(says(parse("x,x,y\n1,2,p\n3,4,q\n").remarks.warnings, "two columns are called 'x'"));
   CHECK(parse("x,z,y\n1,2,p\n3,4,q\n").remarks.warnings.empty());

@@ -99,8 +99,9 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_no_file(checkpoint, folder / "--.h", "no letter or digit");
   check_no_file(checkpoint + " --trits 3bit", folder / "m.h", "did you mean '2bit'?");
   check_no_file(checkpoint + " --data wdbc", folder / "m.h", "4 inputs but 'wdbc' has 30 features");
-  check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "notes\n"),
-                "is of another kind");
+  check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "/* my notes */\n"),
+                "notes.h' is there and was not written by an export; delete it, or name another");
+  CHECK(read_text(folder / "notes.h") == "/* my notes */\n");
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
 }
 
