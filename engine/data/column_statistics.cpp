@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <vector>
 
 namespace tritgrad {
@@ -99,18 +98,14 @@ bool collapses(std::span<const double> numbers, double offset) {
   return 10 * floats <= 9 * doubles;
 }
 
-bool exceed_doubles(std::span<const double> numbers) {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const double number : numbers) {
-    if (std::isnan(number)) continue;
-    low = std::min(low, number);
-    high = std::max(high, number);
-  }
-  const double size = std::max(std::abs(low), std::abs(high));
-  return low <= high && size >= 0x1p53 && high - low < 0x1p-40 * size;
+bool exceed_doubles(const ColumnStatistics& statistics) {
+  const double size = std::max(std::abs(statistics.low), std::abs(statistics.high));
+  return statistics.count > 0 && size >= 0x1p53 &&
+         statistics.high - statistics.low < 0x1p-40 * size;
 }
 
-std::vector<std::string> warnings_of_losses(std::span<const double> numbers, double offset,
+std::vector<std::string> warnings_of_losses(std::span<const double> numbers,
+                                            const ColumnStatistics& statistics, double offset,
                                             const std::string& column) {
   std::vector<std::string> warnings;
   if (collapses(numbers, offset)) {
@@ -118,7 +113,7 @@ std::vector<std::string> warnings_of_losses(std::span<const double> numbers, dou
                        " that differ become the same in fp32; subtract what they have in common, "
                        "or split the column");
   }
-  if (exceed_doubles(numbers)) {
+  if (exceed_doubles(statistics)) {
     warnings.push_back(column +
                        " are beyond 2^53 and differ in digits that doubles do not keep; subtract "
                        "what they have in common before the file is written");

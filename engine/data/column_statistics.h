@@ -32,13 +32,13 @@ double most_frequent(std::span<const double> numbers);
 bool collapses(std::span<const double> numbers, double offset);
 
 // Returns whether whole numbers are so large, and so near to each other, that those which the file
-// tells apart may be the same double: beyond 2^53, in a range of less than 2^-40 of their size. NaN
-// is no number.
-bool exceed_doubles(std::span<const double> numbers);
+// tells apart may be the same double: beyond 2^53, in a range of less than 2^-40 of their size.
+bool exceed_doubles(const ColumnStatistics& statistics);
 
-// Returns the warnings for numbers that differ and become the same, either way; `column` is where
-// they stand: "t.csv: numbers of column 'time'".
-std::vector<std::string> warnings_of_losses(std::span<const double> numbers, double offset,
+// Returns the warnings for numbers, of these statistics, that differ and become the same, either
+// way; `column` is where they stand: "t.csv: numbers of column 'time'".
+std::vector<std::string> warnings_of_losses(std::span<const double> numbers,
+                                            const ColumnStatistics& statistics, double offset,
                                             const std::string& column);
 
 }  // namespace tritgrad

@@ -97,9 +97,10 @@ TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
     TableFeature& column = schema.columns.emplace_back();
     column.place = std::ssize(schema.columns) - 1;
     column.name = concat("column ", column.place);
-    column.offset = offset_of(column_statistics(numbers));
+    const ColumnStatistics statistics = column_statistics(numbers);
+    column.offset = offset_of(statistics);
     const std::string where = concat(pair.source->x_where, ": numbers of ", column.name);
-    for (std::string& warning : warnings_of_losses(numbers, column.offset, where)) {
+    for (std::string& warning : warnings_of_losses(numbers, statistics, column.offset, where)) {
       remarks.warnings.push_back(std::move(warning));
     }
   }

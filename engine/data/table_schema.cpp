@@ -197,11 +197,12 @@ void learn_words(const DataTable& table, std::size_t place, const TableOptions& 
 void learn_numbers(DataTable& table, std::size_t place, const TableOptions& options,
                    TableFeature& feature) {
   const std::vector<double>& numbers = table.columns[place].numbers;
-  feature.offset = offset_of(column_statistics(numbers));
+  const ColumnStatistics statistics = column_statistics(numbers);
+  feature.offset = offset_of(statistics);
   if (options.missing == MissingCells::kMode) feature.fill_number = most_frequent(numbers);
   const std::string where =
       concat(table.where, ": numbers of column '", table.column_name(place), "'");
-  for (std::string& warning : warnings_of_losses(numbers, feature.offset, where)) {
+  for (std::string& warning : warnings_of_losses(numbers, statistics, feature.offset, where)) {
     table.remarks.warnings.push_back(std::move(warning));
   }
 }
@@ -530,9 +531,9 @@ void warn_of_repeated_names(DataTable& table) {
   std::set<std::string> names;
   for (const TableColumn& column : table.columns) {
     if (column.name.empty() || names.insert(column.name).second) continue;
-    table.remarks.warnings.push_back(concat(table.where, ": two columns are called '", column.name,
-                                            "'; a name means the first of them, and numbers from 0 "
-                                            "tell them apart"));
+    table.remarks.warnings.push_back(concat(table.where, ": two columns are called '",
+                                            printable(column.name),
+                                            "'; options tell them apart by numbers from 0"));
   }
 }
 
