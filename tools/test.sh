@@ -173,6 +173,7 @@ install_packages "${kBuildPackages[@]}"
 install_tools npm python3
 install_packages "${kClangPackages[@]}" "${kReaderPackages[@]}"
 install_tools clang-format-14 clang-tidy-14
+if [[ ${TRITGRAD_READERS-} == required ]]; then install_packages "${kLargeReaderPackages[@]}"; fi
 
 if build release; then
   run_tests release release

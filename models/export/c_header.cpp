@@ -451,12 +451,26 @@ std::string c_identifier(const std::string& text) {
   return starts_well ? name : "model_" + name;
 }
 
-CHeaderBytes c_header_bytes(const InferenceNetwork& network, TritPacking packing) {
+void check_c_header(const InferenceNetwork& network, const ExportHead& head) {
+  c_identifier(head.name);
+  if (!network.table) return;
+  for (const TableFeature& column : network.table->columns) {
+    check(column.words.empty(), "export: column '", printable(column.name),
+          "' holds words, which .h cannot express yet; train with --drop of it, or on numbers "
+          "alone");
+    check(!column.has_indicator && !column.fill_number, "export: column '", printable(column.name),
+          "' has missing cells that are filled, which .h cannot express yet; train with "
+          "--missing drop");
+  }
+}
+
+ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings& settings) {
   const auto floats = [](const auto& numbers) { return std::ssize(numbers) * kBytesOfFloat; };
-  CHeaderBytes bytes{};
+  ExportBytes bytes;
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
-    bytes.weights += w.trits.empty() ? floats(w.weights) : bytes_of_row(w, packing) * w.outputs;
+    bytes.weights +=
+        w.trits.empty() ? floats(w.weights) : bytes_of_row(w, settings.trits) * w.outputs;
     bytes.scales += floats(w.scales);
     bytes.others +=
         floats(layer.mean) + floats(layer.inverse_std) + floats(layer.gain) + floats(layer.bias);
@@ -470,9 +484,9 @@ CHeaderBytes c_header_bytes(const InferenceNetwork& network, TritPacking packing
   return bytes;
 }
 
-std::string c_header(const InferenceNetwork& network, const std::string& name,
-                     const std::vector<std::string>& provenance, TritPacking packing) {
-  return Writer(network, name, packing).write(provenance);
+std::string c_header(const InferenceNetwork& network, const ExportHead& head,
+                     const ExportSettings& settings) {
+  return Writer(network, c_identifier(head.name), settings.trits).write(head.provenance);
 }
 
 }  // namespace tritgrad

@@ -158,15 +158,11 @@ namespace {
 
 // Returns what is subtracted from each input; nothing where that is 0.
 std::vector<double> input_offsets(const TableSchema& table) {
-  std::vector<double> offsets;
+  std::vector<double> offsets(static_cast<std::size_t>(table.features()), 0.0);
+  std::size_t at = 0;
   for (const TableFeature& column : table.columns) {
-    check(column.words.empty(), "export: column '", printable(column.name),
-          "' holds words, which no target can express yet; train with --drop of it, or on numbers "
-          "alone");
-    check(!column.has_indicator && !column.fill_number, "export: column '", printable(column.name),
-          "' has missing cells that are filled, which no target can express yet; train with "
-          "--missing drop");
-    offsets.push_back(column.offset);
+    offsets[at] = column.offset;
+    at += static_cast<std::size_t>(column.width());
   }
   const bool none = std::all_of(offsets.begin(), offsets.end(), [](double x) { return x == 0.0; });
   return none ? std::vector<double>() : offsets;
@@ -175,9 +171,9 @@ std::vector<double> input_offsets(const TableSchema& table) {
 }  // namespace
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
-  InferenceNetwork network{loaded.plan.input.features, saved.class_names(), {}, {}, {}, {}, {}};
-  if (const std::optional<TableSchema> table = saved.table())
-    network.offsets = input_offsets(*table);
+  InferenceNetwork network{
+      loaded.plan.input.features, saved.class_names(), saved.table(), {}, {}, {}, {}, {}};
+  if (network.table) network.offsets = input_offsets(*network.table);
   network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
   network.means = loaded.standardizer.means();
   network.inverse_stds = loaded.standardizer.inverse_stds();
@@ -204,7 +200,7 @@ RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const flo
     const float value = network.square_roots ? std::sqrt(features[i]) : features[i];
     const double z = (static_cast<double>(value) - static_cast<double>(network.means[at])) *
                      static_cast<double>(network.inverse_stds[at]);
-    x.push_back(static_cast<float>(std::clamp(z, -kMost, kMost)));
+    x.push_back(std::isnan(value) ? 0.0f : static_cast<float>(std::clamp(z, -kMost, kMost)));
   }
   return x;
 }

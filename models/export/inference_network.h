@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/data/image_shape.h"
+#include "engine/data/table_schema.h"
 #include "models/networks/mlp.h"
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"
@@ -64,6 +65,7 @@ struct InferenceLayer {
 struct InferenceNetwork {
   std::int64_t inputs;
   std::vector<std::string> class_names;
+  std::optional<TableSchema> table;        // whose rows become features; none: features are given
   std::vector<double> offsets;             // subtracted from inputs in double; empty: none
   bool square_roots = false;               // of inputs, which are pixels
   std::vector<float> means, inverse_stds;  // of inputs; a single one is that of all
@@ -83,11 +85,11 @@ struct InferenceNetwork {
 // Describes the layers of a model of this plan. Throws Error for numbers that are not finite.
 std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model);
 
-// Describes a saved model with what becomes of its inputs. Throws Error for columns of words and
-// for cells that are filled, too: no network computes them.
+// Describes a saved model with what becomes of its inputs.
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded);
 
-// Returns the logits of a row of features, as data sets have them: offsets are subtracted already.
+// Returns the logits of a row of features, as data sets have them: offsets are subtracted already,
+// and a number that is missing is NaN.
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
 
 }  // namespace tritgrad

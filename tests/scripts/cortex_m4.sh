@@ -6,12 +6,9 @@
 # Exit status 77: the cross compiler or qemu is not installed.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-for tool in arm-none-eabi-gcc qemu-system-arm cc; do
-  command -v "$tool" >/dev/null || {
-    echo "skipped: $tool is not installed (Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm)"
-    exit 77
-  }
-done
+source "$here/scripts/readers.sh"
+need "gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm" arm-none-eabi-gcc qemu-system-arm
+need gcc cc
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 

@@ -9,7 +9,7 @@
 #include "engine/files/checkpoint.h"
 #include "engine/files/read_file.h"
 #include "engine/text.h"
-#include "models/export/c_header.h"
+#include "models/export/export_target.h"
 #include "models/export/self_check.h"
 #include "tools/cli/checkpoint_data.h"
 #include "tools/cli/commands.h"
@@ -27,10 +27,12 @@ struct ExportOptions : CommonOptions {
 
 // What there is to say of an export.
 struct ExportReport {
-  std::string checkpoint, to, name, model, recipe, data, trits;
+  std::string checkpoint, to, model, recipe, data;
+  const ExportTarget* target;
+  std::string trits;
   bool finished, has_dropout, exact;
-  std::int64_t steps, weights;
-  CHeaderBytes bytes;
+  std::int64_t steps, weights, file_bytes;
+  ExportBytes bytes;
   SelfCheck check;
 
   double bits_per_weight() const {
@@ -38,22 +40,15 @@ struct ExportReport {
   }
 };
 
-// Throws Error for a file that no export wrote: a header of somebody's own is not replaced.
-void check_replaceable_header(const std::string& path) {
+// Throws Error for what no export wrote, such as a header of somebody's own: it is not replaced.
+void check_replaceable_export(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return;
+  if (!std::filesystem::exists(path, error)) return;
+  check(std::filesystem::is_regular_file(path, error), "--to: '", path,
+        "' is there and is no file that could be replaced; name another one");
   const std::string text = read_file(path);
-  check(text.empty() || text.find("Written by tritgrad") != text.npos, "--to: '", path,
+  check(text.empty() || is_export(text), "--to: '", path,
         "' is there and was not written by an export; delete it, or name another file");
-}
-
-// Throws Error for a file that no target has the ending of.
-void check_ending(const std::string& to) {
-  const std::vector<std::string> endings{".h"};
-  const std::string ending = std::filesystem::path(to).extension().string();
-  check(std::find(endings.begin(), endings.end(), ending) != endings.end(), "--to: '", to,
-        "' ends in '", ending, "', which names no kind of export; .h is a header in C99",
-        did_you_mean(ending, endings));
 }
 
 // Whether the run has come to the end of its epochs.
@@ -64,13 +59,13 @@ bool is_finished(const SavedRun& run) {
 }
 
 std::vector<std::string> provenance_of(const ExportReport& report, const std::string& sha256) {
-  return {fmt::format("{}: {} with recipe {}, trained on {} for {} steps{}.", report.name,
-                      report.model, report.recipe, report.data, report.steps,
-                      report.finished ? "" : " (not finished)"),
-          fmt::format("Accuracy {:.2f} % on {} rows; {} weights of {:.2f} bits.",
-                      100.0 * report.check.accuracy_after, report.check.rows, report.weights,
-                      report.bits_per_weight()),
-          "Weights SHA-256 " + sha256, fmt::format("Written by tritgrad {}.", TRITGRAD_VERSION)};
+  return {
+      fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
+                  report.data, report.steps, report.finished ? "" : " (not finished)"),
+      fmt::format("Accuracy {:.2f} % on {} rows; {} weights of {:.2f} bits.",
+                  100.0 * report.check.accuracy_after, report.check.rows, report.weights,
+                  report.bits_per_weight()),
+      "Weights SHA-256 " + sha256, export_signature()};
 }
 
 // Throws Error, which says by how much, unless the network computes what the model does.
@@ -83,13 +78,14 @@ void check_passed(const SelfCheck& check_result, const std::string& to) {
 
 void print_report(const ExportReport& r) {
   const auto size = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
-  fmt::print("{}: {} with {} as C99, names begin with {}_\n", r.to, r.model, r.recipe, r.name);
+  fmt::print("{}: {} with {} as {}\n", r.to, r.model, r.recipe, r.target->description);
   if (!r.finished) fmt::print("  note           the run is not finished: step {}\n", r.steps);
   if (r.has_dropout) fmt::print("  note           dropout is of training alone and left out\n");
+  fmt::print("  file           {} bytes\n", r.file_bytes);
   fmt::print("  tables         {} bytes: weights {}, scales {}, norms and inputs {}\n",
              r.bytes.tables(), r.bytes.weights, r.bytes.scales, r.bytes.others);
   fmt::print("  bits a weight  {:.3f} ({} weights)\n", r.bits_per_weight(), r.weights);
-  fmt::print("  workspace      {}\n", size(r.bytes.workspace));
+  if (r.bytes.workspace > 0) fmt::print("  workspace      {}\n", size(r.bytes.workspace));
   fmt::print("  accuracy       {:.2f} % before, {:.2f} % after ({} rows of {})\n",
              100.0 * r.check.accuracy_before, 100.0 * r.check.accuracy_after, r.check.rows, r.data);
   if (r.exact) {
@@ -105,13 +101,13 @@ void print_report(const ExportReport& r) {
 std::string to_json(const ExportReport& r) {
   const nlohmann::ordered_json json{{"checkpoint", r.checkpoint},
                                     {"to", r.to},
-                                    {"name", r.name},
                                     {"model", r.model},
                                     {"recipe", r.recipe},
                                     {"data", r.data},
                                     {"steps", r.steps},
                                     {"finished", r.finished},
                                     {"trits", r.trits},
+                                    {"file_bytes", r.file_bytes},
                                     {"table_bytes", r.bytes.tables()},
                                     {"weight_bytes", r.bytes.weights},
                                     {"scale_bytes", r.bytes.scales},
@@ -129,9 +125,9 @@ std::string to_json(const ExportReport& r) {
 }
 
 void run_export(const CLI::App& command, ExportOptions& options) {
-  check_ending(options.to);
-  const TritPacking packing = kTritPackings.parse(options.trits);
-  const std::string name = c_identifier(std::filesystem::path(options.to).stem().string());
+  const ExportTarget& target = export_target_of(options.to);
+  const ExportSettings settings{kTritPackings.parse(options.trits)};
+  ExportHead head{std::filesystem::path(options.to).stem().string(), {}};
   apply(options);
   const SavedRun run(options.checkpoint);
   const std::optional<TableSchema> schema = adopt_scored_data(command, run, options);
@@ -139,33 +135,47 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   inputs.push_back({"the checkpoint", options.checkpoint});
   check_no_input("--to", options.to, inputs);
   check_no_input("--json", options.json, inputs);
-  check_replaceable_header(options.to);
-  OutputFile header("--to", options.to, nullptr);
+  check_replaceable_export(options.to);
+  OutputFile file("--to", options.to, nullptr);
   OutputFile json("--json", options.json, kJsonBegins);
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
   const InferenceNetwork network = describe_network(run, loaded);
+  target.check(network, head);
   const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   check_passed(result, options.to);
-  const ExportReport report{options.checkpoint,
-                            options.to,
-                            name,
-                            plan.model,
-                            plan.recipe.name,
-                            dataset.name,
-                            options.trits,
-                            is_finished(run),
-                            plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
-                            network.is_exact(),
-                            run.step(),
-                            network.weights(),
-                            c_header_bytes(network, packing),
-                            result};
-  const std::string sha256 = weights_sha256(loaded.model->parameters());
-  header.write(c_header(network, name, provenance_of(report, sha256), packing));
+  ExportReport report{options.checkpoint,
+                      options.to,
+                      plan.model,
+                      plan.recipe.name,
+                      dataset.name,
+                      &target,
+                      options.trits,
+                      is_finished(run),
+                      plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
+                      network.is_exact(),
+                      run.step(),
+                      network.weights(),
+                      0,
+                      target.bytes(network, settings),
+                      result};
+  head.provenance = provenance_of(report, weights_sha256(loaded.model->parameters()));
+  const std::string bytes = target.write(network, head, settings);
+  report.file_bytes = std::ssize(bytes);
+  file.write_bytes(bytes);
   if (options.json != "-") print_report(report);
   json.write(to_json(report));
+}
+
+// "FILE.h: C99; ..."
+std::string endings_text() {
+  std::string text;
+  for (const ExportTarget& target : export_targets()) {
+    text +=
+        fmt::format("{}FILE{}: {}", text.empty() ? "" : "; ", target.ending, target.description);
+  }
+  return text;
 }
 
 }  // namespace
@@ -176,7 +186,7 @@ void add_export_command(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   command->add_option("CHECKPOINT", options->checkpoint, "file written by train --save")
       ->required();
-  command->add_option("--to", options->to, "FILE.h: one header in C99")->required();
+  command->add_option("--to", options->to, endings_text())->required();
   command
       ->add_option("--trits", options->trits,
                    "base3: five to a byte; 2bit: four, larger and faster")
@@ -188,7 +198,7 @@ void add_export_command(CLI::App& app) {
       "Example:\n  tritgrad export digits.safetensors --to digits.h\n"
       "Every export is compared with the model on the rows that 'tritgrad eval' would score; "
       "where\n"
-      "they differ no file is written. The name of the file begins the names in it.");
+      "they differ no file is written. In C, the name of the file begins the names in it.");
   command->callback([command, options] { run_export(*command, *options); });
 }
 

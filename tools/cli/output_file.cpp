@@ -50,20 +50,21 @@ OutputFile::OutputFile(const char* option, const std::string& path, const char* 
   }
 }
 
-void OutputFile::write(const std::string& text) {
+void OutputFile::write(const std::string& text) { write_bytes(text + "\n"); }
+
+void OutputFile::write_bytes(const std::string& bytes) {
   if (path_.empty()) return;
   if (path_ == "-") {
-    fmt::print("{}\n", text);
+    fmt::print("{}", bytes);
     return;
   }
-  const std::string line = text + "\n";
   if (file_) {
-    file_->write(std::as_bytes(std::span(line)));
+    file_->write(std::as_bytes(std::span(bytes)));
     file_->commit();
     return;
   }
-  std::ofstream out(path_);
-  out << line << std::flush;
+  std::ofstream out(path_, std::ios::binary);
+  out << bytes << std::flush;
   check(out.good(), option_, ": '", path_, "' cannot be written; choose another file");
 }
 

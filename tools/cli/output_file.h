@@ -40,6 +40,9 @@ class OutputFile {
   // Writes `text` and a newline, at once.
   void write(const std::string& text);
 
+  // Writes these bytes and no newline, at once.
+  void write_bytes(const std::string& bytes);
+
   // Writes lines that are to be read while others follow. What was there before stays until the
   // first of them are on the disk.
   void append(const std::string& lines);

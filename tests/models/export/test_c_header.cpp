@@ -63,8 +63,8 @@ std::string write_program(const TempDir& folder, const std::vector<Exported>& al
   std::string body;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string name = concat("m", i), capitals = concat("M", i);
-    folder.write(name + ".h", c_header(all[i].network, name, {"a test */ of /* comments ?\?/"},
-                                       i % 2 == 0 ? TritPacking::kBase3 : TritPacking::kTwoBits));
+    folder.write(name + ".h", c_header(all[i].network, {name, {"a test */ of /* comments ?\?/"}},
+                                       {i % 2 == 0 ? TritPacking::kBase3 : TritPacking::kTwoBits}));
     text += concat("#include \"", name, ".h\"\nstatic ", name, "_workspace w", i, ";\n");
     body += concat("  {\n    float x[", capitals, "_INPUTS], y[", capitals, "_CLASSES];\n");
     if (!all[i].network.offsets.empty())
@@ -265,15 +265,15 @@ TEST_CASE("c header: sums in floats agree within the tolerance") {
 
 TEST_CASE("c header: the header of mlp:32 on digits is the golden one, and reads like a page") {
   const Exported digits = trained("digits", "mlp:32", "latent8", 3);
-  const std::string header = c_header(digits.network, "digits", {"mlp:32 on digits"});
+  const std::string header = c_header(digits.network, {"digits", {"mlp:32 on digits"}}, {});
   const std::filesystem::path golden =
       std::filesystem::path(TRITGRAD_SOURCE_DIR) / "tests/golden/digits.h.txt";
   if (std::getenv("TRITGRAD_WRITE_GOLDEN") != nullptr) write_text(golden, header);
   CHECK(header == read_text(golden));
-  const CHeaderBytes bytes = c_header_bytes(digits.network);
+  const ExportBytes bytes = c_header_bytes(digits.network, {});
   CHECK(bytes.weights == 32 * 13 + 10 * 7);
   CHECK(bytes.scales == 4 * (32 + 10));
-  CHECK(c_header_bytes(digits.network, TritPacking::kTwoBits).weights == 32 * 16 + 10 * 8);
+  CHECK(c_header_bytes(digits.network, {TritPacking::kTwoBits}).weights == 32 * 16 + 10 * 8);
   // Lines that are not numbers of a table.
   std::int64_t lines = 0;
   bool in_table = false;

@@ -76,7 +76,6 @@ TEST_CASE("cli export: the report as JSON, of a run that is not finished and has
   const Result result = run("export " + checkpoint + " --json - --to " + to);
   REQUIRE(result.exit_code == 0);
   const Json json = Json::parse(result.out);
-  CHECK(json["name"] == "model_2_cells");
   CHECK(json["finished"] == false);
   CHECK(json["bit_equal"] == true);
   CHECK(json["differing_rows"] == 0);

@@ -1,0 +1,41 @@
+#include "models/export/export_target.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "engine/check.h"
+#include "engine/text.h"
+#include "engine/version.h"
+#include "models/export/c_header.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr ExportTarget kTargets[] = {
+    {".h", "C99", check_c_header, c_header_bytes, c_header},
+};
+
+constexpr std::string_view kSignature = "Written by tritgrad ";
+
+}  // namespace
+
+std::span<const ExportTarget> export_targets() { return kTargets; }
+
+const ExportTarget& export_target_of(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  std::vector<std::string> endings;
+  std::string known;
+  for (const ExportTarget& target : kTargets) {
+    if (ending == target.ending) return target;
+    endings.emplace_back(target.ending);
+    known += concat(known.empty() ? "" : ", ", target.ending, " (", target.description, ")");
+  }
+  fail("--to: '", path, "' ends in '", ending, "', which names no kind of export; expected ", known,
+       did_you_mean(ending, endings));
+}
+
+std::string export_signature() { return concat(kSignature, version(), "."); }
+
+bool is_export(std::string_view bytes) { return bytes.find(kSignature) != bytes.npos; }
+
+}  // namespace tritgrad

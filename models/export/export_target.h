@@ -1,0 +1,67 @@
+// The kinds of files that an inference network leaves as, one for each ending.
+//
+// A target is one file beside this one that writes the description, and a row of the table in
+// export_target.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/names.h"
+#include "models/export/inference_network.h"
+
+namespace tritgrad {
+
+// How trits become bytes: five to a byte in base 3, or four in 2 bits each, which are read faster.
+enum class TritPacking { kBase3, kTwoBits };
+inline constexpr Names<TritPacking, 2> kTritPackings{
+    "packing of trits", {{{TritPacking::kBase3, "base3"}, {TritPacking::kTwoBits, "2bit"}}}};
+
+// What a user chooses of a file.
+struct ExportSettings {
+  TritPacking trits = TritPacking::kBase3;
+};
+
+// What a file says of itself.
+struct ExportHead {
+  std::string name;  // of the file, without folder and ending
+  // Sentences on the model, its data and its accuracy. The last one is "Written by tritgrad
+  // VERSION.", by which an export is known.
+  std::vector<std::string> provenance;
+};
+
+// The bytes of a file, to the byte for what a network is made of.
+struct ExportBytes {
+  std::int64_t weights = 0;    // trits, or floats
+  std::int64_t scales = 0;     // of trits
+  std::int64_t others = 0;     // norms, biases, standardisation
+  std::int64_t workspace = 0;  // of the caller, in memory that is written; 0: the target has none
+
+  std::int64_t tables() const { return weights + scales + others; }
+};
+
+struct ExportTarget {
+  std::string_view ending;       // ".h"
+  std::string_view description;  // "C99", behind "as"
+  // Throws Error, which names the part and the targets that can, for what it cannot express.
+  void (*check)(const InferenceNetwork& network, const ExportHead& head);
+  ExportBytes (*bytes)(const InferenceNetwork& network, const ExportSettings& settings);
+  // Returns the bytes of the file.
+  std::string (*write)(const InferenceNetwork& network, const ExportHead& head,
+                       const ExportSettings& settings);
+};
+
+std::span<const ExportTarget> export_targets();
+
+// Returns the target that the path ends in. Throws Error for an unknown ending, with the nearest.
+const ExportTarget& export_target_of(const std::string& path);
+
+// "Written by tritgrad VERSION."
+std::string export_signature();
+// Whether the bytes of a file are those of an export, which may be replaced by another.
+bool is_export(std::string_view bytes);
+
+}  // namespace tritgrad
