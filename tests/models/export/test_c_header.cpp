@@ -173,7 +173,7 @@ Exported random_network(const std::string& spec, const std::string& recipe_name,
   }
   std::vector<float> means = numbers(inputs, 21), inverse_stds = numbers(inputs, 22);
   LoadedModel loaded{plan, std::move(model), {means, inverse_stds}};
-  InferenceNetwork network{inputs, data.class_names, {}, {}, means, inverse_stds, {}};
+  InferenceNetwork network{inputs, data.class_names, {}, {}, false, means, inverse_stds, {}};
   network.layers = describe_layers(loaded.plan, *loaded.model);
   std::vector<std::int32_t> rows(9);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
