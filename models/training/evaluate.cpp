@@ -112,7 +112,8 @@ LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
 }
 
 ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset) {
-  const bool all = dataset.published_test_rows == 0 && saved.data_hash() != data_xxh3(dataset);
+  const bool same = saved.data_hash() == data_xxh3(dataset);
+  const bool all = (dataset.published_test_rows == 0 && !same) || (same && saved.spec().all_rows);
   return {all ? rows_of(dataset) : fixed_split(dataset).test, all};
 }
 

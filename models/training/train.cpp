@@ -63,7 +63,7 @@ TrainingRun::~TrainingRun() = default;
 
 bool TrainingRun::is_over() const { return parts_->monitor.is_over(); }
 const std::vector<EpochPoint>& TrainingRun::curve() const { return parts_->state.curve(); }
-void TrainingRun::save() { parts_->state.save(); }
+void TrainingRun::save_copy(const std::string& path) { parts_->state.save_copy(path); }
 
 void TrainingRun::step() {
   Parts& run = *parts_;

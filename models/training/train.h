@@ -49,8 +49,8 @@ class TrainingRun {
 
   // Returns the point of every epoch that is over, those before a resumed checkpoint too.
   const std::vector<EpochPoint>& curve() const;
-  // Writes a checkpoint to RunControl::save.
-  void save();
+  // Writes a checkpoint to a file that is not RunControl::save, which is written by itself.
+  void save_copy(const std::string& path);
 
  private:
   struct Parts;
