@@ -23,7 +23,29 @@ struct ExportOptions : CommonOptions {
   std::string checkpoint;
   std::string to;
   std::string trits = "base3";
+  std::string onnx_ops = "microsoft";
+  bool raw_inputs = false;
 };
+
+// The operators of a graph: whether standard ones alone.
+constexpr Names<bool, 2> kOnnxOperators{"set of operators",
+                                        {{{false, "microsoft"}, {true, "standard"}}}};
+
+// Throws Error for an option that the target does not read.
+void check_options(const CLI::App& command, const ExportTarget& target) {
+  const auto reads = [](const ExportTarget& each, std::string_view option) {
+    return concat(" ", each.options, " ").find(concat(" ", option, " ")) != std::string::npos;
+  };
+  for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
+    if (command.count(option) == 0 || reads(target, option)) continue;
+    std::string readers;
+    for (const ExportTarget& each : export_targets()) {
+      if (reads(each, option)) readers += concat(readers.empty() ? "" : ", ", each.ending);
+    }
+    fail(option, ": it is for ", readers, ", and ", target.ending,
+         " does not read it; leave it out");
+  }
+}
 
 // What there is to say of an export.
 struct ExportReport {
@@ -126,7 +148,9 @@ std::string to_json(const ExportReport& r) {
 
 void run_export(const CLI::App& command, ExportOptions& options) {
   const ExportTarget& target = export_target_of(options.to);
-  const ExportSettings settings{kTritPackings.parse(options.trits)};
+  check_options(command, target);
+  const ExportSettings settings{kTritPackings.parse(options.trits),
+                                kOnnxOperators.parse(options.onnx_ops), options.raw_inputs};
   ExportHead head{std::filesystem::path(options.to).stem().string(), {}};
   apply(options);
   const SavedRun run(options.checkpoint);
@@ -191,6 +215,12 @@ void add_export_command(CLI::App& app) {
       ->add_option("--trits", options->trits,
                    "base3: five to a byte; 2bit: four, larger and faster")
       ->capture_default_str();
+  command
+      ->add_option("--onnx-ops", options->onnx_ops,
+                   "microsoft: trits in 2 bits, for onnxruntime; standard: int8, for all runtimes")
+      ->capture_default_str();
+  command->add_flag("--raw-inputs", options->raw_inputs,
+                    "leave standardisation out of the graph: its inputs are standardised already");
   add_data_options(*command, *options);
   command->add_option("--json", options->json,
                       "write the report as JSON to FILE, - = standard output");

@@ -10,7 +10,7 @@ stop() {
 # (libzstd-dev: a static libcrypto, as pkg-config tells of it, wants it from Debian 13 on.)
 kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libssl-dev zlib1g-dev libzstd-dev
   libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libcli11-dev doctest-dev
-  libdnnl-dev libpng-dev libutfcpp-dev libzip-dev
+  libdnnl-dev libpng-dev libutfcpp-dev libzip-dev libonnx-dev libprotobuf-dev
   libopenmpi-dev openmpi-bin)
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
