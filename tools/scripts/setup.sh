@@ -17,7 +17,7 @@ kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
 # Readers of exported models: a cross compiler for Cortex-M, and a machine that runs what it makes.
 kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
-kLargeReaderPackages=(chromium chromium-driver python3-torch)
+kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx)
 
 # install_packages NAME...: installs with apt what is not there yet.
 install_packages() {
