@@ -7,12 +7,14 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/onnx.h"
 
 namespace tritgrad {
 namespace {
 
 constexpr ExportTarget kTargets[] = {
-    {".h", "C99", check_c_header, c_header_bytes, c_header},
+    {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header},
+    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_onnx, onnx_bytes, onnx_model},
 };
 
 constexpr std::string_view kSignature = "Written by tritgrad ";

@@ -23,6 +23,8 @@ inline constexpr Names<TritPacking, 2> kTritPackings{
 // What a user chooses of a file.
 struct ExportSettings {
   TritPacking trits = TritPacking::kBase3;
+  bool standard_onnx_ops = false;  // of ONNX alone, not those of com.microsoft
+  bool raw_inputs = false;         // inputs are standardised already
 };
 
 // What a file says of itself.
@@ -46,6 +48,7 @@ struct ExportBytes {
 struct ExportTarget {
   std::string_view ending;       // ".h"
   std::string_view description;  // "C99", behind "as"
+  std::string_view options;      // of the command line that it reads, with a blank between them
   // Throws Error, which names the part and the targets that can, for what it cannot express.
   void (*check)(const InferenceNetwork& network, const ExportHead& head);
   ExportBytes (*bytes)(const InferenceNetwork& network, const ExportSettings& settings);

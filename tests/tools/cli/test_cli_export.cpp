@@ -104,6 +104,37 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
 }
 
+TEST_CASE("cli export: ONNX, and options that are another target's") {
+  const TempDir folder;
+  const std::string checkpoint =
+      train(folder, "--data digits --model mlp:32 --recipe latent8 --epochs 1");
+  const std::string to = folder / "m.onnx";
+  const Result result = run("export " + checkpoint + " --json - --to " + to);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["weight_bytes"] == (32 * 64 + 10 * 32) / 4);
+  CHECK(json["onnx_ops"] == "microsoft");
+  CHECK(json["raw_inputs"] == false);
+  CHECK(!json.contains("trits"));
+  const std::string bytes = read_text(to);
+  CHECK(bytes.size() == json["file_bytes"]);
+  // In the place of the old one, by another process: the same bytes.
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  CHECK(read_text(to) == bytes);
+  REQUIRE(run("export " + checkpoint + " --onnx-ops standard --raw-inputs --to " + to).exit_code ==
+          0);
+  CHECK(read_text(to).find("MatMulNBits") == std::string::npos);
+
+  check_no_file(checkpoint + " --trits 2bit", folder / "n.onnx",
+                "--trits: it is for .h, and .onnx does not read it; leave it out");
+  check_no_file(checkpoint + " --raw-inputs", folder / "n.h",
+                "--raw-inputs: it is for .onnx, and .h does not read it; leave it out");
+  check_no_file(checkpoint + " --onnx-ops standard", folder / "n.h", "--onnx-ops: it is for .onnx");
+  check_no_file(checkpoint + " --onnx-ops standart", folder / "n.onnx",
+                "unknown set of operators 'standart'; did you mean 'standard'?");
+}
+
 TEST_CASE("cli export: a convolutional network") {
   const TempDir folder;
   const std::string checkpoint =
