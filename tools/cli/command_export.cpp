@@ -189,7 +189,7 @@ void add_export_command(CLI::App& app) {
   command->add_option("--to", options->to, endings_text())->required();
   command
       ->add_option("--trits", options->trits,
-                   "base3: five to a byte; 2bit: four, larger and faster")
+                   "base3: five to a byte; 2bit: four, larger and faster; int8: one, fastest")
       ->capture_default_str();
   add_data_options(*command, *options);
   command->add_option("--json", options->json,
