@@ -461,6 +461,17 @@ TEST_CASE("c header: a network that is not the model's fails the self-check") {
   const SelfCheck result = check_network(network, loaded, dataset, rows);
   CHECK(!result.passed());
   CHECK(result.differing_rows > 0);
+  const auto said = [](const SelfCheck& of) {
+    return refusal([&] { require_passed(of, "m.h", "iris"); });
+  };
+  CHECK(said(result).find(" of 30 rows are not those of the model") != std::string::npos);
+  require_passed(check_network(describe_network(saved, loaded), loaded, dataset, rows), "m.h", "");
+  // A model that has diverged so far that sums overflow.
+  Parameter& gain = *bind_layer(loaded.model->parameters(), layer_name(0)).norm.gain;
+  encode_all(gain.storage(), std::vector<float>(8, std::numeric_limits<float>::max()));
+  CHECK(said(check_network(describe_network(saved, loaded), loaded, dataset, rows))
+            .find(concat("logits of row ", rows[0] + 1, " of 'iris' are not finite")) !=
+        std::string::npos);
 }
 
 TEST_CASE("c header: names of files become C identifiers") {
@@ -470,6 +481,12 @@ TEST_CASE("c header: names of files become C identifiers") {
   CHECK(c_identifier("_x") == "model__x");
   CHECK(refusal([] { c_identifier("\xE6\xA8\xA1"); }).find("no letter or digit") !=
         std::string::npos);
+  const std::vector<std::string> endings = {"a_b", "a_b_2", "a_b_3", "int", "", "_2"};
+  CHECK(c_name_endings({"a b", "a_b", "a.b", "int", "", ""}) == endings);
+  const std::vector<std::string> cut =
+      c_name_endings({std::string(70, 'x') + "1", std::string(70, 'x') + "2"});
+  CHECK(cut[0] == std::string(60, 'x'));
+  CHECK(cut[1] == std::string(60, 'x') + "_2");
 }
 
 }  // namespace tritgrad::test::test_c_header

@@ -101,6 +101,11 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "/* my notes */\n"),
                 "notes.h' is there and was not written by an export; delete it, or name another");
   CHECK(read_text(folder / "notes.h") == "/* my notes */\n");
+  std::filesystem::create_directory(folder / "folder.h");
+  check_refused("export " + checkpoint + " --to " + (folder / "folder.h").string(),
+                "folder.h' is there and is no file that could be replaced");
+  CHECK(std::filesystem::is_empty(folder / "folder.h"));
+  check_no_file(folder.write("notes.safetensors", "my notes"), folder / "m.h", "notes.safetensors");
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
 }
 
