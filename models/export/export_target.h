@@ -15,10 +15,13 @@
 
 namespace tritgrad {
 
-// How trits become bytes: five to a byte in base 3, or four in 2 bits each, which are read faster.
-enum class TritPacking { kBase3, kTwoBits };
-inline constexpr Names<TritPacking, 2> kTritPackings{
-    "packing of trits", {{{TritPacking::kBase3, "base3"}, {TritPacking::kTwoBits, "2bit"}}}};
+// How trits become bytes: five to a byte in base 3, four in 2 bits each, which are read faster, or
+// a byte each, which are read fastest.
+enum class TritPacking { kBase3, kTwoBits, kInt8 };
+inline constexpr Names<TritPacking, 3> kTritPackings{"packing of trits",
+                                                     {{{TritPacking::kBase3, "base3"},
+                                                       {TritPacking::kTwoBits, "2bit"},
+                                                       {TritPacking::kInt8, "int8"}}}};
 
 // What a user chooses of a file.
 struct ExportSettings {

@@ -101,6 +101,11 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "/* my notes */\n"),
                 "notes.h' is there and was not written by an export; delete it, or name another");
   CHECK(read_text(folder / "notes.h") == "/* my notes */\n");
+  std::filesystem::create_directory(folder / "folder.h");
+  check_refused("export " + checkpoint + " --to " + (folder / "folder.h").string(),
+                "folder.h' is there and is no file that could be replaced");
+  CHECK(std::filesystem::is_empty(folder / "folder.h"));
+  check_no_file(folder.write("notes.safetensors", "my notes"), folder / "m.h", "notes.safetensors");
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
 }
 
@@ -147,17 +152,52 @@ TEST_CASE("cli export: a convolutional network") {
   CHECK(json["weight_bytes"] == 4 * 3 + 10 * 1);
 }
 
-TEST_CASE("cli export: a table of numbers with offsets, and words that no header expresses") {
+TEST_CASE("cli export: a table of numbers with offsets") {
   const TempDir folder;
   const std::string numbers = folder.write("n.csv", rows_of_table("a,b,y", "17000000000"));
   const std::string checkpoint = train(folder, "--data " + numbers + " --model mlp:4 --epochs 2");
   const std::string to = folder / "m.h";
   REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
   CHECK(read_text(to).find("m_predict(const double features[M_INPUTS]") != std::string::npos);
-  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red"));
-  const TempDir other;
-  const std::string of_words = train(other, "--data " + words + " --model mlp:4 --epochs 1");
-  check_no_file(of_words, other / "m.h", "column 'a' holds words");
+}
+
+TEST_CASE("cli export: words and missing cells have names in C, and a function encodes them") {
+  const TempDir folder;
+  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red") + "red1,,1\n");
+  const std::string checkpoint = train(
+      folder, "--data " + words + " --model mlp:4 --epochs 40 --missing mean --recipe latent8");
+  const std::string to = folder / "m.h";
+  const Result made = run("export " + checkpoint + " --to " + to);
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  // The cells are those of rows_of_table(): the word says the class.
+  const std::string program = folder.write("program.c", R"(
+#include <stdio.h>
+#include "m.h"
+static m_workspace workspace;
+int main(void) {
+  float cells[M_CELLS], features[M_INPUTS];
+  int row, right = 0;
+  for (row = 0; row < 60; row++) {
+    cells[M_CELL_a] = row % 2 ? M_IN_a_red1 : M_IN_a_red0;
+    cells[M_CELL_b] = row < 50 ? (float)row : NAN;
+    m_encode(cells, features);
+    if (features[M_IN_a_red0] + features[M_IN_a_red1] != 1.0f) return 1;
+    if (features[M_IN_b_is_missing] != (row < 50 ? 0.0f : 1.0f)) return 2;
+    right += m_class_name(m_predict(features, &workspace))[0] == "01"[row % 2];
+  }
+  cells[M_CELL_a] = M_UNKNOWN_WORD;
+  m_encode(cells, features);
+  if (features[M_IN_a_red0] != 0.0f || features[M_IN_a_red1] != 0.0f) return 3;
+  return right == 60 ? 0 : 4;
+}
+)");
+  REQUIRE(!c_compilers().empty());
+  for (const std::string& command : compile_commands(program, folder / "program")) {
+    CAPTURE(command);
+    REQUIRE(std::system(command.c_str()) == 0);
+    CHECK(std::system((folder / "program").c_str()) == 0);
+  }
 }
 
 }  // namespace tritgrad::test::test_cli_export
