@@ -7,7 +7,9 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/npz.h"
 #include "models/export/onnx.h"
+#include "models/export/pytorch_safetensors.h"
 
 namespace tritgrad {
 namespace {
@@ -15,6 +17,9 @@ namespace {
 constexpr ExportTarget kTargets[] = {
     {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header},
     {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_onnx, onnx_bytes, onnx_model},
+    {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz},
+    {".safetensors", "a state dictionary of PyTorch", "", check_pytorch_safetensors,
+     pytorch_safetensors_bytes, pytorch_safetensors},
 };
 
 constexpr std::string_view kSignature = "Written by tritgrad ";
