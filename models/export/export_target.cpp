@@ -7,12 +7,17 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/js_module.h"
 
 namespace tritgrad {
 namespace {
 
+// Of targets that can express whatever a network is.
+void check_nothing(const InferenceNetwork&, const ExportHead&) {}
+
 constexpr ExportTarget kTargets[] = {
     {".h", "C99", check_c_header, c_header_bytes, c_header},
+    {".js", "an ES module", check_nothing, js_module_bytes, js_module},
 };
 
 constexpr std::string_view kSignature = "Written by tritgrad ";
