@@ -7,6 +7,7 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/html_page.h"
 #include "models/export/js_module.h"
 
 namespace tritgrad {
@@ -18,6 +19,7 @@ void check_nothing(const InferenceNetwork&, const ExportHead&) {}
 constexpr ExportTarget kTargets[] = {
     {".h", "C99", check_c_header, c_header_bytes, c_header},
     {".js", "an ES module", check_nothing, js_module_bytes, js_module},
+    {".html", "a page", check_html_page, js_module_bytes, html_page},
 };
 
 constexpr std::string_view kSignature = "Written by tritgrad ";

@@ -6,5 +6,8 @@
 namespace tritgrad::javascript {
 
 extern const std::string_view kModel;  // model.js
+extern const std::string_view kPage;   // page.js
+extern const std::string_view kStyle;  // page.css
+extern const std::string_view kFrame;  // page.html
 
 }  // namespace tritgrad::javascript

@@ -14,14 +14,7 @@ namespace {
 
 using ModuleJson = nlohmann::ordered_json;
 
-struct DigitsOfModule {
-  std::int64_t count;
-  int base;
-};
-
-DigitsOfModule digits_of_module(TritPacking packing) {
-  return packing == TritPacking::kBase3 ? DigitsOfModule{5, 3} : DigitsOfModule{4, 4};
-}
+constexpr std::int64_t kTritsOfByte = 5;
 
 std::string base64(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -51,13 +44,13 @@ std::string base64_of_floats(const std::vector<float>& numbers) {
   return base64(bytes);
 }
 
-std::string base64_of_trits(const std::vector<std::int8_t>& trits, TritPacking packing) {
-  const auto [count, base] = digits_of_module(packing);
+// Five trits are a byte, the first one its lowest digit in base 3.
+std::string base64_of_trits(const std::vector<std::int8_t>& trits) {
   std::vector<std::uint8_t> packed;
-  for (std::int64_t first = 0; first < std::ssize(trits); first += count) {
+  for (std::int64_t first = 0; first < std::ssize(trits); first += kTritsOfByte) {
     int byte = 0;
-    for (std::int64_t i = std::min(first + count, std::ssize(trits)) - 1; i >= first; --i) {
-      byte = base * byte + trits[static_cast<std::size_t>(i)] + 1;
+    for (std::int64_t i = std::min(first + kTritsOfByte, std::ssize(trits)) - 1; i >= first; --i) {
+      byte = 3 * byte + trits[static_cast<std::size_t>(i)] + 1;
     }
     packed.push_back(static_cast<std::uint8_t>(byte));
   }
@@ -80,7 +73,7 @@ const char* kind_text(InferenceLayer::Kind kind) {
   return "linear";
 }
 
-ModuleJson layer_json(const InferenceLayer& layer, TritPacking packing) {
+ModuleJson layer_json(const InferenceLayer& layer) {
   ModuleJson json{{"kind", kind_text(layer.kind)}};
   if (layer.kind != InferenceLayer::Kind::kLinear) json["image"] = sides_of(layer.image);
   if (!layer.has_product()) return json;
@@ -92,7 +85,7 @@ ModuleJson layer_json(const InferenceLayer& layer, TritPacking packing) {
                {"inIntegers", w.in_integers},
                {"norm", kNorms.name(layer.norm)}});
   if (layer.activation) json["activation"] = kActivations.name(*layer.activation);
-  if (!w.trits.empty()) json["trits"] = base64_of_trits(w.trits, packing);
+  if (!w.trits.empty()) json["trits"] = base64_of_trits(w.trits);
   const std::pair<const char*, const std::vector<float>&> arrays[] = {
       {"scales", w.scales}, {"weights", w.weights},
       {"mean", layer.mean}, {"inverseStd", layer.inverse_std},
@@ -125,13 +118,15 @@ ModuleJson missing_json(MissingCells missing) {
           {"markers", std::move(markers)}};
 }
 
-ModuleJson description_json(const InferenceNetwork& network, TritPacking packing) {
-  const auto [count, base] = digits_of_module(packing);
+ModuleJson description_json(const InferenceNetwork& network) {
   ModuleJson json{{"inputs", network.inputs},
                   {"classes", network.class_names},
-                  {"packing", {{"digits", count}, {"base", base}}},
                   {"missing", missing_json(network.missing)}};
-  if (network.image.size() > 0) json["image"] = sides_of(network.image);
+  if (network.image.size() > 0) {
+    json.update({{"image", sides_of(network.image)},
+                 {"white", network.extent.white},
+                 {"ink", network.extent.ink}});
+  }
   if (network.table) json["columns"] = columns_json(*network.table);
   if (!network.offsets.empty()) json["offsets"] = network.offsets;
   if (network.square_roots) json["squareRoots"] = true;
@@ -139,7 +134,7 @@ ModuleJson description_json(const InferenceNetwork& network, TritPacking packing
   json["inverseStds"] = base64_of_floats(network.inverse_stds);
   json["layers"] = ModuleJson::array();
   for (const InferenceLayer& layer : network.layers) {
-    json["layers"].push_back(layer_json(layer, packing));
+    json["layers"].push_back(layer_json(layer));
   }
   return json;
 }
@@ -166,15 +161,14 @@ std::string line_comment(const std::string& text) {
 
 }  // namespace
 
-ExportBytes js_module_bytes(const InferenceNetwork& network, const ExportSettings& settings) {
+ExportBytes js_module_bytes(const InferenceNetwork& network, const ExportSettings&) {
   const auto floats = [](const std::vector<float>& numbers) {
     return std::ssize(numbers) * static_cast<std::int64_t>(sizeof(float));
   };
-  const std::int64_t count = digits_of_module(settings.trits).count;
   ExportBytes bytes;
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
-    bytes.weights += (std::ssize(w.trits) + count - 1) / count + floats(w.weights);
+    bytes.weights += (std::ssize(w.trits) + kTritsOfByte - 1) / kTritsOfByte + floats(w.weights);
     bytes.scales += floats(w.scales);
     bytes.others +=
         floats(layer.mean) + floats(layer.inverse_std) + floats(layer.gain) + floats(layer.bias);
@@ -185,14 +179,14 @@ ExportBytes js_module_bytes(const InferenceNetwork& network, const ExportSetting
 }
 
 std::string js_module(const InferenceNetwork& network, const ExportHead& head,
-                      const ExportSettings& settings) {
+                      const ExportSettings&) {
   constexpr std::string_view kPlace = "/* DESCRIPTION */ {}";
   std::string text;
   for (const std::string& line : head.provenance) text += line_comment(line);
   text += "\n";
   const std::size_t place = javascript::kModel.find(kPlace);
   text += javascript::kModel.substr(0, place);
-  text += script_json(description_json(network, settings.trits));
+  text += script_json(description_json(network));
   text += javascript::kModel.substr(place + kPlace.size());
   return text;
 }

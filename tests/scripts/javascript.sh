@@ -18,16 +18,14 @@ echo '{"type": "module"}' >package.json  # what ends in .js is an ES module
 # rows_of CSV: the rows without names and labels.
 rows_of() { tail -n +2 "$1" | sed 's/,[^,]*$//'; }
 
-# compare ROWS.csv TYPE EXPORT-OPTIONS TRAIN-OPTIONS...: trains, exports, and compares logits in C and in Node.
+# compare ROWS.csv TYPE TRAIN-OPTIONS...: trains, exports, and compares logits in C and in Node.
 compared=0
 compare() {
-  local rows=$1 type=$2 options=$3
-  shift 3
+  local rows=$1 type=$2
+  shift 2
   "$tritgrad" train --quiet --epochs 2 "$@" --save m.safetensors
-  # shellcheck disable=SC2086
-  "$tritgrad" export m.safetensors $options --to m.h >/dev/null
-  # shellcheck disable=SC2086
-  "$tritgrad" export m.safetensors $options --to m.js >/dev/null
+  "$tritgrad" export m.safetensors --to m.h >/dev/null
+  "$tritgrad" export m.safetensors --to m.js >/dev/null
   cc -std=c99 -pedantic -Wall -Wextra -Werror -O2 -ffp-contract=off -I. '-DMODEL="m.h"' -DNAME=m -DPREFIX=M \
     "-DFEATURE=$type" "$support/logits.c" -o logits -lm
   ./logits <"$rows" >there.txt
@@ -40,22 +38,22 @@ compare() {
 }
 
 for data in iris wdbc digits; do rows_of "$here/../engine/data/$data.csv" >"$data.csv"; done
-compare digits.csv float '' --data digits --model mlp:32 --recipe latent8
-compare digits.csv float '--trits 2bit' --data digits --model mlp:35,20 --recipe votes --set weight.group=32
-compare digits.csv float '' --data digits --model conv:8,M,12 --recipe latent8
-compare wdbc.csv float '' --data wdbc --model mlp:24,9:norm=layer:activation=tanh --recipe shared8
-compare wdbc.csv float '' --data wdbc --model mlp:24:norm=rms:activation=squared_relu --recipe eco
-compare iris.csv float '' --data iris --model mlp:8:norm=none --recipe latent5
+compare digits.csv float --data digits --model mlp:32 --recipe latent8
+compare digits.csv float --data digits --model mlp:35,20 --recipe votes --set weight.group=32
+compare digits.csv float --data digits --model conv:8,M,12 --recipe latent8
+compare wdbc.csv float --data wdbc --model mlp:24,9:norm=layer:activation=tanh --recipe shared8
+compare wdbc.csv float --data wdbc --model mlp:24:norm=rms:activation=squared_relu --recipe eco
+compare iris.csv float --data iris --model mlp:8:norm=none --recipe latent5
 # Sums in floats: the header and the module add them up in the same order, whatever our inference does.
-compare digits.csv float '' --data digits --model mlp:16 --recipe fp32
-compare digits.csv float '' --data digits --model conv:4,M --recipe flash-adamw
-compare wdbc.csv float '' --data wdbc --model mlp:16:norm=layer --recipe master
-compare wdbc.csv float '' --data wdbc --model mlp:16 --recipe latent8 --compute fp32
+compare digits.csv float --data digits --model mlp:16 --recipe fp32
+compare digits.csv float --data digits --model conv:4,M --recipe flash-adamw
+compare wdbc.csv float --data wdbc --model mlp:16:norm=layer --recipe master
+compare wdbc.csv float --data wdbc --model mlp:16 --recipe latent8 --compute fp32
 
 # Seconds of this century, beside which fp32 loses minutes: an offset is subtracted before they become floats.
 awk -v OFS=, 'BEGIN { print "time,size,class"; for (i = 0; i < 200; i++) print 1700000000 + 7 * i, i % 13, i % 3 }' >t.csv
 rows_of t.csv >times.csv
-compare times.csv double '' --data t.csv --model mlp:8 --recipe latent8
+compare times.csv double --data t.csv --model mlp:8 --recipe latent8
 echo "javascript: logits of $compared rows are equal in Node and in C, bit by bit"
 
 # table COLOURS: 300 rows with words, numbers, and some cells of both missing; the class depends on both.

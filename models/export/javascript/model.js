@@ -13,24 +13,24 @@ function floatsOf(text) {
   return Float32Array.from({ length: view.byteLength / 4 }, (_, i) => view.getFloat32(4 * i, true));
 }
 
-/** Trits -1, 0 and 1, some of which are the digits + 1 of each byte, the first one the lowest. */
-function tritsOf(text, { digits, base }, count) {
+/** Trits -1, 0 and 1, five of which are the digits + 1 of a byte in base 3, the first one the lowest. */
+function tritsOf(text, count) {
   const packed = bytesOf(text), trits = new Int8Array(count);
   for (let i = 0, byte = 0; i < count; i++) {
-    if (i % digits === 0) byte = packed[i / digits];
-    trits[i] = byte % base - 1;
-    byte = Math.floor(byte / base);
+    if (i % 5 === 0) byte = packed[i / 5];
+    trits[i] = byte % 3 - 1;
+    byte = Math.floor(byte / 3);
   }
   return trits;
 }
 
 /** A layer with arrays in the place of texts. */
-function unpackLayer(layer, packing) {
+function unpackLayer(layer) {
   const unpacked = { ...layer };
   for (const name of ["scales", "weights", "mean", "inverseStd", "gain", "bias"]) {
     if (layer[name] !== undefined) unpacked[name] = floatsOf(layer[name]);
   }
-  if (layer.trits !== undefined) unpacked.trits = tritsOf(layer.trits, packing, layer.inputs * layer.outputs);
+  if (layer.trits !== undefined) unpacked.trits = tritsOf(layer.trits, layer.inputs * layer.outputs);
   return unpacked;
 }
 
@@ -277,13 +277,13 @@ export function encode(row) {
   return columns.flatMap((column, i) => encodeCell(cells[i], column));
 }
 
-const { packing, missing, ...description } = /* DESCRIPTION */ {};
+const { missing, ...description } = /* DESCRIPTION */ {};
 
 const network = {
   ...description,
   means: floatsOf(description.means),
   inverseStds: floatsOf(description.inverseStds),
-  layers: description.layers.map((layer) => unpackLayer(layer, packing)),
+  layers: description.layers.map(unpackLayer),
 };
 
 /** How many features there are; the names of the classes. */
