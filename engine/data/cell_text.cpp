@@ -95,6 +95,8 @@ std::optional<std::string> miswriting(std::string_view cell) {
 
 }  // namespace
 
+std::span<const std::string_view> missing_markers() { return kMarkers; }
+
 CellKind classify_cell(std::string_view text, double& number) {
   if (text.empty()) return CellKind::kMissing;
   if (const std::optional<double> value = parse_number(text)) {

@@ -1,6 +1,7 @@
 // Cells of a text table: what a text stands for, and what is wrong with one that is no number.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ enum class CellKind {
   kMiswritten,  // a number for people: "1,5", "1 000", a minus sign of typography
   kWord,
 };
+
+// The texts that stand for a missing cell, beside the empty one.
+std::span<const std::string_view> missing_markers();
 
 // Returns the kind of a cell and sets `number` where it is one. Markers are those of pandas,
 // and "?" of the UCI repository; they are told from words by case.

@@ -7,6 +7,8 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/html_page.h"
+#include "models/export/js_module.h"
 #include "models/export/npz.h"
 #include "models/export/onnx.h"
 #include "models/export/pytorch_safetensors.h"
@@ -14,9 +16,14 @@
 namespace tritgrad {
 namespace {
 
+// Of targets that can express whatever a network is.
+void check_nothing(const InferenceNetwork&, const ExportHead&) {}
+
 constexpr ExportTarget kTargets[] = {
     {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header},
-    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_onnx, onnx_bytes, onnx_model},
+    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_nothing, onnx_bytes, onnx_model},
+    {".js", "an ES module", "", check_nothing, js_module_bytes, js_module},
+    {".html", "a page", "", check_html_page, js_module_bytes, html_page},
     {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz},
     {".safetensors", "a state dictionary of PyTorch", "", check_pytorch_safetensors,
      pytorch_safetensors_bytes, pytorch_safetensors},

@@ -178,6 +178,8 @@ InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& load
   network.means = loaded.standardizer.means();
   network.inverse_stds = loaded.standardizer.inverse_stds();
   network.layers = describe_layers(loaded.plan, *loaded.model);
+  network.missing = parse_missing(saved.spec().missing);
+  network.image = loaded.plan.input.image;
   return network;
 }
 

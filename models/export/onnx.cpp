@@ -503,8 +503,6 @@ class OnnxWriter {
 
 }  // namespace
 
-void check_onnx(const InferenceNetwork&, const ExportHead&) {}
-
 ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& settings) {
   return OnnxWriter(network, settings).bytes();
 }

@@ -12,8 +12,6 @@
 
 namespace tritgrad {
 
-// Every network can be expressed.
-void check_onnx(const InferenceNetwork& network, const ExportHead& head);
 
 // Bytes of the initializers; those that only say a shape are not counted.
 ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& settings);

@@ -161,7 +161,8 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
-  const InferenceNetwork network = describe_network(run, loaded);
+  InferenceNetwork network = describe_network(run, loaded);
+  network.extent = measure_images(dataset);
   target.check(network, head);
   const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   require_passed(result, options.to, dataset.name);
