@@ -38,13 +38,13 @@ std::span<const ExportTarget> export_targets() { return kTargets; }
 const ExportTarget& export_target_of(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   std::vector<std::string> endings;
-  std::string known;
   for (const ExportTarget& target : kTargets) {
     if (ending == target.ending) return target;
     endings.emplace_back(target.ending);
-    known += concat(known.empty() ? "" : ", ", target.ending, " (", target.description, ")");
   }
-  fail("--to: '", path, "' ends in '", ending, "', which names no kind of export; expected ", known,
+  fail("--to: '", path,
+       ending.empty() ? "' has no ending to name the kind of export"
+                      : concat("' ends in '", ending, "', which names no kind of export"),
        did_you_mean(ending, endings));
 }
 

@@ -12,7 +12,6 @@
 
 namespace tritgrad {
 
-
 // Bytes of the initializers; those that only say a shape are not counted.
 ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& settings);
 
