@@ -176,8 +176,7 @@ std::vector<double> input_offsets(const TableSchema& table) {
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
   InferenceNetwork network{loaded.plan.input.features, saved.class_names(), {}, {}, {}, {}, {}};
-  if (const std::optional<TableSchema> table = saved.table())
-    network.offsets = input_offsets(*table);
+  network.offsets = input_offsets(saved.table());
   network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
   network.means = loaded.standardizer.means();
   network.inverse_stds = loaded.standardizer.inverse_stds();

@@ -14,8 +14,9 @@ kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libs
   libopenmpi-dev openmpi-bin)
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
-# Readers of exported models: a cross compiler for Cortex-M, and a machine that runs what it makes.
-kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm)
+# Readers of exported models: a cross compiler for Cortex-M, and a machine that runs what it makes;
+# and, where messages name them, what their tests run: NumPy's calls (python3-numpy), unpackers.
+kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy bzip2 xz-utils zstd)
 
 # install_packages NAME...: installs with apt what is not there yet.
 install_packages() {
