@@ -123,11 +123,12 @@ std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
   const std::string split =
       spec.folds > 0 ? concat(spec.folds, "-fold cross-validation")
       : dataset.published_test_rows > 0
-          ? concat("the published test set of ", dataset.published_test_rows, " rows")
+          ? concat("the published test set of ", counted(dataset.published_test_rows, "row"))
           : "a fixed, stratified test split of 20 %";
   const std::string table = dataset.schema ? dataset.schema->summary() + "; " : "";
-  return concat(dataset.name, ": ", dataset.rows, " rows, ", dataset.features, " features, ",
-                dataset.class_names.size(), " classes", classes_of(dataset), "; ", table, split);
+  return concat(dataset.name, ": ", counted(dataset.rows, "row"), ", ",
+                counted(dataset.features, "feature"), ", ", counted(dataset.classes(), "class"),
+                classes_of(dataset), "; ", table, split);
 }
 
 }  // namespace tritgrad

@@ -150,7 +150,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   ExportHead head{std::filesystem::path(options.to).stem().string(), {}};
   apply(options);
   const SavedRun run(options.checkpoint);
-  const std::optional<TableSchema> schema = adopt_scored_data(command, run, options);
+  const TableSchema schema = adopt_scored_data(command, run, options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", options.checkpoint});
   check_no_input("--to", options.to, inputs);

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "engine/text.h"
 #include "tools/report/number_text.h"
 #include "tools/report/page.h"
 #include "tools/report/statistics.h"
