@@ -75,7 +75,7 @@ std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterSto
 
 }  // namespace
 
-std::string StallWarnings::look(const Optimizer& optimizer, const ParameterStore& store) {
+std::string StallWarnings::warning(const Optimizer& optimizer, const ParameterStore& store) {
   if (resumed_ || warned_ || 4 * optimizer.steps_done() < optimizer.total_steps()) return "";
   std::string warning;
   for (const Movement& movement : optimizer.movements()) {
@@ -90,8 +90,8 @@ std::string StallWarnings::look(const Optimizer& optimizer, const ParameterStore
   return warning;
 }
 
-std::string StallWarnings::look_at_end(const Optimizer& optimizer, const ParameterStore& store,
-                                       std::int64_t flips) const {
+std::string StallWarnings::warning_at_end(const Optimizer& optimizer, const ParameterStore& store,
+                                          std::int64_t flips) const {
   const std::int64_t steps = optimizer.steps_done();
   if (warned_ || flips > 0 || steps < optimizer.total_steps()) return "";
   const Concerned trained = concerned(store, [&](const Parameter& parameter) {
@@ -103,8 +103,8 @@ std::string StallWarnings::look_at_end(const Optimizer& optimizer, const Paramet
                 "longer");
 }
 
-std::optional<double> StallWarnings::movable(const Optimizer& optimizer,
-                                             const ParameterStore& store) const {
+std::optional<double> StallWarnings::movable_fraction(const Optimizer& optimizer,
+                                                      const ParameterStore& store) const {
   if (resumed_) return std::nullopt;
   double weights = 0.0, stuck = 0.0;
   for (const Parameter& parameter : store) {
