@@ -100,7 +100,8 @@ def main():
         apart = abs(logits.astype(float) - ours)
         if who == "NumPy" and m["layers.0.rounds_inputs"]:
             assert (apart == 0).all(), "NumPy's logits differ by up to %g" % apart.max()
-        assert (apart <= allowed).all(), "%s: logits differ by up to %g times the bound" % (who, (apart / allowed).max())
+        most = (apart / allowed).max()
+        assert most <= 1, "%s: logits differ by up to %g times the bound" % (who, most)
         print("  %-8s logits differ by %.2g at most; half of the bounds are below %.2g"
               % (who, apart.max(), np.median(allowed)))
     # A bound that lets everything pass would be none: that of half the rows is a thousandth of the logits.
