@@ -12,21 +12,21 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::int64_t kTritsOfByte = 5;
+constexpr std::int64_t kTritsOfPackedByte = 5;
 
-std::int64_t packed_row_bytes(const InferenceProduct& product) {
-  return (product.inputs + kTritsOfByte - 1) / kTritsOfByte;
+std::int64_t base3_row_bytes(const InferenceProduct& product) {
+  return (product.inputs + kTritsOfPackedByte - 1) / kTritsOfPackedByte;
 }
 
-// [outputs x packed_row_bytes]: the first trit of a byte is its lowest digit, and 0 is -1; behind
+// [outputs x base3_row_bytes]: the first trit of a byte is its lowest digit, and 0 is -1; behind
 // the last trit of a row zeros follow.
 std::vector<std::uint8_t> trits_in_base3(const InferenceProduct& product) {
   std::vector<std::uint8_t> packed;
   for (std::int64_t o = 0; o < product.outputs; ++o) {
     const std::int8_t* row = product.trits.data() + o * product.inputs;
-    for (std::int64_t first = 0; first < product.inputs; first += kTritsOfByte) {
+    for (std::int64_t first = 0; first < product.inputs; first += kTritsOfPackedByte) {
       int byte = 0;
-      for (std::int64_t i = first + kTritsOfByte - 1; i >= first; --i) {
+      for (std::int64_t i = first + kTritsOfPackedByte - 1; i >= first; --i) {
         byte = 3 * byte + (i < product.inputs ? row[i] + 1 : 1);
       }
       packed.push_back(static_cast<std::uint8_t>(byte));
@@ -97,7 +97,7 @@ class ArrayWriter {
     add(w.name + ".weight", write_npy(extents, decoded_weights(w)));
     if (w.trits.empty()) return;
     add(w.name + ".trits", write_npy(extents, std::span(w.trits)));
-    add(w.name + ".packed", write_npy({w.outputs, packed_row_bytes(w)}, trits_in_base3(w)));
+    add(w.name + ".packed", write_npy({w.outputs, base3_row_bytes(w)}, trits_in_base3(w)));
     add(w.name + ".scales", write_npy({w.outputs, w.groups()}, w.scales));
     const std::int64_t group = std::min(w.group, w.inputs);
     add(w.name + ".group", write_npy({}, std::span(&group, 1)));
@@ -148,7 +148,7 @@ ExportBytes npz_bytes(const InferenceNetwork& network, const ExportSettings&) {
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
     bytes.weights += w.inputs * w.outputs * static_cast<std::int64_t>(sizeof(float));
-    if (!w.trits.empty()) bytes.weights += of(w.trits) + w.outputs * packed_row_bytes(w);
+    if (!w.trits.empty()) bytes.weights += of(w.trits) + w.outputs * base3_row_bytes(w);
     bytes.scales += of(w.scales);
     bytes.others += of(layer.mean) + of(layer.inverse_std) + of(layer.gain) + of(layer.bias);
   }

@@ -15,8 +15,7 @@
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Extents = std::vector<std::uint64_t>;
+using TensorExtents = std::vector<std::uint64_t>;
 
 // Of PyTorch's batch norms, where nothing else is said.
 constexpr double kTorchBatchNormEps = 1e-5;
@@ -30,8 +29,8 @@ float running_var_of(float inverse_std, double eps) {
 }
 
 // [outputs, channels, row, column] from [outputs, row, column, channel].
-std::vector<float> channels_first(const std::vector<float>& weights, std::int64_t channels,
-                                  std::int64_t pixels) {
+std::vector<float> with_channels_first(const std::vector<float>& weights, std::int64_t channels,
+                                       std::int64_t pixels) {
   std::vector<float> moved(weights.size());
   for (std::size_t place = 0; place < weights.size(); ++place) {
     const auto at = static_cast<std::int64_t>(place);
@@ -63,12 +62,13 @@ class SequentialWriter {
         {"format", "pt"},
         {kExportKey, "pytorch 1"},
         {"network", "nn.Sequential(" + modules + ")"},
-        {"rounds_inputs", Json(rounding_).dump()},
-        {"class_names", Json(network_.class_names).dump()},
-        {"input.offset", network_.offsets.empty() ? "0" : Json(network_.offsets).dump()},
+        {"rounds_inputs", nlohmann::json(rounding_).dump()},
+        {"class_names", nlohmann::json(network_.class_names).dump()},
+        {"input.offset", network_.offsets.empty() ? "0" : nlohmann::json(network_.offsets).dump()},
         {"input.square_roots", network_.square_roots ? "true" : "false"},
         {"provenance", sentences}};
-    if (network_.table) metadata["feature_names"] = Json(network_.table->feature_names()).dump();
+    if (network_.table)
+      metadata["feature_names"] = nlohmann::json(network_.table->feature_names()).dump();
     return safetensors_bytes(tensors_, metadata, "export");
   }
 
@@ -76,7 +76,8 @@ class SequentialWriter {
   // Appends a module, whose parameters come first.
   void module(const std::string& text) { modules_.push_back("nn." + text); }
 
-  std::int64_t tensor(const char* name, const Extents& shape, const std::vector<float>& numbers) {
+  std::int64_t tensor(const char* name, const TensorExtents& shape,
+                      const std::vector<float>& numbers) {
     const std::vector<float>& kept = numbers_.emplace_back(numbers);
     const auto bytes = std::as_bytes(std::span(kept));
     tensors_.push_back({concat(modules_.size(), ".", name), Dtype::kF32, shape, bytes});
@@ -108,7 +109,7 @@ class SequentialWriter {
       if (numbers.size() == 1) {
         numbers.resize(static_cast<std::size_t>(network_.inputs), numbers[0]);
       }
-      return is_image ? channels_first(numbers, first.image.channels, first.image.pixels())
+      return is_image ? with_channels_first(numbers, first.image.channels, first.image.pixels())
                       : numbers;
     };
     batch_statistics(of_inputs(network_.means), of_inputs(network_.inverse_stds), 0.0);
@@ -155,7 +156,7 @@ class SequentialWriter {
     const std::int64_t channels = layer.image.channels;
     bytes_.weights += tensor(
         "weight", {extent(w.outputs), extent(channels), extent(kWindowSide), extent(kWindowSide)},
-        channels_first(decoded_weights(w), channels, kWindowSide * kWindowSide));
+        with_channels_first(decoded_weights(w), channels, kWindowSide * kWindowSide));
     module(concat("Conv2d(", channels, ", ", w.outputs, ", ", kWindowSide,
                   ", padding=", kWindowSide / 2, bias));
   }

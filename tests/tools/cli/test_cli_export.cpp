@@ -140,6 +140,31 @@ TEST_CASE("cli export: ONNX, and options that are another target's") {
                 "unknown set of operators 'standart'; did you mean 'standard'?");
 }
 
+TEST_CASE("cli export: an export is no checkpoint, and neither replaces the other") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  const std::string to = folder / "pytorch.safetensors";
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);  // in its own place
+  const std::string part = "pytorch.safetensors': this is an export, which other programs read";
+  check_refused("eval " + to, part);
+  check_refused("export " + to + " --to " + (folder / "m.h").string(), part);
+  check_refused("train --quiet --resume " + to, part);
+  check_refused("train --quiet --data iris --epochs 1 --save " + to, "is no checkpoint");
+  const std::string copy = folder.write("copy.safetensors", read_text(checkpoint));
+  check_refused("export " + checkpoint + " --to " + copy, "was not written by an export");
+  CHECK(read_text(copy) == read_text(checkpoint));
+}
+
+TEST_CASE("cli export: the bytes of arrays do not depend on where and when they are written") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  const std::string west = folder / "west.npz", east = folder / "east.npz";
+  REQUIRE(run("export " + checkpoint + " --to " + west, "TZ=America/Anchorage").exit_code == 0);
+  REQUIRE(run("export " + checkpoint + " --to " + east, "TZ=Pacific/Auckland").exit_code == 0);
+  CHECK(read_text(west) == read_text(east));
+}
+
 TEST_CASE("cli export: a convolutional network") {
   const TempDir folder;
   const std::string checkpoint =
