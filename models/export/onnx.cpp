@@ -113,8 +113,8 @@ class OnnxWriter {
     const std::size_t size = model_.ByteSizeLong();
     check(
         size <= std::numeric_limits<std::int32_t>::max(), "export: the model is ", size,
-        " bytes as .onnx, of which one file holds 2 GiB; train a smaller one, or export its trits",
-        " without --onnx-ops standard");
+        " bytes as .onnx, expected at most 2147483647, which is what such a file can be; train a ",
+        "smaller one", settings_.standard_onnx_ops ? ", or leave --onnx-ops standard out" : "");
     return model_.SerializeAsString();
   }
 

@@ -103,11 +103,11 @@ void check_two_bits(const onnx::ModelProto& model, const onnx::NodeProto& node,
                     const InferenceProduct& w) {
   CAPTURE(w.name);
   const std::int64_t block = int_of(node, "block_size");
+  REQUIRE(std::set<std::int64_t>{32, 64, 128}.count(block) == 1);
   const std::int64_t blocks = (w.inputs + block - 1) / block;
   CHECK(int_of(node, "bits") == 2);
   CHECK(int_of(node, "K") == w.inputs);
   CHECK(int_of(node, "N") == w.outputs);
-  CHECK((block == 32 || block == 64 || block == 128));
   const onnx::TensorProto& packed = initializer(model, node.input(1));
   REQUIRE(size_of(packed) == w.outputs * blocks * block / 4);
   std::int64_t differing = 0;
