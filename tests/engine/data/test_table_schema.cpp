@@ -389,6 +389,12 @@ TEST_CASE("table: a model finds its columns by name, else by place") {
         std::vector<float>{-1, -1, -1});
   CHECK(contains(refused("job,age,y\n,30,a\n", of_model(data, MissingCells::kMode)),
                  "no most frequent value of column 'job'; say --missing mean or drop"));
+  // The most frequent is offered by those who have learned it alone.
+  CHECK(contains(refused("job,age,y\n,30,a\n", of_model(data)), "--missing mean or drop"));
+  const Dataset filled = parse("job,age,y\nclerk,30,a\nbaker,40,b\n", with(MissingCells::kMode));
+  CHECK(contains(refused("job,age,y\n,30,a\n", of_model(filled)), "--missing mean, mode or drop"));
+  CHECK(values(parse("job,age,y\n,30,a\n", of_model(filled, MissingCells::kMode))) ==
+        std::vector<float>{1, 0, 30});
 }
 
 TEST_CASE("table: a schema survives as JSON") {

@@ -446,6 +446,7 @@ TEST_CASE("cli remedies: a model of pictures is scored on a table of their pixel
       return json.substr(json.find("\"test_accuracy\""), 60);
     };
     CHECK(scores(own.out) == scores(table.out));
+    CHECK(run("train --quiet --epochs 2 --resume " + model + " --data " + digits).exit_code == 0);
     check_refused("eval " + model + " --data iris",
                   "its model has 64 inputs but 'iris' has 4 features");
   }
