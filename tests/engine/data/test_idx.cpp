@@ -163,6 +163,11 @@ TEST_CASE("idx: promises beyond the file allocate nothing") {
       big_endian(0x803) + big_endian(1 << 20) + big_endian(1 << 10) + big_endian(1 << 10);
   CHECK(contains(refused(terabyte, kY), "the file is truncated"));
   CHECK(contains(refused(gzip(terabyte), kY), "cannot plausibly hold"));
+  // What shrank too far to be believed is read once it is decompressed, as the message says.
+  const std::string black = big_endian(0x803) + big_endian(2) + big_endian(1 << 12) +
+                            big_endian(1 << 13) + std::string(std::size_t{64} << 20, '\0');
+  CHECK(contains(refused(gzip(black), labels({0, 1})), "decompress the file to use it anyway"));
+  CHECK(parse(black, labels({0, 1})).features == std::int64_t{1} << 25);
 }
 
 }  // namespace

@@ -263,6 +263,8 @@ TEST_CASE("table: whole numbers that doubles cannot tell apart are warned of") {
   CHECK(warns("t,x,y\n1700000000000000000,1,p\n1700000000000000100,2,q\n"));
   CHECK_FALSE(warns("t,x,y\n1700000000000000,1,p\n1700000000000100,2,q\n"));
   CHECK_FALSE(warns("t,x,y\n1e20,1,p\n3e20,2,q\n"));
+  // "Subtract what they have in common before the file is written."
+  CHECK(parse("t,x,y\n0,1,p\n100,2,q\n").remarks.warnings.empty());
 }
 
 TEST_CASE("table: a column of the model that stands twice in another file is refused") {
@@ -282,6 +284,10 @@ TEST_CASE("table: cells that are filled when a model is scored are told") {
 TEST_CASE("table: a name that two columns have is warned of") {
   CHECK(says(parse("x,x,y\n1,2,p\n3,4,q\n").remarks.warnings, "two columns are called 'x'"));
   CHECK(parse("x,z,y\n1,2,p\n3,4,q\n").remarks.warnings.empty());
+  // "Options tell them apart by numbers from 0."
+  CsvOptions options;
+  options.drop = {"0"};
+  CHECK(values(parse("x,x,y\n1,2,p\n3,4,q\n", options)) == std::vector<float>{2, 4});
 }
 
 TEST_CASE("table: a label column that was not named is doubted where the first may be it") {
@@ -305,8 +311,21 @@ TEST_CASE("table: large numbers keep what tells them apart") {
   CHECK(data.remarks.warnings.empty());
   // A row that is scored has the same offset, though alone it is constant.
   CHECK(values(parse("t,y\n1700000010,q\n", of_model(data))) == std::vector<float>{found[1]});
-  CHECK(says(parse("t,y\n0,p\n1000000000,q\n1000000010,p\n").remarks.warnings,
-             "numbers of column 't' that differ become the same in fp32"));
+  CHECK(
+      says(parse("t,y\n0,p\n1000000000,q\n1000000010,p\n").remarks.warnings,
+           "numbers of column 't' that differ become the same in fp32; subtract what they have in "
+           "common, or split the column"));
+  CHECK(parse("high,low,y\n0,0,p\n1,0,q\n1,10,p\n").remarks.warnings.empty());
+  CHECK(says(parse("t,y\n100000000,p\n100000001,q\n100100000,p\n").remarks.warnings, "subtract"));
+  CHECK(parse("t,y\n0,p\n1,q\n100000,p\n").remarks.warnings.empty());
+}
+
+TEST_CASE("table: what the training said of words is known of every other file") {
+  CsvOptions options;
+  options.words = {"code"};
+  const Dataset data = parse("code,y\n7,p\n8,q\n", options);
+  options.schema = data.schema.get();
+  CHECK(values(parse("8,q\n", options)) == std::vector<float>{0, 1});
 }
 
 TEST_CASE("table: classes are what the training file calls them, in every file") {
@@ -370,6 +389,12 @@ TEST_CASE("table: a model finds its columns by name, else by place") {
         std::vector<float>{-1, -1, -1});
   CHECK(contains(refused("job,age,y\n,30,a\n", of_model(data, MissingCells::kMode)),
                  "no most frequent value of column 'job'; say --missing mean or drop"));
+  // The most frequent is offered by those who have learned it alone.
+  CHECK(contains(refused("job,age,y\n,30,a\n", of_model(data)), "--missing mean or drop"));
+  const Dataset filled = parse("job,age,y\nclerk,30,a\nbaker,40,b\n", with(MissingCells::kMode));
+  CHECK(contains(refused("job,age,y\n,30,a\n", of_model(filled)), "--missing mean, mode or drop"));
+  CHECK(values(parse("job,age,y\n,30,a\n", of_model(filled, MissingCells::kMode))) ==
+        std::vector<float>{1, 0, 30});
 }
 
 TEST_CASE("table: a schema survives as JSON") {

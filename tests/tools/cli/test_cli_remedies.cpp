@@ -2,12 +2,14 @@
 // commands or files that the sentence names, every one of which must then do.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "tests/support/compressed.h"
+#include "tests/support/npy_files.h"
 #include "tests/support/program.h"
 
 namespace tritgrad::test::test_cli_remedies {
@@ -179,15 +181,6 @@ TEST_CASE("cli remedies: columns and labels") {
 
 TEST_CASE("cli remedies: cells") {
   const auto with_cell = [](const std::string& cell) { return kTable + "1," + cell + ",p\n"; };
-  const std::string semicolons = replaced(kTable, ",", ";");
-  const auto written = [&](const std::string& cell, const std::string& message,
-                           const std::string& mended) {
-    return Refusal{
-        semicolons + "1;" + cell + ";p\n",
-        "",
-        message,
-        {{semicolons + "1;" + mended + ";p\n", ""}, {"", "--drop b"}, {"", "--words b"}}};
-  };
   const std::string complete =
       "fill or remove the row, or say what becomes of missing cells: --missing mean, mode or drop";
   const std::vector<Remedy> ways = {{with_cell("3"), ""},
@@ -195,7 +188,6 @@ TEST_CASE("cli remedies: cells") {
                                     {"", "--missing mean"},
                                     {"", "--missing mode"},
                                     {"", "--missing drop"}};
-  const std::string holes = "a,b,y\n" + replaced(replaced(kRows, "0,", ","), ",0", ",") + "5,,p\n";
   std::string full_of_holes = "a,b,y\n";
   for (int i = 0; i < 12; ++i) {
     full_of_holes += i < 9 ? "," + std::to_string(i) : std::to_string(i) + ",";
@@ -222,17 +214,6 @@ TEST_CASE("cli remedies: cells") {
          {kRows, ""},
          {"", "--header no --drop 0"},
          {"", "--header no --words 0"}}},
-       written("1,5", "it has a decimal comma; write a decimal point, or", "1.5"),
-       written("1,234", "write a decimal point, and no separators of thousands", "1.234"),
-       written("1,234,567", "it has separators of thousands; remove them", "1234567"),
-       written("1.234,5", "write a decimal point alone", "1234.5"),
-       written("1 000", "it holds a space; remove it", "1000"),
-       written("1'000", "it has separators of thousands; remove them", "1000"),
-       written("1\u00A0000", "no-break space (U+00A0); remove it", "1000"),
-       written("1\u202F000", "narrow no-break space (U+202F); remove it", "1000"),
-       written("1\u2009000", "thin space (U+2009); remove it", "1000"),
-       written("\u22125", "write - instead", "-5"),
-       written("50%", "it ends in a percent sign; remove it", "50"),
        {with_cell(""), "", "the cell is empty, numbers expected; " + complete, ways},
        {with_cell("?"), "", "\"?\" stands for a missing cell, numbers expected; " + complete, ways},
        {"a,y\nu,p\nv,q\n?,p\nu,q\nv,p\nu,q\n",
@@ -247,6 +228,30 @@ TEST_CASE("cli remedies: cells") {
         "--missing drop",
         "leave the emptiest columns out by --drop, or fill them by --missing mean or mode",
         {{"", "--missing drop --drop a"}, {"", "--missing mean"}, {"", "--missing mode"}}}});
+}
+
+TEST_CASE("cli remedies: numbers as people write them") {
+  const std::string semicolons = replaced(kTable, ",", ";");
+  const auto written = [&](const std::string& cell, const std::string& message,
+                           const std::string& mended) {
+    return Refusal{
+        semicolons + "1;" + cell + ";p\n",
+        "",
+        message,
+        {{semicolons + "1;" + mended + ";p\n", ""}, {"", "--drop b"}, {"", "--words b"}}};
+  };
+  check_remedies(
+      kTrain, {written("1,5", "it has a decimal comma; write a decimal point, or", "1.5"),
+               written("1,234", "write a decimal point, and no separators of thousands", "1.234"),
+               written("1,234,567", "it has separators of thousands; remove them", "1234567"),
+               written("1.234,5", "write a decimal point alone", "1234.5"),
+               written("1 000", "it holds a space; remove it", "1000"),
+               written("1'000", "it has separators of thousands; remove them", "1000"),
+               written("1\u00A0000", "no-break space (U+00A0); remove it", "1000"),
+               written("1\u202F000", "narrow no-break space (U+202F); remove it", "1000"),
+               written("1\u2009000", "thin space (U+2009); remove it", "1000"),
+               written("\u22125", "write - instead", "-5"),
+               written("50%", "it ends in a percent sign; remove it", "50")});
 }
 
 TEST_CASE("cli remedies: a table that a model is scored on") {
@@ -295,6 +300,10 @@ TEST_CASE("cli remedies: a table that a model is scored on") {
         "",
         "\"x\" is not a number, numbers expected; mend or remove the row",
         {{head + rows, ""}}},
+       {head + "clerk,\"1,5\",2,p\n",
+        "",
+        "write a decimal point, or remove the row",
+        {{head + "clerk,1.5,2,p\n", ""}, {head + rows, ""}}},
        {head + rows, "--drop a", "leave the option out", {{"", ""}}},
        {head + rows, "--words a", "leave the option out", {{"", ""}}},
        {head + rows, "--columns a", "leave the option out", {{"", ""}}},
@@ -302,10 +311,16 @@ TEST_CASE("cli remedies: a table that a model is scored on") {
 }
 
 TEST_CASE("cli remedies: options") {
-  const std::string lone = kTable + "1,2,r\n", pair = lone + "3,4,r\n";
+  const TempDir folder;
+  const std::string lone = kTable + "1,2,r\n", pair = lone + "3,4,r\n",
+                    file = folder.write("file", ""), cache = folder.path().string();
   check_remedies(
       kTrain, {{kTable, "--seed 1 --seed=2", "--seed: given twice; leave one", {{"", "--seed 2"}}},
                {kTable, "--label y --label y", "--label: given twice", {{"", "--label y"}}},
+               {"a,y\n1,p\n2,q\n", "", "leaves a part empty; give more rows", {{kTable, ""}}},
+               {kTable, "--pixels sqrt", "leave sqrt out", {{"", ""}}},
+               {kTable, "--augment flip", "leave it out for data of this kind", {{"", ""}}},
+               {kTable, "--cache " + file, "name a folder", {{"", "--cache " + cache}}},
                {kTable, "--header maybe", "expected auto, yes or no", {{"", "--header yes"}}},
                {pair,
                 "--folds 5",
@@ -316,7 +331,6 @@ TEST_CASE("cli remedies: options") {
                 "class \"r\" of t has only 1 row; leave that class out and use 6 folds at most "
                 "(--folds 6), or train without folds",
                 {{kTable, "--folds 6"}, {"", ""}}}});
-  const TempDir folder;
   const std::string train = "train --model mlp:4 --epochs 1 --quiet --data ",
                     table = folder.write("t.csv", kTable);
   for (const char* option : {"--label y", "--header yes", "--missing mean", "--words a"}) {
@@ -367,7 +381,57 @@ TEST_CASE("cli remedies: a file that is no table is unpacked or converted as the
   reads(kTable);
 }
 
-TEST_CASE("cli remedies: a model of pictures scores them as a table, and arrays score as a table") {
+TEST_CASE("cli remedies: arrays under names of other kinds") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path()),
+                    train = "train --model mlp:4 --epochs 1 --quiet ";
+  const std::string x = npy_array<float>("<f4", "(8, 2)",
+                                         {1, 2, 3, 4, 5, 6, 7, 8, 1, 4, 2, 5, 3, 6, 7, 1}),
+                    y = npy_array<std::int64_t>("<i8", "(8,)", {0, 1, 0, 1, 1, 0, 1, 0});
+  for (const std::string name : {"x.npy", "x.csv", "d.csv", "d.npz", "y.npy"}) {
+    const bool is_archive = name.starts_with("d");
+    folder.write(name, is_archive        ? zip_file({{"X.npy", x}, {"y.npy", y}}, true)
+                       : name == "y.npy" ? y
+                                         : x);
+  }
+  check_refused(train + "--data x.npy", "give both arrays as x.npy,y.npy", here);
+  check_refused(train + "--data x.npy,", "give both arrays as x.npy,y.npy", here);
+  check_refused(train + "--data x.csv", "give features and labels as x.npy,y.npy", here);
+  CHECK(run(train + "--data x.npy,y.npy", here).exit_code == 0);
+  check_refused(train + "--data d.csv", "must be a file whose name ends in .npz", here);
+  CHECK(run(train + "--data d.npz", here).exit_code == 0);
+}
+
+TEST_CASE("cli remedies: a model of arrays is scored on a table without names, by place") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  std::vector<float> numbers;
+  std::vector<std::int64_t> labels;
+  std::string table, label_first;
+  for (int i = 0; i < 40; ++i) {
+    // The class follows from the second column alone.
+    const std::string a = std::to_string(i * 3 % 7), b = std::to_string(i * 5 % 11),
+                      y = std::to_string(i * 5 % 11 / 6);
+    numbers.insert(numbers.end(), {std::stof(a), std::stof(b)});
+    labels.push_back(std::stoi(y));
+    table += a + "," + b + "," + y + "\n";
+    label_first += y + "," + a + "," + b + "\n";
+  }
+  folder.write("x.npy", npy_array("<f4", "(40, 2)", numbers));
+  folder.write("y.npy", npy_array("<i8", "(40,)", labels));
+  folder.write("t.csv", table);
+  folder.write("f.csv", label_first);
+  REQUIRE(run("train --model mlp:16 --recipe fp32 --lr 0.02 --epochs 60 --quiet --data x.npy,y.npy "
+              "--save m",
+              here)
+              .exit_code == 0);
+  for (const std::string data : {"t.csv", "f.csv --label 0"}) {
+    CAPTURE(data);
+    CHECK(contains(run("eval m --data " + data, here).out, "accuracy 100.00 % (all 40 rows)"));
+  }
+}
+
+TEST_CASE("cli remedies: a model of pictures is scored on a table of their pixels") {
   const TempDir folder;
   const std::string model = folder / "m", digits = TRITGRAD_SOURCE_DIR "/engine/data/digits.csv";
   for (const std::string spec : {"mlp:8", "conv:4,M,8"}) {
@@ -382,6 +446,7 @@ TEST_CASE("cli remedies: a model of pictures scores them as a table, and arrays 
       return json.substr(json.find("\"test_accuracy\""), 60);
     };
     CHECK(scores(own.out) == scores(table.out));
+    CHECK(run("train --quiet --epochs 2 --resume " + model + " --data " + digits).exit_code == 0);
     check_refused("eval " + model + " --data iris",
                   "its model has 64 inputs but 'iris' has 4 features");
   }
