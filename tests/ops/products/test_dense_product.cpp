@@ -114,9 +114,10 @@ TEST_CASE("dense product: the bits do not depend on the thread or on how many th
       alone.run(dense_product);
       for (int threads : {1, 2, 4}) {
         set_thread_count(threads);
-        std::array<Product, 4> together = {fresh, fresh, fresh, fresh};
-        parallel_for(
-            4, [&](std::int64_t i) { together[static_cast<std::size_t>(i)].run(dense_product); });
+        std::vector<Product> together(static_cast<std::size_t>(threads), fresh);  // one on each
+        parallel_for(threads, [&](std::int64_t i) {
+          together[static_cast<std::size_t>(i)].run(dense_product);
+        });
         for (Product& product : together) REQUIRE(same_product(product, alone));
       }
       set_thread_count(0);

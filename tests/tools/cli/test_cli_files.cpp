@@ -149,6 +149,22 @@ TEST_CASE("cli files: a comparison's page begins with what fetches its data") {
   CHECK(contains(page, "\n```\ntritgrad compare --data iris "));
 }
 
+TEST_CASE("cli files: the command that repeats a comparison gives each option once, and works") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  folder.write("run.toml", "seeds = 2\nmodel = \"mlp:4\"\nepochs = 1\nrecipes = [\"fp32\"]\n");
+  REQUIRE(
+      run("compare --quiet --data iris --config run.toml --seeds 1 --cache . --report r.md", here)
+          .exit_code == 0);
+  const std::string page = read_text(folder / "r.md"), begin = "\n```\ntritgrad ";
+  const std::size_t at = page.find(begin) + begin.size();
+  const std::string command = page.substr(at, page.find("\n```", at) - at);
+  CAPTURE(command);
+  CHECK(contains(command, "--seeds 1"));
+  CHECK_FALSE(contains(command, "--seeds 2"));
+  CHECK(run(command, here).exit_code == 0);
+}
+
 TEST_CASE("cli files: eval scores all rows of other data, the test rows of its own") {
   const TempDir folder;
   const std::string data = folder.write("t.csv", table("a,b,y\n"));
@@ -191,7 +207,7 @@ TEST_CASE("cli files: eval knows classes by their names, of which other data may
   CHECK(accuracy("rp") == 1.0);
   CHECK(accuracy("qr") == 1.0);
   check_refused("eval " + file + " --data " + folder.write("s.csv", rows("ps")),
-                "its model has no class \"s\", which");
+                "s.csv, line 3: label \"s\" is none of the 3 classes of the model");
 }
 
 TEST_CASE("cli files: data that are no longer where a checkpoint names them") {
