@@ -29,8 +29,7 @@ void softmax_of_row(const float* logits, std::int64_t classes, float* probabilit
     sum += std::exp(static_cast<double>(logits[i]) - largest);
   }
   for (std::int64_t i = 0; i < classes; ++i) {
-    probabilities[i] =
-        static_cast<float>(std::exp(static_cast<double>(logits[i]) - largest) / sum);
+    probabilities[i] = static_cast<float>(std::exp(static_cast<double>(logits[i]) - largest) / sum);
   }
 }
 

@@ -77,13 +77,12 @@ class SpecReader {
   template <std::integral Whole>
   requires(!std::same_as<Whole, bool>) static void read(const Field& field, const SpecJson& json,
                                                         Whole& value) {
-    // A seed may be any number that its type holds; fields without bounds are seeds.
-    const bool bounded = field.low < field.high;
+    const bool bounded = field.low < field.high;  // a seed is any number that its type holds
     const double low = bounded ? field.low : 0.0;
-    const double high = bounded ? field.high : static_cast<double>(std::numeric_limits<Whole>::max());
-    const bool fits = json.is_number_integer() && json.get<double>() >= low &&
-                      (json.is_number_unsigned() || !bounded || low <= 0.0 || json > 0) &&
-                      json.get<double>() <= high && (json.is_number_unsigned() || json >= 0);
+    const double high =
+        bounded ? field.high : static_cast<double>(std::numeric_limits<Whole>::max());
+    const bool fits =
+        json.is_number_unsigned() && json.get<double>() >= low && json.get<double>() <= high;
     if (!fits) refuse(field, json, concat("a whole number from ", low, " to ", high));
     value = json.get<Whole>();
   }

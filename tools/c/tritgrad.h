@@ -58,11 +58,10 @@ TG_API tg_status tg_set_threads(int threads);
 /* The built-in recipes: a JSON array of {"name", "about"}. */
 TG_API const char *tg_recipes(void);
 
-/* Copies `rows` rows of `features` numbers, row by row. Bytes are pixels of images of height x width x channels, as
- * `options` says; floats are columns of a table, whose numbers must be finite. `labels` are `rows` numbers of classes,
- * 0 to classes - 1. `options` is NULL or JSON: {"name": "text", "class_names": ["a", "b"],
- * "feature_names": ["x1", ...], "image": [height, width, channels]}. Without class names the classes are
- * "0", "1", ... up to the largest label. */
+/* Copies `rows` rows of `features` finite numbers, row by row, as the command line reads them from .npy files. `labels`
+ * are `rows` whole numbers that name classes. `options` is NULL or JSON: {"name": "digits", "class_names": ["no",
+ * "yes"], "image": [height, width, channels]}. With class names labels count them from 0, and rows of all classes must
+ * be there; without, a class is called by its number. Pixels of images lie by rows, columns and channels. */
 TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows, int64_t features,
                                     const int64_t *labels, const char *options);
 /* Reads data as the command line does. `spec` is JSON with keys of its options: {"data": "table.csv", "label": "kind",
@@ -83,8 +82,8 @@ typedef int (*tg_observer)(const tg_progress *progress, void *context);
 
 /* Prepares a run; `data` must outlive it. `spec` is JSON with keys of the command line's options: {"model":
  * "mlp:64,64", "recipe": "votes", "epochs": 10, "batch": 32, "seed": 1, "lr": 0.01, "set": ["weight.group=64"],
- * "val": 0.1, "test": false, ...}. "test": false trains on all rows; else the test rows of the command line's fixed split
- * are held back. "resume" and "save" name checkpoints. */
+ * "val": 0.1, "all_rows": true, ...}. Without "all_rows" the test rows of the command line's fixed split are held back.
+ * "resume" and "save" name checkpoints. */
 TG_API tg_run *tg_run_new(const tg_data *data, const char *spec);
 TG_API tg_status tg_run_observe(tg_run *run, tg_observer observer, void *context);
 /* Makes a step, the rest of an epoch, or all steps that are left; nothing when all are made. */
