@@ -21,8 +21,11 @@ std::span<const std::string_view> missing_markers();
 // and "?" of the UCI repository; they are told from words by case.
 CellKind classify_cell(std::string_view text, double& number);
 
-// "\"1,5\" is not a number, it has a decimal comma; write a decimal point": for a cell that is no
-// finite fp32 number.
+// Whether a text, and not an empty one, stands for a missing cell.
+bool is_missing_marker(std::string_view text);
+
+// "\"1,5\" is not a number, it has a decimal comma; write a decimal point": for a cell that is
+// neither missing nor a finite fp32 number.
 std::string cell_fault(std::string_view text);
 
 // A text of a file for a message, in quotes: short, and without control characters.

@@ -1,8 +1,10 @@
 // The functions of a C header, a text for each: what infer() does to a row, in C99.
 //
-// `$` stands for the name by which all names of the header begin. A text of two functions has `#`
-// for their names and `~` for their types. `|` trits are a byte, digits to the base that a backtick
-// stands for.
+// `$` stands for the name by which all names of the header begin, `@` for its capitals. A text of
+// two functions has `#` for their names and `~` for their types. Lines behind `<` are for trits
+// several to a byte, those behind `>` for a byte each: `|` of them are the digits of a byte to the
+// base that an apostrophe stands for, and a backtick is the byte without its lowest digit (byte *
+// 171 >> 9 is byte / 3 for all bytes, without the division that small processors lack).
 #pragma once
 
 namespace tritgrad::c_functions {
@@ -31,18 +33,25 @@ static inline float $_quantize(int8_t *codes, const float *x, int n) {
 
 inline constexpr const char* kTernary = R"(
 /* y = W x: sums of whole numbers, times the scales of x and of each group of inputs. */
-static inline void $_ternary(float *y, const int8_t *x, float x_scale, const uint8_t *trits,
-                             const float *scales, int inputs, int outputs, int group) {
-  unsigned byte = 0;
+static inline void $_ternary(float *y, const int8_t *x, float x_scale,
+                             const @_FLASH ~ *trits, const @_FLASH float *scales,
+                             int inputs, int outputs, int group) {
   int o, i, end;
   for (o = 0; o < outputs; o++) {
     float sum_of_groups = -0.0f;
+<    unsigned byte = 0, left = 0, rest;
     for (i = 0; i < inputs;) {
       int32_t sum = 0;
       for (end = inputs - i > group ? i + group : inputs; i < end; i++) {
-        if (i % | == 0) byte = *trits++;
-        sum += ((int)(byte % `) - 1) * x[i];
-        byte /= `;
+<        if (left == 0) {
+<          byte = *trits++;
+<          left = |;
+<        }
+<        rest = `; /* byte / ' */
+<        sum += ((int)(byte - ' * rest) - 1) * x[i];
+<        byte = rest;
+<        left--;
+>        sum += *trits++ * x[i];
       }
       sum_of_groups += x_scale * *scales++ * (float)sum;
     }
@@ -53,18 +62,25 @@ static inline void $_ternary(float *y, const int8_t *x, float x_scale, const uin
 
 inline constexpr const char* kTernaryFloat = R"(
 /* y = W x, of trits and an x in floats. */
-static inline void $_ternary_float(float *y, const float *x, const uint8_t *trits,
-                                   const float *scales, int inputs, int outputs, int group) {
-  unsigned byte = 0;
+static inline void $_ternary_float(float *y, const float *x, const @_FLASH ~ *trits,
+                                   const @_FLASH float *scales,
+                                   int inputs, int outputs, int group) {
   int o, i, end;
   for (o = 0; o < outputs; o++) {
     float sum_of_groups = -0.0f;
+<    unsigned byte = 0, left = 0, rest;
     for (i = 0; i < inputs;) {
       float sum = 0.0f;
       for (end = inputs - i > group ? i + group : inputs; i < end; i++) {
-        if (i % | == 0) byte = *trits++;
-        sum += (float)((int)(byte % `) - 1) * x[i];
-        byte /= `;
+<        if (left == 0) {
+<          byte = *trits++;
+<          left = |;
+<        }
+<        rest = `; /* byte / ' */
+<        sum += (float)((int)(byte - ' * rest) - 1) * x[i];
+<        byte = rest;
+<        left--;
+>        sum += (float)*trits++ * x[i];
       }
       sum_of_groups += *scales++ * sum;
     }
@@ -75,8 +91,8 @@ static inline void $_ternary_float(float *y, const float *x, const uint8_t *trit
 
 inline constexpr const char* kDense = R"(
 /* y = W x, all of it in floats. */
-static inline void $_dense(float *y, const float *x, const float *weights, int inputs,
-                           int outputs) {
+static inline void $_dense(float *y, const float *x, const @_FLASH float *weights,
+                           int inputs, int outputs) {
   int o, i;
   for (o = 0; o < outputs; o++) {
     float sum = 0.0f;
@@ -88,8 +104,9 @@ static inline void $_dense(float *y, const float *x, const float *weights, int i
 
 inline constexpr const char* kBatchNorm = R"(
 /* Batch norm by the statistics of training. */
-static inline void $_batch_norm(float *y, const float *x, const float *mean,
-                                const float *inverse_std, const float *gain, const float *bias,
+static inline void $_batch_norm(float *y, const float *x, const @_FLASH float *mean,
+                                const @_FLASH float *inverse_std,
+                                const @_FLASH float *gain, const @_FLASH float *bias,
                                 int n) {
   int i;
   for (i = 0; i < n; i++) y[i] = (x[i] - mean[i]) * inverse_std[i] * gain[i] + bias[i];
@@ -109,8 +126,8 @@ static inline double $_sum_lanes(double *lanes) {
 
 inline constexpr const char* kLayerNorm = R"(
 /* Layer norm: zero mean and unit variance, then gain and bias. */
-static inline void $_layer_norm(float *y, const float *x, const float *gain, const float *bias,
-                                int n) {
+static inline void $_layer_norm(float *y, const float *x, const @_FLASH float *gain,
+                                const @_FLASH float *bias, int n) {
   double sums[32] = {0}, squares[32] = {0}, mean;
   float center, inverse_std;
   int i;
@@ -125,7 +142,7 @@ static inline void $_layer_norm(float *y, const float *x, const float *gain, con
 
 inline constexpr const char* kRmsNorm = R"(
 /* RMS norm: a mean square of one, then gain. */
-static inline void $_rms_norm(float *y, const float *x, const float *gain, int n) {
+static inline void $_rms_norm(float *y, const float *x, const @_FLASH float *gain, int n) {
   double squares[32] = {0};
   float inverse;
   int i;
@@ -136,7 +153,8 @@ static inline void $_rms_norm(float *y, const float *x, const float *gain, int n
 )";
 
 inline constexpr const char* kAddBias = R"(
-static inline void $_add_bias(float *y, const float *x, const float *bias, int n) {
+static inline void $_add_bias(float *y, const float *x, const @_FLASH float *bias,
+                              int n) {
   int i;
   for (i = 0; i < n; i++) y[i] = x[i] + bias[i];
 }

@@ -1,28 +1,36 @@
 #include "models/export/c_header.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdio>
 #include <string_view>
 
-#include "engine/check.h"
 #include "engine/text.h"
+#include "models/export/c_encoder.h"
 #include "models/export/c_functions.h"
+#include "models/export/c_text.h"
 
 namespace tritgrad {
 namespace {
 
-constexpr std::size_t kTableWidth = 100;
 constexpr std::int64_t kBytesOfFloat = sizeof(float);
 
+// Trits of a byte, its base, and in C what is left of it without its lowest digit.
 struct DigitsOfByte {
   std::int64_t count;
   int base;
+  const char* rest;
+  const char* comment;
 };
 
 DigitsOfByte digits_of_byte(TritPacking packing) {
-  return packing == TritPacking::kBase3 ? DigitsOfByte{5, 3} : DigitsOfByte{4, 4};
+  switch (packing) {
+    case TritPacking::kBase3:
+      return {5, 3, "byte * 171 >> 9", "five trits a byte"};
+    case TritPacking::kTwoBits:
+      return {4, 4, "byte >> 2", "four trits a byte"};
+    case TritPacking::kInt8:
+      break;
+  }
+  return {1, 256, "", "a trit a byte"};
 }
 
 std::int64_t bytes_of_row(const InferenceProduct& product, TritPacking packing) {
@@ -30,60 +38,8 @@ std::int64_t bytes_of_row(const InferenceProduct& product, TritPacking packing) 
   return (product.inputs + count - 1) / count;
 }
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-std::string upper_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return text;
-}
-
-// Nothing in it can end a comment, nest one, or be a trigraph.
-std::string comment_text(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    const bool plain = c >= ' ' && c <= '~' && c != '*' && c != '?' && c != '\\';
-    safe += plain ? c : '_';
-  }
-  return safe;
-}
-
-// A C string: what is not plain ASCII is in octal, and no trigraph can come about.
-std::string c_string(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\' || c == '?') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c >= ' ' && c <= '~') {
-      quoted += c;
-    } else {
-      std::array<char, 8> octal{};
-      std::snprintf(octal.data(), octal.size(), "\\%03o", static_cast<unsigned char>(c));
-      quoted += octal.data();
-    }
-  }
-  return quoted + '"';
-}
-
-// The shortest text that a compiler reads as this number.
-template <typename Number>
-std::string number_literal(Number x, const char* suffix) {
-  std::array<char, 64> digits;
-  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), x).ptr;
-  std::string text(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text + suffix;
-}
-std::string literal(float x) { return number_literal(x, "f"); }
-std::string literal(double x) { return number_literal(x, ""); }
-std::string literal(std::uint8_t x) { return std::to_string(x); }
-
 std::vector<std::uint8_t> pack_rows(const InferenceProduct& product, TritPacking packing) {
-  const auto [count, base] = digits_of_byte(packing);
+  const auto [count, base, rest, comment] = digits_of_byte(packing);
   std::vector<std::uint8_t> packed;
   for (std::int64_t o = 0; o < product.outputs; ++o) {
     const std::int8_t* row = product.trits.data() + o * product.inputs;
@@ -178,36 +134,40 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   }
   // Appends a function, whose % is a remainder; # is its name and ~ its type where there are two.
   void say_function(std::string_view text, const char* function = "", const char* type = "") {
-    for (const char c : text) {
-      if (c == '$') {
-        text_ += name_;
-      } else if (c == '#') {
-        text_ += function;
-      } else if (c == '~') {
-        text_ += type;
-      } else if (c == '|') {
-        text_ += std::to_string(digits_of_byte(packing_).count);
-      } else if (c == '`') {
-        text_ += std::to_string(digits_of_byte(packing_).base);
-      } else {
-        text_ += c;
-      }
+    const DigitsOfByte digits = digits_of_byte(packing_);
+    const char other = packing_ == TritPacking::kInt8 ? '<' : '>';
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.find('\n', at) + 1;
+      std::string_view line = text.substr(at, end - at);
+      at = end;
+      if (line[0] == other) continue;
+      if (line[0] == '<' || line[0] == '>') line.remove_prefix(1);
+      for (const char c : line) say_of_function(c, digits, function, type);
+    }
+  }
+  void say_of_function(char c, const DigitsOfByte& digits, const char* function, const char* type) {
+    if (c == '$') {
+      text_ += name_;
+    } else if (c == '@') {
+      text_ += capitals_;
+    } else if (c == '#') {
+      text_ += function;
+    } else if (c == '~') {
+      text_ += type;
+    } else if (c == '|') {
+      text_ += std::to_string(digits.count);
+    } else if (c == '\'') {
+      text_ += std::to_string(digits.base);
+    } else if (c == '`') {
+      text_ += digits.rest;
+    } else {
+      text_ += c;
     }
   }
 
   template <typename Number>
   void table(const char* type, const std::string& table_name, const std::vector<Number>& numbers) {
-    text_ += concat("static const ", type, " ", table_name, "[", numbers.size(), "] = {\n");
-    std::string line = " ";
-    for (const Number x : numbers) {
-      const std::string word = " " + literal(x) + ",";
-      if (line.size() + word.size() > kTableWidth) {
-        text_ += line + "\n";
-        line = " ";
-      }
-      line += word;
-    }
-    text_ += line + "\n};\n";
+    text_ += c_table(concat(capitals_, "_FLASH ", type), table_name, numbers);
   }
 
   // "digits_layers_0_scales".
@@ -217,7 +177,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 
   void head(const std::vector<std::string>& provenance) {
     say("/* ");
-    for (const std::string& line : provenance) text_ += comment_text(line) + "\n   ";
+    for (const std::string& line : provenance) text_ += c_comment_text(line) + "\n   ";
     say(R"(A network in plain C99. Include this file in one source file, and:
      static $_workspace workspace;
      int number = $_predict(features, &workspace);
@@ -229,11 +189,20 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 
 #include <stdint.h>
 )");
-    if (has_norm<Norm::kLayer>() || has_norm<Norm::kRms>() || network_.square_roots) {
+    const bool encodes = network_.table && has_encoder(*network_.table);
+    if (has_norm<Norm::kLayer>() || has_norm<Norm::kRms>() || network_.square_roots || encodes) {
       say("#include <math.h>\n");
     }
+    say(R"(
+#ifdef __FLASH /* of avr-gcc with -std=gnu99: tables are read where they are */
+#define @_FLASH __flash
+#else
+#define @_FLASH
+#endif
+)");
     text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs, ", ", capitals_,
                     "_CLASSES = ", network_.classes(), " };\n");
+    if (network_.table) text_ += c_feature_names(*network_.table, capitals_);
     text_ += concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", network_.widest(),
                     "];\n");
     const CodesOfNetwork codes(network_);
@@ -247,14 +216,15 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   void tables(const InferenceLayer& layer) {
     const InferenceProduct& w = layer.product;
     text_ += concat("\n/* ", w.name, ": ", w.inputs, " inputs, ", w.outputs, " outputs",
-                    w.trits.empty()                   ? ""
-                    : packing_ == TritPacking::kBase3 ? "; five trits a byte"
-                                                      : "; four trits a byte",
-                    " */\n");
+                    w.trits.empty() ? "" : concat("; ", digits_of_byte(packing_).comment), " */\n");
     if (w.trits.empty()) {
       table("float", table_name(layer, "weights"), w.weights);
     } else {
-      table("uint8_t", table_name(layer, "trits"), pack_rows(w, packing_));
+      if (packing_ == TritPacking::kInt8) {
+        table("int8_t", table_name(layer, "trits"), w.trits);
+      } else {
+        table("uint8_t", table_name(layer, "trits"), pack_rows(w, packing_));
+      }
       table("float", table_name(layer, "scales"), w.scales);
     }
     const std::pair<const char*, const std::vector<float>&> vectors[] = {
@@ -272,6 +242,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     if (!network_.offsets.empty()) table("double", name_ + "_offset", network_.offsets);
     table("float", name_ + "_mean", network_.means);
     table("float", name_ + "_inverse_std", network_.inverse_stds);
+    if (network_.table && has_encoder(*network_.table)) {
+      text_ += c_encoder_tables(*network_.table, name_, !network_.offsets.empty());
+    }
   }
 
   void functions() {
@@ -282,10 +255,11 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
       return !layer.product.trits.empty() && !layer.product.in_integers;
     };
     const bool row_norms = has_norm<Norm::kLayer>() || has_norm<Norm::kRms>();
+    const char* trits = packing_ == TritPacking::kInt8 ? "int8_t" : "uint8_t";
+    if (rounds()) say_function(c_functions::kQuantize);
+    if (rounds()) say_function(c_functions::kTernary, "", trits);
+    if (any_layer(in_trits_and_floats)) say_function(c_functions::kTernaryFloat, "", trits);
     const std::pair<bool, const char*> all[] = {
-        {rounds(), c_functions::kQuantize},
-        {rounds(), c_functions::kTernary},
-        {any_layer(in_trits_and_floats), c_functions::kTernaryFloat},
         {any_layer(in_floats), c_functions::kDense},
         {has_norm<Norm::kBatch>(), c_functions::kBatchNorm},
         {row_norms, c_functions::kSumLanes},
@@ -309,7 +283,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     const char* at = network_.means.size() == 1 ? "0" : "i";
     say(R"(
 static inline void $_standardize(float *x, const % features[@_INPUTS]) {
-  const double most = 3.4028234663852886e38; /* the largest float */
+  const float most = 3.4028234663852886e38f; /* the largest float */
   int i;
   for (i = 0; i < @_INPUTS; i++) {
 )");
@@ -317,8 +291,10 @@ static inline void $_standardize(float *x, const % features[@_INPUTS]) {
                         : network_.square_roots   ? "sqrtf(features[i])"
                                                   : "features[i]";
     say(concat("    double z = ((double)", value, " - (double)$_mean[", at,
-               "]) * (double)$_inverse_std[", at, "];\n"));
-    say("    x[i] = (float)(z > most ? most : z < -most ? -most : z);\n  }\n}\n");
+               "]) * (double)$_inverse_std[", at, "];\n    float y = (float)z;\n"));
+    if (network_.table) say("    if (y != y) y = 0.0f; /* a missing number becomes the mean */\n");
+    say("    x[i] = y > most ? most : y < -most ? -most : y;\n  }\n}\n");
+    if (network_.table && has_encoder(*network_.table)) say(kCEncoder);
   }
 
   void logits() {
@@ -439,30 +415,7 @@ static inline const char *$_class_name(int number) {
 
 }  // namespace
 
-std::string c_identifier(const std::string& text) {
-  check(std::any_of(text.begin(), text.end(), is_letter_or_digit), "export: '", printable(text),
-        "' has no letter or digit from which a name in C could be made; give the file another "
-        "name, such as digits.h");
-  std::string name = text;
-  for (char& c : name) {
-    if (!is_letter_or_digit(c)) c = '_';
-  }
-  const bool starts_well = name[0] != '_' && !(name[0] >= '0' && name[0] <= '9');
-  return starts_well ? name : "model_" + name;
-}
-
-void check_c_header(const InferenceNetwork& network, const ExportHead& head) {
-  c_identifier(head.name);
-  if (!network.table) return;
-  for (const TableFeature& column : network.table->columns) {
-    check(column.words.empty(), "export: column '", printable(column.name),
-          "' holds words, which .h cannot express yet; train with --drop of it, or on numbers "
-          "alone");
-    check(!column.has_indicator && !column.fill_number, "export: column '", printable(column.name),
-          "' has missing cells that are filled, which .h cannot express yet; train with "
-          "--missing drop");
-  }
-}
+void check_c_header(const InferenceNetwork&, const ExportHead& head) { c_identifier(head.name); }
 
 ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings& settings) {
   const auto floats = [](const auto& numbers) { return std::ssize(numbers) * kBytesOfFloat; };
@@ -477,6 +430,9 @@ ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings
   }
   bytes.others += floats(network.means) + floats(network.inverse_stds) +
                   std::ssize(network.offsets) * static_cast<std::int64_t>(sizeof(double));
+  if (network.table && has_encoder(*network.table)) {
+    bytes.others += c_encoder_bytes(*network.table, !network.offsets.empty());
+  }
   const CodesOfNetwork codes(network);
   const std::int64_t int8s = codes.most + codes.window;
   bytes.workspace = kBytesOfFloat * (2 * network.widest() + codes.float_window) +

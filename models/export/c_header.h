@@ -3,7 +3,8 @@
 // The C does what infer() does (models/export/inference_network.h), operation by operation. It
 // needs stdint.h, and math.h only for square roots of norms and pixels; it takes nothing from the
 // heap and writes to nothing but the workspace of its caller. Trits are digits of a byte,
-// the first one the lowest; each row of weights begins on a byte.
+// the first one the lowest, or a byte each; each row of weights begins on a byte. The features of a
+// table have names, and where they are not its cells a function makes them (c_encoder.h).
 #pragma once
 
 #include <string>
@@ -12,12 +13,7 @@
 
 namespace tritgrad {
 
-// Returns the text as a C identifier, by which all names of a header begin: what is no letter or
-// digit becomes an underscore, and "model_" is put before a digit or an underscore. Throws Error
-// for a text without any letter or digit of ASCII.
-std::string c_identifier(const std::string& text);
-
-// Throws Error for a name without letters and digits, and for columns of words and filled cells.
+// Throws Error for a name without letters and digits.
 void check_c_header(const InferenceNetwork& network, const ExportHead& head);
 
 // Bytes of the tables and of the workspace.

@@ -9,6 +9,9 @@
 #include "models/export/c_header.h"
 #include "models/export/html_page.h"
 #include "models/export/js_module.h"
+#include "models/export/npz.h"
+#include "models/export/onnx.h"
+#include "models/export/pytorch_safetensors.h"
 
 namespace tritgrad {
 namespace {
@@ -17,9 +20,13 @@ namespace {
 void check_nothing(const InferenceNetwork&, const ExportHead&) {}
 
 constexpr ExportTarget kTargets[] = {
-    {".h", "C99", check_c_header, c_header_bytes, c_header},
-    {".js", "an ES module", check_nothing, js_module_bytes, js_module},
-    {".html", "a page", check_html_page, js_module_bytes, html_page},
+    {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header},
+    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_nothing, onnx_bytes, onnx_model},
+    {".js", "an ES module", "", check_nothing, js_module_bytes, js_module},
+    {".html", "a page", "", check_html_page, js_module_bytes, html_page},
+    {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz},
+    {".safetensors", "a state dictionary of PyTorch", "", check_pytorch_safetensors,
+     pytorch_safetensors_bytes, pytorch_safetensors},
 };
 
 constexpr std::string_view kSignature = "Written by tritgrad ";
@@ -31,13 +38,13 @@ std::span<const ExportTarget> export_targets() { return kTargets; }
 const ExportTarget& export_target_of(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   std::vector<std::string> endings;
-  std::string known;
   for (const ExportTarget& target : kTargets) {
     if (ending == target.ending) return target;
     endings.emplace_back(target.ending);
-    known += concat(known.empty() ? "" : ", ", target.ending, " (", target.description, ")");
   }
-  fail("--to: '", path, "' ends in '", ending, "', which names no kind of export; expected ", known,
+  fail("--to: '", path,
+       ending.empty() ? "' has no ending to name the kind of export"
+                      : concat("' ends in '", ending, "', which names no kind of export"),
        did_you_mean(ending, endings));
 }
 

@@ -15,14 +15,19 @@
 
 namespace tritgrad {
 
-// How trits become bytes: five to a byte in base 3, or four in 2 bits each, which are read faster.
-enum class TritPacking { kBase3, kTwoBits };
-inline constexpr Names<TritPacking, 2> kTritPackings{
-    "packing of trits", {{{TritPacking::kBase3, "base3"}, {TritPacking::kTwoBits, "2bit"}}}};
+// How trits become bytes: five to a byte in base 3, four in 2 bits each, which are read faster, or
+// a byte each, which are read fastest.
+enum class TritPacking { kBase3, kTwoBits, kInt8 };
+inline constexpr Names<TritPacking, 3> kTritPackings{"packing of trits",
+                                                     {{{TritPacking::kBase3, "base3"},
+                                                       {TritPacking::kTwoBits, "2bit"},
+                                                       {TritPacking::kInt8, "int8"}}}};
 
 // What a user chooses of a file.
 struct ExportSettings {
   TritPacking trits = TritPacking::kBase3;
+  bool standard_onnx_ops = false;  // of ONNX alone, not those of com.microsoft
+  bool raw_inputs = false;         // inputs are standardised already
 };
 
 // What a file says of itself.
@@ -46,6 +51,7 @@ struct ExportBytes {
 struct ExportTarget {
   std::string_view ending;       // ".h"
   std::string_view description;  // "C99", behind "as"
+  std::string_view options;      // of the command line that it reads, with a blank between them
   // Throws Error, which names the part and the targets that can, for what it cannot express.
   void (*check)(const InferenceNetwork& network, const ExportHead& head);
   ExportBytes (*bytes)(const InferenceNetwork& network, const ExportSettings& settings);

@@ -171,9 +171,11 @@ std::vector<double> input_offsets(const TableSchema& table) {
 }  // namespace
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
-  InferenceNetwork network{
-      loaded.plan.input.features, saved.class_names(), saved.table(), {}, {}, {}, {}, {}};
-  if (network.table) network.offsets = input_offsets(*network.table);
+  InferenceNetwork network{loaded.plan.input.features, saved.class_names(), {}, {}, {}, {}, {}, {}};
+  if (loaded.plan.input.image.size() == 0) {
+    network.table = saved.table();
+    network.offsets = input_offsets(*network.table);
+  }
   network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
   network.means = loaded.standardizer.means();
   network.inverse_stds = loaded.standardizer.inverse_stds();

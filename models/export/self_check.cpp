@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/check.h"
 #include "models/training/task.h"
 
 namespace tritgrad {
@@ -13,9 +14,13 @@ std::int64_t predicted_class(std::span<const float> logits) {
 }
 
 void compare_row(const InferenceNetwork& network, std::span<const float> expected,
-                 std::span<const float> found, std::int32_t label, SelfCheck& result) {
+                 std::span<const float> found, std::int32_t row, std::int32_t label,
+                 SelfCheck& result) {
   double largest = 0.0, difference = 0.0;
   bool numbers = true;
+  const bool broken = !std::all_of(expected.begin(), expected.end(),
+                                   [](float logit) { return std::isfinite(logit); });
+  if (broken && result.broken_row < 0) result.broken_row = row;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const auto before = static_cast<double>(expected[i]), after = static_cast<double>(found[i]);
     largest = std::max(largest, std::abs(before));
@@ -47,13 +52,25 @@ SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& load
     for (std::int64_t i = 0; i < logits.rows(); ++i, ++row) {
       dataset.gather(rows[row], features.data());
       compare_row(network, {logits.row(i), static_cast<std::size_t>(logits.cols())},
-                  infer(network, features), batch.labels[static_cast<std::size_t>(i)], result);
+                  infer(network, features), rows[row], batch.labels[static_cast<std::size_t>(i)],
+                  result);
     }
     tape.reset();
   }
   result.accuracy_before /= static_cast<double>(result.rows);
   result.accuracy_after /= static_cast<double>(result.rows);
   return result;
+}
+
+void require_passed(const SelfCheck& result, const std::string& to, const std::string& data) {
+  check(result.broken_row < 0, "export: the model's logits of row ", result.broken_row + 1, " of '",
+        data,
+        "' are not finite, so it has probably diverged: train again with a lower --lr, or "
+        "look for a cell of that row that is far out; '",
+        to, "' is not written");
+  check(result.passed(), "export: the self-check of '", to, "' failed: logits of ",
+        result.differing_rows, " of ", result.rows, " rows are not those of the model (by up to ",
+        result.largest_difference, "); no file is written");
 }
 
 }  // namespace tritgrad

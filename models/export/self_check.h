@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
@@ -15,6 +16,7 @@ struct SelfCheck {
   std::int64_t differing_rows = 0;     // whose logits differ by more than tolerance()
   std::int64_t differing_classes = 0;  // rows that are taken for another class
   double largest_difference = 0.0;     // of two logits
+  std::int64_t broken_row = -1;        // the first for which the model has no finite logits
   double accuracy_before = 0.0;        // of the model
   double accuracy_after = 0.0;         // of the network
 
@@ -25,5 +27,8 @@ struct SelfCheck {
 // Compares the logits of the network with those of the model that it describes on rows of the data.
 SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& loaded,
                         const Dataset& dataset, const std::vector<std::int32_t>& rows);
+
+// Throws Error, which says where or by how much, unless the file `to` may be written.
+void require_passed(const SelfCheck& result, const std::string& to, const std::string& data);
 
 }  // namespace tritgrad

@@ -7,37 +7,18 @@
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 source "$here/scripts/readers.sh"
+source "$here/scripts/microcontrollers.sh"
 need "gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm" arm-none-eabi-gcc qemu-system-arm
 need gcc cc
-folder=$(mktemp -d)
-trap 'rm -rf -- "$folder"' EXIT
+prepare_rows "$@"
+write_rows "$folder/rows.csv"
 
-if (($# == 1)); then
-  "$1" train --data digits --model mlp:32 --recipe latent8 --epochs 10 --quiet --save "$folder/digits.safetensors"
-  "$1" export "$folder/digits.safetensors" --to "$folder/digits.h" >/dev/null
-  header=$folder/digits.h
-  tail -n +2 "$here/../engine/data/digits.csv" | sed 's/,[^,]*$//' >"$folder/rows.csv"
-else
-  header=$(realpath -- "$1")
-  cp -- "$2" "$folder/rows.csv"
-fi
-
-name=$(sed -n 's/^} \(.*\)_workspace;$/\1/p' "$header")
-prefix=${name^^}
-{
-  echo "#define ROWS $(wc -l <"$folder/rows.csv")"
-  echo "static const uint8_t rows[ROWS][${prefix}_INPUTS] IN_ROWS = {"
-  sed 's/.*/{&},/' "$folder/rows.csv"
-  echo '};'
-} >"$folder/rows.h"
-
-flags=(-std=c99 -pedantic -Wall -Wextra -Werror -ffp-contract=off -I "$folder" "-DMODEL=\"$header\"" "-DNAME=$name"
-  "-DPREFIX=$prefix" "$here/support/cortex_m4/main.c")
-cc -O2 "${flags[@]}" -o "$folder/here" -lm
-# Where nothing is linked to that the linker does not find, the image needs no operating system.
-arm-none-eabi-gcc -Os -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -ffunction-sections \
-  "${flags[@]}" -nostartfiles -T "$here/support/cortex_m4/link.ld" -Wl,--gc-sections --specs=nosys.specs \
-  -o "$folder/image.elf" -lm
+compile cc -std=c99 -pedantic -O2 -o "$folder/here"
+# Where nothing is linked to that the linker does not find, the image needs no operating system. The processor's own
+# square root needs no errno.
+compile arm-none-eabi-gcc -std=c99 -pedantic -Os -fno-math-errno -mcpu=cortex-m4 -mthumb -mfloat-abi=hard \
+  -mfpu=fpv4-sp-d16 -ffunction-sections -nostartfiles -T "$here/support/microcontrollers/cortex_m4.ld" \
+  -Wl,--gc-sections --specs=nosys.specs -o "$folder/image.elf"
 
 "$folder/here" >"$folder/here.txt"
 timeout 300 qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none -icount shift=0 \

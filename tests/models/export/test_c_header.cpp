@@ -2,13 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 
 #include "engine/data/open_dataset.h"
 #include "models/export/c_header.h"
+#include "models/export/c_text.h"
 #include "models/export/self_check.h"
 #include "models/training/train.h"
 #include "tests/support/c_compiler.h"
@@ -21,8 +25,9 @@ namespace {
 // A network, rows of inputs as its header takes them, and the logits of our own inference.
 struct Exported {
   InferenceNetwork network;
-  std::vector<float> inputs;  // [rows x inputs]
-  std::vector<float> logits;  // [rows x classes]
+  std::vector<float> inputs;       // [rows x inputs]
+  std::vector<float> logits;       // [rows x classes]
+  std::vector<double> cells = {};  // [rows x columns] of which the header makes the inputs
 
   std::int64_t rows() const { return std::ssize(inputs) / network.inputs; }
 };
@@ -56,32 +61,66 @@ Exported exported(InferenceNetwork network, const LoadedModel& loaded, const Dat
   return {std::move(network), std::move(inputs), logits_of(loaded, dataset, rows)};
 }
 
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+// Returns the lines that read a row of a network from standard input into `x`. A # is its number.
+std::string reading_lines(const Exported& e) {
+  if (!e.cells.empty()) {
+    return R"(
+      double read[M#_CELLS];
+      NUMBER cells[M#_CELLS], x[M#_INPUTS];
+      if (fread(read, sizeof read, 1, stdin) != 1) return 1;
+      for (j = 0; j < M#_CELLS; j++) cells[j] = (NUMBER)read[j];
+      m#_encode(cells, x);
+)";
+  }
+  std::string lines = R"(
+      float read[M#_INPUTS];
+      NUMBER x[M#_INPUTS];
+      if (fread(read, sizeof read, 1, stdin) != 1) return 1;
+)";
+  return lines + (e.network.offsets.empty()
+                      ? "      for (j = 0; j < M#_INPUTS; j++) x[j] = read[j];\n"
+                      : "      for (j = 0; j < M#_INPUTS; j++) x[j] = read[j] + m#_offset[j];\n");
+}
+
 // Writes the headers m0.h, m1.h, ... and one program that runs them all, on rows from standard
-// input.
+// input. It prints the names of the classes and all logits.
 std::string write_program(const TempDir& folder, const std::vector<Exported>& all) {
-  std::string text = "#include <stdio.h>\n";
-  std::string body;
+  constexpr TritPacking kPackings[] = {TritPacking::kBase3, TritPacking::kTwoBits,
+                                       TritPacking::kInt8};
+  std::string text = "#include <stdio.h>\n#include <string.h>\n", body;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string name = concat("m", i), capitals = concat("M", i);
-    folder.write(name + ".h", c_header(all[i].network, {name, {"a test */ of /* comments ?\?/"}},
-                                       {i % 2 == 0 ? TritPacking::kBase3 : TritPacking::kTwoBits}));
-    text += concat("#include \"", name, ".h\"\nstatic ", name, "_workspace w", i, ";\n");
-    body += concat("  {\n    float x[", capitals, "_INPUTS], y[", capitals, "_CLASSES];\n");
-    if (!all[i].network.offsets.empty())
-      body += concat("    double wide[", capitals, "_INPUTS];\n");
-    const bool wide = !all[i].network.offsets.empty();
-    body += concat("    int r, j, best;\n    for (r = 0; r < ", all[i].rows(),
-                   "; r++) {\n      if (fread(x, sizeof x, 1, stdin) != 1) return 1;\n");
-    if (wide) {
-      body += concat("      for (j = 0; j < ", capitals, "_INPUTS; j++) wide[j] = (double)x[j] + ",
-                     name, "_offset[j];\n");
+    const Exported& e = all[i];
+    const std::string name = concat("m", i);
+    folder.write(name + ".h", c_header(e.network, {name, {"a test */ of /* comments ?\?/"}},
+                                       {kPackings[i % 3]}));
+    const std::string part = R"(  {
+    int r, j, best;
+    for (j = 0; j < M#_CLASSES; j++) {
+      fwrite(m#_class_name(j), strlen(m#_class_name(j)) + 1, 1, stdout);
     }
-    const char* x = wide ? "wide" : "x";
-    body +=
-        concat("      ", name, "_logits(", x, ", y, &w", i, ");\n      best = ", name, "_predict(",
-               x, ", &w", i, ");\n      fwrite(y, sizeof y, 1, stdout);\n      for (j = 0; j < ",
-               capitals, "_CLASSES; j++) {\n        if (y[j] > y[best] || ", name,
-               "_class_name(j) == 0) return 2;\n      }\n    }\n  }\n");
+    for (r = 0; r < )" + std::to_string(e.rows()) +
+                             R"(; r++) {
+      float y[M#_CLASSES];)" +
+                             reading_lines(e) +
+                             R"(      m#_logits(x, y, &w#);
+      best = m#_predict(x, &w#);
+      fwrite(y, sizeof y, 1, stdout);
+      for (j = 0; j < M#_CLASSES; j++) {
+        if (y[j] > y[best]) return 2;
+      }
+    }
+  }
+)";
+    text += concat("#include \"", name, ".h\"\nstatic ", name, "_workspace w", i, ";\n");
+    const std::string of_network = replaced(part, "#", std::to_string(i));
+    body += replaced(of_network, "NUMBER", e.network.offsets.empty() ? "float" : "double");
   }
   return folder.write("main.c", text + "int main(void) {\n" + body + "  return 0;\n}\n");
 }
@@ -112,7 +151,11 @@ void compile_and_compare(const std::vector<Exported>& all) {
   const std::string source = write_program(folder, all);
   std::string input;
   for (const Exported& e : all) {
-    input.append(reinterpret_cast<const char*>(e.inputs.data()), e.inputs.size() * sizeof(float));
+    if (e.cells.empty()) {
+      input.append(reinterpret_cast<const char*>(e.inputs.data()), e.inputs.size() * sizeof(float));
+    } else {
+      input.append(reinterpret_cast<const char*>(e.cells.data()), e.cells.size() * sizeof(double));
+    }
   }
   const std::string rows = folder.write("rows", input);
   const std::string program = folder / "program", output = folder / "logits";
@@ -127,6 +170,10 @@ void compile_and_compare(const std::vector<Exported>& all) {
     std::size_t place = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       CAPTURE(i);
+      for (const std::string& name : all[i].network.class_names) {
+        CHECK(logits.compare(place, name.size() + 1, name.c_str(), name.size() + 1) == 0);
+        place += name.size() + 1;
+      }
       REQUIRE(logits.size() >= place + all[i].logits.size() * sizeof(float));
       compare_logits(all[i], logits.data() + place);
       place += all[i].logits.size() * sizeof(float);
@@ -173,11 +220,21 @@ Exported random_network(const std::string& spec, const std::string& recipe_name,
   }
   std::vector<float> means = numbers(inputs, 21), inverse_stds = numbers(inputs, 22);
   LoadedModel loaded{plan, std::move(model), {means, inverse_stds}};
-  InferenceNetwork network{inputs, data.class_names, {}, {}, means, inverse_stds, {}};
+  InferenceNetwork network{inputs, data.class_names, {}, {}, false, means, inverse_stds, {}};
   network.layers = describe_layers(loaded.plan, *loaded.model);
   std::vector<std::int32_t> rows(9);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
   return exported(std::move(network), loaded, data, rows);
+}
+
+// Makes the logits those that the description gives.
+void infer_again(Exported& e) {
+  e.logits.clear();
+  const auto inputs = static_cast<std::size_t>(e.network.inputs);
+  for (std::size_t first = 0; first < e.inputs.size(); first += inputs) {
+    const std::vector<float> logits = infer(e.network, {e.inputs.data() + first, inputs});
+    e.logits.insert(e.logits.end(), logits.begin(), logits.end());
+  }
 }
 
 // Trains on a data set and describes what was saved.
@@ -199,6 +256,87 @@ Exported trained(const std::string& data, const std::string& model, const std::s
   return exported(describe_network(saved, loaded), loaded, dataset, rows);
 }
 
+// Cells of a table as texts, empty ones missing: a number near 10^9, a number, words that C spells
+// alike, words; and a class. `other` has words that the first table lacks.
+std::vector<std::vector<std::string>> random_cells(std::uint32_t rows, bool missing, bool other) {
+  const std::vector<std::string> signs = {"a b", "a_b", "int", "\"\xC3\xA9?", "new"};
+  const std::vector<std::string> sizes = {"large", "small", "huge"};
+  std::vector<std::vector<std::string>> cells;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const std::uint32_t salt = i * 8 + (other ? 100000 : 0);
+    const auto sign = static_cast<std::size_t>(whole_number(0, other ? 4 : 3, salt));
+    const auto size = static_cast<std::size_t>(whole_number(0, other ? 2 : 1, salt + 1));
+    cells.push_back({std::to_string(1700000000 + whole_number(0, 9999, salt + 2)),
+                     concat(whole_number(-99, 99, salt + 3), ".", whole_number(1, 9, salt + 4)),
+                     signs[sign], sizes[size], sign < 2 ? "yes" : "no"});
+    for (std::uint32_t column = 0; missing && column < 4; ++column) {
+      if (whole_number(0, 9, salt + 40000 + column) == 0) cells.back()[column].clear();
+    }
+  }
+  return cells;
+}
+
+std::string table_of(const std::vector<std::vector<std::string>>& cells, bool with_times) {
+  std::string text = with_times ? "time,default,sign,size,class\n" : "default,sign,size,class\n";
+  for (const std::vector<std::string>& row : cells) {
+    for (std::size_t i = with_times ? 0 : 1; i < row.size(); ++i) {
+      text += (row[i].starts_with('"') ? "\"\"" + row[i] + "\"" : row[i]) +
+              (i + 1 < row.size() ? "," : "\n");
+    }
+  }
+  return text;
+}
+
+// What a program puts into the cells of a row: numbers, the numbers of words' features, NaN.
+std::vector<double> cells_for_c(const std::vector<std::vector<std::string>>& cells,
+                                const TableSchema& table, bool with_times) {
+  const std::vector<std::string> names = table.feature_names();
+  std::vector<double> all;
+  for (const std::vector<std::string>& row : cells) {
+    for (std::size_t i = with_times ? 0 : 1; i < 4; ++i) {
+      const std::size_t column = with_times ? i : i - 1;
+      const auto found =
+          std::find(names.begin(), names.end(), table.columns[column].name + "=" + row[i]);
+      if (row[i].empty()) {
+        all.push_back(std::numeric_limits<double>::quiet_NaN());
+      } else if (i < 2) {
+        all.push_back(std::stod(row[i]));
+      } else {
+        all.push_back(found == names.end() ? -1.0 : static_cast<double>(found - names.begin()));
+      }
+    }
+  }
+  return all;
+}
+
+// Trains on a table; the rows are those of another one, whose words are not all known.
+Exported trained_on_table(const std::string& recipe, MissingCells missing, bool with_times) {
+  const TempDir folder;
+  const bool holes = missing != MissingCells::kRefuse;
+  TrainOptions options;
+  options.data = folder.write("t.csv", table_of(random_cells(200, holes, false), with_times));
+  DataOptions source;
+  source.csv.missing = missing;
+  Dataset dataset = open_dataset(options.data, source);
+  options.model = "mlp:12";
+  options.recipe = recipe;
+  options.epochs = 4;
+  options.save = folder / "m.safetensors";
+  train(dataset, with_defaults(options, dataset));
+  const SavedRun saved(options.save);
+  const auto schema = saved.table();
+  REQUIRE(schema);
+  source.csv.schema = &*schema;
+  const auto cells = random_cells(300, holes, true);
+  Dataset other = open_dataset(folder.write("other.csv", table_of(cells, with_times)), source);
+  const LoadedModel loaded = load_model(saved, other);
+  std::vector<std::int32_t> rows(cells.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  Exported e = exported(describe_network(saved, loaded), loaded, other, rows);
+  e.cells = cells_for_c(cells, *schema, with_times);
+  return e;
+}
+
 }  // namespace
 
 TEST_CASE("c header: logits are those of our own inference on all test rows, bit by bit") {
@@ -208,6 +346,20 @@ TEST_CASE("c header: logits are those of our own inference on all test rows, bit
       trained("digits", "mlp:48,24:norm=layer:activation=tanh:dropout=0.2", "shared8", 2),
       trained("digits", "conv:8,M,12", "latent8", 2)};
   for (const Exported& e : all) CHECK(e.network.is_exact());
+  compile_and_compare(all);
+}
+
+TEST_CASE("c header: rows of words and missing cells are encoded as data sets do, bit by bit") {
+  const std::vector<Exported> all{trained_on_table("latent8", MissingCells::kMean, true),
+                                  trained_on_table("votes", MissingCells::kMode, true),
+                                  trained_on_table("latent8", MissingCells::kMean, false),
+                                  trained_on_table("latent8", MissingCells::kMode, false),
+                                  trained_on_table("latent8", MissingCells::kRefuse, false)};
+  CHECK(!all[0].network.offsets.empty());
+  CHECK(all[2].network.offsets.empty());
+  for (const Exported& e : all) CHECK(e.network.is_exact());
+  CHECK(all[0].network.inputs == 1 + 1 + 4 + 2 + 4);  // words, and indicators
+  CHECK(all[1].network.inputs == 1 + 1 + 4 + 2);
   compile_and_compare(all);
 }
 
@@ -241,12 +393,15 @@ TEST_CASE("c header: random networks of all widths, norms, activations and group
   all.back().network.offsets.assign(static_cast<std::size_t>(all.back().network.inputs), 1e9);
   // What can be told apart beside the offset, 2^-20 and more, goes through.
   for (float& x : all.back().inputs) x = 0.0f;
-  all.back().logits.clear();
-  const std::vector<float> zeros(static_cast<std::size_t>(all.back().network.inputs), 0.0f);
-  for (std::int64_t row = 0; row < all.back().rows(); ++row) {
-    const std::vector<float> logits = infer(all.back().network, zeros);
-    all.back().logits.insert(all.back().logits.end(), logits.begin(), logits.end());
-  }
+  infer_again(all.back());
+  // Standardised numbers beyond the largest float saturate, of both signs.
+  all.push_back(random_network("mlp:", "trits", {}, 21));
+  for (float& x : all.back().network.inverse_stds) x = 1e5f;
+  for (float& x : all.back().network.layers[0].product.scales) x *= 1e-20f;
+  for (float& x : all.back().inputs) x *= 1e38f;
+  infer_again(all.back());
+  CHECK(std::all_of(all.back().logits.begin(), all.back().logits.end(),
+                    [](float x) { return std::isfinite(x); }));
   compile_and_compare(all);
 }
 
@@ -306,6 +461,17 @@ TEST_CASE("c header: a network that is not the model's fails the self-check") {
   const SelfCheck result = check_network(network, loaded, dataset, rows);
   CHECK(!result.passed());
   CHECK(result.differing_rows > 0);
+  const auto said = [](const SelfCheck& of) {
+    return refusal([&] { require_passed(of, "m.h", "iris"); });
+  };
+  CHECK(said(result).find(" of 30 rows are not those of the model") != std::string::npos);
+  require_passed(check_network(describe_network(saved, loaded), loaded, dataset, rows), "m.h", "");
+  // A model that has diverged so far that sums overflow.
+  Parameter& gain = *bind_layer(loaded.model->parameters(), layer_name(0)).norm.gain;
+  encode_all(gain.storage(), std::vector<float>(8, std::numeric_limits<float>::max()));
+  CHECK(said(check_network(describe_network(saved, loaded), loaded, dataset, rows))
+            .find(concat("logits of row ", rows[0] + 1, " of 'iris' are not finite")) !=
+        std::string::npos);
 }
 
 TEST_CASE("c header: names of files become C identifiers") {
@@ -315,6 +481,12 @@ TEST_CASE("c header: names of files become C identifiers") {
   CHECK(c_identifier("_x") == "model__x");
   CHECK(refusal([] { c_identifier("\xE6\xA8\xA1"); }).find("no letter or digit") !=
         std::string::npos);
+  const std::vector<std::string> endings = {"a_b", "a_b_2", "a_b_3", "int", "", "_2"};
+  CHECK(c_name_endings({"a b", "a_b", "a.b", "int", "", ""}) == endings);
+  const std::vector<std::string> cut =
+      c_name_endings({std::string(70, 'x') + "1", std::string(70, 'x') + "2"});
+  CHECK(cut[0] == std::string(60, 'x'));
+  CHECK(cut[1] == std::string(60, 'x') + "_2");
 }
 
 }  // namespace tritgrad::test::test_c_header

@@ -101,7 +101,68 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_refused("export " + checkpoint + " --to " + folder.write("notes.h", "/* my notes */\n"),
                 "notes.h' is there and was not written by an export; delete it, or name another");
   CHECK(read_text(folder / "notes.h") == "/* my notes */\n");
+  std::filesystem::create_directory(folder / "folder.h");
+  check_refused("export " + checkpoint + " --to " + (folder / "folder.h").string(),
+                "folder.h' is there and is no file that could be replaced");
+  CHECK(std::filesystem::is_empty(folder / "folder.h"));
+  check_no_file(folder.write("notes.safetensors", "my notes"), folder / "m.h", "notes.safetensors");
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
+}
+
+TEST_CASE("cli export: ONNX, and options that are another target's") {
+  const TempDir folder;
+  const std::string checkpoint =
+      train(folder, "--data digits --model mlp:32 --recipe latent8 --epochs 1");
+  const std::string to = folder / "m.onnx";
+  const Result result = run("export " + checkpoint + " --json - --to " + to);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["weight_bytes"] == (32 * 64 + 10 * 32) / 4);
+  CHECK(json["onnx_ops"] == "microsoft");
+  CHECK(json["raw_inputs"] == false);
+  CHECK(!json.contains("trits"));
+  const std::string bytes = read_text(to);
+  CHECK(bytes.size() == json["file_bytes"]);
+  // In the place of the old one, by another process: the same bytes.
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  CHECK(read_text(to) == bytes);
+  REQUIRE(run("export " + checkpoint + " --onnx-ops standard --raw-inputs --to " + to).exit_code ==
+          0);
+  CHECK(read_text(to).find("MatMulNBits") == std::string::npos);
+
+  check_no_file(checkpoint + " --trits 2bit", folder / "n.onnx",
+                "--trits: it is for .h, and .onnx does not read it; leave it out");
+  check_no_file(checkpoint + " --raw-inputs", folder / "n.h",
+                "--raw-inputs: it is for .onnx, and .h does not read it; leave it out");
+  check_no_file(checkpoint + " --onnx-ops standard", folder / "n.h", "--onnx-ops: it is for .onnx");
+  check_no_file(checkpoint + " --onnx-ops standart", folder / "n.onnx",
+                "unknown set of operators 'standart'; did you mean 'standard'?");
+}
+
+TEST_CASE("cli export: an export is no checkpoint, and neither replaces the other") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  const std::string to = folder / "pytorch.safetensors";
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);  // in its own place
+  const std::string part = "pytorch.safetensors': this is an export, which other programs read";
+  check_refused("eval " + to, part);
+  check_refused("export " + to + " --to " + (folder / "m.h").string(), part);
+  check_refused("train --quiet --resume " + to, part);
+  check_refused("train --quiet --data iris --epochs 1 --save " + to, "is no checkpoint");
+  const std::string copy = folder.write("copy.safetensors", read_text(checkpoint));
+  check_refused("export " + checkpoint + " --to " + copy, "was not written by an export");
+  CHECK(read_text(copy) == read_text(checkpoint));
+}
+
+TEST_CASE("cli export: the bytes of arrays do not depend on where and when they are written") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  const std::string west = folder / "west.npz", east = folder / "east.npz";
+  REQUIRE(run("export " + checkpoint + " --to " + west, "TZ=America/Anchorage").exit_code == 0);
+  REQUIRE(run("export " + checkpoint + " --to " + east, "TZ=Pacific/Auckland").exit_code == 0);
+  CHECK(read_text(west) == read_text(east));
 }
 
 TEST_CASE("cli export: a convolutional network") {
@@ -116,17 +177,52 @@ TEST_CASE("cli export: a convolutional network") {
   CHECK(json["weight_bytes"] == 4 * 3 + 10 * 1);
 }
 
-TEST_CASE("cli export: a table of numbers with offsets, and words that no header expresses") {
+TEST_CASE("cli export: a table of numbers with offsets") {
   const TempDir folder;
   const std::string numbers = folder.write("n.csv", rows_of_table("a,b,y", "17000000000"));
   const std::string checkpoint = train(folder, "--data " + numbers + " --model mlp:4 --epochs 2");
   const std::string to = folder / "m.h";
   REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
   CHECK(read_text(to).find("m_predict(const double features[M_INPUTS]") != std::string::npos);
-  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red"));
-  const TempDir other;
-  const std::string of_words = train(other, "--data " + words + " --model mlp:4 --epochs 1");
-  check_no_file(of_words, other / "m.h", "column 'a' holds words");
+}
+
+TEST_CASE("cli export: words and missing cells have names in C, and a function encodes them") {
+  const TempDir folder;
+  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red") + "red1,,1\n");
+  const std::string checkpoint = train(
+      folder, "--data " + words + " --model mlp:4 --epochs 40 --missing mean --recipe latent8");
+  const std::string to = folder / "m.h";
+  const Result made = run("export " + checkpoint + " --to " + to);
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  // The cells are those of rows_of_table(): the word says the class.
+  const std::string program = folder.write("program.c", R"(
+#include <stdio.h>
+#include "m.h"
+static m_workspace workspace;
+int main(void) {
+  float cells[M_CELLS], features[M_INPUTS];
+  int row, right = 0;
+  for (row = 0; row < 60; row++) {
+    cells[M_CELL_a] = row % 2 ? M_IN_a_red1 : M_IN_a_red0;
+    cells[M_CELL_b] = row < 50 ? (float)row : NAN;
+    m_encode(cells, features);
+    if (features[M_IN_a_red0] + features[M_IN_a_red1] != 1.0f) return 1;
+    if (features[M_IN_b_is_missing] != (row < 50 ? 0.0f : 1.0f)) return 2;
+    right += m_class_name(m_predict(features, &workspace))[0] == "01"[row % 2];
+  }
+  cells[M_CELL_a] = M_UNKNOWN_WORD;
+  m_encode(cells, features);
+  if (features[M_IN_a_red0] != 0.0f || features[M_IN_a_red1] != 0.0f) return 3;
+  return right == 60 ? 0 : 4;
+}
+)");
+  REQUIRE(!c_compilers().empty());
+  for (const std::string& command : compile_commands(program, folder / "program")) {
+    CAPTURE(command);
+    REQUIRE(std::system(command.c_str()) == 0);
+    CHECK(std::system((folder / "program").c_str()) == 0);
+  }
 }
 
 }  // namespace tritgrad::test::test_cli_export
