@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "engine/check.h"
 #include "engine/data/open_dataset.h"
 #include "engine/names.h"
 #include "models/networks/model.h"
@@ -121,7 +122,7 @@ Recipe variant_recipe(const Variant& variant) {
 }
 
 double kept_share(const Variant& variant) {
-  const Dataset dataset = builtin_dataset(variant.data);
+  const Dataset& dataset = study_dataset(variant.data);
   double kept = 0.0, all = 0.0;
   for (const ParameterSpec& parameter :
        plan_model(study_model(), dataset.features, dataset.classes(), variant_recipe(variant))) {
@@ -189,8 +190,15 @@ std::vector<StudyFigure> study_figures() {
            fixed_batches("1 %, 4-bit feedback", kStudyDensity, 4)})};
 }
 
+const Dataset& study_dataset(const std::string& name) {
+  static const Dataset iris = builtin_dataset("iris"), wdbc = builtin_dataset("wdbc");
+  check(name == "iris" || name == "wdbc", "the study has no data set '", name,
+        "', expected iris or wdbc");
+  return name == "iris" ? iris : wdbc;
+}
+
 std::string network_title(const std::string& data) {
-  const Dataset dataset = builtin_dataset(data);
+  const Dataset& dataset = study_dataset(data);
   return fmt::format("{}-8-{}", dataset.features, dataset.classes());
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/data/dataset.h"
 #include "models/recipes/recipe.h"
 
 namespace tritgrad {
@@ -64,6 +65,10 @@ struct StudyFigure {
 
 // The figures whose curves are trained: 3 to 7 and 9.
 std::vector<StudyFigure> study_figures();
+
+// Returns the built-in data set of a variant, "iris" or "wdbc". It is parsed once, as that takes
+// longer than a figure.
+const Dataset& study_dataset(const std::string& name);
 
 std::string network_title(const std::string& data);  // "4-8-3", "30-8-2"
 

@@ -9,7 +9,6 @@
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/data/loader.h"
-#include "engine/data/open_dataset.h"
 #include "engine/data/split.h"
 #include "engine/formats/half_precision.h"
 #include "engine/memory/ledger.h"
@@ -153,14 +152,12 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
   StudyResults results{options, std::move(figures), {}, {}, 0.0};
   const std::vector<Variant> variants = all_variants(results.figures);
   const auto runs = static_cast<std::int64_t>(variants.size()) * options.seeds;
-  std::map<std::string, Dataset> datasets;
   std::map<std::string, std::int64_t> rows, steps;  // of one epoch
   std::int64_t all_steps = 0;
   for (const Variant& variant : variants) {
     const std::string& data = variant.data;
-    if (!datasets.contains(data)) {
-      const Dataset& dataset = datasets.emplace(data, builtin_dataset(data)).first->second;
-      rows[data] = static_cast<std::int64_t>(fixed_split(dataset).train.size());
+    if (!rows.contains(data)) {
+      rows[data] = static_cast<std::int64_t>(fixed_split(study_dataset(data)).train.size());
       steps[data] = (rows[data] + kStudyBatch - 1) / kStudyBatch;
     }
     results.curves[variant_key(variant)].resize(static_cast<std::size_t>(options.seeds));
@@ -186,7 +183,7 @@ StudyResults run_study(std::vector<StudyFigure> figures, const StudyOptions& opt
       line.update(++epochs_done, steps_done, loss, rows_done);
     };
     results.curves.at(variant_key(variant))[seed] = train_curve(
-        datasets.at(variant.data), variant, options.epochs, std::uint64_t{seed} + 1, after_epoch);
+        study_dataset(variant.data), variant, options.epochs, std::uint64_t{seed} + 1, after_epoch);
   });
   results.seconds = seconds_since(start);
   return results;

@@ -200,7 +200,7 @@ async function readPicture(file) {
   const bitmap = await createImageBitmap(file), [height, width, channels] = image;
   const shrink = Math.min(1, 1024 / Math.max(bitmap.width, bitmap.height));
   const canvas = make("canvas", { width: Math.ceil(bitmap.width * shrink), height: Math.ceil(bitmap.height * shrink) });
-  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  canvas.getContext("2d", { willReadFrequently: true }).drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   const side = Math.min(canvas.width / width, canvas.height / height);
   const place = { left: (canvas.width - side * width) / 2, top: (canvas.height - side * height) / 2, side };
   const planes = Array.from({ length: channels }, (_, c) =>
@@ -316,6 +316,7 @@ function startForm() {
 // ---- Start ----
 
 const kind = image === null ? "form" : image[2] === 1 ? "pad" : "picture";
+element("input").classList.add(kind);
 element("input").append(element(`${kind}-template`).content.cloneNode(true));
 const clear = { pad: startPad, picture: startPicture, form: startForm }[kind]();
 element("clear").addEventListener("click", clear);

@@ -82,8 +82,33 @@ class Browser {
       x: Math.round(box.x + x * box.width), y: Math.round(box.y + y * box.height) });
     const actions = strokes.flatMap(([first, ...others]) => [move(first), { type: "pointerDown", button: 0 },
       ...others.map(move), { type: "pointerUp", button: 0 }]);
-    await this.call("/actions", { actions: [{ type: "pointer", id: "pen", parameters: { pointerType }, actions }] });
+    await this.call("/actions", { actions: [{ type: "pointer", id: pointerType, parameters: { pointerType }, actions }] });
     await this.settle();
+  }
+
+  /** Calls a command of an element. */
+  async elementCall(selector, command, content = {}) {
+    const found = await this.call("/element", { using: "css selector", value: selector });
+    return this.call(`/element/${Object.values(found)[0]}/${command}`, content);
+  }
+  click(selector) {
+    return this.elementCall(selector, "click");
+  }
+  clear(selector) {
+    return this.elementCall(selector, "clear");
+  }
+  /** Types a text; into a field for files, the path of one. */
+  type(selector, text) {
+    return this.elementCall(selector, "value", { text });
+  }
+
+  /** Waits until the text of a function returns true. */
+  async until(script) {
+    for (let tries = 0; tries < 100; tries++) {
+      if (await this.run(script)) return;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    throw new Error(`still false after ten seconds: ${script}`);
   }
 
   async screenshot() {

@@ -17,7 +17,6 @@ for (const row of rows) {
 console.log(JSON.stringify(counts));
 
 assert.throws(() => encode([1]), /1 cells found/);
-const cells = columns.map(({ words }) => (words ? words[0] : 1));
-const place = columns.findIndex(({ words }) => !words);
-assert.throws(() => encode(cells.with(place, "1,5")), /'1,5' found, a number expected/);
-assert.throws(() => encode(cells.with(place, "1e39")), /a number expected/);
+for (const number of ["1,5", "1e39", "many", "0x10", Infinity]) {
+  assert.throws(() => encode(columns.map(({ words }) => (words ? words[0] : number))), /found, a number expected/);
+}
