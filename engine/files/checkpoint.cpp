@@ -100,7 +100,7 @@ namespace {
 SafetensorsFile verified(SafetensorsFile file) {
   check(file.has_hashes(), "checkpoint '", file.name(),
         "' carries no hashes; it was not written by tritgrad and cannot be verified");
-  check(!file.metadata().contains(kExportKey), "checkpoint '", path,
+  check(!file.metadata().contains(kExportKey), "checkpoint '", file.name(),
         "': this is an export, which other programs read, and no checkpoint; name the file that it "
         "was exported from");
   return file;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <concepts>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "engine/data/augmentation.h"
 #include "engine/text.h"
 
 namespace tritgrad {

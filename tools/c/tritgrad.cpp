@@ -16,6 +16,7 @@
 #include "engine/data/open_dataset.h"
 #include "engine/files/checkpoint.h"
 #include "engine/memory/parallel.h"
+#include "engine/text.h"
 #include "engine/version.h"
 #include "models/training/predict.h"
 #include "models/training/train.h"
@@ -183,11 +184,11 @@ struct tg_run : tritgrad::Observer {
 };
 
 struct tg_model {
-  std::string bytes;  // of the checkpoint, where it is not a file
-  std::optional<SavedRun> saved;
-  LoadedModel loaded;
-  TableSchema schema;
-  std::string description;
+  std::vector<std::byte> bytes;  // of the checkpoint, where it is not a file
+  SavedRun saved;
+  LoadedModel loaded = load_model(saved);
+  TableSchema schema = saved.table();
+  std::string description = {};
 };
 
 int tg_abi_version(void) { return TG_ABI_VERSION; }
@@ -323,32 +324,21 @@ const char* tg_run_finish(tg_run* run) {
 
 void tg_run_close(tg_run* run) { delete run; }
 
-namespace {
-
-tg_model* loaded_model(std::unique_ptr<tg_model> model) {
-  model->loaded = load_model(*model->saved);
-  model->schema = model->saved->table();
-  return model.release();
-}
-
-}  // namespace
-
 tg_model* tg_model_open(const char* path) {
   return pointer_of([&] {
     check(path != nullptr, "path: NULL found, the name of a file expected");
-    auto model = std::make_unique<tg_model>();
-    model->saved.emplace(path);
-    return loaded_model(std::move(model));
+    return new tg_model{{}, SavedRun(path)};
   });
 }
 
 tg_model* tg_model_from_bytes(const void* bytes, size_t size) {
   return pointer_of([&] {
     check(bytes != nullptr, "bytes: NULL found, those of a checkpoint expected");
-    auto model = std::make_unique<tg_model>();
-    model->bytes.assign(static_cast<const char*>(bytes), size);
-    model->saved.emplace(std::as_bytes(std::span(model->bytes)), "bytes");
-    return loaded_model(std::move(model));
+    // The heap keeps them where the checkpoint's arrays point to, however few they are.
+    std::vector<std::byte> copy(static_cast<const std::byte*>(bytes),
+                                static_cast<const std::byte*>(bytes) + size);
+    const std::span<const std::byte> kept(copy);
+    return new tg_model{std::move(copy), SavedRun(kept, "bytes")};
   });
 }
 
@@ -359,9 +349,9 @@ const char* tg_model_describe(tg_model* model) {
     Json json{{"model", plan.model},
               {"recipe", plan.recipe.name},
               {"inputs", plan.input.features},
-              {"classes", model->saved->class_names()},
+              {"classes", model->saved.class_names()},
               {"feature_names", model->schema.feature_names()},
-              {"steps", model->saved->step()},
+              {"steps", model->saved.step()},
               {"weights_sha256", weights_sha256(model->loaded.model->parameters())}};
     if (image.size() > 0) json["image"] = {image.height, image.width, image.channels};
     model->description = dumped(json);
