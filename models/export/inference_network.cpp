@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/data/split.h"
 #include "engine/formats/storage.h"
 #include "engine/kernels/reductions.h"
 #include "engine/text.h"
@@ -168,17 +169,35 @@ std::vector<double> input_offsets(const TableSchema& table) {
   return none ? std::vector<double>() : offsets;
 }
 
+InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
+                                const Standardizer& standardizer, PixelScale pixels,
+                                std::vector<std::string> class_names,
+                                std::optional<TableSchema> table) {
+  InferenceNetwork network{
+      plan.input.features, std::move(class_names), std::move(table), {}, {}, {}, {}, {}};
+  if (network.table) network.offsets = input_offsets(*network.table);
+  network.square_roots = pixels == PixelScale::kSquareRoot;
+  network.means = standardizer.means();
+  network.inverse_stds = standardizer.inverse_stds();
+  network.layers = describe_layers(plan, model);
+  return network;
+}
+
 }  // namespace
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
-  InferenceNetwork network{
-      loaded.plan.input.features, saved.class_names(), saved.table(), {}, {}, {}, {}, {}};
-  if (network.table) network.offsets = input_offsets(*network.table);
-  network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
-  network.means = loaded.standardizer.means();
-  network.inverse_stds = loaded.standardizer.inverse_stds();
-  network.layers = describe_layers(loaded.plan, *loaded.model);
-  return network;
+  return describe_whole(loaded.plan, *loaded.model, loaded.standardizer, saved.spec().pixel_scale(),
+                        saved.class_names(), saved.table());
+}
+
+InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
+                                    PixelScale pixels) {
+  const auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, 1);
+  std::optional<TableSchema> table;
+  if (dataset.schema != nullptr && !dataset.is_image()) table = *dataset.schema;
+  return describe_whole(plan, *model,
+                        Standardizer::fit(dataset, fixed_split(dataset).train, pixels), pixels,
+                        dataset.class_names, std::move(table));
 }
 
 // ---- reference ----

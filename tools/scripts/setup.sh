@@ -14,7 +14,7 @@ kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libs
   libopenmpi-dev openmpi-bin)
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
-# Readers of exported models: a cross compiler for Cortex-M, and a machine that runs what it makes.
+# Readers of exported models: cross compilers for Cortex-M and AVR, and machines that run what they make.
 kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-avr avr-libc simavr python3-numpy)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
 kLargeReaderPackages=(chromium chromium-driver python3-torch)

@@ -36,6 +36,22 @@ std::string rows_of_table(const std::string& header, const std::string& before) 
   return text;
 }
 
+// The bytes of all tables of numbers of a header, as their types and lengths say.
+std::int64_t bytes_of_tables(const std::string& header) {
+  const std::pair<const char*, std::int64_t> sizes[] = {
+      {"float", 4}, {"double", 8}, {"int8_t", 1}, {"uint8_t", 1}, {"uint32_t", 4}};
+  const std::string begins = "\nstatic const M_FLASH ";
+  std::int64_t sum = 0;
+  for (std::size_t at = 0; (at = header.find(begins, at)) != header.npos;) {
+    at += begins.size();
+    const std::string type = header.substr(at, header.find(' ', at) - at);
+    for (const auto& [name, size] : sizes) {
+      if (type == name) sum += size * std::stoll(header.substr(header.find('[', at) + 1));
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("cli export: the program of docs/EXPORT.md, compiled and run") {
@@ -109,6 +125,58 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
 }
 
+TEST_CASE("cli export: inspect forecasts the bytes of an export before there is a model") {
+  const TempDir folder;
+  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red") + "red1,,1\n");
+  const std::string times = folder.write("t.csv", rows_of_table("a,b,y", "17000000000"));
+  struct Case {
+    std::string data, model, recipe, more;
+  };
+  const Case cases[] = {
+      {"iris", "mlp:8", "latent8", ""},
+      {"digits", "mlp:33,7:norm=layer", "votes", "--set 'weight.group=32'"},
+      {"wdbc", "mlp:5:norm=none", "fp32", ""},
+      {"digits", "conv:4,M", "master", ""},
+      {words + " --missing mean", "mlp:4:norm=rms", "shared4", ""},
+      {times, "mlp:", "latent8", ""},
+  };
+  for (const Case& each : cases) {
+    const std::string of = " --data " + each.data + " --model " + each.model + " --recipe " +
+                           each.recipe + " " + each.more;
+    CAPTURE(of);
+    const std::string checkpoint = train(folder, of + " --epochs 1");
+    for (const char* trits : {"base3", "2bit", "int8"}) {
+      const std::string packed = std::string(" --json - --trits ") + trits;
+      const Result forecast = run("inspect --export h" + of + packed);
+      CAPTURE(forecast.err);
+      REQUIRE(forecast.exit_code == 0);
+      const Json before = Json::parse(forecast.out)["export"];
+      const Result exported =
+          run("export " + checkpoint + " --to " + (folder / "m.h").string() + packed);
+      REQUIRE(exported.exit_code == 0);
+      const Json after = Json::parse(exported.out);
+      for (const char* key :
+           {"table_bytes", "weight_bytes", "scale_bytes", "workspace_bytes", "weights"}) {
+        CAPTURE(key);
+        CHECK(before[key] == after[key]);
+      }
+      CHECK(before["trits"] == trits);
+      CHECK(after["table_bytes"] == bytes_of_tables(read_text(folder / "m.h")));
+    }
+  }
+  const std::string model = "inspect --model mlp:4 ";
+  CHECK(run(model + "--data iris --export h").out.find("export as .h (C99, --trits base3):") !=
+        std::string::npos);
+  check_refused(model + "--data iris --export hh", "'.hh' names no kind of export");
+  check_refused(model + "--data iris --trits 2bit", "name an ending, or leave the option out");
+  check_refused(model + "--export h", "name them by --data");
+  check_refused(model + "--data iris --export h --dp votes", "two questions");
+  check_refused(model + "--data iris --dp all", "leave out --data");
+  const std::string checkpoint = (folder / "m.safetensors").string();
+  check_refused("inspect " + checkpoint + " --export h", "tritgrad export");
+  check_refused("inspect " + checkpoint + " --data iris", "knows its data; leave out --data");
+}
+
 TEST_CASE("cli export: a convolutional network") {
   const TempDir folder;
   const std::string checkpoint =
@@ -142,7 +210,7 @@ TEST_CASE("cli export: words and missing cells have names in C, and a function e
   // The cells are those of rows_of_table(): the word says the class.
   const std::string program = folder.write("program.c", R"(
 #include <stdio.h>
-#include "m.h"
+# include "m.h"
 static m_workspace workspace;
 int main(void) {
   float cells[M_CELLS], features[M_INPUTS];
