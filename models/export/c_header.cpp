@@ -60,13 +60,15 @@ std::vector<std::uint8_t> pack_rows(const InferenceProduct& product, TritPacking
   return packed;
 }
 
-// The most numbers that a layer rounds, and that a window of a convolution has.
-struct CodesOfNetwork {
-  std::int64_t most = 0, window = 0, float_window = 0;
+// The most numbers that a product makes, that a layer rounds, and that a window of a convolution
+// has.
+struct WorkspaceSizes {
+  std::int64_t made = 0, rounded = 0, window = 0, float_window = 0;
 
-  explicit CodesOfNetwork(const InferenceNetwork& network) {
+  explicit WorkspaceSizes(const InferenceNetwork& network) {
     for (const InferenceLayer& layer : network.layers) {
-      if (layer.product.in_integers) most = std::max(most, layer.inputs());
+      if (layer.has_product()) made = std::max(made, layer.outputs());
+      if (layer.product.in_integers) rounded = std::max(rounded, layer.inputs());
       if (layer.kind != InferenceLayer::Kind::kConvolution) continue;
       std::int64_t& longest = layer.product.in_integers ? window : float_window;
       longest = std::max(longest, layer.product.inputs);
@@ -209,13 +211,13 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs, ", ", capitals_,
                     "_CLASSES = ", network_.classes(), " };\n");
     if (network_.table) text_ += c_feature_names(*network_.table, capitals_);
-    text_ += concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", network_.widest(),
-                    "];\n");
-    const CodesOfNetwork codes(network_);
-    if (codes.float_window > 0)
-      text_ += concat("  float float_window[", codes.float_window, "];\n");
-    if (codes.most > 0) text_ += concat("  int8_t codes[", codes.most, "];\n");
-    if (codes.window > 0) text_ += concat("  int8_t window[", codes.window, "];\n");
+    const WorkspaceSizes sizes(network_);
+    text_ +=
+        concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", sizes.made, "];\n");
+    if (sizes.float_window > 0)
+      text_ += concat("  float float_window[", sizes.float_window, "];\n");
+    if (sizes.rounded > 0) text_ += concat("  int8_t codes[", sizes.rounded, "];\n");
+    if (sizes.window > 0) text_ += concat("  int8_t window[", sizes.window, "];\n");
     say("} $_workspace;\n#define @_WORKSPACE_BYTES sizeof($_workspace)\n");
   }
 
@@ -278,9 +280,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     for (const auto& [used, text] : all) {
       if (used) say_function(text);
     }
-    const CodesOfNetwork codes(network_);
-    if (codes.window > 0) say_function(c_functions::kWindow, "window", "int8_t");
-    if (codes.float_window > 0) say_function(c_functions::kWindow, "float_window", "float");
+    const WorkspaceSizes sizes(network_);
+    if (sizes.window > 0) say_function(c_functions::kWindow, "window", "int8_t");
+    if (sizes.float_window > 0) say_function(c_functions::kWindow, "float_window", "float");
     if (has_kind<InferenceLayer::Kind::kMaxPool>()) say_function(c_functions::kMaxPool);
     if (has_kind<InferenceLayer::Kind::kAveragePool>()) say_function(c_functions::kAveragePool);
   }
@@ -439,9 +441,9 @@ ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings
   if (network.table && has_encoder(*network.table)) {
     bytes.others += c_encoder_bytes(*network.table, !network.offsets.empty());
   }
-  const CodesOfNetwork codes(network);
-  const std::int64_t int8s = codes.most + codes.window;
-  bytes.workspace = kBytesOfFloat * (2 * network.widest() + codes.float_window) +
+  const WorkspaceSizes sizes(network);
+  const std::int64_t int8s = sizes.rounded + sizes.window;
+  bytes.workspace = kBytesOfFloat * (network.widest() + sizes.made + sizes.float_window) +
                     (int8s + kBytesOfFloat - 1) / kBytesOfFloat * kBytesOfFloat;
   const bool row_norm =
       std::any_of(network.layers.begin(), network.layers.end(), [](const InferenceLayer& layer) {

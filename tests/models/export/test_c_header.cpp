@@ -100,7 +100,9 @@ std::string write_program(const TempDir& folder, const std::vector<Exported>& al
     const std::string name = concat("m", i);
     folder.write(name + ".h", c_header(e.network, {name, {"a test */ of /* comments ?\?/"}},
                                        {kPackings[i % 3]}));
-    const std::string part = R"(  {
+    const ExportBytes bytes = c_header_bytes(e.network, {kPackings[i % 3]});
+    const std::string part = "  if (M#_WORKSPACE_BYTES != " + std::to_string(bytes.workspace) +
+                             ") return 3;\n" + R"(  {
     int r, j, best;
     for (j = 0; j < M#_CLASSES; j++) {
       fwrite(m#_class_name(j), strlen(m#_class_name(j)) + 1, 1, stdout);
