@@ -109,7 +109,7 @@ bool Tape::take_gradient(Parameter& parameter) {
   return true;
 }
 
-void Tape::give_up_gradient(Parameter& parameter) {
+void Tape::release_gradient(Parameter& parameter) {
   // The memory is reused by the layers below as soon as no gradient is waiting.
   if (take_gradient(parameter) && --lent_gradients_ == 0) gradients_.reset();
 }

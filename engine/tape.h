@@ -134,7 +134,7 @@ class Tape {
         if (parameter == nullptr || --parameter->pending_uses > 0) continue;
         parameter->collect_gradient();
         on_ready(*parameter);
-        give_up_gradient(*parameter);
+        release_gradient(*parameter);
       }
       recycle(nodes_[i].note->gradient);
       scratch_reset();
@@ -161,7 +161,7 @@ class Tape {
   Tensor recycled_or_new(const Shape& shape);
   void begin_backward(const Var& loss, float weight);
   static bool take_gradient(Parameter& parameter);
-  void give_up_gradient(Parameter& parameter);
+  void release_gradient(Parameter& parameter);
   // Leaves nothing behind of a step that was abandoned (an error between forward and backward).
   void forget_parameters();
   void recycle(Tensor& gradient);

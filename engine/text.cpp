@@ -12,6 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "engine/check.h"
+
 namespace tritgrad {
 namespace {
 
@@ -89,6 +91,11 @@ std::optional<double> parse_number(std::string_view text) {
 std::string number_text(double value) {
   std::array<char, 32> digits;
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  const char* plural = noun.ends_with('s') ? "es" : "s";
+  return concat(count, " ", noun, count == 1 ? "" : plural);
 }
 
 std::string printable(std::string_view text) {

@@ -1,6 +1,7 @@
 // Text from people and from files: misspelt names, numbers, and bytes that may be no UTF-8.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,9 @@ std::optional<double> parse_number(std::string_view text);
 
 // Returns the shortest text that reads as the same number.
 std::string number_text(double value);
+
+// Returns "1 row", "2 rows": for nouns whose plural is an s or, as that of class, an es more.
+std::string counted(std::int64_t count, std::string_view noun);
 
 // Returns the text with '?' in place of control characters, which could speak to a terminal: those
 // of ASCII and, as UTF-8 has them, U+0080 to U+009F.

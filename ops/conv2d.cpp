@@ -7,6 +7,7 @@
 #include "ops/images.h"
 #include "ops/products/float_products.h"
 #include "ops/products/integer_linear.h"
+#include "ops/products/integer_weight_gradient.h"
 
 namespace tritgrad {
 namespace {

@@ -95,6 +95,8 @@ std::optional<std::string> miswriting(std::string_view cell) {
 
 }  // namespace
 
+std::span<const std::string_view> missing_markers() { return kMarkers; }
+
 CellKind classify_cell(std::string_view text, double& number) {
   if (text.empty()) return CellKind::kMissing;
   if (const std::optional<double> value = parse_number(text)) {
@@ -108,6 +110,11 @@ CellKind classify_cell(std::string_view text, double& number) {
   return miswriting(text) ? CellKind::kMiswritten : CellKind::kWord;
 }
 
+bool is_missing_marker(std::string_view text) {
+  double number = 0.0;
+  return !text.empty() && classify_cell(text, number) == CellKind::kMissing;
+}
+
 std::string quoted_cell(std::string_view text) {
   constexpr std::size_t kMost = 40;
   std::size_t end = std::min(text.size(), kMost);
@@ -119,10 +126,6 @@ std::string quoted_cell(std::string_view text) {
 }
 
 std::string cell_fault(std::string_view text) {
-  if (text.empty()) return "the cell is empty";
-  if (text.find("#QNAN") != std::string_view::npos || text.find("#IND") != std::string_view::npos) {
-    return quoted_cell(text) + " is not a number, as old Windows programs write it";
-  }
   if (parse_number(text)) return quoted_cell(text) + " is not a finite fp32 number";
   if (const auto fault = miswriting(text)) {
     return quoted_cell(text) + " is not a number, " + *fault;

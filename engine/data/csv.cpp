@@ -55,8 +55,7 @@ void check_cell_count(const Cells& cells, std::size_t expected, const std::strin
   } else if (cells.size() > expected) {
     advice = "; quote cells that hold the separator, and write 1.5 for 1,5";
   }
-  fail(where, ", line ", line, ": ", cells.size(),
-       cells.size() == 1 ? " cell found, " : " cells found, ", expected,
+  fail(where, ", line ", line, ": ", counted(std::ssize(cells), "cell"), " found, ", expected,
        " expected as in the first line", advice);
 }
 
@@ -164,14 +163,21 @@ void check_header(const DataTable& table, std::int64_t line) {
 // Fills the columns of a table with cells.
 class TableFiller {
  public:
-  explicit TableFiller(DataTable& table) : table_(table), codes_(table.columns.size()) {}
+  TableFiller(DataTable& table, const CsvOptions& options)
+      : table_(table), codes_(table.columns.size()) {
+    classes_ = options.schema == nullptr ? options.class_names : options.schema->class_names;
+    holds_markers_ = options.schema == nullptr &&
+                     std::any_of(options.words.begin(), options.words.end(), [&](const auto& name) {
+                       return find_column(table, name, "column") == table.label;
+                     });
+  }
 
   void add(const Cells& cells, std::int64_t line) {
     line_ = line;
     for (std::size_t column = 0; column < table_.columns.size(); ++column) {
       TableColumn& each = table_.columns[column];
       if (column == table_.label) {
-        add_word(cells[column], cells[column].empty(), column);
+        add_word(cells[column], is_missing_label(cells[column]), column);
       } else if (each.holds_words) {
         double number = 0.0;
         add_word(cells[column], classify_cell(cells[column], number) == CellKind::kMissing, column);
@@ -184,6 +190,13 @@ class TableFiller {
   }
 
  private:
+  // A marker of missing cells is a label where the column was said to hold words, or where there is
+  // a class of that name.
+  bool is_missing_label(const std::string& cell) const {
+    if (!is_missing_marker(cell)) return cell.empty();
+    return !holds_markers_ && std::find(classes_.begin(), classes_.end(), cell) == classes_.end();
+  }
+
   void add_number(const std::string& cell, TableColumn& column) {
     double number = 0.0;
     const CellKind kind = classify_cell(cell, number);
@@ -224,6 +237,8 @@ class TableFiller {
 
   DataTable& table_;
   std::vector<std::unordered_map<std::string, std::int32_t>> codes_;  // of the words of a column
+  std::vector<std::string> classes_;                                  // that are known
+  bool holds_markers_ = false;                                        // as labels
   std::int64_t line_ = 0;
 };
 
@@ -235,10 +250,11 @@ void choose_kinds(const CsvSurvey& survey, const CsvOptions& options, DataTable&
     if (!table.has_names) whole.add(survey.first[column]);
     table.columns[column].holds_words = whole.holds_words();
   }
-  for (const std::string& name : options.words) {
-    table.columns[find_column(table, name, "column")].holds_words = true;
-  }
-  if (options.schema != nullptr) {
+  if (options.schema == nullptr) {
+    for (const std::string& name : options.words) {
+      table.columns[find_column(table, name, "column")].holds_words = true;
+    }
+  } else {
     const std::vector<std::size_t> places = columns_of(*options.schema, table);
     for (std::size_t i = 0; i < places.size(); ++i) {
       table.columns[places[i]].holds_words = !options.schema->columns[i].words.empty();
@@ -300,7 +316,7 @@ DataTable parse_csv_table(std::string_view text, const std::string& where,
     for (TableColumn& column : table.columns) column.name.clear();
   }
   choose_kinds(survey, options, table);
-  TableFiller filler(table);
+  TableFiller filler(table, options);
   if (!table.has_names) filler.add(cells, records.line());
   while (records.next(cells)) filler.add(cells, records.line());
   return table;

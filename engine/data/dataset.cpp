@@ -6,12 +6,13 @@
 #include "engine/check.h"
 #include "engine/kernels/layers.h"
 #include "engine/memory/prefetch.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 
 void Dataset::allocate(std::int64_t row_count, std::int64_t feature_count, Element type) {
-  check(row_count > 0 && feature_count > 0, "data set ", name, ": ", row_count, " rows of ",
-        feature_count, " features found, at least one of each needed");
+  check(row_count > 0 && feature_count > 0, "data set ", name, ": ", counted(row_count, "row"),
+        " of ", counted(feature_count, "feature"), " found, at least one of each needed");
   check(row_count <= std::numeric_limits<std::int32_t>::max(), "data set ", name, ": ", row_count,
         " rows found, at most 2147483647 supported; split the data");
   const std::int64_t value_bytes = type == Element::kByte ? 1 : 4;

@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "engine/files/gzip.h"
 #include "engine/files/read_file.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -32,8 +33,9 @@ void inflate_exactly(std::string_view bytes, std::span<std::uint8_t> head,
   std::uint8_t extra[1];
   check(inflater.read(extra) == 0, where, ": more than the ", found,
         " bytes promised by the header after decompression; fetch the file again");
-  check(inflater.unread_input() == 0, where, ": ", inflater.unread_input(),
-        " trailing bytes after the gzip stream; fetch the file again");
+  check(inflater.unread_input() == 0, where, ": ",
+        counted(static_cast<std::int64_t>(inflater.unread_input()), "trailing byte"),
+        " after the gzip stream; fetch the file again");
 }
 
 // ---- Headers and payloads ----
@@ -91,8 +93,9 @@ IdxHeader read_header(std::string_view bytes, int axes, const std::string& where
     const std::size_t expected = header.header_bytes + header.payload_bytes;
     check(bytes.size() >= expected, where, ": ", bytes.size(), " bytes found, ", expected,
           " promised by the header; the file is truncated, fetch it again");
-    check(bytes.size() == expected, where, ": ", bytes.size() - expected,
-          " trailing bytes after the ", expected, " promised by the header; fetch the file again");
+    check(bytes.size() == expected, where, ": ",
+          counted(static_cast<std::int64_t>(bytes.size() - expected), "trailing byte"),
+          " after the ", expected, " promised by the header; fetch the file again");
   }
   return header;
 }
@@ -185,8 +188,9 @@ Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
   for (const IdxPair& part : parts) {
     const IdxHeader images = read_header(part.images, 3, part.images_where);
     const IdxHeader labels = read_header(part.labels, 1, part.labels_where);
-    check(images.count == labels.count, part.images_where, " holds ", images.count, " images but ",
-          part.labels_where, " holds ", labels.count, " labels; give files that belong together");
+    check(images.count == labels.count, part.images_where, " holds ",
+          counted(images.count, "image"), " but ", part.labels_where, " holds ",
+          counted(labels.count, "label"), "; give files that belong together");
     image_headers.push_back(images);
     label_headers.push_back(labels);
     const IdxHeader& first = image_headers.front();

@@ -71,21 +71,12 @@ Classes sort_by_text(const Ids& ids) {
   return classes;
 }
 
-Classes take_order(const Ids& ids, const std::vector<std::string>& order, bool to_score,
-                   const std::string& where) {
-  Classes classes{std::vector<std::int32_t>(ids.size()), order};
+// The ids of labels that are none of the classes stay -1.
+Classes take_order(const Ids& ids, const std::vector<std::string>& order) {
+  Classes classes{std::vector<std::int32_t>(ids.size(), -1), order};
   const ClassFinder known(order);
   for (const auto& [text, id] : ids) {
-    std::optional<std::int32_t> found = known.find(text);
-    if (!found) {
-      if (!to_score) {
-        fail(where, ": label \"", printable(text), "\" is none of the ", order.size(),
-             " declared classes", did_you_mean(text, order));
-      }
-      found = static_cast<std::int32_t>(classes.names.size());
-      classes.names.push_back(text);
-    }
-    classes.of_id[static_cast<std::size_t>(id)] = *found;
+    classes.of_id[static_cast<std::size_t>(id)] = known.find(text).value_or(-1);
   }
   return classes;
 }
@@ -117,27 +108,36 @@ void LabelEncoder::add(std::string_view label) {
   auto found = ids_.find(label);
   if (found == ids_.end()) {
     check(ids_.size() < kMaxClasses, where_, ": the label column has more than ", kMaxClasses,
-          " distinct values; choose a column that holds classes");
+          " distinct values; ", advice_);
     found = ids_.emplace(label, static_cast<std::int32_t>(ids_.size())).first;
   }
   labels_.push_back(found->second);
 }
 
 void LabelEncoder::finish(Dataset& dataset, const std::vector<std::string>& order,
-                          bool to_score) const {
-  Classes classes = !order.empty()      ? take_order(ids_, order, to_score, where_)
+                          const PlaceOfRow& place, bool to_score) const {
+  Classes classes = !order.empty()      ? take_order(ids_, order)
                     : all_numbers(ids_) ? sort_by_value(ids_)
                                         : sort_by_text(ids_);
-  check(to_score || classes.names.size() > 1, where_, ": all ", labels_.size(),
-        " rows have the label \"", classes.names.empty() ? "" : printable(classes.names[0]),
-        "\", at least two classes are needed; check the label column");
+  for (std::size_t row = 0; row < labels_.size(); ++row) {
+    if (classes.of_id[static_cast<std::size_t>(labels_[row])] >= 0) continue;
+    const auto unknown = std::find_if(
+        ids_.begin(), ids_.end(), [&](const auto& each) { return each.second == labels_[row]; });
+    fail(place(static_cast<std::int64_t>(row)), ": label \"", printable(unknown->first),
+         "\" is none of the ", order.size(), to_score ? " classes of the model" : " known classes",
+         did_you_mean(unknown->first, order), "; mend or remove the row, or ", advice_);
+  }
+  check(to_score || classes.names.size() > 1, where_, ": ",
+        labels_.size() == 1 ? "the one row has" : concat("all ", labels_.size(), " rows have"),
+        " the label \"", classes.names.empty() ? "" : printable(classes.names[0]),
+        "\", at least two classes are needed; ", advice_);
   // Many rows of few classes is what a label column looks like; a measured quantity has as many
   // values as rows.
   constexpr std::size_t kSuspicious = 20;
   check(
       to_score || classes.names.size() <= kSuspicious || 2 * classes.names.size() <= labels_.size(),
       where_, ": the label column has ", classes.names.size(), " distinct values in ",
-      labels_.size(), " rows; choose a column that holds classes");
+      labels_.size(), " rows; ", advice_);
   dataset.labels.resize(labels_.size());
   std::transform(labels_.begin(), labels_.end(), dataset.labels.begin(),
                  [&](std::int32_t id) { return classes.of_id[static_cast<std::size_t>(id)]; });

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,24 +32,29 @@ class ClassFinder {
   std::map<double, std::int32_t> by_value_;  // empty unless all classes are numbers
 };
 
+// "t.csv, line 3": where a row stands, to begin a message.
+using PlaceOfRow = std::function<std::string(std::int64_t row)>;
+
 class LabelEncoder {
  public:
   // More distinct labels than this are a measured quantity and not a class.
   static constexpr std::size_t kMaxClasses = 65536;
 
-  // `where` names the source in messages.
-  explicit LabelEncoder(std::string where) : where_(std::move(where)) {}
+  // In messages `where` names the source, and `advice` says how to give other labels.
+  LabelEncoder(std::string where, std::string advice)
+      : where_(std::move(where)), advice_(std::move(advice)) {}
 
   void add(std::string_view label);
 
   // Sets labels and class_names. A non-empty `order` gives the classes and their numbers
-  // explicitly; any other label is refused or, where rows are there `to_score` a model, becomes a
-  // class behind them. Throws when fewer than two classes occur, or so many that they look like
-  // measured values, unless there is a model to score.
-  void finish(Dataset& dataset, const std::vector<std::string>& order, bool to_score = false) const;
+  // explicitly; any other label is refused with the place of its row. Throws when fewer than two
+  // classes occur, or so many that they look like measured values, unless rows are there `to_score`
+  // a model.
+  void finish(Dataset& dataset, const std::vector<std::string>& order, const PlaceOfRow& place,
+              bool to_score = false) const;
 
  private:
-  std::string where_;
+  std::string where_, advice_;
   std::map<std::string, std::int32_t, std::less<>> ids_;  // numbered as they first appeared
   std::vector<std::int32_t> labels_;
 };

@@ -127,7 +127,7 @@ void parse_dictionary(std::string_view text, const std::string& where, NpyHeader
       header.fortran_order = reader.boolean();
     } else {
       check(!reader.accept("["), where,
-            ": an array of records found, numbers expected; save one plain array");
+            ": an array of records found, numbers expected; save numpy.array(array.tolist())");
       header.descr = reader.string();
     }
     if (!reader.accept(",")) {

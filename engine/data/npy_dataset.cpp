@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/data/cell_text.h"
 #include "engine/data/column_statistics.h"
 #include "engine/data/label_encoder.h"
 #include "engine/data/npy.h"
 #include "engine/files/read_file.h"
 #include "engine/files/zip.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -34,8 +36,8 @@ void check_feature_array(const NpyArray& x, const std::string& where) {
         "put words and labels into a CSV file");
   const std::size_t axes = x.extents.size();
   if (axes == 2 || (axes == 3 && x.element.is_byte)) return;
-  fail(where, ": an array of ", axes,
-       " axes found, rows x features (or uint8 images: rows x height x width) expected; save ",
+  fail(where, ": an array of ", axes, axes == 1 ? " axis" : " axes",
+       " found, rows x features (or uint8 images: rows x height x width) expected; save ",
        axes < 2 ? "array.reshape(-1, 1) if each row has one feature"
                 : "array.reshape(len(array), -1), or grey images as array.astype('uint8')");
 }
@@ -48,8 +50,8 @@ void check_label_array(const NpyArray& y, std::int64_t rows, const NpyPair& sour
   check(flat, source.y_where, ": an array of shape ", y.shape_text(),
         " found, one label per row expected; save ",
         one_hot ? "numpy.argmax(y, axis=1) of one-hot labels" : "an array of one axis");
-  check(y.size() == rows, source.x_where, " holds ", rows, " rows but ", source.y_where, " holds ",
-        y.size(), " labels; give files that belong together");
+  check(y.size() == rows, source.x_where, " holds ", counted(rows, "row"), " but ", source.y_where,
+        " holds ", counted(y.size(), "label"), "; give files that belong together");
 }
 
 ArrayPair parse_pair(const NpyPair& source) {
@@ -149,13 +151,21 @@ void copy_all_numbers(std::span<const ArrayPair> pairs, const TableSchema* known
   }
 }
 
-std::string label_of(const NpyArray& y, std::int64_t row, const std::string& where) {
+// `known`: classes, among which even the text of a missing label may be.
+std::string label_of(const NpyArray& y, std::int64_t row, const std::string& where,
+                     const std::vector<std::string>& known) {
   if (y.element.integer != nullptr) return y.integer(row);
   if (y.holds_texts()) {
     const std::optional<std::string> text = y.text(row);
     check(text.has_value(), where, ": the label of row ", row,
           " is no Unicode; save bytes of another kind as numpy.char.decode(y, 'latin-1')");
     check(!text->empty(), where, ": the label of row ", row, " is empty; fill or remove the row");
+    if (is_missing_marker(*text) && std::find(known.begin(), known.end(), *text) == known.end()) {
+      fail(where, ": the label of row ", row, " is \"", *text,
+           "\", which stands for a missing one; fill or remove the row, or, if it is a class, save "
+           "numpy.where(y.astype(str) == '",
+           *text, "', 'class ", *text, "', y.astype(str))");
+    }
     return *text;
   }
   constexpr double kExactLabels = 0x1p53;
@@ -168,25 +178,36 @@ std::string label_of(const NpyArray& y, std::int64_t row, const std::string& whe
   return std::to_string(static_cast<std::int64_t>(value));
 }
 
-void add_labels(const ArrayPair& pair, LabelEncoder& labels) {
+void add_labels(const ArrayPair& pair, const std::vector<std::string>& known,
+                LabelEncoder& labels) {
   for (std::int64_t row = 0; row < pair.rows(); ++row) {
-    labels.add(label_of(pair.y, row, pair.source->y_where));
+    labels.add(label_of(pair.y, row, pair.source->y_where, known));
   }
+}
+
+std::string place_of(std::span<const ArrayPair> pairs, std::int64_t row) {
+  while (row >= pairs[0].rows()) {
+    row -= pairs[0].rows();
+    pairs = pairs.subspan(1);
+  }
+  return concat(pairs[0].source->y_where, ", row ", row);
 }
 
 void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs, const TableSchema* schema) {
   std::vector<std::string> classes;  // of the training rows, where there are others too
   if (schema != nullptr) classes = schema->class_names;
+  const auto place = [&](std::int64_t row) { return place_of(pairs, row); };
+  const std::string advice = "save the array that holds the classes";
   if (classes.empty() && pairs.size() > 1) {
-    LabelEncoder labels(pairs[0].source->y_where);
-    add_labels(pairs[0], labels);
+    LabelEncoder labels(pairs[0].source->y_where, advice);
+    add_labels(pairs[0], {}, labels);
     Dataset training;
-    labels.finish(training, {});
+    labels.finish(training, {}, place);
     classes = std::move(training.class_names);
   }
-  LabelEncoder labels(pairs.back().source->y_where);
-  for (const ArrayPair& pair : pairs) add_labels(pair, labels);
-  labels.finish(dataset, classes, schema != nullptr);
+  LabelEncoder labels(pairs.back().source->y_where, advice);
+  for (const ArrayPair& pair : pairs) add_labels(pair, classes, labels);
+  labels.finish(dataset, classes, place, schema != nullptr);
 }
 
 // ---- Archives ----
@@ -210,6 +231,12 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+std::string joined(std::span<const std::string> entries) {
+  std::string text;
+  for (const std::string& entry : entries) text += (text.empty() ? "" : ", ") + entry;
+  return text;
+}
+
 // The entry that holds the array of this name; nothing if there is none.
 std::optional<std::string> find_array(const ZipArchive& archive, std::string_view name) {
   for (const std::string& entry : archive.names()) {
@@ -228,8 +255,7 @@ std::vector<std::string> find_arrays(const ZipArchive& archive) {
     }
     if (entries.size() == (names.test_x.empty() ? 2 : 4)) return entries;
   }
-  std::string found;
-  for (const std::string& entry : archive.names()) found += (found.empty() ? "" : ", ") + entry;
+  const std::string found = joined(archive.names());
   fail(archive.where(), ": no arrays of features and labels found by name (it holds ",
        found.empty() ? "nothing" : found, "); save numpy.savez(path, X=features, y=labels)");
 }
@@ -278,8 +304,9 @@ Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,
 
 Dataset parse_npz(std::string_view bytes, const std::string& where, const TableSchema* schema) {
   const ZipArchive archive(bytes, where);
+  const std::vector<std::string> taken = find_arrays(archive);
   std::vector<std::string> arrays, names;
-  for (const std::string& entry : find_arrays(archive)) {
+  for (const std::string& entry : taken) {
     arrays.push_back(archive.read(entry));
     names.push_back(concat(where, ", ", entry));
   }
@@ -287,7 +314,16 @@ Dataset parse_npz(std::string_view bytes, const std::string& where, const TableS
   for (std::size_t i = 0; i + 1 < arrays.size(); i += 2) {
     pairs.push_back({arrays[i], arrays[i + 1], names[i], names[i + 1]});
   }
-  return parse_npy_pairs(pairs, where, schema);
+  Dataset dataset = parse_npy_pairs(pairs, where, schema);
+  std::vector<std::string> left;
+  for (const std::string& entry : archive.names()) {
+    if (std::find(taken.begin(), taken.end(), entry) == taken.end()) left.push_back(entry);
+  }
+  if (!left.empty()) {
+    dataset.remarks.notes.push_back(concat(where, ": ", joined(taken), " are read, ", joined(left),
+                                           left.size() == 1 ? " is not" : " are not"));
+  }
+  return dataset;
 }
 
 Dataset read_npz(const std::string& path, const TableSchema* schema) {

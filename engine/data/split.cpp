@@ -69,8 +69,9 @@ std::pair<Rows, Rows> take_fraction(const Rows& rows, const Dataset& dataset, do
     taken.insert(taken.end(), classes[label].begin(), cut);
     kept.insert(kept.end(), cut, classes[label].end());
   }
-  check(!kept.empty() && !taken.empty(), subject, " fraction ", fraction, " of ", rows.size(),
-        " rows of ", dataset.name, " leaves a part empty; give more rows");
+  check(!kept.empty() && !taken.empty(), subject, " fraction ", fraction, " of ",
+        counted(std::ssize(rows), "row"), " of ", dataset.name,
+        " leaves a part empty; give more rows");
   std::sort(kept.begin(), kept.end());
   std::sort(taken.begin(), taken.end());
   return {std::move(kept), std::move(taken)};
@@ -80,6 +81,37 @@ Rows row_range(std::int64_t begin, std::int64_t end) {
   Rows rows(static_cast<std::size_t>(end - begin));
   std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(begin));
   return rows;
+}
+
+// Throws Error where a class has fewer rows than there are folds, and names at once what works.
+void check_folds(const std::vector<Rows>& classes, const Dataset& dataset, int folds) {
+  std::size_t most = static_cast<std::size_t>(folds), rarest = 0;
+  std::vector<std::size_t> lone;  // classes that no two folds can share
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    const std::size_t members = classes[label].size();
+    if (members < 2) {
+      lone.push_back(label);
+    } else if (members < most) {
+      most = members;
+      rarest = label;
+    }
+  }
+  const bool too_many = most < static_cast<std::size_t>(folds);
+  const std::string fewer = concat("use ", most, " folds at most (--folds ", most, ")");
+  if (lone.empty()) {
+    check(!too_many, "folds: ", folds, " found, but class \"",
+          printable(dataset.class_names[rarest]), "\" of ", dataset.name, " has only ", most,
+          " rows; ", fewer);
+    return;
+  }
+  const bool one = lone.size() == 1;
+  const std::string name = "\"" + printable(dataset.class_names[lone[0]]) + "\"";
+  fail("folds: ", folds, " found, but ",
+       one ? "class " + name : concat(lone.size(), " classes, such as ", name, ","), " of ",
+       dataset.name, one ? " has only " : " have only ",
+       counted(std::ssize(classes[lone[0]]), "row"), "; leave ",
+       one ? "that class" : "those classes", " out", too_many ? " and " + fewer : "",
+       ", or train without folds");
 }
 
 }  // namespace
@@ -102,18 +134,12 @@ Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed
   check(fold >= 0 && fold < folds, "fold: ", fold, " found, 0 to ", folds - 1, " expected");
   const auto rows = row_range(0, dataset.rows - dataset.published_test_rows);
   const auto classes = shuffled_classes(rows, dataset, seed, "folds");
+  check_folds(classes, dataset, folds);
   Split split;
   // Rows are dealt like cards, each class beginning where the one before it stopped, so that both
   // the folds and the classes within them differ in size by at most one.
   std::size_t dealt = 0;
   for (std::size_t label = 0; label < classes.size(); ++label) {
-    if (const std::size_t members = classes[label].size();
-        members < static_cast<std::size_t>(folds)) {
-      fail("folds: ", folds, " found, but class \"", printable(dataset.class_names[label]),
-           "\" of ", dataset.name, " has only ", members, members == 1 ? " row" : " rows",
-           members < 2 ? "; leave that class out, or train without folds"
-                       : "; use at most that many folds");
-    }
     for (std::int32_t row : classes[label]) {
       const bool held_out =
           dealt++ % static_cast<std::size_t>(folds) == static_cast<std::size_t>(fold);

@@ -78,8 +78,10 @@ std::size_t find_column(const DataTable& table, const std::string& text,
   std::vector<std::string> names;
   for (const TableColumn& column : table.columns) names.push_back(column.name);
   fail(table.where, ": no ", subject, " \"", printable(text), "\" among the ", columns, " columns",
-       table.has_names ? did_you_mean(text, names)
-                       : concat("; without a header, columns are numbers from 0 to ", columns - 1));
+       is_number ? concat("; columns are numbers from 0 to ", columns - 1)
+       : table.has_names
+           ? did_you_mean(text, names)
+           : concat("; without a header, columns are numbers from 0 to ", columns - 1));
 }
 
 void drop_incomplete_rows(DataTable& table, const std::vector<std::size_t>& columns) {
@@ -94,8 +96,10 @@ void drop_incomplete_rows(DataTable& table, const std::vector<std::size_t>& colu
   check(left > 0, table.where, ": each of the ", table.rows,
         " rows has a missing cell; leave the emptiest columns out by --drop, or fill them by "
         "--missing mean or mode");
-  table.remarks.notes.push_back(
-      concat(table.rows - left, " of ", table.rows, " rows have missing cells and are left out"));
+  table.remarks.notes.push_back(concat(table.rows - left, " of ", table.rows,
+                                       left + 1 == table.rows
+                                           ? " rows has missing cells and is left out"
+                                           : " rows have missing cells and are left out"));
   for (TableColumn& column : table.columns) {
     keep_rows(column.numbers, kept);
     keep_rows(column.codes, kept);

@@ -145,17 +145,17 @@ void check_usable(const DataTable& table, const Places& places, bool knows_colum
   }
 }
 
-void check_complete(const DataTable& table, const Places& places) {
-  for (std::size_t place : places) {
-    const TableColumn& column = table.columns[place];
+// `schema`: of a model, or null.
+void check_complete(const DataTable& table, const Places& places, const TableSchema* schema) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const TableColumn& column = table.columns[places[i]];
     if (!column.missing) continue;
     const auto& [row, text] = *column.missing;
-    const bool marker_of_word = column.holds_words && !text.empty();
-    fail(table.place(row), ", ", table.column_name(place), ": ",
-         marker_of_word ? quoted_cell(text) + " stands for a missing cell" : cell_fault(text),
+    fail(table.place(row), ", ", table.column_name(places[i]), ": ",
+         text.empty() ? "the cell is empty" : quoted_cell(text) + " stands for a missing cell",
          column.holds_words ? ", words expected" : ", numbers expected",
-         "; fill or remove the row, or say what becomes of missing cells: --missing mean, mode or "
-         "drop");
+         "; fill or remove the row, or say what becomes of missing cells: --missing ",
+         schema == nullptr || schema->knows_fills() ? "mean, mode or drop" : "mean or drop");
   }
 }
 
@@ -330,32 +330,41 @@ void write_features(DataTable& table, const Places& places, const TableSchema& s
     if (writer.unknown() == 0) continue;
     table.remarks.warnings.push_back(
         concat(table.where, ": ", writer.unknown(), " of ", table.rows, " cells of column '",
-               table.column_name(places[i]), "' hold words that the model does not know, such as ",
-               quoted_cell(writer.unknown_word()), "; it reads them as none of its words"));
+               table.column_name(places[i]), writer.unknown() == 1 ? "' holds" : "' hold",
+               " words that the model does not know, such as ", quoted_cell(writer.unknown_word()),
+               "; it reads them as none of its words"));
   }
+}
+
+[[noreturn]] void fail_for_missing_label(const DataTable& table, std::int64_t row,
+                                         bool knows_columns) {
+  // No row before this one lacks its label, so it is the one that the column has noted.
+  const std::string& text = table.columns[table.label].missing->text;
+  const std::string remedy = "; fill or remove the row, or leave such rows out by --missing drop";
+  if (text.empty()) fail(table.place(row), ": the label is empty", remedy);
+  fail(table.place(row), ": the label ", quoted_cell(text), " stands for a missing cell", remedy,
+       knows_columns ? ""
+                     : ", or, if it is a class, say --words " + table.column_argument(table.label));
 }
 
 void write_labels(const DataTable& table, const TableOptions& options, Dataset& dataset) {
   const TableColumn& column = table.columns[table.label];
-  LabelEncoder labels(table.where);
+  LabelEncoder labels(table.where, "name the column that holds classes by --label");
   for (std::int64_t row = 0; row < table.rows; ++row) {
-    if (column.is_missing(row)) {
-      fail(table.place(row), ": the label is empty; fill or remove the row");
-    }
+    if (column.is_missing(row)) fail_for_missing_label(table, row, options.schema != nullptr);
     const auto at = static_cast<std::size_t>(row);
     const std::string text = column.holds_words
                                  ? column.words[static_cast<std::size_t>(column.codes[at])]
                                  : number_text(column.numbers[at]);
-    if (const auto number = parse_number(text); number && !std::isfinite(*number)) {
+    if (const auto number = parse_number(text); number && std::isinf(*number)) {
       fail(table.place(row), ": the label is ", quoted_cell(text), "; fill or remove the row");
     }
     labels.add(text);
   }
-  if (options.schema != nullptr) {
-    labels.finish(dataset, options.schema->class_names, true);
-  } else {
-    labels.finish(dataset, options.class_names);
-  }
+  const bool to_score = options.schema != nullptr;
+  labels.finish(
+      dataset, to_score ? options.schema->class_names : options.class_names,
+      [&](std::int64_t row) { return table.place(row); }, to_score);
 }
 
 // ---- A label column that was not named ----
@@ -412,6 +421,12 @@ std::int64_t TableSchema::features() const {
   return features;
 }
 
+bool TableSchema::knows_fills() const {
+  return std::all_of(columns.begin(), columns.end(), [](const TableFeature& column) {
+    return column.fill_number.has_value() || !column.fill_word.empty();
+  });
+}
+
 std::vector<std::string> TableSchema::feature_names() const {
   std::vector<std::string> names;
   for (const TableFeature& column : columns) {
@@ -430,14 +445,10 @@ std::string TableSchema::summary() const {
   std::string text = label.empty() ? concat("label in column ", label_place)
                                    : concat("label '", printable(label), "'");
   const auto numbers = std::ssize(columns) - words;
-  if (numbers > 0)
-    text += concat("; ", numbers, numbers == 1 ? " column" : " columns", " of numbers");
+  if (numbers > 0) text += "; " + counted(numbers, "column") + " of numbers";
   if (words > 0) {
-    text += concat(numbers > 0 ? ", " : "; ", words,
-                   numbers > 0  ? ""
-                   : words == 1 ? " column"
-                                : " columns",
-                   " of words");
+    text += numbers > 0 ? concat(", ", words) : "; " + counted(words, "column");
+    text += " of words";
   }
   if (filled > 0) text += concat(", ", filled, " with missing cells");
   if (!left_out.empty()) text += concat(", ", left_out.size(), " left out");
@@ -479,7 +490,7 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
             printable(feature.name),
             "' is a feature of the model and cannot be the label; name another by --label");
       by_name.push_back(found->second);
-    } else if (feature.name.empty() && place < table.columns.size() &&
+    } else if (schema.has_names && feature.name.empty() && place < table.columns.size() &&
                table.columns[place].name.empty()) {
       by_name.push_back(place);  // a column without a name among others
     } else {
@@ -507,8 +518,8 @@ std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& 
   for (std::size_t place = 0; !same_places && place < table.columns.size(); ++place) {
     if (place != table.label) by_place.push_back(place);
   }
-  check(by_place.size() == schema.columns.size(), table.where, ": ", by_place.size(),
-        by_place.size() == 1 ? " column" : " columns", " of features found, but the model has ",
+  check(by_place.size() == schema.columns.size(), table.where, ": ",
+        counted(std::ssize(by_place), "column"), " of features found, but the model has ",
         schema.columns.size(),
         schema.has_names && !lacking.empty() ? concat(", called ", enumerated(lacking)) : "");
   return by_place;
@@ -551,7 +562,7 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
     places = choose_columns(table, options, schema);
   }
   check_usable(table, places, options.schema != nullptr);
-  if (options.missing == MissingCells::kRefuse) check_complete(table, places);
+  if (options.missing == MissingCells::kRefuse) check_complete(table, places, options.schema);
   if (options.missing == MissingCells::kDrop) {
     Places all = places;
     all.push_back(table.label);

@@ -54,6 +54,8 @@ struct TableSchema {
 
   std::int64_t features() const;
   std::vector<std::string> feature_names() const;
+  // Whether every column has a most frequent value, as kMode learns it.
+  bool knows_fills() const;
   // "label 'income'; 6 columns of numbers, 8 of words, 2 left out".
   std::string summary() const;
   friend bool operator==(const TableSchema&, const TableSchema&) = default;

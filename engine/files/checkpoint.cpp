@@ -99,6 +99,9 @@ SafetensorsFile open_checkpoint(const std::string& path) {
   SafetensorsFile file = SafetensorsFile::open(path);
   check(file.has_hashes(), "checkpoint '", path,
         "' carries no hashes; it was not written by tritgrad and cannot be verified");
+  check(!file.metadata().contains(kExportKey), "checkpoint '", path,
+        "': this is an export, which other programs read, and no checkpoint; name the file that it "
+        "was exported from");
   return file;
 }
 

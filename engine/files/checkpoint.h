@@ -28,7 +28,10 @@ void write_checkpoint(AtomicFile& file, const Metadata& metadata,
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedArray>& planes);
 
-// Opens a checkpoint and verifies all hashes. Throws Error for a file without.
+// The key by which the metadata of an export in the same format are known.
+inline constexpr const char* kExportKey = "tritgrad.export";
+
+// Opens a checkpoint and verifies all hashes. Throws Error for a file without, and for an export.
 SafetensorsFile open_checkpoint(const std::string& path);
 
 // Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
@@ -66,8 +67,8 @@ std::string gunzip(std::string_view bytes, const std::string& where) {
   constexpr std::size_t kPiece = 1 << 20;
   std::string contents;
   for (std::string_view rest = bytes; !rest.empty();) {
-    check(is_gzip(rest), where, ": ", rest.size(),
-          " trailing bytes after the gzip stream; fetch the file again");
+    check(is_gzip(rest), where, ": ", counted(std::ssize(rest), "trailing byte"),
+          " after the gzip stream; fetch the file again");
     GzipMember member(rest, where);
     while (!member.ended()) {
       const std::size_t size = contents.size();

@@ -389,6 +389,17 @@ std::string file_start(std::span<const StoredTensor* const> tensors, const Metad
   return start.replace(8 + kHashedHeaderStart.size(), kHashDigits, hash);
 }
 
+// Hands the bytes of a file to write(piece), in their order.
+template <typename Write>
+void write_pieces(std::span<const StoredTensor> tensors, const Metadata& metadata,
+                  const std::string& name, const Write& write) {
+  check_arguments(tensors, metadata, name);
+  const std::vector<const StoredTensor*> ordered = in_file_order(tensors);
+  const std::string start = file_start(ordered, metadata, name);
+  write(std::as_bytes(std::span(start)));
+  for (const StoredTensor* tensor : ordered) tensor->order.for_each_piece(tensor->bytes, write);
+}
+
 }  // namespace
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -470,15 +481,17 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
 
 void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
                        const Metadata& metadata) {
-  const std::string name = file.path().string();
-  check_arguments(tensors, metadata, name);
-  const std::vector<const StoredTensor*> ordered = in_file_order(tensors);
-  const std::string start = file_start(ordered, metadata, name);
-  file.write(std::as_bytes(std::span(start)));
-  for (const StoredTensor* tensor : ordered) {
-    tensor->order.for_each_piece(tensor->bytes,
-                                 [&](std::span<const std::byte> piece) { file.write(piece); });
-  }
+  write_pieces(tensors, metadata, file.path().string(),
+               [&](std::span<const std::byte> piece) { file.write(piece); });
+}
+
+std::string safetensors_bytes(std::span<const StoredTensor> tensors, const Metadata& metadata,
+                              const std::string& name) {
+  std::string bytes;
+  write_pieces(tensors, metadata, name, [&](std::span<const std::byte> piece) {
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  return bytes;
 }
 
 }  // namespace tritgrad

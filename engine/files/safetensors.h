@@ -56,6 +56,9 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
 // Writes all of the file, which is the caller's to commit.
 void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
                        const Metadata& metadata);
+// Returns the bytes of the file; `name` stands for its path in errors.
+std::string safetensors_bytes(std::span<const StoredTensor> tensors, const Metadata& metadata,
+                              const std::string& name);
 
 // A validated file. Everything the format forbids is refused, and so is every file with our hashes
 // in which any bit has changed; the Error names the file and, where there is one, the array.

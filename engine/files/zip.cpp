@@ -66,4 +66,56 @@ std::string ZipArchive::read(const std::string& name) const {
   return bytes;
 }
 
+// ---- writing ----
+
+namespace {
+
+// 0 hours on 1980-01-01, the first day that the format knows.
+constexpr zip_uint16_t kFirstTime = 0, kFirstDate = 1 << 5 | 1;
+
+void add_entry(zip_t* archive, const ZipEntry& entry) {
+  zip_source_t* source = zip_source_buffer(archive, entry.bytes.data(), entry.bytes.size(), 0);
+  const zip_int64_t index =
+      source == nullptr ? -1 : zip_file_add(archive, entry.name.c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (index < 0 && source != nullptr) zip_source_free(source);
+  const auto place = static_cast<zip_uint64_t>(index);
+  const bool added = index >= 0 && zip_set_file_compression(archive, place, ZIP_CM_STORE, 0) == 0 &&
+                     zip_file_set_dostime(archive, place, kFirstTime, kFirstDate, 0) == 0;
+  check(added, "zip: the entry '", entry.name, "' cannot be added: ", zip_strerror(archive));
+}
+
+std::string bytes_of_source(zip_source_t* source) {
+  zip_stat_t made;
+  zip_stat_init(&made);
+  check(zip_source_stat(source, &made) == 0 && zip_source_open(source) == 0,
+        "zip: the archive that was made cannot be read");
+  std::string bytes(made.size, '\0');
+  const zip_int64_t found = zip_source_read(source, bytes.data(), made.size);
+  zip_source_close(source);
+  check(found == static_cast<zip_int64_t>(made.size), "zip: ", found, " bytes of ", made.size,
+        " could be read of the archive that was made");
+  return bytes;
+}
+
+}  // namespace
+
+std::string write_zip(std::span<const ZipEntry> entries, const std::string& comment) {
+  check(comment.size() <= 0xFFFF, "zip: a comment of ", comment.size(),
+        " bytes found, at most 65535 expected");
+  const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> target(
+      zip_source_buffer_create(nullptr, 0, 0, nullptr), &zip_source_free);
+  check(target != nullptr, "zip: there is no memory for an archive");
+  std::unique_ptr<zip_t, decltype(&zip_discard)> archive(
+      zip_open_from_source(target.get(), ZIP_TRUNCATE, nullptr), &zip_discard);
+  check(archive != nullptr, "zip: no archive could be made in memory");
+  zip_source_keep(target.get());  // the archive, which owns it now, frees it at its end
+  for (const ZipEntry& entry : entries) add_entry(archive.get(), entry);
+  const bool closed = zip_set_archive_comment(archive.get(), comment.data(),
+                                              static_cast<zip_uint16_t>(comment.size())) == 0 &&
+                      zip_close(archive.get()) == 0;
+  check(closed, "zip: the archive cannot be made: ", zip_strerror(archive.get()));
+  static_cast<void>(archive.release());  // zip_close() has freed it
+  return bytes_of_source(target.get());
+}
+
 }  // namespace tritgrad

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,13 @@ class ZipArchive {
   std::string where_;
   std::vector<std::string> names_;
 };
+
+struct ZipEntry {
+  std::string name, bytes;
+};
+
+// Returns an archive of these entries, stored as they are and dated 1980-01-01, so that equal
+// arguments make equal bytes. The comment ends the archive, in plain bytes.
+std::string write_zip(std::span<const ZipEntry> entries, const std::string& comment);
 
 }  // namespace tritgrad

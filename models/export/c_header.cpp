@@ -210,7 +210,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 )");
     text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs, ", ", capitals_,
                     "_CLASSES = ", network_.classes(), " };\n");
-    if (network_.table) text_ += c_feature_names(*network_.table, capitals_);
+    if (network_.table && has_names(*network_.table)) {
+      text_ += c_feature_names(*network_.table, capitals_);
+    }
     const WorkspaceSizes sizes(network_);
     text_ +=
         concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", sizes.made, "];\n");

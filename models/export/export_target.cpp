@@ -7,24 +7,36 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/html_page.h"
+#include "models/export/js_module.h"
+#include "models/export/npz.h"
+#include "models/export/onnx.h"
+#include "models/export/pytorch_safetensors.h"
 
 namespace tritgrad {
 namespace {
 
+// Of targets that can express whatever a network is.
+void check_nothing(const InferenceNetwork&, const ExportHead&) {}
+
 constexpr ExportTarget kTargets[] = {
-    {".h", "C99", check_c_header, c_header_bytes, c_header},
+    {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header},
+    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_nothing, onnx_bytes, onnx_model},
+    {".js", "an ES module", "", check_nothing, js_module_bytes, js_module},
+    {".html", "a page", "", check_html_page, js_module_bytes, html_page},
+    {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz},
+    {".safetensors", "a state dictionary of PyTorch", "", check_pytorch_safetensors,
+     pytorch_safetensors_bytes, pytorch_safetensors},
 };
 
-const ExportTarget& target_with(const std::string& ending, const std::string& before) {
+// Fails with the complaint, and the nearest ending, unless a target has this one.
+const ExportTarget& target_with(const std::string& ending, const std::string& complaint) {
   std::vector<std::string> endings;
-  std::string known;
   for (const ExportTarget& target : kTargets) {
     if (ending == target.ending) return target;
     endings.emplace_back(target.ending);
-    known += concat(known.empty() ? "" : ", ", target.ending, " (", target.description, ")");
   }
-  fail(before, "'", ending, "' names no kind of export; expected ", known,
-       did_you_mean(ending, endings));
+  fail(complaint, did_you_mean(ending, endings));
 }
 
 constexpr std::string_view kSignature = "Written by tritgrad ";
@@ -34,12 +46,29 @@ constexpr std::string_view kSignature = "Written by tritgrad ";
 std::span<const ExportTarget> export_targets() { return kTargets; }
 
 const ExportTarget& export_target_of(const std::string& path) {
-  return target_with(std::filesystem::path(path).extension().string(),
-                     concat("--to: '", path, "': "));
+  const std::string ending = std::filesystem::path(path).extension().string();
+  return target_with(ending, concat("--to: '", path,
+                                    ending.empty() ? "' has no ending to name the kind of export"
+                                                   : concat("' ends in '", ending,
+                                                            "', which names no kind of export")));
 }
 
 const ExportTarget& export_target_with(const std::string& ending, const std::string& option) {
-  return target_with(ending.starts_with('.') ? ending : "." + ending, option + ": ");
+  return target_with(ending.starts_with('.') ? ending : "." + ending,
+                     concat(option, ": '", ending, "' names no kind of export"));
+}
+
+bool reads_option(const ExportTarget& target, std::string_view option) {
+  return concat(" ", target.options, " ").find(concat(" ", option, " ")) != std::string::npos;
+}
+
+void check_option_of(const ExportTarget& target, std::string_view option) {
+  if (reads_option(target, option)) return;
+  std::string readers;
+  for (const ExportTarget& each : kTargets) {
+    if (reads_option(each, option)) readers += concat(readers.empty() ? "" : ", ", each.ending);
+  }
+  fail(option, ": it is for ", readers, ", and ", target.ending, " does not read it; leave it out");
 }
 
 std::string export_signature() { return concat(kSignature, version(), "."); }

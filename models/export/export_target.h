@@ -26,6 +26,8 @@ inline constexpr Names<TritPacking, 3> kTritPackings{"packing of trits",
 // What a user chooses of a file.
 struct ExportSettings {
   TritPacking trits = TritPacking::kBase3;
+  bool standard_onnx_ops = false;  // of ONNX alone, not those of com.microsoft
+  bool raw_inputs = false;         // inputs are standardised already
 };
 
 // What a file says of itself.
@@ -42,8 +44,7 @@ struct ExportBytes {
   std::int64_t scales = 0;     // of trits
   std::int64_t others = 0;     // norms, biases, standardisation
   std::int64_t workspace = 0;  // of the caller, in memory that is written; 0: the target has none
-  std::int64_t code =
-      0;  // about so many, where the target is a program (c_header.h); 0: it is none
+  std::int64_t code = 0;       // about so many on a small processor; 0: not known, or none
 
   std::int64_t tables() const { return weights + scales + others; }
 };
@@ -51,6 +52,7 @@ struct ExportBytes {
 struct ExportTarget {
   std::string_view ending;       // ".h"
   std::string_view description;  // "C99", behind "as"
+  std::string_view options;      // of the command line that it reads, with a blank between them
   // Throws Error, which names the part and the targets that can, for what it cannot express.
   void (*check)(const InferenceNetwork& network, const ExportHead& head);
   ExportBytes (*bytes)(const InferenceNetwork& network, const ExportSettings& settings);
@@ -67,6 +69,11 @@ const ExportTarget& export_target_of(const std::string& path);
 // Returns the target with this ending, with a dot before it or without. Throws Error for an unknown
 // one, with the nearest; the message begins with the option.
 const ExportTarget& export_target_with(const std::string& ending, const std::string& option);
+
+// Whether the target reads an option of the command line, such as "--trits".
+bool reads_option(const ExportTarget& target, std::string_view option);
+// Throws Error, which names the targets that do, where it does not.
+void check_option_of(const ExportTarget& target, std::string_view option);
 
 // "Written by tritgrad VERSION."
 std::string export_signature();

@@ -169,35 +169,39 @@ std::vector<double> input_offsets(const TableSchema& table) {
   return none ? std::vector<double>() : offsets;
 }
 
+// Of a network whose inputs are images the table is left out.
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
-                                const Standardizer& standardizer, PixelScale pixels,
-                                std::vector<std::string> class_names,
-                                std::optional<TableSchema> table) {
-  InferenceNetwork network{
-      plan.input.features, std::move(class_names), std::move(table), {}, {}, {}, {}, {}};
-  if (network.table) network.offsets = input_offsets(*network.table);
-  network.square_roots = pixels == PixelScale::kSquareRoot;
+                                const Standardizer& standardizer, const TrainSpec& spec,
+                                std::vector<std::string> class_names, const TableSchema& table) {
+  InferenceNetwork network{plan.input.features, std::move(class_names), {}, {}, {}, {}, {}, {}};
+  if (plan.input.image.size() == 0) {
+    network.table = table;
+    network.offsets = input_offsets(table);
+  }
+  network.square_roots = spec.pixel_scale() == PixelScale::kSquareRoot;
   network.means = standardizer.means();
   network.inverse_stds = standardizer.inverse_stds();
   network.layers = describe_layers(plan, model);
+  network.missing = parse_missing(spec.missing);
+  network.image = plan.input.image;
   return network;
 }
 
 }  // namespace
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
-  return describe_whole(loaded.plan, *loaded.model, loaded.standardizer, saved.spec().pixel_scale(),
+  return describe_whole(loaded.plan, *loaded.model, loaded.standardizer, saved.spec(),
                         saved.class_names(), saved.table());
 }
 
 InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
-                                    PixelScale pixels) {
+                                    const TrainSpec& asked) {
+  const TrainSpec spec = with_defaults(asked, dataset);
   const auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, 1);
-  std::optional<TableSchema> table;
-  if (dataset.schema != nullptr && !dataset.is_image()) table = *dataset.schema;
-  return describe_whole(plan, *model,
-                        Standardizer::fit(dataset, fixed_split(dataset).train, pixels), pixels,
-                        dataset.class_names, std::move(table));
+  const Standardizer standardizer =
+      Standardizer::fit(dataset, fixed_split(dataset).train, spec.pixel_scale());
+  return describe_whole(plan, *model, standardizer, spec, dataset.class_names,
+                        dataset.schema == nullptr ? TableSchema() : *dataset.schema);
 }
 
 // ---- reference ----

@@ -15,6 +15,7 @@
 
 #include "engine/data/image_shape.h"
 #include "engine/data/table_schema.h"
+#include "models/export/image_extent.h"
 #include "models/networks/mlp.h"
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"
@@ -70,6 +71,9 @@ struct InferenceNetwork {
   bool square_roots = false;               // of inputs, which are pixels
   std::vector<float> means, inverse_stds;  // of inputs; a single one is that of all
   std::vector<InferenceLayer> layers;      // the last one makes logits
+  MissingCells missing = MissingCells::kRefuse;  // what became of a table's missing cells
+  ImageShape image = {};                         // that the inputs are; of size 0: they are none
+  ImageExtent extent = {};                       // of images
 
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
   // The most numbers that a layer reads or makes.
@@ -88,10 +92,10 @@ std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model
 // Describes a saved model with what becomes of its inputs.
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded);
 
-// Describes a model that has not been trained on the data yet. Its sizes are those of the trained
-// one.
+// Describes a model that has not been trained on the data yet, as the spec says. Its sizes are
+// those of the trained one.
 InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
-                                    PixelScale pixels);
+                                    const TrainSpec& spec);
 
 // Returns the logits of a row of features, as data sets have them: offsets are subtracted already,
 // and a number that is missing is NaN.

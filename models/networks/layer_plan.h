@@ -6,12 +6,18 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/names.h"
 #include "models/recipes/recipe.h"
 #include "ops/batch_norm.h"
 
 namespace tritgrad {
 
 enum class Norm { kNone, kBatch, kLayer, kRms };
+inline constexpr Names<Norm, 4> kNorms{"norm",
+                                       {{{Norm::kBatch, "batch"},
+                                         {Norm::kLayer, "layer"},
+                                         {Norm::kRms, "rms"},
+                                         {Norm::kNone, "none"}}}};
 
 // Returns the parts between separators; one part where there is none.
 std::vector<std::string> split(const std::string& text, char separator);

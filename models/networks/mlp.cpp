@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "engine/names.h"
 #include "models/networks/layer_plan.h"
 #include "ops/activation.h"
 #include "ops/batch_norm.h"
@@ -16,16 +15,6 @@
 
 namespace tritgrad {
 namespace {
-
-constexpr Names<Norm, 4> kNorms{"norm",
-                                {{{Norm::kBatch, "batch"},
-                                  {Norm::kLayer, "layer"},
-                                  {Norm::kRms, "rms"},
-                                  {Norm::kNone, "none"}}}};
-constexpr Names<Activation, 3> kActivations{"activation",
-                                            {{{Activation::kRelu, "relu"},
-                                              {Activation::kSquaredRelu, "squared_relu"},
-                                              {Activation::kTanh, "tanh"}}}};
 
 void parse_option(const std::string& key, const std::string& value, MlpSpec& spec) {
   if (key == "norm") {

@@ -7,12 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "engine/names.h"
 #include "models/networks/layer_plan.h"
 #include "models/networks/model.h"
 
 namespace tritgrad {
 
 enum class Activation { kRelu, kSquaredRelu, kTanh };
+inline constexpr Names<Activation, 3> kActivations{"activation",
+                                                   {{{Activation::kRelu, "relu"},
+                                                     {Activation::kSquaredRelu, "squared_relu"},
+                                                     {Activation::kTanh, "tanh"}}}};
 
 struct MlpSpec {
   std::int64_t inputs = 0;   // 0: taken from the data

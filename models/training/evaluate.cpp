@@ -1,5 +1,6 @@
 #include "models/training/evaluate.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -54,8 +55,11 @@ void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
   for (const std::string& name : dataset.class_names) {
     const std::optional<std::int32_t> found = finder.find(name);
     if (!found) {
-      fail("checkpoint '", path, "': its model has no class \"", printable(name), "\", which '",
-           dataset.name, "' has", did_you_mean(name, classes), "; check the label column");
+      const auto first =
+          std::find(dataset.labels.begin(), dataset.labels.end(), std::ssize(number));
+      fail("checkpoint '", path, "': its model has no class \"", printable(name), "\", which row ",
+           first - dataset.labels.begin(), " of '", dataset.name, "' has",
+           did_you_mean(name, classes), "; give data of the model's classes");
     }
     number.push_back(*found);
   }
@@ -92,8 +96,8 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
 LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
   SavedModel plan = saved.model();
   check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
-        plan.input.features, " inputs but '", dataset.name, "' has ", dataset.features,
-        " features");
+        counted(plan.input.features, "input"), " but '", dataset.name, "' has ",
+        counted(dataset.features, "feature"));
   saved.check_image(dataset);
   const auto classes = saved.class_names();
   check(plan.outputs == std::ssize(classes), "checkpoint '", saved.path(), "': its model has ",

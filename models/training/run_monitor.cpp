@@ -55,7 +55,7 @@ void RunMonitor::step_is_done(std::int64_t rows) {
 
 void RunMonitor::epoch_is_over() {
   observer_.epoch(state_.curve().back());
-  warn(stall_.look(optimizer_, model_.parameters()));
+  warn(stall_.warning(optimizer_, model_.parameters()));
 }
 
 bool RunMonitor::is_over() const {
@@ -88,12 +88,12 @@ void RunMonitor::end(const DataParallel* parallel) {
 
 void RunMonitor::describe(RunResult& result) {
   const ParameterStore& parameters = model_.parameters();
-  result.movable_fraction = stall_.movable(optimizer_, parameters);
+  result.movable_fraction = stall_.movable_fraction(optimizer_, parameters);
   result.skipped_updates = optimizer_.skipped_updates();
   const std::string skips =
       warning_of_skips(result.skipped_updates, result.steps, result.train_loss);
   // If most updates are left out, that explains why no trit flips.
-  warn(!skips.empty() ? skips : stall_.look_at_end(optimizer_, parameters, state_.flips()));
+  warn(!skips.empty() ? skips : stall_.warning_at_end(optimizer_, parameters, state_.flips()));
   result.warnings = warnings_;
 }
 

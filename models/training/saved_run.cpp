@@ -219,8 +219,7 @@ RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
   return position;
 }
 
-std::optional<TableSchema> SavedRun::table() const {
-  if (image().size() > 0) return std::nullopt;
+TableSchema SavedRun::table() const {
   TableSchema schema;
   if (fields_->has("table")) {
     schema = schema_from_json(fields_->get<Json>("table").dump(),
@@ -239,8 +238,9 @@ std::optional<TableSchema> SavedRun::table() const {
   }
   const auto inputs = fields_->get<std::int64_t>("inputs");
   if (schema.columns.empty()) schema.columns.resize(static_cast<std::size_t>(inputs));
-  check(schema.features() == inputs, "checkpoint '", path_, "': its model has ", inputs,
-        " inputs, but its columns become ", schema.features(), " features; the file is damaged");
+  check(schema.features() == inputs, "checkpoint '", path_, "': its model has ",
+        counted(inputs, "input"), ", but its columns become ",
+        counted(schema.features(), "feature"), "; the file is damaged");
   schema.class_names = class_names();
   return schema;
 }
@@ -250,6 +250,15 @@ void SavedRun::check_inputs(const Dataset& dataset) const {
             fields_->get<std::size_t>("outputs") == dataset.class_names.size(),
         "checkpoint '", path_, "': it was trained on '", fields_->get<std::string>("data"),
         "', which has other features or classes than '", dataset.name, "'");
+}
+
+void SavedRun::adopt_image(Dataset& dataset) const {
+  const ImageShape saved = image();
+  if (saved.size() == 0 || dataset.is_image() || dataset.features != saved.size()) return;
+  dataset.image = saved;
+  dataset.remarks.notes.push_back(concat("the ", dataset.features, " features of '", dataset.name,
+                                         "' are taken for images of ", saved.height, " x ",
+                                         saved.width, " x ", saved.channels, " pixels"));
 }
 
 void SavedRun::check_image(const Dataset& dataset) const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,13 +61,17 @@ class SavedRun {
   std::int64_t step() const;
   std::vector<std::string> class_names() const;
   std::string data_hash() const;
-  // Returns what the model knows of its columns and classes; nothing if its inputs are images.
-  std::optional<TableSchema> table() const;
+  // Returns what the model knows of its columns and classes. The pixels of images are columns of
+  // numbers, without names where the images had none.
+  TableSchema table() const;
   // Throws Error where its parts contradict each other.
   RunPosition position(std::int64_t steps_per_epoch) const;
 
   // Throws Error when the data have other features or classes than those that it was trained on.
   void check_inputs(const Dataset& dataset) const;
+  // Takes rows of as many numbers as the model's images have pixels, such as those of a table, for
+  // images in the order of their pixels, and notes it.
+  void adopt_image(Dataset& dataset) const;
   // Throws Error when the data's images are not those of the model.
   void check_image(const Dataset& dataset) const;
   // Throws Error when the columns of the data are those of the training data in another order.

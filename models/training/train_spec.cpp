@@ -27,6 +27,11 @@ std::string as_text(const std::vector<std::string>& values) {
   return text;
 }
 
+constexpr Names<Imbalance, 2> kImbalances = {
+    "value of --imbalance", {{{Imbalance::kNone, "none"}, {Imbalance::kWeights, "weights"}}}};
+constexpr Names<WireCode, 2> kSignScales = {
+    "value of --dp-scale", {{{WireCode::kMeanSigns, "mean"}, {WireCode::kRmsSigns, "rms"}}}};
+
 std::string as_text(bool value) { return value ? "true" : "false"; }
 
 // The shortest text that reads as the same number.
@@ -39,10 +44,7 @@ requires std::integral<Number> || std::floating_point<Number> std::string as_tex
 std::string as_text(PixelScale value) { return to_text(value); }
 std::string as_text(Imbalance value) { return std::string(to_text(value)); }
 std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
-std::string as_text(WireCode value) { return value == WireCode::kMeanSigns ? "mean" : "rms"; }
-
-constexpr Names<Imbalance, 2> kImbalances = {
-    "value of --imbalance", {{{Imbalance::kNone, "none"}, {Imbalance::kWeights, "weights"}}}};
+std::string as_text(WireCode value) { return std::string(kSignScales.name(value)); }
 
 // Returns the rows of each class of a table, where they are few: " (no 75, yes 25)".
 std::string classes_of(const Dataset& dataset) {
@@ -93,9 +95,8 @@ void parse_field(const Field&, const std::string& text, ParallelMethod& value) {
   value = parse_method(text);
 }
 
-void parse_field(const Field& field, const std::string& text, WireCode& value) {
-  check(text == "mean" || text == "rms", field.option, ": '", text, "', expected mean or rms");
-  value = text == "rms" ? WireCode::kRmsSigns : WireCode::kMeanSigns;
+void parse_field(const Field&, const std::string& text, WireCode& value) {
+  value = kSignScales.parse(text);
 }
 
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {
@@ -123,11 +124,12 @@ std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
   const std::string split =
       spec.folds > 0 ? concat(spec.folds, "-fold cross-validation")
       : dataset.published_test_rows > 0
-          ? concat("the published test set of ", dataset.published_test_rows, " rows")
+          ? concat("the published test set of ", counted(dataset.published_test_rows, "row"))
           : "a fixed, stratified test split of 20 %";
   const std::string table = dataset.schema ? dataset.schema->summary() + "; " : "";
-  return concat(dataset.name, ": ", dataset.rows, " rows, ", dataset.features, " features, ",
-                dataset.class_names.size(), " classes", classes_of(dataset), "; ", table, split);
+  return concat(dataset.name, ": ", counted(dataset.rows, "row"), ", ",
+                counted(dataset.features, "feature"), ", ", counted(dataset.classes(), "class"),
+                classes_of(dataset), "; ", table, split);
 }
 
 }  // namespace tritgrad

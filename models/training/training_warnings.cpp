@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/check.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 
@@ -28,10 +29,6 @@ std::string two_digits(double value) {
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%.2g", value);
   return text.data();
-}
-
-std::string counted_steps(std::int64_t steps) {
-  return concat(steps, steps == 1 ? " step" : " steps");
 }
 
 std::string warning_of_rounding(const Movement& movement, EcoForm eco) {
@@ -78,7 +75,7 @@ std::string warning_of_zero_rates(const Optimizer& optimizer, const ParameterSto
 
 }  // namespace
 
-std::string StallWarnings::look(const Optimizer& optimizer, const ParameterStore& store) {
+std::string StallWarnings::warning(const Optimizer& optimizer, const ParameterStore& store) {
   if (resumed_ || warned_ || 4 * optimizer.steps_done() < optimizer.total_steps()) return "";
   std::string warning;
   for (const Movement& movement : optimizer.movements()) {
@@ -93,21 +90,21 @@ std::string StallWarnings::look(const Optimizer& optimizer, const ParameterStore
   return warning;
 }
 
-std::string StallWarnings::look_at_end(const Optimizer& optimizer, const ParameterStore& store,
-                                       std::int64_t flips) const {
+std::string StallWarnings::warning_at_end(const Optimizer& optimizer, const ParameterStore& store,
+                                          std::int64_t flips) const {
   const std::int64_t steps = optimizer.steps_done();
   if (warned_ || flips > 0 || steps < optimizer.total_steps()) return "";
   const Concerned trained = concerned(store, [&](const Parameter& parameter) {
     return parameter.storage().spec().traits().holds_trits && optimizer.group(parameter).lr != 0.0;
   });
   if (trained.count == 0) return "";
-  return concat("no trit of ", trained.names, " flipped in ", counted_steps(steps),
+  return concat("no trit of ", trained.names, " flipped in ", counted(steps, "step"),
                 ", so that the ternary weights end as they began; raise the learning rate or train "
                 "longer");
 }
 
-std::optional<double> StallWarnings::movable(const Optimizer& optimizer,
-                                             const ParameterStore& store) const {
+std::optional<double> StallWarnings::movable_fraction(const Optimizer& optimizer,
+                                                      const ParameterStore& store) const {
   if (resumed_) return std::nullopt;
   double weights = 0.0, stuck = 0.0;
   for (const Parameter& parameter : store) {
@@ -127,7 +124,7 @@ std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double tr
   if (skipped == 0 || (share < kWorthAWarning && std::isfinite(train_loss))) return "";
   std::array<char, 32> percent;
   std::snprintf(percent.data(), percent.size(), "%.1f %%", 100.0 * share);
-  return concat("updates of ", skipped, " of ", counted_steps(steps), " (", percent.data(),
+  return concat("updates of ", skipped, " of ", counted(steps, "step"), " (", percent.data(),
                 ") were left out, as a loss or a gradient was not finite",
                 std::isfinite(train_loss) ? "" : ", all of the last epoch among them",
                 "; lower the learning rate and check the data");

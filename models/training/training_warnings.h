@@ -19,18 +19,19 @@ class StallWarnings {
   // Returns a warning, once for a run, if a quarter of its steps are done and the watched updates
   // have moved next to none of the elements of some matrix (kStalledShare), or if the learning rate
   // of a matrix is 0 before any schedule.
-  std::string look(const Optimizer& optimizer, const ParameterStore& store);
+  std::string warning(const Optimizer& optimizer, const ParameterStore& store);
 
   // Returns a warning if the run is over and `flips`, of all its steps, resumed ones included, is 0
-  // though trits were to be trained, and if look() has warned of nothing: updates that chance or
+  // though trits were to be trained, and if warning() has warned of nothing: updates that chance or
   // ECO carries can all be large enough and still not add up to a trit.
-  std::string look_at_end(const Optimizer& optimizer, const ParameterStore& store,
-                          std::int64_t flips) const;
+  std::string warning_at_end(const Optimizer& optimizer, const ParameterStore& store,
+                             std::int64_t flips) const;
 
   // Returns the share of the sampled weights with updates that some watched update moved: all of a
   // matrix whose updates are carried by chance or ECO, unless fewer than kStalledShare are; 0 where
   // the learning rate is 0. Nothing for a resumed run.
-  std::optional<double> movable(const Optimizer& optimizer, const ParameterStore& store) const;
+  std::optional<double> movable_fraction(const Optimizer& optimizer,
+                                         const ParameterStore& store) const;
 
  private:
   bool resumed_;

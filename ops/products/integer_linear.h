@@ -7,8 +7,8 @@
 //     dW        dy times the scales of x's rows, each column by its absmax / 127, times x as int8
 //
 // Integer sums are exact in any order, so the bits depend neither on the instruction set nor on the
-// number of threads. W is decoded a block at a time, and dW is a LazyGradient, so neither exists
-// in memory (unless the gradient is kept, or added to elsewhere).
+// number of threads. W is decoded a block at a time, so it never exists in memory; neither does dW
+// (ops/products/integer_weight_gradient.h).
 #pragma once
 
 #include <algorithm>
@@ -52,16 +52,5 @@ InputGradient input_gradient(Tape& tape, const QuantizedVar& x);
 // dx = (dy E) T, or that is added to it.
 void integer_backward_input(Tape& tape, const LinearOperands& w, const InputGradient& dx,
                             const ColumnBlocked& dy);
-// Gives dW and d scale to the weight and its scale. The whole gradient of a step is offered as a
-// LazyGradient, which needs the scratch until on_ready has returned; a part is added up in
-// memory.
-enum class Share { kWhole, kPart };
-void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
-                             const Tensor& y, const Tensor& dy, Share share);
-// Gives them where dy has been rounded already: each row times the scale of x's, then columns by
-// their absmax. dy_y are the sums of dy y down the columns, of which d scale is made; null where W
-// has scales of groups.
-void integer_backward_weight(Tape& tape, const LinearOperands& w, const QuantizedRows& x,
-                             const QuantizedRows& dy, const double* dy_y, Share share);
 
 }  // namespace tritgrad

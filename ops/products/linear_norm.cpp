@@ -6,6 +6,7 @@
 #include "ops/columns.h"
 #include "ops/norm_columns.h"
 #include "ops/products/integer_linear.h"
+#include "ops/products/integer_weight_gradient.h"
 
 namespace tritgrad {
 namespace {

@@ -8,7 +8,7 @@ namespace {
 // The label column, the header and the way with missing cells may be others than those of the
 // training file. The model decides which columns are read, and as what.
 void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
-                         std::optional<TableSchema>& schema) {
+                         TableSchema& schema) {
   for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
     check(command.count(option) == 0, option,
           ": the model knows its columns from its training; leave the option out");
@@ -17,7 +17,7 @@ void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainS
   if (command.count("--missing") > 0) saved.missing = given.missing;
   if (command.count("--label") > 0) {
     saved.label = given.label;
-    if (schema) schema->label.clear();  // its name would be looked for first
+    schema.label.clear();  // its name would be looked for first
   }
 }
 
@@ -48,23 +48,24 @@ Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
   }
 }
 
-std::optional<TableSchema> adopt_scored_data(const CLI::App& command, const SavedRun& run,
-                                             CommonOptions& options) {
+TableSchema adopt_scored_data(const CLI::App& command, const SavedRun& run,
+                              CommonOptions& options) {
   TrainSpec saved = run.spec();
   if (command.count("--data") > 0) {
     saved.data = options.train.data;
     forget_columns(saved.data, saved);
   }
-  std::optional<TableSchema> schema = run.table();
+  TableSchema schema = run.table();
   adopt_table_options(command, options.train, saved, schema);
   static_cast<TrainSpec&>(options.train) = saved;
   return schema;
 }
 
 Dataset open_scored_data(const CLI::App& command, const SavedRun& run, const CommonOptions& options,
-                         const std::optional<TableSchema>& schema) {
+                         const TableSchema& schema) {
   const bool given = command.count("--data") > 0;
   Dataset dataset = given ? open_data(options, schema) : open_saved_data(run, options);
+  run.adopt_image(dataset);
   if (!given) {
     run.check_same_data(
         dataset, "its test rows may be others now; name them by --data to score them as new");

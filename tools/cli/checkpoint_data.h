@@ -3,7 +3,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 
 #include "models/training/saved_run.h"
 #include "tools/cli/common_options.h"
@@ -19,12 +18,11 @@ Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options);
 
 // Fills in the options of a command that scores the checkpoint: all are the checkpoint's own but
 // for what the command names. Returns what the model knows of its table.
-std::optional<TableSchema> adopt_scored_data(const CLI::App& command, const SavedRun& run,
-                                             CommonOptions& options);
+TableSchema adopt_scored_data(const CLI::App& command, const SavedRun& run, CommonOptions& options);
 
 // Opens the data to score a checkpoint on, and says what was noticed. Throws Error where the
 // checkpoint's own have changed since.
 Dataset open_scored_data(const CLI::App& command, const SavedRun& run, const CommonOptions& options,
-                         const std::optional<TableSchema>& schema);
+                         const TableSchema& schema);
 
 }  // namespace tritgrad

@@ -9,6 +9,7 @@
 
 #include "engine/check.h"
 #include "engine/files/read_file.h"
+#include "engine/text.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/interrupt.h"

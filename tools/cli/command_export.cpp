@@ -23,13 +23,27 @@ struct ExportOptions : CommonOptions {
   std::string checkpoint;
   std::string to;
   std::string trits = "base3";
+  std::string onnx_ops = "microsoft";
+  bool raw_inputs = false;
 };
+
+// The operators of a graph: whether standard ones alone.
+constexpr Names<bool, 2> kOnnxOperators{"set of operators",
+                                        {{{false, "microsoft"}, {true, "standard"}}}};
+
+// Throws Error for an option that the target does not read.
+void check_target_options(const CLI::App& command, const ExportTarget& target) {
+  for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
+    if (command.count(option) > 0) check_option_of(target, option);
+  }
+}
 
 // What there is to say of an export.
 struct ExportReport {
   std::string checkpoint, to, model, recipe, data;
   const ExportTarget* target;
-  std::string trits;
+  std::string trits, onnx_ops;
+  bool raw_inputs;
   bool finished, has_dropout, exact;
   std::int64_t steps, weights, file_bytes;
   ExportBytes bytes;
@@ -91,38 +105,42 @@ void print_report(const ExportReport& r) {
 }
 
 std::string to_json(const ExportReport& r) {
-  const nlohmann::ordered_json json{{"checkpoint", r.checkpoint},
-                                    {"to", r.to},
-                                    {"model", r.model},
-                                    {"recipe", r.recipe},
-                                    {"data", r.data},
-                                    {"steps", r.steps},
-                                    {"finished", r.finished},
-                                    {"trits", r.trits},
-                                    {"file_bytes", r.file_bytes},
-                                    {"table_bytes", r.bytes.tables()},
-                                    {"weight_bytes", r.bytes.weights},
-                                    {"scale_bytes", r.bytes.scales},
-                                    {"workspace_bytes", r.bytes.workspace},
-                                    {"weights", r.weights},
-                                    {"bits_per_weight", r.bits_per_weight()},
-                                    {"rows", r.check.rows},
-                                    {"accuracy_before", r.check.accuracy_before},
-                                    {"accuracy_after", r.check.accuracy_after},
-                                    {"bit_equal", r.exact},
-                                    {"differing_rows", r.check.differing_rows},
-                                    {"differing_classes", r.check.differing_classes},
-                                    {"largest_difference", r.check.largest_difference}};
+  nlohmann::ordered_json json{{"checkpoint", r.checkpoint},
+                              {"to", r.to},
+                              {"model", r.model},
+                              {"recipe", r.recipe},
+                              {"data", r.data},
+                              {"steps", r.steps},
+                              {"finished", r.finished},
+                              {"file_bytes", r.file_bytes},
+                              {"table_bytes", r.bytes.tables()},
+                              {"weight_bytes", r.bytes.weights},
+                              {"scale_bytes", r.bytes.scales},
+                              {"workspace_bytes", r.bytes.workspace},
+                              {"weights", r.weights},
+                              {"bits_per_weight", r.bits_per_weight()},
+                              {"rows", r.check.rows},
+                              {"accuracy_before", r.check.accuracy_before},
+                              {"accuracy_after", r.check.accuracy_after},
+                              {"bit_equal", r.exact},
+                              {"differing_rows", r.check.differing_rows},
+                              {"differing_classes", r.check.differing_classes},
+                              {"largest_difference", r.check.largest_difference}};
+  if (reads_option(*r.target, "--trits")) json["trits"] = r.trits;
+  if (reads_option(*r.target, "--onnx-ops")) json["onnx_ops"] = r.onnx_ops;
+  if (reads_option(*r.target, "--raw-inputs")) json["raw_inputs"] = r.raw_inputs;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 void run_export(const CLI::App& command, ExportOptions& options) {
   const ExportTarget& target = export_target_of(options.to);
-  const ExportSettings settings{kTritPackings.parse(options.trits)};
+  check_target_options(command, target);
+  const ExportSettings settings{kTritPackings.parse(options.trits),
+                                kOnnxOperators.parse(options.onnx_ops), options.raw_inputs};
   ExportHead head{std::filesystem::path(options.to).stem().string(), {}};
   apply(options);
   const SavedRun run(options.checkpoint);
-  const std::optional<TableSchema> schema = adopt_scored_data(command, run, options);
+  const TableSchema schema = adopt_scored_data(command, run, options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", options.checkpoint});
   check_no_input("--to", options.to, inputs);
@@ -133,7 +151,8 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
-  const InferenceNetwork network = describe_network(run, loaded);
+  InferenceNetwork network = describe_network(run, loaded);
+  network.extent = measure_images(dataset);
   target.check(network, head);
   const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   require_passed(result, options.to, dataset.name);
@@ -144,6 +163,8 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                       dataset.name,
                       &target,
                       options.trits,
+                      options.onnx_ops,
+                      options.raw_inputs,
                       is_finished(run),
                       plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
                       network.is_exact(),
@@ -183,6 +204,12 @@ void add_export_command(CLI::App& app) {
       ->add_option("--trits", options->trits,
                    "base3: five to a byte; 2bit: four, larger and faster; int8: one, fastest")
       ->capture_default_str();
+  command
+      ->add_option("--onnx-ops", options->onnx_ops,
+                   "microsoft: trits in 2 bits, for onnxruntime; standard: int8, for all runtimes")
+      ->capture_default_str();
+  command->add_flag("--raw-inputs", options->raw_inputs,
+                    "leave standardisation out of the graph: its inputs are standardised already");
   add_data_options(*command, *options);
   command->add_option("--json", options->json,
                       "write the report as JSON to FILE, - = standard output");

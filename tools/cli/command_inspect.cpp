@@ -300,7 +300,8 @@ Inspection inspect_model(const Question& question) {
     result.live = allocate_and_count(plan.model, plan.input, plan.outputs, recipe);
   }
   if (!options.ending.empty()) {
-    result.exported = forecast_export(options.ending, options.trits, plan, *question.data);
+    result.exported =
+        forecast_export(options.ending, options.trits, plan, *question.data, options.train);
   }
   return result;
 }
@@ -317,7 +318,7 @@ Inspection inspect_joint(const Question& question) {
 }
 
 // Throws Error for options that contradict each other.
-void check_options(const CLI::App& command, const InspectOptions& options) {
+void check_inspect_options(const CLI::App& command, const InspectOptions& options) {
   const bool recipe_named = command.count("--recipe") > 0 || !options.overrides.empty();
   const bool ranks_given = command.count("--ranks") > 0;
   check(options.checkpoint.empty() != options.model.empty(),
@@ -356,9 +357,12 @@ void check_export_options(const CLI::App& command, const InspectOptions& options
 
 void run_inspect(const CLI::App& command, InspectOptions options) {
   if (options.method == "none") options.method.clear();
-  check_options(command, options);
+  check_inspect_options(command, options);
   check_export_options(command, options);
-  if (!options.ending.empty()) export_target_with(options.ending, "--export");
+  if (!options.ending.empty()) {
+    const ExportTarget& target = export_target_with(options.ending, "--export");
+    if (command.count("--trits") > 0) check_option_of(target, "--trits");
+  }
   apply(options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back(recipe_file("--recipe", options.recipe));

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "engine/check.h"
@@ -125,6 +126,19 @@ ConfigFile expand_config(std::vector<std::string>& arguments, const CLI::App& ap
   return file;
 }
 
+// Throws Error where the command line itself gives an option twice that takes one value. One that
+// stands in a configuration file too is overridden.
+void check_repeated(const std::vector<std::string>& arguments, const CLI::App& command) {
+  std::set<std::string> given;
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    const CLI::Option* option =
+        name.starts_with("--") ? command.get_option_no_throw(name) : nullptr;
+    if (option == nullptr || option->get_items_expected_max() != 1) continue;
+    check(given.insert(name).second, name, ": given twice; leave one of the two out");
+  }
+}
+
 // Makes empty values errors, as most come from shell variables that are not set. An empty label
 // takes back that of a configuration file.
 void refuse_empty_values(CLI::App& app) {
@@ -230,6 +244,8 @@ std::string repeat_command(const CLI::App& app) {
       std::string list;
       for (const std::string& value : option->results()) list += (list.empty() ? "" : ",") + value;
       text += name + " " + shell_quoted(list);
+    } else if (option->get_items_expected_max() == 1) {
+      text += name + " " + shell_quoted(option->results().back());  // which overrides the others
     } else {
       for (const std::string& value : option->results()) text += name + " " + shell_quoted(value);
     }
@@ -240,7 +256,11 @@ std::string repeat_command(const CLI::App& app) {
 int run_command_line(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   check_ranks(arguments, app);
+  std::vector<std::string> own = arguments;
   const ConfigFile config = expand_config(arguments, app);
+  if (const auto command = find_command(own, app); command != own.end()) {
+    check_repeated(own, *app.get_subcommand(*command));
+  }
   refuse_empty_values(app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

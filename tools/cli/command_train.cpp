@@ -157,7 +157,9 @@ Dataset training_data(const CLI::App& command, const CommonOptions& options) {
   if (resume.empty()) return open_data(options);
   const SavedRun saved(resume);
   if (command.count("--data") == 0) return open_saved_data(saved, options);
-  return open_data(options, saved.table());
+  Dataset dataset = open_data(options, saved.table());
+  saved.adopt_image(dataset);
+  return dataset;
 }
 
 constexpr double kTimeout = 60.0;
@@ -246,7 +248,7 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
   const SavedRun run(path);
-  const std::optional<TableSchema> schema = adopt_scored_data(command, run, options);
+  const TableSchema schema = adopt_scored_data(command, run, options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_no_input("--json", options.json, inputs);

@@ -22,7 +22,8 @@ struct ExportForecast {
 // Makes a model of the plan, which is allocated, and returns what its export will take. `ending` is
 // that of --export. Throws Error for an unknown ending, and for what the target cannot express.
 ExportForecast forecast_export(const std::string& ending, const std::string& trits,
-                               const SavedModel& plan, const Dataset& dataset);
+                               const SavedModel& plan, const Dataset& dataset,
+                               const TrainSpec& spec);
 
 std::string to_text(const ExportForecast& forecast);
 nlohmann::ordered_json to_json(const ExportForecast& forecast);

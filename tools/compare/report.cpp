@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "engine/text.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "engine/check.h"
+#include "engine/text.h"
 #include "tools/report/number_text.h"
 #include "tools/report/statistics.h"
 

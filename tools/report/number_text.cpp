@@ -68,10 +68,6 @@ std::string human_count(double count, std::string_view separator) {
   return scaled(count, 1000.0, 1, separator, kSuffixes);
 }
 
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0.0 || seconds > kLargestFixed) return kMissing;
   const auto total = static_cast<std::int64_t>(std::llround(seconds));

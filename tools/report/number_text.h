@@ -21,8 +21,6 @@ std::string percent(double fraction, int decimals = 2);  // 0.9853 -> "98.53 %"
 std::string human_bytes(double bytes);                   // "512 B", "1.23 MiB"
 // 42, "668.7 k", "7.0 G"; `separator` stands between the number and its suffix.
 std::string human_count(double count, std::string_view separator = " ");
-// "1 seed", "2 seeds": for nouns whose plural is an s more.
-std::string counted(std::int64_t count, std::string_view noun);
 std::string duration(double seconds);  // "0:37", "12:05", "1:02:03"
 
 }  // namespace tritgrad

@@ -38,7 +38,7 @@ struct HtmlWriter {
     html += element(heading.level == 2 ? "h2" : "h3", heading.text);
   }
   void operator()(const Paragraph& paragraph) {
-    html += element("p", paragraph.text, paragraph.lead ? " class=\"headline\"" : "");
+    html += element("p", paragraph.text, paragraph.lead ? " class=\"lead\"" : "");
   }
   void operator()(const Bullets& bullets) {
     html += "<ul>\n";
@@ -244,7 +244,7 @@ body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-
 main{max-width:76rem;margin:0 auto;padding:2rem 1.25rem 4rem}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .75rem;overflow-wrap:anywhere}
 h2{font-size:1.15rem;margin:2.5rem 0 .75rem}
-.headline{font-size:1.2rem;line-height:1.5;margin:0 0 1.25rem;max-width:56rem;border-left:4px solid var(--accent);padding-left:1rem;overflow-wrap:anywhere}
+.lead{font-size:1.2rem;line-height:1.5;margin:0 0 1.25rem;max-width:56rem;border-left:4px solid var(--accent);padding-left:1rem;overflow-wrap:anywhere}
 .facts{margin:0;color:var(--soft);font-size:.9rem}
 .facts div{display:flex;gap:.75rem}
 .facts dt{flex:0 0 4.5rem}

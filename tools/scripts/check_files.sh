@@ -13,6 +13,7 @@ text_files() {
     [[ -d $folder ]] || continue
     find "./$folder" -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cmake' -o -name '*.in' \
       -o -name '*.txt' -o -name '*.sh' -o -name '*.md' -o -name '*.toml' -o -name '*.json' \
+      -o -name '*.js' -o -name '*.mjs' -o -name '*.html' -o -name '*.css' \
       -o -path './.ci/*' \) -not -path '*/golden/*' \
       -printf '%s %p\n'
   done

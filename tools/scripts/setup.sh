@@ -10,14 +10,16 @@ stop() {
 # (libzstd-dev: a static libcrypto, as pkg-config tells of it, wants it from Debian 13 on.)
 kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libssl-dev zlib1g-dev libzstd-dev
   libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libcli11-dev doctest-dev
-  libdnnl-dev libpng-dev libutfcpp-dev libzip-dev
+  libdnnl-dev libpng-dev libutfcpp-dev libzip-dev libonnx-dev libprotobuf-dev
   libopenmpi-dev openmpi-bin)
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
-# Readers of exported models: cross compilers for Cortex-M and AVR, and machines that run what they make.
-kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-avr avr-libc simavr python3-numpy)
+# Readers of exported models: cross compilers for Cortex-M and AVR with machines that run what they make, and Python's
+# NumPy; and what messages name and their tests run: unpackers.
+kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-avr avr-libc simavr python3-numpy
+  bzip2 xz-utils zstd)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
-kLargeReaderPackages=(chromium chromium-driver python3-torch)
+kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx)
 
 # install_packages NAME...: installs with apt what is not there yet.
 install_packages() {

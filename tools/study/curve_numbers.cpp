@@ -8,8 +8,8 @@
 namespace tritgrad {
 namespace {
 
-// The loss of an epoch cannot tremble while it falls most, nor below the loss that is resolved.
-bool has_tremor(const std::vector<double>& epoch_loss, std::size_t epoch) {
+// The loss of an epoch cannot oscillate while it falls most, nor below the loss that is resolved.
+bool is_judged(const std::vector<double>& epoch_loss, std::size_t epoch) {
   return epoch >= epoch_loss.size() / 10 && epoch_loss[epoch] > kResolvedLoss;
 }
 
@@ -35,7 +35,7 @@ double correlation(const std::vector<double>& values, std::int64_t lag) {
 void measure_beat(const std::vector<double>& epoch_loss, std::int64_t steps_per_epoch,
                   CurveNumbers& numbers) {
   constexpr std::int64_t kTeeth = 4;
-  const std::vector<double> values = tremor(epoch_loss);
+  const std::vector<double> values = loss_oscillation(epoch_loss);
   numbers.beat = kStudyPeriod / std::gcd(kStudyPeriod, steps_per_epoch);
   double teeth = 0.0, others = 0.0, count = 0.0;
   for (std::int64_t lag = 1; lag <= kTeeth * numbers.beat; ++lag) {
@@ -66,12 +66,12 @@ double end_loss(const std::vector<double>& epoch_loss) {
   return kResolvedLoss * std::exp(sum / static_cast<double>(count));
 }
 
-std::vector<double> tremor(const std::vector<double>& epoch_loss) {
+std::vector<double> loss_oscillation(const std::vector<double>& epoch_loss) {
   constexpr std::size_t kAround = 10;
   std::vector<double> logs, values;
   for (const double loss : epoch_loss) logs.push_back(std::log(std::max(loss, kResolvedLoss)));
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    if (!has_tremor(epoch_loss, i)) continue;
+    if (!is_judged(epoch_loss, i)) continue;
     // Both sides have the same number of epochs, so that a steady fall leaves nothing.
     const std::size_t width = std::min({kAround, i, logs.size() - 1 - i});
     double around = 0.0;
@@ -82,8 +82,8 @@ std::vector<double> tremor(const std::vector<double>& epoch_loss) {
   return values;
 }
 
-double roughness(const std::vector<double>& epoch_loss) {
-  const std::vector<double> values = tremor(epoch_loss);
+double mean_oscillation(const std::vector<double>& epoch_loss) {
+  const std::vector<double> values = loss_oscillation(epoch_loss);
   double sum = 0.0;
   for (const double value : values) sum += std::abs(value);
   return values.empty() ? std::numeric_limits<double>::quiet_NaN()
@@ -128,18 +128,19 @@ PhaseRatio phase_ratio(const std::vector<double>& values, std::int64_t first_ste
 CurveNumbers measure_curve(const std::vector<double>& epoch_loss, const StepTrace& trace) {
   CurveNumbers numbers;
   numbers.end_loss = end_loss(epoch_loss);
-  numbers.tremor = std::expm1(roughness(epoch_loss));
+  numbers.oscillation = std::expm1(mean_oscillation(epoch_loss));
   std::vector<double> lengths;
   for (std::size_t i = 0; i < trace.epoch_length.size(); ++i) {
-    if (has_tremor(epoch_loss, i)) lengths.push_back(trace.epoch_length[i]);
+    if (is_judged(epoch_loss, i)) lengths.push_back(trace.epoch_length[i]);
   }
   numbers.update_length = phase_means(lengths, 0, 1)[0];
-  numbers.turn = phase_ratio(trace.turn, trace.first_step, trace.steps_per_epoch);
-  const std::vector<double> means = phase_means(trace.turn, trace.first_step, kStudyPeriod);
+  numbers.update_change = phase_ratio(trace.update_change, trace.first_step, trace.steps_per_epoch);
+  const std::vector<double> means =
+      phase_means(trace.update_change, trace.first_step, kStudyPeriod);
   double mean = 0.0;
   for (const double value : means) mean += value / static_cast<double>(kStudyPeriod);
   for (std::size_t i = 0; i < means.size(); ++i) {
-    numbers.turn_profile[i] = mean > 0.0 ? means[i] / mean : 1.0;
+    numbers.update_change_profile[i] = mean > 0.0 ? means[i] / mean : 1.0;
   }
   measure_beat(epoch_loss, trace.steps_per_epoch, numbers);
   return numbers;

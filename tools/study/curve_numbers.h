@@ -15,7 +15,7 @@ inline constexpr std::int64_t kStudyPeriod = 10;
 // smaller ones count as this.
 inline constexpr double kResolvedLoss = 0x1p-24;
 
-// Losses tremble from epoch to epoch, so the end of a run is this many epochs, which are whole
+// Losses oscillate from epoch to epoch, so the end of a run is this many epochs, which are whole
 // beats of steps and epochs on either data set (see `beat`).
 inline constexpr std::int64_t kEndEpochs = 20;
 
@@ -39,14 +39,14 @@ struct BucketCount {
 };
 
 struct CurveNumbers {
-  double end_loss = 0.0;  // see end_loss()
-  double tremor = 0.0;    // share of the loss: exp(roughness()) - 1
+  double end_loss = 0.0;     // see end_loss()
+  double oscillation = 0.0;  // share of the loss: exp(mean_oscillation()) - 1
   double test_accuracy = 0.0;
-  double update_length = 0.0;  // geometric mean over the epochs of the tremor
-  PhaseRatio turn;             // length of the difference between an update and the one before
-  std::array<double, kStudyPeriod> turn_profile{};  // geometric means over their own mean
+  double update_length = 0.0;  // geometric mean over the epochs whose oscillation is measured
+  PhaseRatio update_change;    // length of the difference between an update and the one before
+  std::array<double, kStudyPeriod> update_change_profile{};  // geometric means over their own mean
   std::int64_t beat = 1;                // epochs after which the step modulo ten is the same again
-  std::vector<double> autocorrelation;  // of the tremor, at lags of 1 to 4 beats
+  std::vector<double> autocorrelation;  // of the loss oscillation, at lags of 1 to 4 beats
   // Mean autocorrelation at one to four beats less that at all other lags from 2 on, and three
   // standard errors of it.
   double beat_correlation = 0.0;
@@ -56,10 +56,10 @@ struct CurveNumbers {
 
 // The updates of one run; first_step counts from 1.
 struct StepTrace {
-  std::int64_t first_step = 1;  // of `turn`
+  std::int64_t first_step = 1;  // of `update_change`
   std::int64_t steps_per_epoch = 1;
-  std::vector<double> turn;          // of consecutive steps: length of update - update before
-  std::vector<double> epoch_length;  // geometric means of the lengths of every epoch's updates
+  std::vector<double> update_change;  // of consecutive steps: length of update - update before
+  std::vector<double> epoch_length;   // geometric means of the lengths of every epoch's updates
 };
 
 // Geometric mean of the last kEndEpochs losses, of all in a shorter run; none counts as smaller
@@ -67,9 +67,9 @@ struct StepTrace {
 double end_loss(const std::vector<double>& epoch_loss);
 // ln(loss) of an epoch less its mean over the ten epochs on each side (fewer near the ends), after
 // the first tenth of training and while the loss can be resolved.
-std::vector<double> tremor(const std::vector<double>& epoch_loss);
-// Mean size of the tremor; NaN if there is none to measure.
-double roughness(const std::vector<double>& epoch_loss);
+std::vector<double> loss_oscillation(const std::vector<double>& epoch_loss);
+// Mean magnitude of the oscillation; NaN if there is none to measure.
+double mean_oscillation(const std::vector<double>& epoch_loss);
 // Geometric means of `values` by (step mod period); 0 for a phase without a positive value.
 std::vector<double> phase_means(const std::vector<double>& values, std::int64_t first_step,
                                 std::int64_t period);

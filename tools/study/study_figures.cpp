@@ -180,8 +180,8 @@ std::vector<StudyFigure> study_figures() {
                          {"4-bit feedback", 3, raw(4)},
                          {"no feedback", 2, raw(0)}})),
       on_both_data_sets(
-          9, "Where the trembling comes from",
-          "The study's curves tremble, and it could not say why: in its code a gradient's weight "
+          9, "Where the oscillation comes from",
+          "The study's loss oscillates, and it could not say why: in its code a gradient's weight "
           "depends on the step in which it was made. Here the same batches come in the same order "
           "in every epoch, so that such a weight meets the same rows again and again. The correct "
           "form stands beside the published one at the rate that its bias correction comes to.",

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "engine/text.h"
 #include "tools/report/number_text.h"
 #include "tools/report/page.h"
 #include "tools/report/statistics.h"
@@ -20,8 +21,8 @@ namespace {
 // A drawn curve has at most this many points: a plot is about 420 units wide.
 constexpr std::ptrdiff_t kDrawnPoints = 140;
 
-// In shorter runs, tremor and periods cannot be told from the fall of the loss: ten of the longest
-// periods (ten epochs of Breast Cancer) on each side of a smoothing window.
+// In shorter runs, oscillation and periods cannot be told from the fall of the loss: ten of the
+// longest periods (ten epochs of Breast Cancer) on each side of a smoothing window.
 constexpr int kEpochsToJudge = 200;
 
 // A number of a run is a column of numbers.csv and, if it has a heading, of the page's tables.
@@ -40,16 +41,18 @@ double bucket_count(const CurveNumbers& numbers) {
 
 constexpr NumberColumn kEndLoss = {"end_loss", "loss at the end", 1.0,
                                    [](const CurveNumbers& n) { return n.end_loss; }};
-constexpr NumberColumn kTremor = {"tremor", "tremor, %", 100.0,
-                                  [](const CurveNumbers& n) { return n.tremor; }};
+constexpr NumberColumn kOscillation = {"loss_oscillation", "loss oscillation, %", 100.0,
+                                       [](const CurveNumbers& n) { return n.oscillation; }};
 constexpr NumberColumn kNumberColumns[] = {
     kEndLoss,
-    kTremor,
+    kOscillation,
     {"test_accuracy", "test accuracy, %", 100.0,
      [](const CurveNumbers& n) { return n.test_accuracy; }},
     {"update_length", "update length", 1.0, [](const CurveNumbers& n) { return n.update_length; }},
-    {"turn_period_10", "turn, period 10", 1.0, [](const CurveNumbers& n) { return n.turn.ratio; }},
-    {"turn_noise", "turn, noise", 1.0, [](const CurveNumbers& n) { return n.turn.control; }},
+    {"update_change_period_10", "update change, period 10", 1.0,
+     [](const CurveNumbers& n) { return n.update_change.ratio; }},
+    {"update_change_noise", "update change, noise", 1.0,
+     [](const CurveNumbers& n) { return n.update_change.control; }},
     {"beat_epochs", "", 1.0, [](const CurveNumbers& n) { return static_cast<double>(n.beat); }},
     {"beat_correlation", "", 1.0, [](const CurveNumbers& n) { return n.beat_correlation; }},
     {"beat_noise", "", 1.0, [](const CurveNumbers& n) { return n.beat_noise; }},
@@ -335,7 +338,8 @@ Spread spread_of(std::vector<double> values) {
 std::vector<StudyPlot> figure_plots(const StudyFigure& figure, const StudyResults& results) {
   std::vector<StudyPlot> plots = loss_plots(figure, results);
   if (figure.number == 5) {
-    plots.push_back(density_plot(figure, results, "Tremor by density", kTremor, -INFINITY));
+    plots.push_back(
+        density_plot(figure, results, "Loss oscillation by density", kOscillation, -INFINITY));
     plots.push_back(
         density_plot(figure, results, "Loss at the end by density", kEndLoss, kResolvedLoss));
   }
@@ -360,7 +364,7 @@ std::vector<StudyPlot> figure_plots(const StudyFigure& figure, const StudyResult
                 "period",
                 "step_modulo_10"},
                0.0, [](const Curve& curve) {
-                 const auto& profile = curve.numbers.turn_profile;
+                 const auto& profile = curve.numbers.update_change_profile;
                  return std::vector<double>(profile.begin(), profile.end());
                });
   }
@@ -387,10 +391,10 @@ StudyFiles study_files(const StudyResults& results, const std::string& command) 
     }
   };
   if (results.options.epochs < kEpochsToJudge) {
-    page.blocks.push_back(Paragraph{
-        fmt::format("A quick look: in fewer than {} epochs tremor is mostly the fall of the loss "
-                    "itself, and a period of ten cannot be told from noise.",
-                    kEpochsToJudge)});
+    page.blocks.push_back(Paragraph{fmt::format(
+        "A quick look: in fewer than {} epochs the loss oscillation is mostly the fall of the loss "
+        "itself, and a period of ten cannot be told from noise.",
+        kEpochsToJudge)});
   }
   for (const StudyFigure& figure : results.figures) {
     if (figure.number > 8) {

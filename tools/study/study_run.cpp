@@ -45,35 +45,35 @@ class UpdateMeter {
       before_.resize(before_.size() + static_cast<std::size_t>(parameter.shape().size()));
     }
     update_.resize(before_.size());
-    look();
+    measure_step();
     std::fill(update_.begin(), update_.end(), 0.0);  // there was no step yet
   }
 
   // Called after a step.
-  void look() {
-    double length = 0.0, turn = 0.0;
+  void measure_step() {
+    double length = 0.0, change = 0.0;
     std::size_t at = 0;
     for (const Parameter& parameter : model_.parameters()) {
       const float* weights = parameter.storage().fp32_data();
       for (std::int64_t i = 0; i < parameter.shape().size(); ++i, ++at) {
         const double update = static_cast<double>(weights[i]) - static_cast<double>(before_[at]);
         length += update * update;
-        turn += (update - update_[at]) * (update - update_[at]);
+        change += (update - update_[at]) * (update - update_[at]);
         before_[at] = weights[i];
         update_[at] = update;
       }
     }
     length_ = std::sqrt(length);
-    turn_ = std::sqrt(turn);
+    change_ = std::sqrt(change);
   }
   double length() const { return length_; }
-  double turn() const { return turn_; }
+  double change() const { return change_; }
 
  private:
   const Model& model_;
   std::vector<float> before_;
   std::vector<double> update_;  // of the step before
-  double length_ = 0.0, turn_ = 0.0;
+  double length_ = 0.0, change_ = 0.0;
 };
 
 double train_step(Model& model, Optimizer& optimizer, Tape& tape, const Batch& batch) {
@@ -198,11 +198,11 @@ ConstantBuckets::ConstantBuckets(Optimizer& optimizer) {
     bounds_.emplace_back(reinterpret_cast<const std::uint16_t*>(plane.bytes.data()),
                          plane.bytes.size() / sizeof(std::uint16_t));
   }
-  look();
+  count_step();
   count_ = {count_.written, count_.zero, 0, 0, 0};
 }
 
-void ConstantBuckets::look() {
+void ConstantBuckets::count_step() {
   for (const auto bounds : bounds_) {
     for (std::size_t i = 0; i + 1 < bounds.size(); i += 2) {
       const float low = float_of_bf16(bounds[i]), high = float_of_bf16(bounds[i + 1]);
@@ -240,10 +240,10 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
       const Batch batch = loader.next();
       const double loss = train_step(*model, optimizer, tape, batch);
       sum += loss * static_cast<double>(batch.labels.size());
-      buckets.look();
-      meter.look();
+      buckets.count_step();
+      meter.measure_step();
       lengths.push_back(meter.length());
-      if (optimizer.steps_done() > untraced) trace.turn.push_back(meter.turn());
+      if (optimizer.steps_done() > untraced) trace.update_change.push_back(meter.change());
     }
     const double mean = sum / static_cast<double>(loader.rows_per_epoch());
     curve.epoch_loss.push_back(std::isfinite(mean) ? mean

@@ -86,7 +86,7 @@ class ConstantBuckets {
  public:
   explicit ConstantBuckets(Optimizer& optimizer);
 
-  void look();  // called after a step
+  void count_step();  // called after a step
   const BucketCount& count() const { return count_; }
 
  private:

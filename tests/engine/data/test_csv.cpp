@@ -5,26 +5,10 @@
 #include <vector>
 
 #include "engine/data/csv.h"
-#include "tests/support/support_files.h"
+#include "tests/support/parsed_csv.h"
 
 namespace tritgrad::test::test_csv {
 namespace {
-
-using Names = std::vector<std::string>;
-using Labels = std::vector<std::int32_t>;
-
-Dataset parse(std::string_view text, const CsvOptions& options = {}) {
-  return parse_csv(text, "t.csv", options);
-}
-
-std::string refused(std::string_view text, const CsvOptions& options = {}) {
-  return refusal([&] { parse(text, options); });
-}
-
-std::vector<float> values(const Dataset& data) {
-  const float* begin = data.values.as<float>();
-  return {begin, begin + data.rows * data.features};
-}
 
 TEST_CASE("csv: header, numbers and text labels") {
   const Dataset data = parse("a,b,kind\n1,2.5,dog\n-3e2,+.5,cat\n");
@@ -109,7 +93,8 @@ TEST_CASE("csv: the label column by name and by number") {
   options.label = "knid";
   CHECK(contains(refused(text, options), "did you mean 'kind'?"));
   options.label = "3";
-  CHECK(contains(refused(text, options), "no label column \"3\" among the 3 columns"));
+  CHECK(contains(refused(text, options),
+                 "no label column \"3\" among the 3 columns; columns are numbers from 0 to 2"));
   options.label = "kind";
   options.header = CsvOptions::Header::kNo;
   CHECK(contains(refused(text, options), "without a header, columns are numbers from 0 to 2"));
@@ -122,7 +107,8 @@ TEST_CASE("csv: explicit classes") {
   CsvOptions options;
   options.class_names = {"yes", "no"};
   CHECK(parse("1,no\n2,yes\n", options).labels == Labels{1, 0});
-  CHECK(contains(refused("1,no\n2,yess\n", options), "label \"yess\" is none of the 2"));
+  CHECK(contains(refused("1,no\n2,yess\n", options),
+                 "t.csv, line 2: label \"yess\" is none of the 2 known classes"));
 }
 
 TEST_CASE("csv: refusals name the line and the column") {
@@ -133,16 +119,19 @@ TEST_CASE("csv: refusals name the line and the column") {
   CHECK(contains(refused("a,b,l\n1,2,x\n1,2\n"), "t.csv, line 3: 2 cells found, 3 expected"));
   CHECK(contains(refused("a,b,l\n1,2,x\n1,2,3,y\n"), "line 3: 4 cells found, 3 expected"));
   CHECK(contains(refused("a,b,l\n1,2,x\n1\n"), "line 3: 1 cell found, 3 expected"));
-  CHECK(contains(refused("a,b,l\n1,2,x\n1,?,y\n"), "line 3, b: \"?\" is not a number"));
+  CHECK(contains(refused("a,b,l\n1,2,x\n1,?,y\n"),
+                 "line 3, b: \"?\" stands for a missing cell, numbers expected; fill or remove the "
+                 "row, or say what becomes of missing cells: --missing mean, mode or drop"));
   CHECK(contains(refused("a,b,l\n1,,x\n"), "line 2, b: the cell is empty"));
-  for (const char* cell : {"nan", "inf", "-inf", "1e39", "1e999"}) {
+  CHECK(contains(refused("a,b,l\n1,2,x\n1,nan,y\n"), "b: \"nan\" stands for a missing cell"));
+  for (const char* cell : {"inf", "-inf", "1e39", "1e999"}) {
     CAPTURE(cell);
     CHECK(contains(refused(std::string("a,b,l\n1,2,x\n1,") + cell + ",y\n"),
                    "line 3, b: \"" + std::string(cell) + "\" is not a finite"));
   }
   CHECK(contains(refused("a,l\n1,x\n2,x\n"), "all 2 rows have the label \"x\""));
   CHECK(contains(refused("a,l\n1,x\n2,\n"), "line 3: the label is empty"));
-  CHECK(contains(refused("a,l\n1,0\n2,nan\n"), "line 3: the label is \"nan\""));
+  CHECK(contains(refused("a,l\n1,0\n2,inf\n"), "line 3: the label is \"inf\""));
 }
 
 TEST_CASE("csv: names that are not UTF-8 are refused, with line and column") {
@@ -165,6 +154,40 @@ TEST_CASE("csv: more columns or classes than any table has are refused") {
   std::string measured;
   for (int i = 0; i <= 65536; ++i) measured += "1," + std::to_string(i) + "\n";
   CHECK(contains(refused(measured), "more than 65536 distinct values"));
+}
+
+TEST_CASE("csv: a label that stands for a missing cell is none, unless it is said to be a class") {
+  for (const std::string marker : {"NA", "None", "null", "?", "nan"}) {
+    CAPTURE(marker);
+    const std::string text = "a,l\n1,x\n2," + marker + "\n3,y\n";
+    CHECK(
+        contains(refused(text), "t.csv, line 3: the label \"" + marker +
+                                    "\" stands for a missing cell; fill or remove the row, or "
+                                    "leave such rows out by --missing drop, or, if it is a class, "
+                                    "say --words l"));
+    CHECK(contains(refused("1,x\n2," + marker + "\n3,y\n"), "say --words 1"));
+    CsvOptions drop, words;
+    drop.missing = MissingCells::kDrop;
+    words.words = {"l"};
+    CHECK(parse(text, drop).class_names == Names{"x", "y"});
+    const Dataset declared = parse(text, words);
+    CHECK(declared.classes() == 3);
+    // A model that has the class knows it in every other file.
+    CsvOptions of_model;
+    of_model.schema = declared.schema.get();
+    CHECK(parse("a,l\n2," + marker + "\n", of_model).labels == Labels{declared.labels[1]});
+    const Dataset trained = parse("a,l\n1,x\n3,y\n");
+    of_model.schema = trained.schema.get();
+    CHECK(contains(refused(text, of_model), "leave such rows out by --missing drop"));
+    CHECK_FALSE(contains(refused(text, of_model), "--words"));
+  }
+  CHECK(parse("a,l\n1,None\n2,x\n3,None\n",
+              [] {
+                CsvOptions options;
+                options.words = {"l"};
+                return options;
+              }())
+            .class_counts() == std::vector<std::int64_t>{2, 1});
 }
 
 TEST_CASE("csv: files") {

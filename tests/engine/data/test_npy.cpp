@@ -99,7 +99,7 @@ TEST_CASE("npy: what cannot be read is refused with the reason") {
   CHECK(contains(refused(file("<f4", "(2, 2)"), kY), "24 bytes of values found, 16 expected"));
   CHECK(contains(refused(file("<f4", "(2, 4)"), kY), "truncated"));
   CHECK(contains(refused(file("<f4", "(0, 3)"), kY), "the array is empty, its shape is 0 x 3"));
-  CHECK(contains(refused(file("<f4", "(6,)"), kY), "an array of 1 axes"));
+  CHECK(contains(refused(file("<f4", "(6,)"), kY), "an array of 1 axis found"));
   CHECK(contains(refused(file("<f4", "(2, 3, 1)"), kY), "an array of 3 axes"));
   CHECK(contains(refused(file("<f4", "(6, 1)"), kY), "holds 6 rows but y.npy holds 2 labels"));
   CHECK(contains(refused(file("<f4", "(9223372036854775807, 9223372036854775807)"), kY),

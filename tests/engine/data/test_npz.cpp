@@ -54,9 +54,22 @@ TEST_CASE("npz: training and test rows") {
   CHECK(data.rows == 3);
   CHECK(data.published_test_rows == 1);
   CHECK(data.labels == std::vector<std::int32_t>{0, 1, 1});
-  CHECK(contains(refused(archive(test_x, label(2))), "d.npz, y_test.npy: label \"2\" is none of"));
+  CHECK(contains(refused(archive(test_x, label(2))),
+                 "d.npz, y_test.npy, row 0: label \"2\" is none of"));
   CHECK(contains(refused(archive(npy_array<float>("<f4", "(1, 2)", {7, 8}), label(1))),
                  "d.npz, x_test.npy: rows of another shape or type than in d.npz, x_train.npy"));
+}
+
+TEST_CASE("npz: which arrays are read is said where others are there") {
+  const auto notes = [](const ZipEntries& entries) {
+    return parse_npz(zip_file(entries, false), "d.npz").remarks.notes;
+  };
+  CHECK(notes({{"X.npy", kX}, {"y.npy", kY}}).empty());
+  const auto both = notes({{"x_train.npy", kX}, {"y_train.npy", kY}, {"X.npy", kX}, {"y.npy", kY}});
+  REQUIRE(both.size() == 1);
+  CHECK(both[0] == "d.npz: X.npy, y.npy are read, x_train.npy, y_train.npy are not");
+  CHECK(notes({{"X.npy", kX}, {"names.npy", kX}, {"y.npy", kY}}).at(0) ==
+        "d.npz: X.npy, y.npy are read, names.npy is not");
 }
 
 TEST_CASE("npz: what cannot be read is refused by name") {
@@ -67,7 +80,7 @@ TEST_CASE("npz: what cannot be read is refused by name") {
   CHECK(contains(refused(""),
                  "d.npz: no arrays of features and labels found by name (it holds nothing)"));
   CHECK(contains(refused(zip_file({{"X.npy", kY}, {"y.npy", kY}}, true)),
-                 "d.npz, X.npy: an array of 1 axes found"));
+                 "d.npz, X.npy: an array of 1 axis found"));
   const std::string whole = zip_file({{"X.npy", kX}, {"y.npy", kY}}, true);
   for (std::size_t n = 0; n < whole.size(); ++n) {
     CAPTURE(n);

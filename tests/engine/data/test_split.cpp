@@ -132,8 +132,19 @@ TEST_CASE("split: a class of too few rows for the folds, and what is said to do 
   CHECK(fold_split(table(""), 2, 0, 1).test.size() == 4);
   CHECK_FALSE(fixed_split(lone).test.empty());
   CHECK(contains(refusal([&] { fold_split(pair, 3, 0, 1); }),
-                 "has only 2 rows; use at most that many folds"));
+                 "has only 2 rows; use 2 folds at most (--folds 2)"));
   CHECK(fold_split(pair, 2, 0, 1).test.size() == 5);
+  // The first number that is named is one that works, whatever other classes there are.
+  const Dataset uneven = table("9,c\n10,c\n11,c\n12,d\n13,d\n");
+  CHECK(contains(refusal([&] { fold_split(uneven, 9, 0, 1); }),
+                 "class \"d\" of t.csv has only 2 rows; use 2 folds at most (--folds 2)"));
+  CHECK(fold_split(uneven, 2, 0, 1).train.size() == 6);
+  const Dataset both = table("9,c\n10,c\n11,c\n12,d\n13,e\n");
+  CHECK(contains(refusal([&] { fold_split(both, 4, 0, 1); }),
+                 "2 classes, such as \"d\", of t.csv have only 1 row; leave those classes out and "
+                 "use 3 folds at most (--folds 3), or train without folds"));
+  CHECK(fold_split(table("9,c\n10,c\n11,c\n"), 3, 0, 1).train.size() == 7);
+  CHECK_FALSE(fixed_split(both).test.empty());
 }
 
 }  // namespace

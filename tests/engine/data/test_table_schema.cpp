@@ -8,26 +8,10 @@
 
 #include "engine/data/csv.h"
 #include "engine/data/table_schema.h"
-#include "tests/support/support_files.h"
+#include "tests/support/parsed_csv.h"
 
 namespace tritgrad::test::test_table_schema {
 namespace {
-
-using Names = std::vector<std::string>;
-using Labels = std::vector<std::int32_t>;
-
-Dataset parse(std::string_view text, const CsvOptions& options = {}) {
-  return parse_csv(text, "t.csv", options);
-}
-
-std::string refused(std::string_view text, const CsvOptions& options = {}) {
-  return refusal([&] { parse(text, options); });
-}
-
-std::vector<float> values(const Dataset& data) {
-  const float* begin = data.values.as<float>();
-  return {begin, begin + data.rows * data.features};
-}
 
 // With -1 in the place of NaN, which equals nothing.
 std::vector<float> with_holes(const Dataset& data) {
@@ -229,7 +213,7 @@ TEST_CASE("table: numbers that people write are named as what they are") {
   said("1\u00A0000", "it holds a no-break space (U+00A0)");
   said("\u22125", "its minus sign is U+2212; write - instead");
   said("50%", "it ends in a percent sign");
-  CHECK(contains(refused("a,y\n1.#QNAN,p\n2,q\n"), "\"1.#QNAN\" is not a number, as old Windows"));
+  CHECK(contains(refused("a,y\n1.#QNAN,p\n2,q\n"), "\"1.#QNAN\" stands for a missing cell"));
   // A whole column of them is one of numbers, too.
   CHECK(contains(refused("a;y\n1,5;p\n2,5;q\n3,5;q\n"), "line 2, a: \"1,5\" is not a number"));
 }
@@ -331,10 +315,12 @@ TEST_CASE("table: classes are what the training file calls them, in every file")
   CHECK(parse("x,y\n1,1E1\n2,1E1\n", of_model(texts)).labels == Labels{1, 1});
   const Dataset numbers = parse("x,y\n1,1\n2,2\n3,3\n");
   CHECK(parse("x,y\n1,3.0\n2,1.0\n", of_model(numbers)).labels == Labels{2, 0});
-  // A label of no class is behind them, for whoever scores to blame.
-  const Dataset unknown = parse("x,y\n1,3.0\n2,x\n3,01\n", of_model(numbers));
-  CHECK(unknown.labels == Labels{2, 3, 0});
-  CHECK(unknown.class_names == Names{"1", "2", "3", "x"});
+  // A label of no class is refused with its line.
+  CHECK(
+      contains(refused("x,y\n1,3.0\n2,x\n3,01\n", of_model(numbers)),
+               "t.csv, line 3: label \"x\" is none of the 3 classes of the model; known: 1, 2, 3; "
+               "mend or remove the row, or name the column that holds classes by --label"));
+  CHECK(parse("x,y\n1,3.0\n3,01\n", of_model(numbers)).labels == Labels{2, 0});
   CHECK(parse("x,y\n1,01\n2,02\n", of_model(parse("x,y\n1,01\n2,02\n"))).class_names ==
         Names{"01", "02"});
 }
@@ -365,10 +351,18 @@ TEST_CASE("table: a model finds its columns by name, else by place") {
   const Dataset twice = parse("a,a,y\n1,2,p\n3,4,q\n"), nameless = parse(",b,y\n1,2,p\n3,4,q\n");
   CHECK(values(parse("a,a,y\n5,6,p\n", of_model(twice))) == std::vector<float>{5, 6});
   CHECK(values(parse(",b,y\n5,6,p\n", of_model(nameless))) == std::vector<float>{5, 6});
+  // Columns of a model that has no names, such as of arrays, are all but the label.
+  TableSchema nameless_all = *parse("1,2,p\n3,4,q\n").schema;
+  nameless_all.table_columns = 0;
+  for (TableFeature& column : nameless_all.columns) column.name.clear();
+  CsvOptions first;
+  first.schema = &nameless_all;
+  first.label = "0";
+  CHECK(values(parse("q,5,6\n", first)) == std::vector<float>{5, 6});
   const Dataset unknown = parse("job,age,y\nsmith,30,a\nbaker,40,b\n", of_model(data));
   CHECK(values(unknown) == std::vector<float>{0, 0, 30, 1, 0, 40});
   CHECK(says(unknown.remarks.warnings,
-             "1 of 2 cells of column 'job' hold words that the model does "
+             "1 of 2 cells of column 'job' holds words that the model does "
              "not know, such as \"smith\""));
   // What is missing is filled as the model learned it, or refused.
   CHECK(contains(refused("job,age,y\n,30,a\n", of_model(data)), "line 2, job: the cell is empty"));

@@ -44,7 +44,7 @@ TEST_CASE("table text: gzip is unpacked, in several members too") {
     CAPTURE(n);
     CHECK(contains(refused(whole.substr(0, n)), "t.csv: the gzip stream ends too early"));
   }
-  CHECK(contains(refused(whole + "z"), "1 trailing bytes after the gzip stream"));
+  CHECK(contains(refused(whole + "z"), "1 trailing byte after the gzip stream"));
   CHECK(contains(refused(gzip(whole)), "compressed twice; unpack it once"));
 }
 

@@ -326,16 +326,15 @@ Exported trained_on_table(const std::string& recipe, MissingCells missing, bool 
   options.save = folder / "m.safetensors";
   train(dataset, with_defaults(options, dataset));
   const SavedRun saved(options.save);
-  const auto schema = saved.table();
-  REQUIRE(schema);
-  source.csv.schema = &*schema;
+  const TableSchema schema = saved.table();
+  source.csv.schema = &schema;
   const auto cells = random_cells(300, holes, true);
   Dataset other = open_dataset(folder.write("other.csv", table_of(cells, with_times)), source);
   const LoadedModel loaded = load_model(saved, other);
   std::vector<std::int32_t> rows(cells.size());
   std::iota(rows.begin(), rows.end(), 0);
   Exported e = exported(describe_network(saved, loaded), loaded, other, rows);
-  e.cells = cells_for_c(cells, *schema, with_times);
+  e.cells = cells_for_c(cells, schema, with_times);
   return e;
 }
 

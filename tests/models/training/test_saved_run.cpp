@@ -86,17 +86,16 @@ TEST_CASE("saved run: only a user's table is described, and options of tables ar
     CHECK_FALSE(iris.contains(key));
   }
   // Its columns are known all the same.
-  const std::optional<TableSchema> known = SavedRun(file).table();
-  REQUIRE(known.has_value());
-  CHECK(known->columns[2].name == "petal_length_cm");
-  CHECK(known->class_names == std::vector<std::string>{"setosa", "versicolor", "virginica"});
+  const TableSchema known = SavedRun(file).table();
+  CHECK(known.columns[2].name == "petal_length_cm");
+  CHECK(known.class_names == std::vector<std::string>{"setosa", "versicolor", "virginica"});
   options.data = csv;
   options.missing = "mean";
   const Json table = saved(options);
   CHECK(table["missing"] == "mean");
   CHECK_FALSE(table.contains("drop"));
   CHECK(SavedRun(file).spec().missing == "mean");
-  CHECK(*SavedRun(file).table() == *open_dataset(csv).schema);
+  CHECK(SavedRun(file).table() == *open_dataset(csv).schema);
   const std::string other = folder / "other.safetensors";
   rewrite_checkpoint(file, other, [](Json& json) { json["table"]["columns"][1]["words"] = 3; });
   CHECK(contains(refusal([&] { SavedRun(other).table(); }),

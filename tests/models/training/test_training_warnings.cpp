@@ -42,13 +42,14 @@ Verdict judge(const FormatSpec& format_spec, const GroupSpec& group, bool resume
   Verdict verdict;
   for (std::uint32_t t = 0; t < kSteps; ++t) {
     single.step(gradient(t));
-    if (t == kSteps / 8) CHECK(stall.look(*single.optimizer, single.store).empty());  // too early
-    if (t == kSteps / 2) verdict.first = stall.look(*single.optimizer, single.store);
+    if (t == kSteps / 8)
+      CHECK(stall.warning(*single.optimizer, single.store).empty());  // too early
+    if (t == kSteps / 2) verdict.first = stall.warning(*single.optimizer, single.store);
   }
-  verdict.second = stall.look(*single.optimizer, single.store);
-  verdict.movable = stall.movable(*single.optimizer, single.store).value_or(-1.0);
+  verdict.second = stall.warning(*single.optimizer, single.store);
+  verdict.movable = stall.movable_fraction(*single.optimizer, single.store).value_or(-1.0);
   verdict.at_end =
-      stall.look_at_end(*single.optimizer, single.store, single.optimizer->take_flips().flips);
+      stall.warning_at_end(*single.optimizer, single.store, single.optimizer->take_flips().flips);
   return verdict;
 }
 
@@ -263,8 +264,8 @@ TEST_CASE("stall: the matrix that rests is named where others move") {
     optimizer.step();
     optimizer.advance();
     StallWarnings stall(false);
-    movable = stall.movable(optimizer, store).value();
-    return stall.look(optimizer, store);
+    movable = stall.movable_fraction(optimizer, store).value();
+    return stall.warning(optimizer, store);
   };
   double movable = 0.0;
   CHECK(warning_for("b", movable) == "the learning rate of 'b' is 0: no weight there moves");
@@ -345,8 +346,8 @@ TEST_CASE("stall: floats near zero, which anything moves, do not make a matrix m
     encode_all(single.w().storage(), weights);
     single.step(std::vector<float>(200, 1.0f));
     StallWarnings stall(false);
-    return std::pair{stall.look(*single.optimizer, single.store),
-                     stall.movable(*single.optimizer, single.store).value()};
+    return std::pair{stall.warning(*single.optimizer, single.store),
+                     stall.movable_fraction(*single.optimizer, single.store).value()};
   };
   CHECK(verdict(0).second == 0.0);
   CHECK(verdict(1).second == doctest::Approx(1.0 / 200.0));
@@ -377,9 +378,9 @@ TEST_CASE("stall: a run without a flip is told of at its end, unless it was told
   Single single({4, 50}, format(kLatent8), sgd(1e-6), 2);
   const StallWarnings stall(false);
   single.step(uniform_gradient(0));
-  CHECK(stall.look_at_end(*single.optimizer, single.store, 0).empty());
+  CHECK(stall.warning_at_end(*single.optimizer, single.store, 0).empty());
   single.step(uniform_gradient(1));
-  CHECK(!stall.look_at_end(*single.optimizer, single.store, 0).empty());
+  CHECK(!stall.warning_at_end(*single.optimizer, single.store, 0).empty());
 }
 
 TEST_CASE("stall: skipped steps are told of with their share") {

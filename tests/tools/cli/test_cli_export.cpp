@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/export/export_target.h"
 #include "tests/support/c_compiler.h"
 #include "tests/support/program.h"
 
@@ -109,7 +110,7 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   const TempDir folder;
   const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
   check_no_file(checkpoint, folder / "m.hh", "did you mean '.h'?");
-  check_no_file(checkpoint, folder / "m", "no kind of export");
+  check_no_file(checkpoint, folder / "m", "no ending to name the kind of export");
   check_no_file(checkpoint, folder / "none/m.h", "there is no folder");
   check_no_file(checkpoint, folder / "--.h", "no letter or digit");
   check_no_file(checkpoint + " --trits 3bit", folder / "m.h", "did you mean '2bit'?");
@@ -164,17 +165,92 @@ TEST_CASE("cli export: inspect forecasts the bytes of an export before there is 
       CHECK(after["table_bytes"] == bytes_of_tables(read_text(folder / "m.h")));
     }
   }
+}
+
+TEST_CASE("cli export: inspect forecasts every target, and refuses what means nothing") {
+  const TempDir folder;
+  const std::string digits = " --data digits --model mlp:9 --recipe latent8 ";
+  const std::string of_digits = train(folder, digits + "--epochs 1");
+  for (const ExportTarget& target : export_targets()) {
+    CAPTURE(target.ending);
+    const std::string ending(target.ending);
+    const Result forecast = run("inspect" + digits + "--json - --export " + ending);
+    const Result exported =
+        run("export " + of_digits + " --json - --to " + (folder / ("digits" + ending)).string());
+    REQUIRE(forecast.exit_code == 0);
+    REQUIRE(exported.exit_code == 0);
+    const Json before = Json::parse(forecast.out)["export"], after = Json::parse(exported.out);
+    CHECK(before["table_bytes"] == after["table_bytes"]);
+    CHECK(before["weight_bytes"] == after["weight_bytes"]);
+  }
   const std::string model = "inspect --model mlp:4 ";
+  check_refused(model + "--data iris --export onnx --trits 2bit", "--trits: it is for .h");
   CHECK(run(model + "--data iris --export h").out.find("export as .h (C99, --trits base3):") !=
         std::string::npos);
-  check_refused(model + "--data iris --export hh", "'.hh' names no kind of export");
+  check_refused(model + "--data iris --export hh",
+                "'hh' names no kind of export; did you mean '.h'?");
   check_refused(model + "--data iris --trits 2bit", "name an ending, or leave the option out");
   check_refused(model + "--export h", "name them by --data");
   check_refused(model + "--data iris --export h --dp votes", "two questions");
   check_refused(model + "--data iris --dp all", "leave out --data");
-  const std::string checkpoint = (folder / "m.safetensors").string();
-  check_refused("inspect " + checkpoint + " --export h", "tritgrad export");
-  check_refused("inspect " + checkpoint + " --data iris", "knows its data; leave out --data");
+  check_refused("inspect " + of_digits + " --export h", "tritgrad export");
+  check_refused("inspect " + of_digits + " --data iris", "knows its data; leave out --data");
+}
+
+TEST_CASE("cli export: ONNX, and options that are another target's") {
+  const TempDir folder;
+  const std::string checkpoint =
+      train(folder, "--data digits --model mlp:32 --recipe latent8 --epochs 1");
+  const std::string to = folder / "m.onnx";
+  const Result result = run("export " + checkpoint + " --json - --to " + to);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json["weight_bytes"] == (32 * 64 + 10 * 32) / 4);
+  CHECK(json["onnx_ops"] == "microsoft");
+  CHECK(json["raw_inputs"] == false);
+  CHECK(!json.contains("trits"));
+  const std::string bytes = read_text(to);
+  CHECK(bytes.size() == json["file_bytes"]);
+  // In the place of the old one, by another process: the same bytes.
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  CHECK(read_text(to) == bytes);
+  REQUIRE(run("export " + checkpoint + " --onnx-ops standard --raw-inputs --to " + to).exit_code ==
+          0);
+  CHECK(read_text(to).find("MatMulNBits") == std::string::npos);
+
+  check_no_file(checkpoint + " --trits 2bit", folder / "n.onnx",
+                "--trits: it is for .h, and .onnx does not read it; leave it out");
+  check_no_file(checkpoint + " --raw-inputs", folder / "n.h",
+                "--raw-inputs: it is for .onnx, and .h does not read it; leave it out");
+  check_no_file(checkpoint + " --onnx-ops standard", folder / "n.h", "--onnx-ops: it is for .onnx");
+  check_no_file(checkpoint + " --onnx-ops standart", folder / "n.onnx",
+                "unknown set of operators 'standart'; did you mean 'standard'?");
+}
+
+TEST_CASE("cli export: an export is no checkpoint, and neither replaces the other") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  const std::string to = folder / "pytorch.safetensors";
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);
+  REQUIRE(run("export " + checkpoint + " --to " + to).exit_code == 0);  // in its own place
+  const std::string part = "pytorch.safetensors': this is an export, which other programs read";
+  check_refused("eval " + to, part);
+  check_refused("export " + to + " --to " + (folder / "m.h").string(), part);
+  check_refused("train --quiet --resume " + to, part);
+  check_refused("train --quiet --data iris --epochs 1 --save " + to, "is no checkpoint");
+  const std::string copy = folder.write("copy.safetensors", read_text(checkpoint));
+  check_refused("export " + checkpoint + " --to " + copy, "was not written by an export");
+  CHECK(read_text(copy) == read_text(checkpoint));
+}
+
+TEST_CASE("cli export: the bytes of arrays do not depend on where and when they are written") {
+  const TempDir folder;
+  const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
+  const std::string west = folder / "west.npz", east = folder / "east.npz";
+  REQUIRE(run("export " + checkpoint + " --to " + west, "TZ=America/Anchorage").exit_code == 0);
+  REQUIRE(run("export " + checkpoint + " --to " + east, "TZ=Pacific/Auckland").exit_code == 0);
+  CHECK(read_text(west) == read_text(east));
 }
 
 TEST_CASE("cli export: a convolutional network") {
@@ -208,9 +284,9 @@ TEST_CASE("cli export: words and missing cells have names in C, and a function e
   CAPTURE(made.err);
   REQUIRE(made.exit_code == 0);
   // The cells are those of rows_of_table(): the word says the class.
-  const std::string program = folder.write("program.c", R"(
-#include <stdio.h>
-# include "m.h"
+  const std::string program = folder.write("program.c",
+                                           "#include <stdio.h>\n#include \"m.h\"\n"
+                                           R"(
 static m_workspace workspace;
 int main(void) {
   float cells[M_CELLS], features[M_INPUTS];

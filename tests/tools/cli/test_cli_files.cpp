@@ -191,7 +191,7 @@ TEST_CASE("cli files: eval knows classes by their names, of which other data may
   CHECK(accuracy("rp") == 1.0);
   CHECK(accuracy("qr") == 1.0);
   check_refused("eval " + file + " --data " + folder.write("s.csv", rows("ps")),
-                "its model has no class \"s\", which");
+                "s.csv, line 3: label \"s\" is none of the 3 classes of the model");
 }
 
 TEST_CASE("cli files: data that are no longer where a checkpoint names them") {

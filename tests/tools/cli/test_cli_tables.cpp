@@ -108,7 +108,7 @@ TEST_CASE("cli tables: a class keeps its name in files that hold some classes on
   CHECK(json_of(eval + folder.write("d.csv", joined(decimals) + "0.5,1.0\n"))["test_accuracy"] ==
         1.0);
   check_refused(eval + folder.write("x.csv", joined(decimals) + "5,x\n"),
-                "its model has no class \"x\", which 'x' has");
+                "x.csv, line 92: label \"x\" is none of the 3 classes of the model");
 }
 
 TEST_CASE("cli tables: whole numbers beyond 2^53 as labels, offsets, and line ends of CR") {

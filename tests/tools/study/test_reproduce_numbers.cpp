@@ -71,7 +71,7 @@ TEST_CASE("reproduce: the end of a curve is its last epochs, of which none decid
   CHECK(end_loss({1e-9, 0.0, 1e-30}) == kResolvedLoss);
 }
 
-TEST_CASE("reproduce: updates are measured in the epochs of the tremor") {
+TEST_CASE("reproduce: updates are measured in the epochs whose oscillation is measured") {
   std::vector<double> losses(20, 0.5);
   StepTrace trace;
   trace.epoch_length = std::vector<double>(20, 0.1);
@@ -104,7 +104,7 @@ TEST_CASE("reproduce: buckets of equal numbers are counted, zeros apart") {
   std::fill(gradient.begin() + 64, gradient.end(), 1.0f);
   parameter.grad = {gradient.data(), parameter.shape()};
   optimizer.step(parameter);
-  buckets.look();
+  buckets.count_step();
   CHECK(buckets.count().written == 2);
   CHECK(buckets.count().constant == 2);
   CHECK(buckets.count().zero == 1);
@@ -114,24 +114,24 @@ TEST_CASE("reproduce: buckets of equal numbers are counted, zeros apart") {
   gradient[70] = 0.5f;
   parameter.grad = {gradient.data(), parameter.shape()};
   optimizer.step(parameter);
-  buckets.look();
+  buckets.count_step();
   CHECK(buckets.count().written == 4);
   CHECK(buckets.count().constant == 3);
   CHECK(buckets.count().zero == 2);
 }
 
-TEST_CASE("reproduce: tremor") {
+TEST_CASE("reproduce: oscillation of the loss") {
   std::vector<double> steady, zigzag;
   for (int epoch = 0; epoch < 100; ++epoch) {
     steady.push_back(std::pow(0.95, epoch));
     zigzag.push_back(steady.back() * (epoch % 2 == 0 ? 1.1 : 1.0));
   }
-  CHECK(roughness(steady) == doctest::Approx(0.0));
+  CHECK(mean_oscillation(steady) == doctest::Approx(0.0));
   // ln 1.1 up and down: of the 2 w + 1 epochs around, w or w + 1 are up, so the distance is
   // ln 1.1 * w / (2 w + 1) or ln 1.1 * (w + 1) / (2 w + 1): between a third and two thirds.
-  CHECK(roughness(zigzag) > std::log(1.1) / 3.0);
-  CHECK(roughness(zigzag) < std::log(1.1) * 2.0 / 3.0);
-  CHECK(std::isnan(roughness({1e-9, 1e-9, 1e-9, 1e-9})));  // nothing that could be resolved
+  CHECK(mean_oscillation(zigzag) > std::log(1.1) / 3.0);
+  CHECK(mean_oscillation(zigzag) < std::log(1.1) * 2.0 / 3.0);
+  CHECK(std::isnan(mean_oscillation({1e-9, 1e-9, 1e-9, 1e-9})));  // nothing that could be resolved
   CHECK(median({3.0, 1.0, 2.0}) == 2.0);
   CHECK(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
   CHECK(std::isinf(median({kNan, kNan, 1.0})));

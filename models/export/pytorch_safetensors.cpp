@@ -1,0 +1,215 @@
+#include "models/export/pytorch_safetensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/check.h"
+#include "engine/files/checkpoint.h"
+#include "engine/files/safetensors.h"
+#include "engine/text.h"
+#include "models/export/decoded_weights.h"
+
+namespace tritgrad {
+namespace {
+
+using TensorExtents = std::vector<std::uint64_t>;
+
+// Of PyTorch's batch norms, where nothing else is said.
+constexpr double kTorchBatchNormEps = 1e-5;
+
+// What PyTorch takes the inverse standard deviation from, 1 / sqrt(running_var + eps). Its rounding
+// to fp32 moves that by less than a unit in the last place: at most 2^-24 of running_var + eps, and
+// half of it in the root. A variance of 0 may come out below, by the rounding of inverse_std.
+float running_var_of(float inverse_std, double eps) {
+  const double inverse = static_cast<double>(inverse_std);
+  return static_cast<float>(std::max(0.0, 1.0 / (inverse * inverse) - eps));
+}
+
+// [outputs, channels, row, column] from [outputs, row, column, channel].
+std::vector<float> with_channels_first(const std::vector<float>& weights, std::int64_t channels,
+                                       std::int64_t pixels) {
+  std::vector<float> moved(weights.size());
+  for (std::size_t place = 0; place < weights.size(); ++place) {
+    const auto at = static_cast<std::int64_t>(place);
+    const std::int64_t channel = at % channels, pixel = at / channels % pixels;
+    const std::int64_t first = at / (channels * pixels) * channels * pixels;
+    moved[static_cast<std::size_t>(first + channel * pixels + pixel)] = weights[place];
+  }
+  return moved;
+}
+
+class SequentialWriter {
+ public:
+  explicit SequentialWriter(const InferenceNetwork& network) : network_(network) {
+    inputs();
+    for (const InferenceLayer& each : network_.layers) layer(each);
+  }
+
+  ExportBytes bytes() const { return bytes_; }
+
+  std::string write(const ExportHead& head) const {
+    std::string modules, sentences;
+    for (const std::string& module : modules_) {
+      modules += (modules.empty() ? "" : ", ") + module;
+    }
+    for (const std::string& sentence : head.provenance) {
+      sentences += (sentences.empty() ? "" : "\n") + sentence;
+    }
+    Metadata metadata{
+        {"format", "pt"},
+        {kExportKey, "pytorch 1"},
+        {"network", "nn.Sequential(" + modules + ")"},
+        {"rounds_inputs", nlohmann::json(rounding_).dump()},
+        {"class_names", nlohmann::json(network_.class_names).dump()},
+        {"input.offset", network_.offsets.empty() ? "0" : nlohmann::json(network_.offsets).dump()},
+        {"input.square_roots", network_.square_roots ? "true" : "false"},
+        {"provenance", sentences}};
+    if (network_.table)
+      metadata["feature_names"] = nlohmann::json(network_.table->feature_names()).dump();
+    return safetensors_bytes(tensors_, metadata, "export");
+  }
+
+ private:
+  // Appends a module, whose parameters come first.
+  void module(const std::string& text) { modules_.push_back("nn." + text); }
+
+  std::int64_t tensor(const char* name, const TensorExtents& shape,
+                      const std::vector<float>& numbers) {
+    const std::vector<float>& kept = numbers_.emplace_back(numbers);
+    const auto bytes = std::as_bytes(std::span(kept));
+    tensors_.push_back({concat(modules_.size(), ".", name), Dtype::kF32, shape, bytes});
+    return std::ssize(bytes);
+  }
+  std::int64_t vector(const char* name, const std::vector<float>& numbers) {
+    return tensor(name, {numbers.size()}, numbers);
+  }
+
+  // PyTorch counts batches, although nothing reads the count.
+  void batch_statistics(const std::vector<float>& means, const std::vector<float>& inverse_stds,
+                        double eps) {
+    static constexpr std::int64_t kBatches = 0;
+    std::vector<float> variances;
+    for (const float each : inverse_stds) variances.push_back(running_var_of(each, eps));
+    bytes_.others += vector("running_mean", means) + vector("running_var", variances);
+    tensors_.push_back({concat(modules_.size(), ".num_batches_tracked"),
+                        Dtype::kI64,
+                        {},
+                        std::as_bytes(std::span(&kBatches, 1))});
+    bytes_.others += static_cast<std::int64_t>(sizeof kBatches);
+  }
+
+  // A batch norm without gain, and, for images, the rows of channels that PyTorch reads.
+  void inputs() {
+    const InferenceLayer& first = network_.layers.front();
+    const bool is_image = first.kind != InferenceLayer::Kind::kLinear;
+    const auto of_inputs = [&](std::vector<float> numbers) {
+      if (numbers.size() == 1) {
+        numbers.resize(static_cast<std::size_t>(network_.inputs), numbers[0]);
+      }
+      return is_image ? with_channels_first(numbers, first.image.channels, first.image.pixels())
+                      : numbers;
+    };
+    batch_statistics(of_inputs(network_.means), of_inputs(network_.inverse_stds), 0.0);
+    module(concat("BatchNorm1d(", network_.inputs, ", eps=0.0, affine=False)"));
+    if (!is_image) return;
+    module(concat("Unflatten(1, (", first.image.channels, ", ", first.image.height, ", ",
+                  first.image.width, "))"));
+  }
+
+  void layer(const InferenceLayer& layer) {
+    switch (layer.kind) {
+      case InferenceLayer::Kind::kMaxPool:
+        return module("MaxPool2d(2)");
+      case InferenceLayer::Kind::kAveragePool:
+        module("AdaptiveAvgPool2d(1)");
+        return module("Flatten()");
+      default:
+        break;
+    }
+    product(layer);
+    norm(layer);
+    if (!layer.activation) return;
+    switch (*layer.activation) {
+      case Activation::kRelu:
+        return module("ReLU()");
+      case Activation::kTanh:
+        return module("Tanh()");
+      case Activation::kSquaredRelu:
+        modules_.emplace_back("SquaredReLU()");
+    }
+  }
+
+  void product(const InferenceLayer& layer) {
+    const InferenceProduct& w = layer.product;
+    const bool has_bias = layer.norm == Norm::kNone;
+    const char* bias = has_bias ? ")" : ", bias=False)";
+    const auto extent = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+    if (w.in_integers) rounding_.push_back(modules_.size());
+    if (has_bias) bytes_.others += vector("bias", layer.bias);
+    if (layer.kind == InferenceLayer::Kind::kLinear) {
+      bytes_.weights += tensor("weight", {extent(w.outputs), extent(w.inputs)}, decoded_weights(w));
+      return module(concat("Linear(", w.inputs, ", ", w.outputs, bias));
+    }
+    const std::int64_t channels = layer.image.channels;
+    bytes_.weights += tensor(
+        "weight", {extent(w.outputs), extent(channels), extent(kWindowSide), extent(kWindowSide)},
+        with_channels_first(decoded_weights(w), channels, kWindowSide * kWindowSide));
+    module(concat("Conv2d(", channels, ", ", w.outputs, ", ", kWindowSide,
+                  ", padding=", kWindowSide / 2, bias));
+  }
+
+  void norm(const InferenceLayer& layer) {
+    const std::int64_t width = layer.product.outputs;
+    if (layer.norm == Norm::kNone) return;
+    bytes_.others += vector("weight", layer.gain);
+    if (layer.norm == Norm::kRms) return module(concat("RMSNorm(", width, ", eps=1e-6)"));
+    bytes_.others += vector("bias", layer.bias);
+    if (layer.norm == Norm::kLayer) return module(concat("LayerNorm(", width, ")"));
+    batch_statistics(layer.mean, layer.inverse_std, kTorchBatchNormEps);
+    const bool is_image = layer.kind == InferenceLayer::Kind::kConvolution;
+    module(concat(is_image ? "BatchNorm2d(" : "BatchNorm1d(", width, ")"));
+  }
+
+  const InferenceNetwork& network_;
+  std::vector<std::string> modules_;
+  std::vector<std::size_t> rounding_;       // modules whose inputs are rounded
+  std::deque<std::vector<float>> numbers_;  // of the tensors
+  std::vector<StoredTensor> tensors_;
+  ExportBytes bytes_;
+};
+
+}  // namespace
+
+void check_pytorch_safetensors(const InferenceNetwork& network, const ExportHead&) {
+  for (const std::string& name : network.class_names) {
+    check(is_utf8(name), "export: the class '", printable(name),
+          "' is not UTF-8, as metadata must be; train with --data in UTF-8");
+  }
+  for (const float each : network.inverse_stds) {
+    const float variance = running_var_of(each, 0.0);
+    check(
+        std::isnormal(variance), "export: an input has a standard deviation of ", 1.0f / each,
+        ", whose square fp32 cannot hold, as .safetensors must; scale it in the data, or use .npz");
+  }
+  if (!network.table) return;
+  for (const TableFeature& column : network.table->columns) {
+    check(!column.has_indicator && !column.fill_number && column.fill_word.empty(),
+          "export: column '", printable(column.name),
+          "' has missing cells that are filled, which .safetensors cannot express yet; train with "
+          "--missing drop");
+  }
+}
+
+ExportBytes pytorch_safetensors_bytes(const InferenceNetwork& network, const ExportSettings&) {
+  return SequentialWriter(network).bytes();
+}
+
+std::string pytorch_safetensors(const InferenceNetwork& network, const ExportHead& head,
+                                const ExportSettings&) {
+  return SequentialWriter(network).write(head);
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The code of docs/EXPORT.md for NumPy and for PyTorch predicts what the C header of the same checkpoint does, whose
+# logits are our own (tests/models/export/test_c_header.cpp). Usage: numpy_torch.sh TRITGRAD
+# Exit status 77: NumPy or PyTorch is not installed.
+set -euo pipefail
+tritgrad=$1
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+source "$here/scripts/readers.sh"
+need python3 /usr/bin/python3
+need gcc cc
+/usr/bin/python3 -c 'import numpy' 2>/dev/null || missing NumPy "Debian's python3-numpy"
+/usr/bin/python3 -c 'import torch' 2>/dev/null || missing PyTorch "Debian's python3-torch"
+folder=$(mktemp -d)
+trap 'rm -rf -- "$folder"' EXIT
+
+# Prints the logits of rows of numbers from standard input, as digits that tell floats apart.
+cat >"$folder/logits.c" <<'C'
+#include <stdio.h>
+
+#include "m.h"
+
+static m_workspace workspace;
+
+int main(void) {
+  FEATURE x[M_INPUTS];
+  float logits[M_CLASSES];
+  double cell;
+  int i;
+  for (;;) {
+    for (i = 0; i < M_INPUTS; i++) {
+      if (scanf("%lf%*[,]", &cell) != 1 && scanf("%lf", &cell) != 1) return i != 0;
+      x[i] = (FEATURE)cell;
+    }
+    m_logits(x, logits, &workspace);
+    for (i = 0; i < M_CLASSES; i++) printf(i + 1 < M_CLASSES ? "%.9g " : "%.9g\n", (double)logits[i]);
+  }
+}
+C
+
+# compare page|logits|classes TABLE ARGUMENT...: trains on a table with names first and the class last.
+compare() {
+  local what=$1 table=$2 feature=float
+  shift 2
+  echo "numpy_torch: $*"
+  "$tritgrad" train --data "$table" --epochs 4 --quiet --save "$folder/checkpoint.safetensors" "$@"
+  for ending in h npz safetensors; do
+    "$tritgrad" export "$folder/checkpoint.safetensors" --to "$folder/m.$ending" >/dev/null
+  done
+  tail -n +2 "$table" | sed 's/,[^,]*$//' >"$folder/rows.csv"
+  if grep -q 'm_logits(const double' "$folder/m.h"; then feature=double; fi
+  cc -O1 -ffp-contract=off "-DFEATURE=$feature" -I "$folder" "$folder/logits.c" -o "$folder/logits" -lm
+  tr '\n' ' ' <"$folder/rows.csv" | "$folder/logits" >"$folder/logits.txt"
+  (cd "$folder" && /usr/bin/python3 "$here/scripts/numpy_torch.py" "$here/../docs/EXPORT.md" "$what")
+  rm "$folder/checkpoint.safetensors"
+}
+
+digits=$here/../engine/data/digits.csv wdbc=$here/../engine/data/wdbc.csv
+for recipe in latent8 votes fp32; do
+  compare page "$digits" --model mlp:32 --recipe $recipe
+  compare logits "$wdbc" --model mlp:24,16 --recipe $recipe
+done
+{
+  echo time,b,class
+  for ((i = 0; i < 900; i++)); do echo "$((17000000000 + i * 7 % 900)),$((i % 11)),$((i * 7 % 900 > 400))"; done
+} >"$folder/times.csv"
+compare logits "$folder/times.csv" --model mlp:8 --recipe latent8
+compare classes "$digits" --model conv:8x8x1-6-M-8-10 --recipe latent8
+compare classes "$digits" --model mlp:32,16:norm=layer:activation=tanh --recipe votes
+compare classes "$wdbc" --model mlp:20:norm=none --recipe fp32 --lr 0.01

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Exported ONNX models in onnxruntime: classes and logits are those of the same models as C headers, whose bits
+# tests/models/export/test_c_header.cpp compares with our own inference. And the checker of Debian's python3-onnx
+# accepts the form with standard operators.
+# Usage: onnx.sh TRITGRAD                       trains small networks of every kind
+#        onnx.sh TRITGRAD CHECKPOINT ROWS.csv   a model whose products are in integers, and rows of its features
+# Exit status 77: npm has no onnxruntime-node, or python3-onnx is not installed.
+set -euo pipefail
+tritgrad=$(realpath -- "$1")
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+source "$here/scripts/readers.sh"
+need gcc cc
+need "nodejs, npm" node npm
+# (Debian's own Python, which another one may hide.)
+/usr/bin/python3 -c 'import onnx' 2>/dev/null || missing "Python's onnx" "Debian's python3-onnx"
+
+# Beside the program, in the build folder, where they are installed once.
+readers=$(dirname -- "$tritgrad")/readers
+if ! cmp -s "$here/readers/package-lock.json" "$readers/installed.json"; then
+  mkdir -p "$readers"
+  cp -- "$here/readers/package.json" "$here/readers/package-lock.json" "$readers"
+  (cd "$readers" && npm ci --ignore-scripts --no-audit --no-fund) >"$readers/npm.log" 2>&1 ||
+    missing onnxruntime-node "npm ci of tests/readers failed, see $readers/npm.log"
+  cp -- "$readers/package-lock.json" "$readers/installed.json"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cases=()
+
+# reference FOLDER NUMBER TERMS LAST_INPUTS: makes m.h of m.safetensors, and what it computes of rows.csv.
+reference() {
+  "$tritgrad" export "$1/m.safetensors" --to "$1/m.h" >/dev/null
+  cc -std=c99 -O2 -Wall -Wextra -Werror -ffp-contract=off "-DMODEL=\"$1/m.h\"" -DNAME=m -DPREFIX=M "-DNUMBER=$2" \
+    "-DTERMS=$3" "-DLAST_INPUTS=$4" "$here/readers/reference.c" -o "$1/reference.exe" -lm
+  "$1/reference.exe" <"$1/rows.csv" >"$1/reference"
+}
+
+# exports FOLDER CHECKPOINT: in all forms.
+exports() {
+  "$tritgrad" export "$2" --to "$1/m.onnx" >/dev/null
+  "$tritgrad" export "$2" --to "$1/standard.onnx" --onnx-ops standard >/dev/null
+  "$tritgrad" export "$2" --to "$1/raw.onnx" --raw-inputs >/dev/null
+}
+
+# compare KIND NAME NUMBER TERMS LAST_INPUTS [TRAINING...]: trains, or takes $checkpoint, and compares on $rows. KIND is
+# `equal`, or `near` where sums in floats or tanh come before the logits (reference.c).
+compare() {
+  local kind=$1 folder=$work/$2 number=$3 terms=$4 last=$5
+  shift 5
+  mkdir "$folder"
+  cp -- "$rows" "$folder/rows.csv"
+  if (($#)); then
+    "$tritgrad" train --quiet --threads 1 --save "$folder/m.safetensors" "$@"
+  else
+    cp -- "$checkpoint" "$folder/m.safetensors"
+  fi
+  reference "$folder" "$number" "$terms" "$last"
+  exports "$folder" "$folder/m.safetensors"
+  echo "{\"equal\": $([[ $kind == equal ]] && echo true || echo false), \"terms\": $terms}" >"$folder/case.json"
+  cases+=("$folder")
+}
+
+small_networks() {
+  rows=$work/digits.csv
+  tail -n +2 "$here/../engine/data/digits.csv" | sed 's/,[^,]*$//' >"$rows"
+  digits=(--data digits --epochs 2)
+  compare equal latent8_batch float 0 0 "${digits[@]}" --model mlp:72,40 --recipe latent8
+  compare equal votes_layer float 0 0 "${digits[@]}" --model mlp:48,24:norm=layer:activation=squared_relu --recipe votes
+  compare equal shared8_rms float 0 0 "${digits[@]}" --model mlp:200,33:norm=rms --recipe shared8
+  compare equal trits_none float 0 0 "${digits[@]}" --model mlp:30:norm=none --recipe trits
+  compare equal latent8_conv float 0 0 "${digits[@]}" --model conv:8,M,12 --recipe latent8
+  compare near latent8_tanh float 112 48 "${digits[@]}" --model mlp:48:activation=tanh --recipe latent8
+  compare near latent8_groups float 172 108 "${digits[@]}" --model mlp:108 --recipe latent8 --set weight.group=32
+  compare near conv_groups float 93 12 "${digits[@]}" --model conv:8,12 --recipe latent8 --set weight.group=32
+  compare near fp32 float 104 0 "${digits[@]}" --model mlp:40 --recipe fp32
+  compare near fp32_conv float 71 0 "${digits[@]}" --model conv:6,M,8 --recipe fp32
+  compare near master_tanh float 104 0 "${digits[@]}" --model mlp:40:norm=layer:activation=tanh --recipe master
+  compare near compute_fp32 float 174 0 "${digits[@]}" --model mlp:70,40 --recipe latent8 --set 'compute="fp32"' \
+    --set weight.group=64
+
+  # Tables: seconds since 1970, which take an offset; numbers of which some are missing in the rows that are compared;
+  # and words, which are features of 0 and 1 whose names they give.
+  awk -v folder="$work" 'BEGIN {
+    split("blue green red", words)
+    for (i = 0; i < 240; ++i) {
+      a = (i * 37) % 101 / 8 - 3; b = 1700000000 + (i * 7919) % 86400; word = (i * 5 + int(i / 7)) % 3 + 1
+      label = a > 2 ? "high" : word == 2 ? "middle" : "low"
+      print a "," b "," label > (folder "/time.csv.table")
+      print a "," b > (folder "/time.csv")
+      print a "," (b % 1000) / 7 "," label > (folder "/gaps.csv.table")
+      print (i % 5 == 1 ? "NaN" : a) "," (i % 7 == 2 ? "NaN" : (b % 1000) / 7) > (folder "/gaps.csv")
+      print a "," words[word] "," label > (folder "/words.csv.table")
+      print a "," (word == 1) "," (word == 2) "," (word == 3) > (folder "/one_hot.csv")
+      print a "," (word == 1) "," (word == 2) "," (word == 3) "," label > (folder "/one_hot.csv.table")
+    }
+  }'
+  for name in time gaps one_hot words; do
+    case $name in
+      time | gaps) echo "a,b,y" ;;
+      one_hot) echo "a,word=blue,word=green,word=red,y" ;;
+      words) echo "a,word,y" ;;
+    esac | cat - "$work/$name.csv.table" >"$work/$name.table.csv"
+  done
+  table=(--model mlp:16 --recipe latent8 --epochs 5)
+  rows=$work/time.csv
+  compare equal time double 0 0 --data "$work/time.table.csv" "${table[@]}"
+  rows=$work/gaps.csv
+  compare equal gaps float 0 0 --data "$work/gaps.table.csv" "${table[@]}"
+  rows=$work/one_hot.csv
+  compare equal one_hot float 0 0 --data "$work/one_hot.table.csv" "${table[@]}"
+  # Of words no header can be made, but they train the same network as their features.
+  "$tritgrad" train --quiet --threads 1 --save "$work/words.safetensors" --data "$work/words.table.csv" "${table[@]}"
+  exports "$work/one_hot" "$work/words.safetensors"
+}
+
+if (($# == 1)); then
+  small_networks
+else
+  checkpoint=$2
+  rows=$3
+  compare equal "$(basename -- "$2" .safetensors)" float 0 0
+fi
+
+node "$here/readers/read_onnx.mjs" "$readers" "${cases[@]}"
+
+/usr/bin/python3 - "${cases[@]}" <<'PYTHON'
+import json
+import os
+import sys
+
+import onnx
+
+for folder in sys.argv[1:]:
+    model = onnx.load(os.path.join(folder, "standard.onnx"))
+    onnx.checker.check_model(model, full_check=True)
+    assert {each.domain for each in model.opset_import} == {""}, folder
+    assert model.producer_name == "tritgrad" and "Written by tritgrad" in model.doc_string, folder
+    known = {each.key: json.loads(each.value) for each in model.metadata_props}
+    assert len(known["class_names"]) == model.graph.output[0].type.tensor_type.shape.dim[1].dim_value, folder
+    if folder.endswith("one_hot"):
+        assert known["feature_names"] == ["a", "word=blue", "word=green", "word=red"], known
+print("python3-onnx accepts %d models of standard operators" % len(sys.argv[1:]))
+PYTHON

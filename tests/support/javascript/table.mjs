@@ -1,0 +1,23 @@
+// Scores the rows of a table without quotes, whose last column is the label, by names and in their order. Prints
+// how many of each class were taken for each. Usage: node table.mjs MODEL.js TABLE.csv
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const { classes, columns, encode, inputs, predict } = await import(pathToFileURL(process.argv[2]));
+const [names, ...rows] = readFileSync(process.argv[3], "utf8").trimEnd().split("\n").map((line) => line.split(","));
+const counts = classes.map(() => classes.map(() => 0));
+for (const row of rows) {
+  const label = row[row.length - 1];
+  const features = encode(Object.fromEntries(names.map((name, i) => [name, row[i]])));
+  assert.deepEqual(features, encode(columns.map(({ name }) => row[names.indexOf(name)])));
+  assert.equal(features.length, inputs);
+  counts[classes.indexOf(label)][predict(features).number]++;
+}
+console.log(JSON.stringify(counts));
+
+assert.throws(() => encode([1]), /1 cells found/);
+const cells = columns.map(({ words }) => (words ? words[0] : 1));
+const place = columns.findIndex(({ words }) => !words);
+assert.throws(() => encode(cells.with(place, "1,5")), /'1,5' found, a number expected/);
+assert.throws(() => encode(cells.with(place, "1e39")), /a number expected/);
