@@ -62,7 +62,7 @@ bool has_encoder(const TableSchema& table) {
   });
 }
 
-bool has_names(const TableSchema& table) {
+bool has_column_names(const TableSchema& table) {
   return std::any_of(table.columns.begin(), table.columns.end(),
                      [](const TableFeature& column) { return !column.name.empty(); });
 }

@@ -14,7 +14,7 @@ namespace tritgrad {
 bool has_encoder(const TableSchema& table);
 
 // Whether the columns are called something; those of arrays are not.
-bool has_names(const TableSchema& table);
+bool has_column_names(const TableSchema& table);
 
 // The enumerations of features and, with has_encoder(), of cells. `capitals` begins all names.
 std::string c_feature_names(const TableSchema& table, const std::string& capitals);

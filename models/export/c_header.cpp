@@ -83,6 +83,7 @@ class Writer {
 
   std::string write(const std::vector<std::string>& provenance) {
     head(provenance);
+    workspace();
     for (const InferenceLayer& layer : network_.layers) {
       if (layer.has_product()) tables(layer);
     }
@@ -125,6 +126,8 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   bool rounds() const {
     return any_layer([](const InferenceLayer& layer) { return layer.product.in_integers; });
   }
+
+  bool encodes() const { return network_.table && has_encoder(*network_.table); }
 
   // Appends a text with the names filled in, and with the type of features in the place of `%`.
   void say(std::string_view text) {
@@ -189,7 +192,12 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     say(R"(A network in plain C99. Include this file in one source file, and:
      static $_workspace workspace;
      int number = $_predict(features, &workspace);
-   features: @_INPUTS numbers as the data have them; they are standardised here. Nothing is
+)");
+    say(encodes()
+            ? "   features: what $_encode() makes of the cells of a row; they are standardised "
+              "here. "
+            : "   features: @_INPUTS numbers as the data have them; they are standardised here. ");
+    say(R"(Nothing is
    written but the workspace. The numbers are those of the program that wrote this file where
    floats are IEEE 754 and the compiler does not fuse products and sums (-ffp-contract=off). */
 #ifndef @_H
@@ -197,8 +205,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 
 #include <stdint.h>
 )");
-    const bool encodes = network_.table && has_encoder(*network_.table);
-    if (has_norm<Norm::kLayer>() || has_norm<Norm::kRms>() || network_.square_roots || encodes) {
+    if (has_norm<Norm::kLayer>() || has_norm<Norm::kRms>() || network_.square_roots || encodes()) {
       say("#include <math.h>\n");
     }
     say(R"(
@@ -210,9 +217,12 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 )");
     text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs, ", ", capitals_,
                     "_CLASSES = ", network_.classes(), " };\n");
-    if (network_.table && has_names(*network_.table)) {
+    if (network_.table && has_column_names(*network_.table)) {
       text_ += c_feature_names(*network_.table, capitals_);
     }
+  }
+
+  void workspace() {
     const WorkspaceSizes sizes(network_);
     text_ +=
         concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", sizes.made, "];\n");
@@ -252,7 +262,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     if (!network_.offsets.empty()) table("double", name_ + "_offset", network_.offsets);
     table("float", name_ + "_mean", network_.means);
     table("float", name_ + "_inverse_std", network_.inverse_stds);
-    if (network_.table && has_encoder(*network_.table)) {
+    if (encodes()) {
       text_ += c_encoder_tables(*network_.table, name_, !network_.offsets.empty());
     }
   }
@@ -304,7 +314,7 @@ static inline void $_standardize(float *x, const % features[@_INPUTS]) {
                "]) * (double)$_inverse_std[", at, "];\n    float y = (float)z;\n"));
     if (network_.table) say("    if (y != y) y = 0.0f; /* a missing number becomes the mean */\n");
     say("    x[i] = y > most ? most : y < -most ? -most : y;\n  }\n}\n");
-    if (network_.table && has_encoder(*network_.table)) say(kCEncoder);
+    if (encodes()) say(kCEncoder);
   }
 
   void logits() {
