@@ -62,6 +62,11 @@ bool has_encoder(const TableSchema& table) {
   });
 }
 
+bool has_column_names(const TableSchema& table) {
+  return std::any_of(table.columns.begin(), table.columns.end(),
+                     [](const TableFeature& column) { return !column.name.empty(); });
+}
+
 std::string c_feature_names(const TableSchema& table, const std::string& capitals) {
   std::string text =
       "\n/* features by number */\n" + enumeration(capitals + "_IN_", table.feature_names());

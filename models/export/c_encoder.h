@@ -13,6 +13,9 @@ namespace tritgrad {
 // missing cells that are filled.
 bool has_encoder(const TableSchema& table);
 
+// Whether the columns are called something; those of arrays are not.
+bool has_column_names(const TableSchema& table);
+
 // The enumerations of features and, with has_encoder(), of cells. `capitals` begins all names.
 std::string c_feature_names(const TableSchema& table, const std::string& capitals);
 

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::int64_t kBytesOfFloat = sizeof(float);
 
+// What tests/scripts/cortex_m4.sh (gcc 12 -Os) says of flash without tables: the header's
+// functions, its caller and sums in double; and the square root in double of layer norm and RMS
+// norm.
+constexpr std::int64_t kCodeBytes = 3500;
+constexpr std::int64_t kCodeBytesOfRowNorm = 2600;
+
 // Trits of a byte, its base, and in C what is left of it without its lowest digit.
 struct DigitsOfByte {
   std::int64_t count;
@@ -54,13 +60,15 @@ std::vector<std::uint8_t> pack_rows(const InferenceProduct& product, TritPacking
   return packed;
 }
 
-// The most numbers that a layer rounds, and that a window of a convolution has.
-struct CodesOfNetwork {
-  std::int64_t most = 0, window = 0, float_window = 0;
+// The most numbers that a product makes, that a layer rounds, and that a window of a convolution
+// has.
+struct WorkspaceSizes {
+  std::int64_t made = 0, rounded = 0, window = 0, float_window = 0;
 
-  explicit CodesOfNetwork(const InferenceNetwork& network) {
+  explicit WorkspaceSizes(const InferenceNetwork& network) {
     for (const InferenceLayer& layer : network.layers) {
-      if (layer.product.in_integers) most = std::max(most, layer.inputs());
+      if (layer.has_product()) made = std::max(made, layer.outputs());
+      if (layer.product.in_integers) rounded = std::max(rounded, layer.inputs());
       if (layer.kind != InferenceLayer::Kind::kConvolution) continue;
       std::int64_t& longest = layer.product.in_integers ? window : float_window;
       longest = std::max(longest, layer.product.inputs);
@@ -75,6 +83,7 @@ class Writer {
 
   std::string write(const std::vector<std::string>& provenance) {
     head(provenance);
+    workspace();
     for (const InferenceLayer& layer : network_.layers) {
       if (layer.has_product()) tables(layer);
     }
@@ -117,6 +126,8 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   bool rounds() const {
     return any_layer([](const InferenceLayer& layer) { return layer.product.in_integers; });
   }
+
+  bool encodes() const { return network_.table && has_encoder(*network_.table); }
 
   // Appends a text with the names filled in, and with the type of features in the place of `%`.
   void say(std::string_view text) {
@@ -181,7 +192,12 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     say(R"(A network in plain C99. Include this file in one source file, and:
      static $_workspace workspace;
      int number = $_predict(features, &workspace);
-   features: @_INPUTS numbers as the data have them; they are standardised here. Nothing is
+)");
+    say(encodes()
+            ? "   features: what $_encode() makes of the cells of a row; they are standardised "
+              "here. "
+            : "   features: @_INPUTS numbers as the data have them; they are standardised here. ");
+    say(R"(Nothing is
    written but the workspace. The numbers are those of the program that wrote this file where
    floats are IEEE 754 and the compiler does not fuse products and sums (-ffp-contract=off). */
 #ifndef @_H
@@ -189,8 +205,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 
 #include <stdint.h>
 )");
-    const bool encodes = network_.table && has_encoder(*network_.table);
-    if (has_norm<Norm::kLayer>() || has_norm<Norm::kRms>() || network_.square_roots || encodes) {
+    if (has_norm<Norm::kLayer>() || has_norm<Norm::kRms>() || network_.square_roots || encodes()) {
       say("#include <math.h>\n");
     }
     say(R"(
@@ -202,14 +217,19 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 )");
     text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs, ", ", capitals_,
                     "_CLASSES = ", network_.classes(), " };\n");
-    if (network_.table) text_ += c_feature_names(*network_.table, capitals_);
-    text_ += concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", network_.widest(),
-                    "];\n");
-    const CodesOfNetwork codes(network_);
-    if (codes.float_window > 0)
-      text_ += concat("  float float_window[", codes.float_window, "];\n");
-    if (codes.most > 0) text_ += concat("  int8_t codes[", codes.most, "];\n");
-    if (codes.window > 0) text_ += concat("  int8_t window[", codes.window, "];\n");
+    if (network_.table && has_column_names(*network_.table)) {
+      text_ += c_feature_names(*network_.table, capitals_);
+    }
+  }
+
+  void workspace() {
+    const WorkspaceSizes sizes(network_);
+    text_ +=
+        concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", sizes.made, "];\n");
+    if (sizes.float_window > 0)
+      text_ += concat("  float float_window[", sizes.float_window, "];\n");
+    if (sizes.rounded > 0) text_ += concat("  int8_t codes[", sizes.rounded, "];\n");
+    if (sizes.window > 0) text_ += concat("  int8_t window[", sizes.window, "];\n");
     say("} $_workspace;\n#define @_WORKSPACE_BYTES sizeof($_workspace)\n");
   }
 
@@ -242,7 +262,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     if (!network_.offsets.empty()) table("double", name_ + "_offset", network_.offsets);
     table("float", name_ + "_mean", network_.means);
     table("float", name_ + "_inverse_std", network_.inverse_stds);
-    if (network_.table && has_encoder(*network_.table)) {
+    if (encodes()) {
       text_ += c_encoder_tables(*network_.table, name_, !network_.offsets.empty());
     }
   }
@@ -272,9 +292,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     for (const auto& [used, text] : all) {
       if (used) say_function(text);
     }
-    const CodesOfNetwork codes(network_);
-    if (codes.window > 0) say_function(c_functions::kWindow, "window", "int8_t");
-    if (codes.float_window > 0) say_function(c_functions::kWindow, "float_window", "float");
+    const WorkspaceSizes sizes(network_);
+    if (sizes.window > 0) say_function(c_functions::kWindow, "window", "int8_t");
+    if (sizes.float_window > 0) say_function(c_functions::kWindow, "float_window", "float");
     if (has_kind<InferenceLayer::Kind::kMaxPool>()) say_function(c_functions::kMaxPool);
     if (has_kind<InferenceLayer::Kind::kAveragePool>()) say_function(c_functions::kAveragePool);
   }
@@ -294,7 +314,7 @@ static inline void $_standardize(float *x, const % features[@_INPUTS]) {
                "]) * (double)$_inverse_std[", at, "];\n    float y = (float)z;\n"));
     if (network_.table) say("    if (y != y) y = 0.0f; /* a missing number becomes the mean */\n");
     say("    x[i] = y > most ? most : y < -most ? -most : y;\n  }\n}\n");
-    if (network_.table && has_encoder(*network_.table)) say(kCEncoder);
+    if (encodes()) say(kCEncoder);
   }
 
   void logits() {
@@ -433,10 +453,15 @@ ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings
   if (network.table && has_encoder(*network.table)) {
     bytes.others += c_encoder_bytes(*network.table, !network.offsets.empty());
   }
-  const CodesOfNetwork codes(network);
-  const std::int64_t int8s = codes.most + codes.window;
-  bytes.workspace = kBytesOfFloat * (2 * network.widest() + codes.float_window) +
+  const WorkspaceSizes sizes(network);
+  const std::int64_t int8s = sizes.rounded + sizes.window;
+  bytes.workspace = kBytesOfFloat * (network.widest() + sizes.made + sizes.float_window) +
                     (int8s + kBytesOfFloat - 1) / kBytesOfFloat * kBytesOfFloat;
+  const bool row_norm =
+      std::any_of(network.layers.begin(), network.layers.end(), [](const InferenceLayer& layer) {
+        return layer.norm == Norm::kLayer || layer.norm == Norm::kRms;
+      });
+  bytes.code = kCodeBytes + (row_norm ? kCodeBytesOfRowNorm : 0);
   return bytes;
 }
 

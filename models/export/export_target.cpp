@@ -29,6 +29,16 @@ constexpr ExportTarget kTargets[] = {
      pytorch_safetensors_bytes, pytorch_safetensors},
 };
 
+// Fails with the complaint, and the nearest ending, unless a target has this one.
+const ExportTarget& target_with(const std::string& ending, const std::string& complaint) {
+  std::vector<std::string> endings;
+  for (const ExportTarget& target : kTargets) {
+    if (ending == target.ending) return target;
+    endings.emplace_back(target.ending);
+  }
+  fail(complaint, did_you_mean(ending, endings));
+}
+
 constexpr std::string_view kSignature = "Written by tritgrad ";
 
 }  // namespace
@@ -37,15 +47,28 @@ std::span<const ExportTarget> export_targets() { return kTargets; }
 
 const ExportTarget& export_target_of(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
-  std::vector<std::string> endings;
-  for (const ExportTarget& target : kTargets) {
-    if (ending == target.ending) return target;
-    endings.emplace_back(target.ending);
+  return target_with(ending, concat("--to: '", path,
+                                    ending.empty() ? "' has no ending to name the kind of export"
+                                                   : concat("' ends in '", ending,
+                                                            "', which names no kind of export")));
+}
+
+const ExportTarget& export_target_with(const std::string& ending, const std::string& option) {
+  return target_with(ending.starts_with('.') ? ending : "." + ending,
+                     concat(option, ": '", ending, "' names no kind of export"));
+}
+
+bool reads_option(const ExportTarget& target, std::string_view option) {
+  return concat(" ", target.options, " ").find(concat(" ", option, " ")) != std::string::npos;
+}
+
+void check_option_of(const ExportTarget& target, std::string_view option) {
+  if (reads_option(target, option)) return;
+  std::string readers;
+  for (const ExportTarget& each : kTargets) {
+    if (reads_option(each, option)) readers += concat(readers.empty() ? "" : ", ", each.ending);
   }
-  fail("--to: '", path,
-       ending.empty() ? "' has no ending to name the kind of export"
-                      : concat("' ends in '", ending, "', which names no kind of export"),
-       did_you_mean(ending, endings));
+  fail(option, ": it is for ", readers, ", and ", target.ending, " does not read it; leave it out");
 }
 
 std::string export_signature() { return concat(kSignature, version(), "."); }

@@ -44,6 +44,7 @@ struct ExportBytes {
   std::int64_t scales = 0;     // of trits
   std::int64_t others = 0;     // norms, biases, standardisation
   std::int64_t workspace = 0;  // of the caller, in memory that is written; 0: the target has none
+  std::int64_t code = 0;       // about so many on a small processor; 0: not known, or none
 
   std::int64_t tables() const { return weights + scales + others; }
 };
@@ -64,6 +65,15 @@ std::span<const ExportTarget> export_targets();
 
 // Returns the target that the path ends in. Throws Error for an unknown ending, with the nearest.
 const ExportTarget& export_target_of(const std::string& path);
+
+// Returns the target with this ending, with a dot before it or without. Throws Error for an unknown
+// one, with the nearest; the message begins with the option.
+const ExportTarget& export_target_with(const std::string& ending, const std::string& option);
+
+// Whether the target reads an option of the command line, such as "--trits".
+bool reads_option(const ExportTarget& target, std::string_view option);
+// Throws Error, which names the targets that do, where it does not.
+void check_option_of(const ExportTarget& target, std::string_view option);
 
 // "Written by tritgrad VERSION."
 std::string export_signature();

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/data/split.h"
 #include "engine/formats/storage.h"
 #include "engine/kernels/reductions.h"
 #include "engine/text.h"
@@ -168,21 +169,39 @@ std::vector<double> input_offsets(const TableSchema& table) {
   return none ? std::vector<double>() : offsets;
 }
 
+// Of a network whose inputs are images the table is left out.
+InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
+                                const Standardizer& standardizer, const TrainSpec& spec,
+                                std::vector<std::string> class_names, const TableSchema& table) {
+  InferenceNetwork network{plan.input.features, std::move(class_names), {}, {}, {}, {}, {}, {}};
+  if (plan.input.image.size() == 0) {
+    network.table = table;
+    network.offsets = input_offsets(table);
+  }
+  network.square_roots = spec.pixel_scale() == PixelScale::kSquareRoot;
+  network.means = standardizer.means();
+  network.inverse_stds = standardizer.inverse_stds();
+  network.layers = describe_layers(plan, model);
+  network.missing = parse_missing(spec.missing);
+  network.image = plan.input.image;
+  return network;
+}
+
 }  // namespace
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
-  InferenceNetwork network{loaded.plan.input.features, saved.class_names(), {}, {}, {}, {}, {}, {}};
-  if (loaded.plan.input.image.size() == 0) {
-    network.table = saved.table();
-    network.offsets = input_offsets(*network.table);
-  }
-  network.square_roots = saved.spec().pixel_scale() == PixelScale::kSquareRoot;
-  network.means = loaded.standardizer.means();
-  network.inverse_stds = loaded.standardizer.inverse_stds();
-  network.layers = describe_layers(loaded.plan, *loaded.model);
-  network.missing = parse_missing(saved.spec().missing);
-  network.image = loaded.plan.input.image;
-  return network;
+  return describe_whole(loaded.plan, *loaded.model, loaded.standardizer, saved.spec(),
+                        saved.class_names(), saved.table());
+}
+
+InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
+                                    const TrainSpec& asked) {
+  const TrainSpec spec = with_defaults(asked, dataset);
+  const auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, 1);
+  const Standardizer standardizer =
+      Standardizer::fit(dataset, fixed_split(dataset).train, spec.pixel_scale());
+  return describe_whole(plan, *model, standardizer, spec, dataset.class_names,
+                        dataset.schema == nullptr ? TableSchema() : *dataset.schema);
 }
 
 // ---- reference ----

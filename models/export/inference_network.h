@@ -92,6 +92,11 @@ std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model
 // Describes a saved model with what becomes of its inputs.
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded);
 
+// Describes a model that has not been trained on the data yet, as the spec says. Its sizes are
+// those of the trained one.
+InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
+                                    const TrainSpec& spec);
+
 // Returns the logits of a row of features, as data sets have them: offsets are subtracted already,
 // and a number that is missing is NaN.
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);

@@ -34,3 +34,14 @@ echo "cortex_m4: logits of $(wc -l <"$folder/here.txt") rows are equal, bit by b
 echo "  flash         $flash B, all but the rows"
 echo "  RAM           $(($(size .data) + $(size .bss) + stack)) B, $stack B of them stack"
 echo "  instructions  $(sed -n 's/^instructions //p' "$folder/there.txt") a prediction"
+
+# The forecast of flash holds within a tenth.
+if (($# == 1)); then
+  forecast=$("$1" inspect --model mlp:32 --data digits --recipe latent8 --export h --json - |
+    awk -F '[:,]' '/"table_bytes"|"code_bytes_estimate"/ { sum += $2 } END { print sum }')
+  echo "  forecast      $forecast B of flash"
+  ((10 * forecast > 9 * flash && 10 * forecast < 11 * flash)) || {
+    echo "cortex_m4: 'tritgrad inspect --export h' forecasts $forecast bytes of flash, and there are $flash" >&2
+    exit 1
+  }
+fi

@@ -31,20 +31,10 @@ struct ExportOptions : CommonOptions {
 constexpr Names<bool, 2> kOnnxOperators{"set of operators",
                                         {{{false, "microsoft"}, {true, "standard"}}}};
 
-bool reads_option(const ExportTarget& target, std::string_view option) {
-  return concat(" ", target.options, " ").find(concat(" ", option, " ")) != std::string::npos;
-}
-
 // Throws Error for an option that the target does not read.
-void check_options(const CLI::App& command, const ExportTarget& target) {
+void check_target_options(const CLI::App& command, const ExportTarget& target) {
   for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
-    if (command.count(option) == 0 || reads_option(target, option)) continue;
-    std::string readers;
-    for (const ExportTarget& each : export_targets()) {
-      if (reads_option(each, option)) readers += concat(readers.empty() ? "" : ", ", each.ending);
-    }
-    fail(option, ": it is for ", readers, ", and ", target.ending,
-         " does not read it; leave it out");
+    if (command.count(option) > 0) check_option_of(target, option);
   }
 }
 
@@ -144,7 +134,7 @@ std::string to_json(const ExportReport& r) {
 
 void run_export(const CLI::App& command, ExportOptions& options) {
   const ExportTarget& target = export_target_of(options.to);
-  check_options(command, target);
+  check_target_options(command, target);
   const ExportSettings settings{kTritPackings.parse(options.trits),
                                 kOnnxOperators.parse(options.onnx_ops), options.raw_inputs};
   ExportHead head{std::filesystem::path(options.to).stem().string(), {}};

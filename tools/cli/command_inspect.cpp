@@ -9,8 +9,10 @@
 #include "models/footprint.h"
 #include "models/training/parallel_run.h"
 #include "models/training/saved_run.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
+#include "tools/cli/export_forecast.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/traffic_forecast.h"
 #include "tools/report/number_text.h"
@@ -21,13 +23,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct InspectOptions {
+struct InspectOptions : CommonOptions {
   std::string checkpoint;
   std::string model;
   std::string recipe = "votes";
   std::vector<std::string> overrides;
   bool live = false;
-  std::string json;
+  std::string ending;  // of --export
+  std::string trits = "base3";
   std::string method;  // of --dp; "all": every one, in a table
   std::vector<int> ranks = {2};
   int parts = 0;  // 0: one for each rank
@@ -52,6 +55,7 @@ struct Inspection {
   std::optional<ModelFootprint> live = {};
   std::optional<JointForecast> joint = {};
   std::optional<TableSchema> table = {};  // what a checkpoint knows of a user's table
+  std::optional<ExportForecast> exported = {};
 };
 
 std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
@@ -180,6 +184,7 @@ std::string to_text(const Inspection& inspection) {
                 : fmt::format("forecast and live bytes differ by {} bytes.\n", missing);
   }
   if (inspection.joint) text += explain_traffic(*inspection.joint, f);
+  if (inspection.exported) text += to_text(*inspection.exported);
   if (inspection.table) text += explain_columns(*inspection.table);
   return text;
 }
@@ -227,6 +232,7 @@ std::string to_json(const Inspection& inspection) {
                                {"bytes", to_json(t.bytes)}});
   }
   if (inspection.joint) json["traffic"] = to_json(*inspection.joint);
+  if (inspection.exported) json["export"] = to_json(*inspection.exported);
   if (inspection.table) json["table"] = Json::parse(to_json(*inspection.table));
   return json.dump(2);
 }
@@ -274,27 +280,47 @@ Inspection inspect_checkpoint(const std::string& path) {
           std::move(table)};
 }
 
-Inspection inspect_model(const InspectOptions& options) {
+// What is asked of a model that is not there yet. Without data, the model names its own input.
+struct Question {
+  const InspectOptions& options;
+  std::optional<Dataset> data;
+
+  ModelInput input() const { return data ? ModelInput(*data) : ModelInput(0); }
+  std::int64_t outputs() const { return data ? data->classes() : 0; }
+};
+
+Inspection inspect_model(const Question& question) {
+  const InspectOptions& options = question.options;
   const Recipe recipe = load_recipe(options.recipe, options.overrides);
-  Inspection result{options.model, recipe,
-                    forecast_footprint(plan_model(options.model, 0, 0, recipe), recipe)};
-  if (options.live) result.live = allocate_and_count(options.model, 0, 0, recipe);
+  const SavedModel plan{options.model, question.input(), question.outputs(), recipe};
+  Inspection result{
+      options.model, recipe,
+      forecast_footprint(plan_model(plan.model, plan.input, plan.outputs, recipe), recipe)};
+  if (options.live) {
+    result.live = allocate_and_count(plan.model, plan.input, plan.outputs, recipe);
+  }
+  if (!options.ending.empty()) {
+    result.exported =
+        forecast_export(options.ending, options.trits, plan, *question.data, options.train);
+  }
   return result;
 }
 
-Inspection inspect_joint(const InspectOptions& options) {
+Inspection inspect_joint(const Question& question) {
+  const InspectOptions& options = question.options;
   check(options.ranks.size() == 1, "--ranks: several numbers need --dp all");
   JointForecast joint{{.method = parse_method(options.method)}, options.ranks.front(), {}};
   const Recipe recipe = joint_recipe(joint.spec, load_recipe(options.recipe, options.overrides));
-  const auto plan = plan_model(options.model, 0, 0, recipe);
+  const auto plan = plan_model(options.model, question.input(), question.outputs(), recipe);
   joint.traffic = forecast_traffic(plan, recipe.updates(), joint.spec, joint.ranks, joint.ranks,
                                    recipe.gradient_format);
   return {options.model, recipe, joint_footprint(plan, recipe, joint.spec), {}, joint};
 }
 
 // Throws Error for options that contradict each other.
-void check_options(const InspectOptions& options, bool recipe_given, bool ranks_given) {
-  const bool recipe_named = recipe_given || !options.overrides.empty();
+void check_inspect_options(const CLI::App& command, const InspectOptions& options) {
+  const bool recipe_named = command.count("--recipe") > 0 || !options.overrides.empty();
+  const bool ranks_given = command.count("--ranks") > 0;
   check(options.checkpoint.empty() != options.model.empty(),
         "inspect: give either a CHECKPOINT or --model (with --recipe); see 'tritgrad inspect "
         "--help'");
@@ -310,11 +336,38 @@ void check_options(const InspectOptions& options, bool recipe_given, bool ranks_
         options.live ? "--live" : "the CHECKPOINT");
 }
 
-void run_inspect(InspectOptions options, bool recipe_given, bool ranks_given) {
+// Throws Error for --data and --export where they mean nothing.
+void check_export_options(const CLI::App& command, const InspectOptions& options) {
+  const bool has_data = command.count("--data") > 0, exports = !options.ending.empty();
+  check(
+      options.checkpoint.empty() || !exports,
+      "--export forecasts what --model would become; a checkpoint is written by: tritgrad export ",
+      shell_quoted(options.checkpoint), " --to FILE.h");
+  check(options.checkpoint.empty() || !has_data, "inspect: the checkpoint '", options.checkpoint,
+        "' knows its data; leave out --data, or give --model instead");
+  check(has_data || !exports,
+        "--export: what becomes of inputs depends on the data; name them by --data");
+  check(options.method.empty() || !exports,
+        "--export and --dp are two questions; ask one after the other");
+  check(options.method != "all" || !has_data,
+        "--dp all asks for a complete --model; leave out --data");
+  check(exports || command.count("--trits") == 0,
+        "--trits is the packing of --export; name an ending, or leave the option out");
+}
+
+void run_inspect(const CLI::App& command, InspectOptions options) {
   if (options.method == "none") options.method.clear();
-  check_options(options, recipe_given, ranks_given);
-  check_no_input("--json", options.json,
-                 {recipe_file("--recipe", options.recipe), {"the checkpoint", options.checkpoint}});
+  check_inspect_options(command, options);
+  check_export_options(command, options);
+  if (!options.ending.empty()) {
+    const ExportTarget& target = export_target_with(options.ending, "--export");
+    if (command.count("--trits") > 0) check_option_of(target, "--trits");
+  }
+  apply(options);
+  std::vector<InputFile> inputs = input_files(options);
+  inputs.push_back(recipe_file("--recipe", options.recipe));
+  inputs.push_back({"the checkpoint", options.checkpoint});
+  check_no_input("--json", options.json, inputs);
   OutputFile json("--json", options.json, kJsonBegins);
   std::string text, json_text;
   if (options.method == "all") {
@@ -322,9 +375,14 @@ void run_inspect(InspectOptions options, bool recipe_given, bool ranks_given) {
     text = traffic_table(question);
     json_text = traffic_json(question);
   } else {
-    const Inspection result = !options.method.empty()       ? inspect_joint(options)
+    Question question{options, std::nullopt};
+    if (command.count("--data") > 0) {
+      question.data = open_data(options);
+      say_remarks(question.data->remarks, false);
+    }
+    const Inspection result = !options.method.empty()       ? inspect_joint(question)
                               : !options.checkpoint.empty() ? inspect_checkpoint(options.checkpoint)
-                                                            : inspect_model(options);
+                                                            : inspect_model(question);
     text = to_text(result);
     json_text = to_json(result);
   }
@@ -340,8 +398,8 @@ void add_inspect_command(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   command->add_option("CHECKPOINT", options->checkpoint, "file written by train --save");
   command->add_option("--model", options->model,
-                      "complete, such as mlp:784-512-512-10 or conv:32x32x3-32-M-64-10; nothing is "
-                      "allocated");
+                      "complete, such as mlp:784-512-512-10 or conv:32x32x3-32-M-64-10, or with "
+                      "--data as train takes it");
   command->add_option("--recipe", options->recipe, "name or FILE.toml")->capture_default_str();
   command->add_option("--set", options->overrides, "KEY=VALUE: override the recipe");
   command->add_flag("--live", options->live,
@@ -362,16 +420,21 @@ void add_inspect_command(CLI::App& app) {
       ->delimiter(',')
       ->capture_default_str()
       ->check(in_range(1e-3, 1e6));
+  command->add_option(
+      "--export", options->ending,
+      "with --model and --data: also the bytes of its export, by ending, such as h");
+  command->add_option("--trits", options->trits, "of --export: base3, 2bit or int8")
+      ->capture_default_str();
+  add_data_options(*command, *options);
   command->add_option("--json", options->json, "write as JSON to FILE, - = standard output");
   command->footer(
       "Examples:\n"
       "  tritgrad inspect --model mlp:784-512-512-10 --recipe votes --live\n"
       "  tritgrad inspect --model mlp:8192-65536-65536-32768 --recipe latent8\n"
       "  tritgrad inspect --model mlp:784-512-512-10 --dp all --ranks 2,8,64 --link 1,10\n"
+      "  tritgrad inspect --model mlp:64,64 --data mnist --recipe latent8 --export h\n"
       "  tritgrad inspect m.safetensors");
-  command->callback([command, options] {
-    run_inspect(*options, command->count("--recipe") > 0, command->count("--ranks") > 0);
-  });
+  command->callback([command, options] { run_inspect(*command, *options); });
 }
 
 // Keeps the command of earlier versions, which says what took its place.

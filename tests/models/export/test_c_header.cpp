@@ -100,7 +100,9 @@ std::string write_program(const TempDir& folder, const std::vector<Exported>& al
     const std::string name = concat("m", i);
     folder.write(name + ".h", c_header(e.network, {name, {"a test */ of /* comments ?\?/"}},
                                        {kPackings[i % 3]}));
-    const std::string part = R"(  {
+    const ExportBytes bytes = c_header_bytes(e.network, {kPackings[i % 3]});
+    const std::string part = "  if (M#_WORKSPACE_BYTES != " + std::to_string(bytes.workspace) +
+                             ") return 3;\n" + R"(  {
     int r, j, best;
     for (j = 0; j < M#_CLASSES; j++) {
       fwrite(m#_class_name(j), strlen(m#_class_name(j)) + 1, 1, stdout);
@@ -324,16 +326,15 @@ Exported trained_on_table(const std::string& recipe, MissingCells missing, bool 
   options.save = folder / "m.safetensors";
   train(dataset, with_defaults(options, dataset));
   const SavedRun saved(options.save);
-  const auto schema = saved.table();
-  REQUIRE(schema);
-  source.csv.schema = &*schema;
+  const TableSchema schema = saved.table();
+  source.csv.schema = &schema;
   const auto cells = random_cells(300, holes, true);
   Dataset other = open_dataset(folder.write("other.csv", table_of(cells, with_times)), source);
   const LoadedModel loaded = load_model(saved, other);
   std::vector<std::int32_t> rows(cells.size());
   std::iota(rows.begin(), rows.end(), 0);
   Exported e = exported(describe_network(saved, loaded), loaded, other, rows);
-  e.cells = cells_for_c(cells, *schema, with_times);
+  e.cells = cells_for_c(cells, schema, with_times);
   return e;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/export/export_target.h"
 #include "tests/support/c_compiler.h"
 #include "tests/support/program.h"
 
@@ -34,6 +35,22 @@ std::string rows_of_table(const std::string& header, const std::string& before) 
             "\n";
   }
   return text;
+}
+
+// The bytes of all tables of numbers of a header, as their types and lengths say.
+std::int64_t bytes_of_tables(const std::string& header) {
+  const std::pair<const char*, std::int64_t> sizes[] = {
+      {"float", 4}, {"double", 8}, {"int8_t", 1}, {"uint8_t", 1}, {"uint32_t", 4}};
+  const std::string begins = "\nstatic const M_FLASH ";
+  std::int64_t sum = 0;
+  for (std::size_t at = 0; (at = header.find(begins, at)) != header.npos;) {
+    at += begins.size();
+    const std::string type = header.substr(at, header.find(' ', at) - at);
+    for (const auto& [name, size] : sizes) {
+      if (type == name) sum += size * std::stoll(header.substr(header.find('[', at) + 1));
+    }
+  }
+  return sum;
 }
 
 }  // namespace
@@ -93,7 +110,7 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   const TempDir folder;
   const std::string checkpoint = train(folder, "--data iris --model mlp:4 --epochs 1");
   check_no_file(checkpoint, folder / "m.hh", "did you mean '.h'?");
-  check_no_file(checkpoint, folder / "m", "no kind of export");
+  check_no_file(checkpoint, folder / "m", "no ending to name the kind of export");
   check_no_file(checkpoint, folder / "none/m.h", "there is no folder");
   check_no_file(checkpoint, folder / "--.h", "no letter or digit");
   check_no_file(checkpoint + " --trits 3bit", folder / "m.h", "did you mean '2bit'?");
@@ -107,6 +124,77 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   CHECK(std::filesystem::is_empty(folder / "folder.h"));
   check_no_file(folder.write("notes.safetensors", "my notes"), folder / "m.h", "notes.safetensors");
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
+}
+
+TEST_CASE("cli export: inspect forecasts the bytes of an export before there is a model") {
+  const TempDir folder;
+  const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red") + "red1,,1\n");
+  const std::string times = folder.write("t.csv", rows_of_table("a,b,y", "17000000000"));
+  struct Case {
+    std::string data, model, recipe, more;
+  };
+  const Case cases[] = {
+      {"iris", "mlp:8", "latent8", ""},
+      {"digits", "mlp:33,7:norm=layer", "votes", "--set 'weight.group=32'"},
+      {"wdbc", "mlp:5:norm=none", "fp32", ""},
+      {"digits", "conv:4,M", "master", ""},
+      {words + " --missing mean", "mlp:4:norm=rms", "shared4", ""},
+      {times, "mlp:", "latent8", ""},
+  };
+  for (const Case& each : cases) {
+    const std::string of = " --data " + each.data + " --model " + each.model + " --recipe " +
+                           each.recipe + " " + each.more;
+    CAPTURE(of);
+    const std::string checkpoint = train(folder, of + " --epochs 1");
+    for (const char* trits : {"base3", "2bit", "int8"}) {
+      const std::string packed = std::string(" --json - --trits ") + trits;
+      const Result forecast = run("inspect --export h" + of + packed);
+      CAPTURE(forecast.err);
+      REQUIRE(forecast.exit_code == 0);
+      const Json before = Json::parse(forecast.out)["export"];
+      const Result exported =
+          run("export " + checkpoint + " --to " + (folder / "m.h").string() + packed);
+      REQUIRE(exported.exit_code == 0);
+      const Json after = Json::parse(exported.out);
+      for (const char* key :
+           {"table_bytes", "weight_bytes", "scale_bytes", "workspace_bytes", "weights"}) {
+        CAPTURE(key);
+        CHECK(before[key] == after[key]);
+      }
+      CHECK(before["trits"] == trits);
+      CHECK(after["table_bytes"] == bytes_of_tables(read_text(folder / "m.h")));
+    }
+  }
+}
+
+TEST_CASE("cli export: inspect forecasts every target, and refuses what means nothing") {
+  const TempDir folder;
+  const std::string digits = " --data digits --model mlp:9 --recipe latent8 ";
+  const std::string of_digits = train(folder, digits + "--epochs 1");
+  for (const ExportTarget& target : export_targets()) {
+    CAPTURE(target.ending);
+    const std::string ending(target.ending);
+    const Result forecast = run("inspect" + digits + "--json - --export " + ending);
+    const Result exported =
+        run("export " + of_digits + " --json - --to " + (folder / ("digits" + ending)).string());
+    REQUIRE(forecast.exit_code == 0);
+    REQUIRE(exported.exit_code == 0);
+    const Json before = Json::parse(forecast.out)["export"], after = Json::parse(exported.out);
+    CHECK(before["table_bytes"] == after["table_bytes"]);
+    CHECK(before["weight_bytes"] == after["weight_bytes"]);
+  }
+  const std::string model = "inspect --model mlp:4 ";
+  check_refused(model + "--data iris --export onnx --trits 2bit", "--trits: it is for .h");
+  CHECK(run(model + "--data iris --export h").out.find("export as .h (C99, --trits base3):") !=
+        std::string::npos);
+  check_refused(model + "--data iris --export hh",
+                "'hh' names no kind of export; did you mean '.h'?");
+  check_refused(model + "--data iris --trits 2bit", "name an ending, or leave the option out");
+  check_refused(model + "--export h", "name them by --data");
+  check_refused(model + "--data iris --export h --dp votes", "two questions");
+  check_refused(model + "--data iris --dp all", "leave out --data");
+  check_refused("inspect " + of_digits + " --export h", "tritgrad export");
+  check_refused("inspect " + of_digits + " --data iris", "knows its data; leave out --data");
 }
 
 TEST_CASE("cli export: ONNX, and options that are another target's") {
@@ -196,9 +284,9 @@ TEST_CASE("cli export: words and missing cells have names in C, and a function e
   CAPTURE(made.err);
   REQUIRE(made.exit_code == 0);
   // The cells are those of rows_of_table(): the word says the class.
-  const std::string program = folder.write("program.c", R"(
-#include <stdio.h>
-#include "m.h"
+  const std::string program = folder.write("program.c",
+                                           "#include <stdio.h>\n#include \"m.h\"\n"
+                                           R"(
 static m_workspace workspace;
 int main(void) {
   float cells[M_CELLS], features[M_INPUTS];

@@ -1,0 +1,57 @@
+#include "tools/cli/export_forecast.h"
+
+#include <fmt/format.h>
+
+#include "models/export/image_extent.h"
+#include "tools/report/number_text.h"
+
+namespace tritgrad {
+
+ExportForecast forecast_export(const std::string& ending, const std::string& trits,
+                               const SavedModel& plan, const Dataset& dataset,
+                               const TrainSpec& spec) {
+  const ExportTarget& target = export_target_with(ending, "--export");
+  const ExportSettings settings{kTritPackings.parse(trits)};
+  InferenceNetwork network = describe_untrained(plan, dataset, spec);
+  network.extent = measure_images(dataset);
+  target.check(network, {"model", {}});
+  return {&target, trits, network.weights(), target.bytes(network, settings)};
+}
+
+std::string to_text(const ExportForecast& forecast) {
+  const ExportBytes& bytes = forecast.bytes;
+  std::string text = fmt::format(
+      "export as {} ({}{}):\n"
+      "  tables         {} bytes: weights {}, scales {}, norms and inputs {}\n"
+      "  bits a weight  {:.3f} ({} weights)\n",
+      forecast.target->ending, forecast.target->description,
+      reads_option(*forecast.target, "--trits") ? ", --trits " + forecast.trits : "",
+      bytes.tables(), bytes.weights, bytes.scales, bytes.others, forecast.bits_per_weight(),
+      forecast.weights);
+  if (bytes.workspace > 0) {
+    text += fmt::format("  workspace      {}\n", human_bytes(static_cast<double>(bytes.workspace)));
+  }
+  if (bytes.code > 0) {
+    text += fmt::format(
+        "  flash          about {}: tables, and {} bytes of code as measured on a Cortex-M4 "
+        "(gcc 12 -Os)\n",
+        human_bytes(static_cast<double>(bytes.tables() + bytes.code)), bytes.code);
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const ExportForecast& forecast) {
+  const ExportBytes& bytes = forecast.bytes;
+  nlohmann::ordered_json json{{"ending", forecast.target->ending}};
+  if (reads_option(*forecast.target, "--trits")) json["trits"] = forecast.trits;
+  json.update({{"table_bytes", bytes.tables()},
+               {"weight_bytes", bytes.weights},
+               {"scale_bytes", bytes.scales},
+               {"workspace_bytes", bytes.workspace},
+               {"code_bytes_estimate", bytes.code},
+               {"weights", forecast.weights},
+               {"bits_per_weight", forecast.bits_per_weight()}});
+  return json;
+}
+
+}  // namespace tritgrad
