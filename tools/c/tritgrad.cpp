@@ -138,6 +138,13 @@ void name_classes(Dataset& dataset, const std::vector<std::string>& names) {
   dataset.class_names = std::move(named);
 }
 
+// What a model knows of its columns, for rows whose labels are all 0.
+TableSchema schema_of_rows(const SavedRun& saved) {
+  TableSchema schema = saved.table();
+  schema.class_names = {"0"};
+  return schema;
+}
+
 Json remarks_of(const Dataset& dataset) {
   Json remarks = Json::array();
   for (const auto* sentences : {&dataset.remarks.warnings, &dataset.remarks.notes}) {
@@ -187,7 +194,7 @@ struct tg_model {
   std::vector<std::byte> bytes;  // of the checkpoint, where it is not a file
   SavedRun saved;
   LoadedModel loaded = load_model(saved);
-  TableSchema schema = saved.table();
+  TableSchema schema = schema_of_rows(saved);
   std::string description = {};
 };
 
@@ -368,12 +375,11 @@ tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, in
           plan.input.features, " inputs");
     if (rows == 0) return;
     const std::string x = npy_of(values, type, rows, features, plan.input.image);
-    const std::vector<std::int64_t> unknown(static_cast<std::size_t>(std::max<int64_t>(rows, 0)));
-    const std::string y = write_npy({rows}, unknown);
+    const std::vector<std::int64_t> zeros(static_cast<std::size_t>(rows));
+    const std::string y = write_npy({rows}, zeros);
     const NpyPair pair{x, y, "values", "labels"};
     Dataset dataset = parse_npy_pairs({&pair, 1}, "values", &model->schema);
     dataset.image = plan.input.image;
-    std::fill(dataset.labels.begin(), dataset.labels.end(), 0);
     const std::vector<float> all = predict_logits(model->loaded, dataset);
     for (std::int64_t row = 0; row < rows; ++row) {
       const float* y_row = all.data() + row * plan.outputs;
