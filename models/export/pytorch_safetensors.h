@@ -1,7 +1,7 @@
 // An inference network as the state dictionary of a torch.nn.Sequential, in one .safetensors file.
 //
 // Weights are floats under the names and in the layouts of PyTorch's modules. The metadata carry
-// the modules themselves, as text of Python; docs/EXPORT.md lists its keys.
+// the modules themselves, as text of Python; docs/EXPORT_PYTHON.md lists its keys.
 #pragma once
 
 #include <string>

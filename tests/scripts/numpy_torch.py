@@ -1,8 +1,8 @@
-"""Runs the Python of docs/EXPORT.md in a folder with m.npz, m.safetensors, rows.csv and the logits of C in logits.txt.
+"""Runs the Python of docs/EXPORT_PYTHON.md in a folder with m.npz, m.safetensors, rows.csv and the logits of C in logits.txt.
 
-    numpy_torch.py EXPORT.md page      NumPy and PyTorch, of the page's own network
-    numpy_torch.py EXPORT.md logits    NumPy and PyTorch, of perceptrons with batch norm and rectifiers
-    numpy_torch.py EXPORT.md classes   PyTorch, of other networks: their classes alone
+    numpy_torch.py EXPORT_PYTHON.md page      NumPy and PyTorch, of the page's own network
+    numpy_torch.py EXPORT_PYTHON.md logits    NumPy and PyTorch, of perceptrons with batch norm and rectifiers
+    numpy_torch.py EXPORT_PYTHON.md classes   PyTorch, of other networks: their classes alone
 """
 import re
 import sys
@@ -16,7 +16,7 @@ def code_of(page, section):
     """The Python of a section, all of its blocks."""
     text = page.split("\n## " + section + "\n")[1].split("\n## ")[0]
     blocks = re.findall("```python\n(.*?)```", text, re.DOTALL)
-    assert blocks, "docs/EXPORT.md has no Python under " + section
+    assert blocks, "docs/EXPORT_PYTHON.md has no Python under " + section
     return "\n".join(blocks)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The code of docs/EXPORT.md for NumPy and for PyTorch predicts what the C header of the same checkpoint does, whose
+# The code of docs/EXPORT_PYTHON.md for NumPy and for PyTorch predicts what the C header of the same checkpoint does, whose
 # logits are our own (tests/models/export/test_c_header.cpp). Usage: numpy_torch.sh TRITGRAD
 # Exit status 77: NumPy or PyTorch is not installed.
 set -euo pipefail
@@ -50,7 +50,7 @@ compare() {
   if grep -q 'm_logits(const double' "$folder/m.h"; then feature=double; fi
   cc -O1 -ffp-contract=off "-DFEATURE=$feature" -I "$folder" "$folder/logits.c" -o "$folder/logits" -lm
   tr '\n' ' ' <"$folder/rows.csv" | "$folder/logits" >"$folder/logits.txt"
-  (cd "$folder" && /usr/bin/python3 "$here/scripts/numpy_torch.py" "$here/../docs/EXPORT.md" "$what")
+  (cd "$folder" && /usr/bin/python3 "$here/scripts/numpy_torch.py" "$here/../docs/EXPORT_PYTHON.md" "$what")
   rm "$folder/checkpoint.safetensors"
 }
 
