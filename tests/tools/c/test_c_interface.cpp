@@ -2,13 +2,16 @@
 // mistake.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/data/npy_writer.h"
 #include "engine/data/open_dataset.h"
+#include "engine/random.h"
 #include "models/training/train.h"
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
@@ -122,7 +125,8 @@ TEST_CASE("c interface: predictions of a saved model, of all rows at once and of
   const TempDir folder;
   const Data data{iris.open(R"({"class_names": ["setosa", "versicolor", "virginica"]})")};
   REQUIRE(data.handle != nullptr);
-  const Run run{tg_run_new(data.handle, R"({"model": "mlp:8", "epochs": 20, "all_rows": true})")};
+  const Run run{tg_run_new(
+      data.handle, R"({"model": "mlp:8", "recipe": "latent8", "epochs": 40, "all_rows": true})")};
   REQUIRE(tg_run_all(run.handle) == TG_OK);
   const std::string path = folder / "m.safetensors";
   REQUIRE(tg_run_save(run.handle, path.c_str()) == TG_OK);
@@ -231,6 +235,93 @@ TEST_CASE("c interface: what does not fit is refused with a sentence") {
   tg_data_close(nullptr);
   tg_run_close(nullptr);
   tg_model_close(nullptr);
+}
+
+TEST_CASE(
+    "c interface: two thousand calls with arguments by chance end in a result or a sentence") {
+  const RandomKey key{11, random_stream("c interface"), 0};
+  std::uint32_t at = 0;
+  const auto below = [&](std::size_t n) {
+    return static_cast<std::size_t>(random_below(key, ++at, static_cast<std::uint32_t>(n)));
+  };
+  const std::vector<const char*> texts{nullptr,
+                                       "",
+                                       "{",
+                                       "{}",
+                                       "[]",
+                                       "null",
+                                       R"({"data": "iris"})",
+                                       R"({"model": "mlp:3", "epochs": 1})",
+                                       R"({"model": "mlp:0"})",
+                                       R"({"model": 7})",
+                                       R"({"epochs": 1e9})",
+                                       R"({"seed": 18446744073709551615})",
+                                       R"({"set": ["weight.lr=x"]})",
+                                       R"({"image": [1, "a", 2]})",
+                                       R"({"class_names": 3})",
+                                       R"({"name": ["\\u0000"]})",
+                                       "\xff\xfe",
+                                       R"({"lr": 1e999})",
+                                       R"({"val": 0.5})"};
+  const std::vector<double> values(64, 0.5);
+  const std::vector<std::int64_t> labels{0, 1, 0, 1, -1, 1, INT64_MAX, INT64_MIN};
+  const std::vector<std::int64_t> sizes{-1, 0, 1, 2, 4, 8, INT64_MAX, INT64_MIN, 1LL << 33};
+  const Data iris{tg_data_open(R"({"data": "iris"})")};
+  std::vector<std::unique_ptr<Data>> data;
+  std::vector<std::unique_ptr<Run>> runs;
+  std::int64_t refused = 0, done = 0;
+  const auto count = [&](bool success) {
+    (success ? done : refused) += 1;
+    if (!success) CHECK(std::strlen(tg_error()) > 0);
+  };
+  const auto any_run = [&] {
+    return runs.empty() || below(4) == 0 ? nullptr : runs[below(runs.size())]->handle;
+  };
+  for (int call = 0; call < 2000; ++call) {
+    const char* text = texts[below(texts.size())];
+    switch (below(8)) {
+      case 0: {
+        // Sizes that the arrays do not have would be the caller's fault.
+        std::int64_t rows = sizes[below(sizes.size())], features = sizes[below(sizes.size())];
+        if (rows > 8) features = std::min<std::int64_t>(features, 0);
+        if (features > 8) rows = std::min<std::int64_t>(rows, 0);
+        data.push_back(std::make_unique<Data>(tg_data_from_arrays(
+            below(9) == 0 ? nullptr : values.data(), static_cast<tg_type>(below(4)), rows, features,
+            below(9) == 0 || rows > 8 ? nullptr : labels.data(), text)));
+        count(data.back()->handle != nullptr);
+        break;
+      }
+      case 1:
+        data.push_back(std::make_unique<Data>(tg_data_open(text)));
+        count(data.back()->handle != nullptr);
+        break;
+      case 2:
+        runs.push_back(
+            std::make_unique<Run>(tg_run_new(below(5) == 0 ? nullptr : iris.handle, text)));
+        count(runs.back()->handle != nullptr);
+        break;
+      case 3:
+        count(tg_run_step(any_run()) == TG_OK);
+        break;
+      case 4:
+        count(tg_run_finish(any_run()) != nullptr);
+        break;
+      case 5:
+        count(tg_run_save(any_run(), text == nullptr ? nullptr : "/none/m.safetensors") == TG_OK);
+        break;
+      case 6: {
+        const ModelHandle model{text == nullptr ? tg_model_open(text)
+                                                : tg_model_from_bytes(text, std::strlen(text))};
+        count(model.handle != nullptr);
+        break;
+      }
+      default:
+        count(tg_set_threads(static_cast<int>(below(9)) - 4) == TG_OK);
+    }
+  }
+  CHECK(refused > 500);
+  CHECK(done > 100);
+  CHECK(tg_set_threads(0) == TG_OK);
 }
 
 }  // namespace tritgrad::test::test_c_interface
