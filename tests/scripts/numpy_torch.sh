@@ -37,12 +37,13 @@ int main(void) {
 }
 C
 
-# compare page|logits|classes TABLE ARGUMENT...: trains on a table with names first and the class last.
+# compare page|logits|classes TABLE ARGUMENT...: trains on a table with names first and the class last, or on what
+# `data` names, which has the same rows.
 compare() {
   local what=$1 table=$2 feature=float
   shift 2
   echo "numpy_torch: $*"
-  "$tritgrad" train --data "$table" --epochs 4 --quiet --save "$folder/checkpoint.safetensors" "$@"
+  "$tritgrad" train --data "${data-$table}" --epochs 4 --quiet --save "$folder/checkpoint.safetensors" "$@"
   for ending in h npz safetensors; do
     "$tritgrad" export "$folder/checkpoint.safetensors" --to "$folder/m.$ending" >/dev/null
   done
@@ -54,7 +55,7 @@ compare() {
   rm "$folder/checkpoint.safetensors"
 }
 
-digits=$here/../engine/data/digits.csv wdbc=$here/../engine/data/wdbc.csv
+digits=$(realpath -- "$here/../engine/data/digits.csv") wdbc=$here/../engine/data/wdbc.csv
 for recipe in latent8 votes fp32; do
   compare page "$digits" --model mlp:32 --recipe $recipe
   compare logits "$wdbc" --model mlp:24,16 --recipe $recipe
@@ -64,6 +65,19 @@ done
   for ((i = 0; i < 900; i++)); do echo "$((17000000000 + i * 7 % 900)),$((i % 11)),$((i * 7 % 900 > 400))"; done
 } >"$folder/times.csv"
 compare logits "$folder/times.csv" --model mlp:8 --recipe latent8
+# Images of a byte a pixel, of which square roots are taken.
+(cd "$folder" && /usr/bin/python3 - "$digits") <<'PYTHON'
+import sys
+
+import numpy as np
+
+rows = np.loadtxt(sys.argv[1], delimiter=",", skiprows=1)
+rows[:, :-1] *= 15
+np.save("x.npy", rows[:, :-1].reshape(-1, 8, 8).astype(np.uint8))
+np.save("y.npy", rows[:, -1].astype(int))
+np.savetxt("bytes.csv", rows, "%d", delimiter=",", header="names", comments="")
+PYTHON
+data=$folder/x.npy,$folder/y.npy compare logits "$folder/bytes.csv" --model mlp:24 --recipe latent8
 compare classes "$digits" --model conv:8x8x1-6-M-8-10 --recipe latent8
 compare classes "$digits" --model mlp:32,16:norm=layer:activation=tanh --recipe votes
 compare classes "$wdbc" --model mlp:20:norm=none --recipe fp32 --lr 0.01
