@@ -169,6 +169,24 @@ std::vector<double> input_offsets(const TableSchema& table) {
   return none ? std::vector<double>() : offsets;
 }
 
+// Returns InferenceNetwork::fills. Of words, the features are those of the word that fills.
+std::vector<double> input_fills(const TableSchema& table) {
+  std::vector<double> fills;
+  for (const TableFeature& column : table.columns) {
+    for (const std::string& word : column.words) {
+      fills.push_back(column.fill_word.empty()   ? std::numeric_limits<double>::quiet_NaN()
+                      : word == column.fill_word ? 1.0
+                                                 : 0.0);
+    }
+    if (column.words.empty()) {
+      fills.push_back(column.fill_number.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    if (column.has_indicator) fills.push_back(std::numeric_limits<double>::quiet_NaN());
+  }
+  const bool none = std::all_of(fills.begin(), fills.end(), [](double x) { return std::isnan(x); });
+  return none ? std::vector<double>() : fills;
+}
+
 // Of a network whose inputs are images the table is left out.
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
                                 const Standardizer& standardizer, const TrainSpec& spec,
@@ -177,6 +195,7 @@ InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
   if (plan.input.image.size() == 0) {
     network.table = table;
     network.offsets = input_offsets(table);
+    network.fills = input_fills(table);
   }
   network.square_roots = spec.pixel_scale() == PixelScale::kSquareRoot;
   network.means = standardizer.means();

@@ -71,6 +71,9 @@ struct InferenceNetwork {
   bool square_roots = false;               // of inputs, which are pixels
   std::vector<float> means, inverse_stds;  // of inputs; a single one is that of all
   std::vector<InferenceLayer> layers;      // the last one makes logits
+  // What stands for a missing input, as the data have it, before offsets are subtracted; NaN: the
+  // mean does. Empty where that is so of all.
+  std::vector<double> fills = {};
   MissingCells missing = MissingCells::kRefuse;  // what became of a table's missing cells
   ImageShape image = {};                         // that the inputs are; of size 0: they are none
   ImageExtent extent = {};                       // of images
@@ -97,8 +100,8 @@ InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& load
 InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
                                     const TrainSpec& spec);
 
-// Returns the logits of a row of features, as data sets have them: offsets are subtracted already,
-// and a number that is missing is NaN.
+// Returns the logits of a row of features, as data sets have them: missing numbers and words that
+// have a fill are filled and offsets are subtracted already, and NaN is the mean.
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
 
 }  // namespace tritgrad

@@ -208,7 +208,19 @@ TEST_CASE("npz: offsets in double, and the bytes that are counted") {
   CHECK(bytes.workspace == 0);
 }
 
-TEST_CASE("npz, safetensors: names that are no text, and filled cells, are refused") {
+TEST_CASE("npz, safetensors: what fills a missing number, if there is such a thing") {
+  InferenceNetwork network = random_network("mlp:8", "latent8", {});
+  CHECK(!Arrays(npz(network, kHead, {})).has("input.fill"));
+  const ExportBytes without = npz_bytes(network, {});
+  for (int i = 0; i < 37; ++i) network.fills.push_back(17000000001.5 + i);
+  Arrays(npz(network, kHead, {})).check_equal("input.fill", {37}, network.fills);
+  CHECK(npz_bytes(network, {}).others == without.others + 8 * 37);
+  const std::string bytes = pytorch_safetensors(network, kHead, {});
+  const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "m");
+  CHECK(nlohmann::json::parse(file.metadata().at("input.fill")) == network.fills);
+}
+
+TEST_CASE("npz, safetensors: names that are no text, and cells that become means, are refused") {
   InferenceNetwork network = random_network("mlp:8", "latent8", {});
   check_npz(network, kHead);
   check_pytorch_safetensors(network, kHead);
@@ -220,9 +232,15 @@ TEST_CASE("npz, safetensors: names that are no text, and filled cells, are refus
   network.table->columns.resize(1);
   network.table->columns[0].name = "age";
   network.table->columns[0].has_indicator = true;
-  CHECK(contains(refusal([&] { check_npz(network, kHead); }), "column 'age' has missing cells"));
+  CHECK(contains(refusal([&] { check_npz(network, kHead); }),
+                 "column 'age' has missing cells that become the mean of the training rows, which "
+                 ".npz cannot express; .h, .onnx, .js and .html do"));
   CHECK(contains(refusal([&] { check_pytorch_safetensors(network, kHead); }),
-                 "column 'age' has missing cells"));
+                 "column 'age' has missing cells that become the mean"));
+  network.table->columns[0].has_indicator = false;
+  network.table->columns[0].fill_number = 40.0;
+  check_npz(network, kHead);
+  check_pytorch_safetensors(network, kHead);
   network.table.reset();
   network.class_names[1] = "\xFF";
   CHECK(contains(refusal([&] { check_npz(network, kHead); }), "is not UTF-8"));

@@ -362,6 +362,14 @@ TEST_CASE("c header: rows of words and missing cells are encoded as data sets do
   for (const Exported& e : all) CHECK(e.network.is_exact());
   CHECK(all[0].network.inputs == 1 + 1 + 4 + 2 + 4);  // words, and indicators
   CHECK(all[1].network.inputs == 1 + 1 + 4 + 2);
+  // The most frequent cells fill, a word by a 1 in its feature and 0 in the others.
+  CHECK(all[0].network.fills.empty());
+  const std::vector<double>& fills = all[1].network.fills;
+  REQUIRE(std::ssize(fills) == all[1].network.inputs);
+  CHECK(fills[0] == all[1].network.table->columns[0].fill_number);
+  CHECK(fills[0] >= 1700000000.0);
+  CHECK(std::accumulate(fills.begin() + 2, fills.begin() + 6, 0.0) == 1.0);
+  CHECK(std::accumulate(fills.begin() + 6, fills.end(), 0.0) == 1.0);
   compile_and_compare(all);
 }
 
