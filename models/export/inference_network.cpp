@@ -79,9 +79,11 @@ std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
 InferenceProduct describe_product(const std::string& name, const LayerParameters& layer,
                                   Compute compute) {
   const LinearOperands w = linear_operands("export", *layer.weight, layer.scale);
-  InferenceProduct product{
-      name, w.inputs, w.outputs, w.group_size,
-      {},   {},       {},        in_integers(*layer.weight, layer.scale, compute)};
+  InferenceProduct product{.name = name,
+                           .inputs = w.inputs,
+                           .outputs = w.outputs,
+                           .group = w.group_size,
+                           .in_integers = in_integers(*layer.weight, layer.scale, compute)};
   std::vector<float> values = values_of(*layer.weight);
   if (w.scale != nullptr) {
     product.trits = signs_of(values);
@@ -191,7 +193,7 @@ std::vector<double> input_fills(const TableSchema& table) {
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
                                 const Standardizer& standardizer, const TrainSpec& spec,
                                 std::vector<std::string> class_names, const TableSchema& table) {
-  InferenceNetwork network{plan.input.features, std::move(class_names), {}, {}, {}, {}, {}, {}};
+  InferenceNetwork network{.inputs = plan.input.features, .class_names = std::move(class_names)};
   if (plan.input.image.size() == 0) {
     network.table = table;
     network.offsets = input_offsets(table);

@@ -533,6 +533,15 @@ ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& se
   return OnnxWriter(network, settings).bytes();
 }
 
+bool is_onnx_exact(const InferenceNetwork& network) {
+  const auto keeps_bits = [](const InferenceLayer& layer) {
+    return layer.activation != Activation::kTanh &&
+           (!layer.has_product() || layer.product.groups() == 1);
+  };
+  return network.is_exact() &&
+         std::all_of(network.layers.begin(), network.layers.end(), keeps_bits);
+}
+
 std::string onnx_model(const InferenceNetwork& network, const ExportHead& head,
                        const ExportSettings& settings) {
   return OnnxWriter(network, settings).write(head);

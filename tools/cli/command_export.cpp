@@ -44,7 +44,9 @@ struct ExportReport {
   const ExportTarget* target;
   std::string trits, onnx_ops;
   bool raw_inputs;
-  bool finished, has_dropout, exact;
+  // Whether the description has the model's logits bit by bit, and what reads the file too.
+  bool described_exactly, is_exact;
+  bool finished, has_dropout;
   std::int64_t steps, weights, file_bytes;
   ExportBytes bytes;
   SelfCheck check;
@@ -94,13 +96,18 @@ void print_report(const ExportReport& r) {
   if (r.bytes.workspace > 0) fmt::print("  workspace      {}\n", size(r.bytes.workspace));
   fmt::print("  accuracy       {:.2f} % before, {:.2f} % after ({} rows of {})\n",
              100.0 * r.check.accuracy_before, 100.0 * r.check.accuracy_after, r.check.rows, r.data);
-  if (r.exact) {
-    fmt::print("  differing rows {} (logits are compared bit by bit)\n", r.check.differing_rows);
+  if (r.described_exactly) {
+    fmt::print("  differing rows {} bit by bit, by the description that the file is written from\n",
+               r.check.differing_rows);
   } else {
     fmt::print(
-        "  differing rows {} in class; sums in floats have no order that all machines share: "
-        "logits differ by {:.2g} at most\n",
+        "  differing rows {} in class, by the description that the file is written from; sums in "
+        "floats have no order that all machines share: logits differ by {:.2g} at most\n",
         r.check.differing_classes, r.check.largest_difference);
+  }
+  if (r.described_exactly && !r.is_exact) {
+    fmt::print("  note           what reads {} computes these logits within rounding\n",
+               r.target->ending);
   }
 }
 
@@ -122,7 +129,7 @@ std::string to_json(const ExportReport& r) {
                               {"rows", r.check.rows},
                               {"accuracy_before", r.check.accuracy_before},
                               {"accuracy_after", r.check.accuracy_after},
-                              {"bit_equal", r.exact},
+                              {"bit_equal", r.is_exact},
                               {"differing_rows", r.check.differing_rows},
                               {"differing_classes", r.check.differing_classes},
                               {"largest_difference", r.check.largest_difference}};
@@ -165,9 +172,10 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                       options.trits,
                       options.onnx_ops,
                       options.raw_inputs,
+                      network.is_exact(),
+                      target.is_exact(network),
                       is_finished(run),
                       plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
-                      network.is_exact(),
                       run.step(),
                       network.weights(),
                       0,

@@ -12,6 +12,7 @@
 #include "engine/files/zip.h"
 #include "models/export/npz.h"
 #include "models/export/pytorch_safetensors.h"
+#include "tests/support/random_network.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
 
@@ -20,27 +21,12 @@ namespace {
 
 const ExportHead kHead{"m", {"A test of m\xC3\xBC.", export_signature()}};
 
-// A network of random numbers, in norms and scales too.
 InferenceNetwork random_network(const std::string& spec, const std::string& recipe,
                                 const std::vector<std::string>& overrides,
                                 const ImageShape& image = {}) {
   const std::int64_t inputs = image.size() > 0 ? image.size() : 37;
-  const SavedModel plan{spec, {inputs, image}, 3, load_recipe(recipe, overrides)};
-  auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, 7);
-  for (Parameter& parameter : model->parameters()) {
-    if (parameter.spec().role == Role::kWeight) continue;
-    std::vector<float> values = numbers(parameter.shape().size(), parameter.stream());
-    const bool positive =
-        parameter.name().ends_with("var") || parameter.spec().role == Role::kScale;
-    for (float& x : values) x = positive ? std::abs(x) + 0.01f : x;
-    encode_all(parameter.storage(), values);
-  }
-  std::vector<float> inverse_stds = numbers(inputs, 22);
-  for (float& x : inverse_stds) x = std::abs(x) + 0.01f;
-  return {inputs,       {"a", "\xC3\xA9t\xC3\xA9", "\xF0\x9F\x98\x80 c"},
-          {},           {},
-          false,        numbers(inputs, 21),
-          inverse_stds, describe_layers(plan, *model)};
+  return network_of(random_model({spec, {inputs, image}, 3, load_recipe(recipe, overrides)}, 7),
+                    {"a", "\xC3\xA9t\xC3\xA9", "\xF0\x9F\x98\x80 c"});
 }
 
 // An archive whose arrays outlive the views of them.

@@ -16,6 +16,7 @@
 #include "models/export/self_check.h"
 #include "models/training/train.h"
 #include "tests/support/c_compiler.h"
+#include "tests/support/random_network.h"
 #include "tests/support/readers.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
@@ -202,7 +203,6 @@ Dataset random_data(std::int64_t rows, std::int64_t features, std::size_t classe
   return data;
 }
 
-// A network of random numbers, everywhere: also in norms, statistics and scales.
 Exported random_network(const std::string& spec, const std::string& recipe_name,
                         const std::vector<std::string>& overrides, std::uint32_t salt,
                         const ImageShape& image = {}) {
@@ -211,23 +211,11 @@ Exported random_network(const std::string& spec, const std::string& recipe_name,
   const auto inputs = image.size() > 0 ? image.size() : whole_number(1, 300, salt);
   Dataset data = random_data(9, inputs, static_cast<std::size_t>(2 + salt % 9));
   data.image = image;
-  SavedModel plan{spec, data, data.classes(), load_recipe(recipe_name, overrides)};
-  auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, salt);
-  for (Parameter& parameter : model->parameters()) {
-    if (parameter.spec().role == Role::kWeight) continue;
-    std::vector<float> values = numbers(parameter.shape().size(), parameter.stream());
-    const bool positive =
-        parameter.name().ends_with("var") || parameter.spec().role == Role::kScale;
-    for (float& x : values) x = positive ? std::abs(x) + 0.01f : x;
-    encode_all(parameter.storage(), values);
-  }
-  std::vector<float> means = numbers(inputs, 21), inverse_stds = numbers(inputs, 22);
-  LoadedModel loaded{plan, std::move(model), {means, inverse_stds}};
-  InferenceNetwork network{inputs, data.class_names, {}, {}, false, means, inverse_stds, {}};
-  network.layers = describe_layers(loaded.plan, *loaded.model);
+  const LoadedModel loaded =
+      random_model({spec, data, data.classes(), load_recipe(recipe_name, overrides)}, salt);
   std::vector<std::int32_t> rows(9);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
-  return exported(std::move(network), loaded, data, rows);
+  std::iota(rows.begin(), rows.end(), 0);
+  return exported(network_of(loaded, data.class_names), loaded, data, rows);
 }
 
 // Makes the logits those that the description gives.

@@ -25,7 +25,7 @@ InferenceNetwork network_of(const std::string& spec, const std::string& recipe,
                             const ImageShape& image = {}) {
   const SavedModel plan{spec, {inputs, image}, 10, load_recipe(recipe, overrides)};
   const auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, 1);
-  InferenceNetwork network{inputs, {}, {}, {}, false, {0.5f}, {2.0f}, {}};
+  InferenceNetwork network{.inputs = inputs, .means = {0.5f}, .inverse_stds = {2.0f}};
   for (int i = 0; i < 10; ++i) network.class_names.push_back(concat("class ", i));
   network.layers = describe_layers(plan, *model);
   return network;
