@@ -67,6 +67,13 @@ void check_replaceable_export(const std::string& path) {
         "' is there and was not written by an export; delete it, or name another file");
 }
 
+// Throws what would be thrown once the work is done. The files are not kept meanwhile, so that a
+// run that is killed leaves nothing of them behind.
+void check_outputs(const ExportOptions& options) {
+  const OutputFile file("--to", options.to, nullptr);
+  const OutputFile json("--json", options.json, kJsonBegins);
+}
+
 // Whether the run has come to the end of its epochs.
 bool is_finished(const SavedRun& run) {
   const auto json = nlohmann::json::parse(run.text());
@@ -153,8 +160,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   check_no_input("--to", options.to, inputs);
   check_no_input("--json", options.json, inputs);
   check_replaceable_export(options.to);
-  OutputFile file("--to", options.to, nullptr);
-  OutputFile json("--json", options.json, kJsonBegins);
+  check_outputs(options);
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
@@ -183,6 +189,8 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                       result};
   head.provenance = provenance_of(report, weights_sha256(loaded.model->parameters()));
   const std::string bytes = target.write(network, head, settings);
+  OutputFile file("--to", options.to, nullptr);
+  OutputFile json("--json", options.json, kJsonBegins);
   report.file_bytes = std::ssize(bytes);
   file.write_bytes(bytes);
   if (options.json != "-") print_report(report);

@@ -127,6 +127,19 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
 }
 
+TEST_CASE("cli export: one that is killed during its self-check leaves nothing behind") {
+  const TempDir folder;
+  // 359 rows of 4 million weights take the description longer than half a second.
+  const std::string checkpoint =
+      train(folder, "--data digits --model mlp:2048,2048 --recipe trits --stop-after 1");
+  const std::string to = folder / "m.h", json = folder / "m.json";
+  run("export " + checkpoint + " --threads 1 --to " + to + " --json " + json,
+      "timeout --signal=KILL 0.5");
+  CHECK(!std::filesystem::exists(to + ".tritgrad-tmp"));
+  CHECK(!std::filesystem::exists(json + ".tritgrad-tmp"));
+  check_refused("export " + checkpoint + " --to " + to + " --json " + to, "m.h");
+}
+
 TEST_CASE("cli export: inspect forecasts the bytes of an export before there is a model") {
   const TempDir folder;
   const std::string words = folder.write("w.csv", rows_of_table("a,b,y", "red") + "red1,,1\n");
