@@ -79,9 +79,11 @@ std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
 InferenceProduct describe_product(const std::string& name, const LayerParameters& layer,
                                   Compute compute) {
   const LinearOperands w = linear_operands("export", *layer.weight, layer.scale);
-  InferenceProduct product{
-      name, w.inputs, w.outputs, w.group_size,
-      {},   {},       {},        in_integers(*layer.weight, layer.scale, compute)};
+  InferenceProduct product{.name = name,
+                           .inputs = w.inputs,
+                           .outputs = w.outputs,
+                           .group = w.group_size,
+                           .in_integers = in_integers(*layer.weight, layer.scale, compute)};
   std::vector<float> values = values_of(*layer.weight);
   if (w.scale != nullptr) {
     product.trits = signs_of(values);
@@ -169,14 +171,33 @@ std::vector<double> input_offsets(const TableSchema& table) {
   return none ? std::vector<double>() : offsets;
 }
 
+// Returns InferenceNetwork::fills. Of words, the features are those of the word that fills.
+std::vector<double> input_fills(const TableSchema& table) {
+  std::vector<double> fills;
+  for (const TableFeature& column : table.columns) {
+    for (const std::string& word : column.words) {
+      fills.push_back(column.fill_word.empty()   ? std::numeric_limits<double>::quiet_NaN()
+                      : word == column.fill_word ? 1.0
+                                                 : 0.0);
+    }
+    if (column.words.empty()) {
+      fills.push_back(column.fill_number.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    if (column.has_indicator) fills.push_back(std::numeric_limits<double>::quiet_NaN());
+  }
+  const bool none = std::all_of(fills.begin(), fills.end(), [](double x) { return std::isnan(x); });
+  return none ? std::vector<double>() : fills;
+}
+
 // Of a network whose inputs are images the table is left out.
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
                                 const Standardizer& standardizer, const TrainSpec& spec,
                                 std::vector<std::string> class_names, const TableSchema& table) {
-  InferenceNetwork network{plan.input.features, std::move(class_names), {}, {}, {}, {}, {}, {}};
+  InferenceNetwork network{.inputs = plan.input.features, .class_names = std::move(class_names)};
   if (plan.input.image.size() == 0) {
     network.table = table;
     network.offsets = input_offsets(table);
+    network.fills = input_fills(table);
   }
   network.square_roots = spec.pixel_scale() == PixelScale::kSquareRoot;
   network.means = standardizer.means();

@@ -210,7 +210,7 @@ const activations = {
 /**
  * The logits, a number for each class.
  * @param {ArrayLike<number>} features Numbers as the data have them, pixels in the order of rows, pixels of a
- *     row, channels of a pixel; NaN where one is missing.
+ *     row, channels of a pixel; NaN becomes the mean, while encode() fills as in training.
  * @returns {Float32Array}
  */
 export function logits(features) {

@@ -30,7 +30,8 @@ InferenceNetwork network_of(std::int64_t inputs, const std::string& class_name) 
   product.trits.assign(static_cast<std::size_t>(2 * inputs), 1);
   product.scales = {1.0f, 1.0f};
   product.in_integers = true;
-  InferenceNetwork network{inputs, {class_name, "b"}, {}, {}, false, {0.0f}, {1.0f}, {}};
+  InferenceNetwork network{
+      .inputs = inputs, .class_names = {class_name, "b"}, .means = {0.0f}, .inverse_stds = {1.0f}};
   network.layers.push_back({.product = std::move(product), .bias = {0.0f, 0.0f}});
   return network;
 }
