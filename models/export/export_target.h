@@ -62,6 +62,7 @@ struct ExportTarget {
   // Whether what reads the file computes the bits that the model does, where
   // InferenceNetwork::is_exact() says that there are such bits; else it does within rounding.
   bool (*is_exact)(const InferenceNetwork& network);
+  bool shows_images = false;  // what it writes depends on InferenceNetwork::extent
 };
 
 std::span<const ExportTarget> export_targets();

@@ -71,6 +71,7 @@ std::vector<float> values_of(const Parameter& parameter) {
 
 std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
   std::vector<std::int8_t> signs;
+  signs.reserve(values.size());
   for (const float x : values) signs.push_back(static_cast<std::int8_t>((x > 0.0f) - (x < 0.0f)));
   return signs;
 }
@@ -239,6 +240,7 @@ struct Codes {
 RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const float> features) {
   constexpr double kMost = std::numeric_limits<float>::max();
   RowOfFloats x;
+  x.reserve(features.size());
   for (std::size_t i = 0; i < features.size(); ++i) {
     const std::size_t at = network.means.size() == 1 ? 0 : i;
     const float value = network.square_roots ? std::sqrt(features[i]) : features[i];
@@ -255,6 +257,7 @@ Codes round_to_int8(const RowOfFloats& x) {
   for (const float each : x) largest = std::max(largest, std::abs(each));
   const float inverse = largest < 0x1p-100f ? 0.0f : 127.0f / largest;
   Codes rounded{{}, largest < 0x1p-100f ? 0.0f : largest / 127.0f};
+  rounded.codes.reserve(x.size());
   for (const float each : x) {
     const float level = std::clamp(each * inverse, -127.0f, 127.0f);
     rounded.codes.push_back(static_cast<std::int8_t>((level + kShift) - kShift));
@@ -265,6 +268,7 @@ Codes round_to_int8(const RowOfFloats& x) {
 RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<std::int8_t>& codes,
                                  float x_scale) {
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(w.outputs));
   const std::int8_t* trit = w.trits.data();
   const float* scale = w.scales.data();
   for (std::int64_t o = 0; o < w.outputs; ++o) {
@@ -283,6 +287,7 @@ RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<st
 
 RowOfFloats multiply_in_floats(const InferenceProduct& w, const RowOfFloats& x) {
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(w.outputs));
   std::size_t place = 0, scale = 0;
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     float sum_of_groups = -0.0f;
@@ -307,6 +312,7 @@ std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
   constexpr std::int64_t kHalf = kWindowSide / 2;
   const std::int64_t row = pixel / image.width, column = pixel % image.width;
   std::vector<Number> window;
+  window.reserve(static_cast<std::size_t>(kWindowSide * kWindowSide * image.channels));
   for (std::int64_t i = row - kHalf; i <= row + kHalf; ++i) {
     for (std::int64_t j = column - kHalf; j <= column + kHalf; ++j) {
       const bool inside = i >= 0 && i < image.height && j >= 0 && j < image.width;
@@ -328,6 +334,7 @@ RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
                          : multiply_in_floats(w, x);
   }
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(layer.outputs()));
   for (std::int64_t pixel = 0; pixel < layer.image.pixels(); ++pixel) {
     const RowOfFloats part =
         w.in_integers
@@ -341,6 +348,7 @@ RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
 RowOfFloats max_of_pixels(const ImageShape& image, const RowOfFloats& x) {
   const std::int64_t line = image.width * image.channels;
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(pooled(image).size()));
   for (std::int64_t i = 0; i + 1 < image.height; i += 2) {
     for (std::int64_t j = 0; j + 1 < image.width; j += 2) {
       for (std::int64_t c = 0; c < image.channels; ++c) {

@@ -76,7 +76,7 @@ struct InferenceNetwork {
   std::vector<double> fills = {};
   MissingCells missing = MissingCells::kRefuse;  // what became of a table's missing cells
   ImageShape image = {};                         // that the inputs are; of size 0: they are none
-  ImageExtent extent = {};                       // of images
+  ImageExtent extent = {};                       // of images, for targets that show them
 
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
   // The most numbers that a layer reads or makes.

@@ -165,7 +165,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
   InferenceNetwork network = describe_network(run, loaded);
-  network.extent = measure_images(dataset);
+  if (target.shows_images) network.extent = measure_images(dataset);
   target.check(network, head);
   const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   require_passed(result, options.to, dataset.name);
