@@ -81,13 +81,15 @@ bool is_finished(const SavedRun& run) {
   return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
 }
 
-std::vector<std::string> provenance_of(const ExportReport& report, const std::string& sha256) {
+// `trained_on` names the data of the run, `report.data` those of the self-check.
+std::vector<std::string> provenance_of(const ExportReport& report, const std::string& trained_on,
+                                       const std::string& sha256) {
   return {
       fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
-                  report.data, report.steps, report.finished ? "" : " (not finished)"),
-      fmt::format("Accuracy {:.2f} % on {} rows; {} weights of {:.2f} bits.",
-                  100.0 * report.check.accuracy_after, report.check.rows, report.weights,
-                  report.bits_per_weight()),
+                  trained_on, report.steps, report.finished ? "" : " (not finished)"),
+      fmt::format("Accuracy {:.2f} % on {} rows of {}; {} weights of {:.2f} bits.",
+                  100.0 * report.check.accuracy_after, report.check.rows, report.data,
+                  report.weights, report.bits_per_weight()),
       "Weights SHA-256 " + sha256, export_signature()};
 }
 
@@ -187,7 +189,10 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                       0,
                       target.bytes(network, settings),
                       result};
-  head.provenance = provenance_of(report, weights_sha256(loaded.model->parameters()));
+  const std::string trained_on = command.count("--data") > 0
+                                     ? std::filesystem::path(run.spec().data).stem().string()
+                                     : dataset.name;
+  head.provenance = provenance_of(report, trained_on, weights_sha256(loaded.model->parameters()));
   const std::string bytes = target.write(network, head, settings);
   OutputFile file("--to", options.to, nullptr);
   OutputFile json("--json", options.json, kJsonBegins);
