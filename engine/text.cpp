@@ -110,6 +110,15 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string enumerated(std::span<const std::string> names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  }
+  return text + (names.size() > kMost ? concat(" and ", names.size() - kMost, " more") : "");
+}
+
 bool is_utf8(std::string_view text) { return utf8::is_valid(text.begin(), text.end()); }
 
 std::string as_utf8(std::string_view text) {

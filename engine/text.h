@@ -39,6 +39,9 @@ std::string counted(std::int64_t count, std::string_view noun);
 // of ASCII and, as UTF-8 has them, U+0080 to U+009F.
 std::string printable(std::string_view text);
 
+// Returns "a, b, c": the first eight names, printable, and how many more there are.
+std::string enumerated(std::span<const std::string> names);
+
 // Whether the bytes are UTF-8 (RFC 3629), as JSON demands: no overlong forms, no surrogates,
 // nothing above U+10FFFF.
 bool is_utf8(std::string_view text);

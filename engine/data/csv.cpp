@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/data/cell_text.h"
 #include "engine/data/csv_records.h"
+#include "engine/data/table_dataset.h"
 #include "engine/data/table_text.h"
 #include "engine/files/read_file.h"
 #include "engine/text.h"

@@ -84,7 +84,7 @@ std::size_t find_column(const DataTable& table, const std::string& text,
            : concat("; without a header, columns are numbers from 0 to ", columns - 1));
 }
 
-void drop_incomplete_rows(DataTable& table, const std::vector<std::size_t>& columns) {
+void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns) {
   std::vector<char> kept(static_cast<std::size_t>(table.rows), 1);
   for (std::size_t column : columns) {
     for (std::int64_t row = 0; row < table.rows; ++row) {

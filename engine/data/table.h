@@ -11,6 +11,9 @@
 
 namespace tritgrad {
 
+// Numbers of columns, from 0.
+using ColumnPlaces = std::vector<std::size_t>;
+
 // A cell as it stands in the file, for a message.
 struct TableCell {
   std::int64_t row;
@@ -55,6 +58,6 @@ std::size_t find_column(const DataTable& table, const std::string& text,
                         const std::string& subject);
 
 // Takes away the rows in which one of these columns, of usable cells, is missing.
-void drop_incomplete_rows(DataTable& table, const std::vector<std::size_t>& columns);
+void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns);
 
 }  // namespace tritgrad

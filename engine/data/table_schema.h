@@ -78,12 +78,7 @@ struct TableOptions {
 
 // The table's columns that the features of a model are, in its order: by name, or, where no name is
 // known, by place. Throws Error for those that are missing.
-std::vector<std::size_t> columns_of(const TableSchema& schema, const DataTable& table);
-
-// A described table in, a described data set out. With options.schema rows of one class are enough,
-// labels of no class of the model become classes behind its own, and columns are those of the
-// schema; else the schema is learned.
-Dataset make_dataset(DataTable table, const TableOptions& options);
+ColumnPlaces columns_of(const TableSchema& schema, const DataTable& table);
 
 // The schema as JSON, and back. Throws Error that begins with `where` for other texts.
 std::string to_json(const TableSchema& schema);

@@ -10,7 +10,7 @@
 
 namespace tritgrad {
 
-// Throws Error for names that are not UTF-8, and for cells of a table that are filled.
+// Throws Error for names that are not UTF-8, and for cells of a table that become the mean.
 void check_npz(const InferenceNetwork& network, const ExportHead& head);
 
 // Weights are all three forms together.

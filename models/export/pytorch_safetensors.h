@@ -10,8 +10,8 @@
 
 namespace tritgrad {
 
-// Throws Error for names that are not UTF-8, for cells of a table that are filled, and for inputs
-// of a standard deviation that running_var, its square in fp32, cannot hold.
+// Throws Error for names that are not UTF-8, for cells of a table that become the mean, and for
+// inputs of a standard deviation that running_var, its square in fp32, cannot hold.
 void check_pytorch_safetensors(const InferenceNetwork& network, const ExportHead& head);
 
 ExportBytes pytorch_safetensors_bytes(const InferenceNetwork& network,

@@ -4,6 +4,7 @@
     numpy_torch.py EXPORT_PYTHON.md logits    NumPy and PyTorch, of perceptrons with batch norm and rectifiers
     numpy_torch.py EXPORT_PYTHON.md classes   PyTorch, of other networks: their classes alone
 """
+import json
 import re
 import sys
 
@@ -41,6 +42,21 @@ def run_torch(page, as_it_stands):
     assert line == network or not as_it_stands, (line, network)
     exec(compile("import numpy as np\n" + build.replace(line, network), "PyTorch", "exec"), names)
     return names
+
+
+def fill_rows():
+    """Where a number of rows.csv is missing (nan), writes the one that stands for it in its place, as both files say."""
+    fill = np.load("m.npz").get("input.fill")
+    data = open("m.safetensors", "rb").read()
+    header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+    said = json.loads(header["__metadata__"].get("input.fill", "null"))
+    rows = np.loadtxt("rows.csv", delimiter=",", ndmin=2)
+    missing = np.isnan(rows)
+    if fill is None:
+        assert said is None and not missing.any()
+        return
+    assert said == fill.tolist() and missing.any(0).all(), (said, fill)
+    np.savetxt("rows.csv", np.where(missing, fill, rows), delimiter=",", fmt="%.17g")
 
 
 def bounds(m, rows):
@@ -84,6 +100,7 @@ def bounds(m, rows):
 def main():
     page = open(sys.argv[1], encoding="utf-8").read()
     ours = np.loadtxt("logits.txt", dtype=np.float32, ndmin=2)
+    fill_rows()
     torch = run_torch(page, sys.argv[2] == "page")
     rows = np.loadtxt("rows.csv", delimiter=",", ndmin=2)
     assert torch["logits"].shape == ours.shape and len(ours) == len(rows), (torch["logits"].shape, ours.shape)

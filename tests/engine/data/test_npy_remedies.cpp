@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/data/npy_dataset.h"
+#include "tests/support/readers.h"
 #include "tests/support/support_files.h"
 
 namespace tritgrad::test::test_npy_remedies {
@@ -16,10 +17,11 @@ namespace {
 // Debian's own, for which python3-numpy is; another python3 may come first on the path.
 const std::string kPython = "/usr/bin/python3";
 
+// Whether NumPy can run what messages say; says it if not, and fails where it must be there.
 bool has_numpy() {
   static const bool found =
       std::system((kPython + " -c 'import numpy' >/dev/null 2>&1").c_str()) == 0;
-  if (!found) MESSAGE("skipped: " << kPython << " has no numpy, which would run what messages say");
+  if (!found) skip_or_fail("numpy of " + kPython);
   return found;
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/compressed.h"
 #include "tests/support/npy_files.h"
 #include "tests/support/program.h"
+#include "tests/support/readers.h"
 
 namespace tritgrad::test::test_cli_remedies {
 namespace {
@@ -372,7 +373,7 @@ TEST_CASE("cli remedies: a file that is no table is unpacked or converted as the
     if (is_there(packer)) {
       follows(through(std::string(packer) + " -c", kTable), command);
     } else {
-      MESSAGE("skipped: no ", packer, " is installed, whose file could be unpacked");
+      skip_or_fail(packer);
     }
   }
   const std::string zip = zip_file({{"t.csv", kTable}}, true);
