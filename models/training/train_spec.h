@@ -134,7 +134,7 @@ void visit_training(Spec& spec, const Visitor& visitor) {
           spec.validation);
   visitor(Field{"all_rows", "--all-rows", "choice of training rows",
                 "train on all rows: none are held back for a test, and no accuracy is known",
-                kYounger | kSparse},
+                kYounger | kSparse | kSingleRun},
           spec.all_rows);
   visitor(
       Field{"augment", "--augment", "augmentation",
