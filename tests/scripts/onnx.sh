@@ -144,6 +144,23 @@ fi
 
 node "$here/readers/read_onnx.mjs" "$readers" "${cases[@]}"
 
+# The code of the document prints for each row the class that the ES module of the same model has, and its probability.
+mkdir "$work/document"
+ln -s -- "$readers/node_modules" "$work/document/node_modules"
+cp -- "${cases[0]}/m.onnx" "${cases[0]}/rows.csv" "$work/document"
+code_of "$here/../docs/EXPORT_WEB.md" js onnxruntime-node >"$work/document/classes.mjs"
+(cd "$work/document" && node classes.mjs >said.txt)
+"$tritgrad" export "${cases[0]}/m.safetensors" --to "$work/document/m.js" >/dev/null
+mv -- "$work/document/m.js" "$work/document/m.mjs"
+(cd "$work/document" && node --input-type=module -e 'import { readFileSync } from "node:fs"; import { predict } from "./m.mjs";
+  const rows = readFileSync("rows.csv", "utf8").trimEnd().split("\n");
+  for (const row of rows) console.log(predict(row.split(",").map(Number)).number);' >expected.txt)
+[[ -s $work/document/expected.txt ]] && cut -d ' ' -f 1 "$work/document/said.txt" | cmp - "$work/document/expected.txt" || {
+  echo "onnx: the code of docs/EXPORT_WEB.md prints other classes than the ES module has" >&2
+  exit 1
+}
+echo "onnx: the code of docs/EXPORT_WEB.md runs"
+
 /usr/bin/python3 - "${cases[@]}" <<'PYTHON'
 import json
 import os
