@@ -118,6 +118,12 @@ bool names_any(const Cells& cells, const TableSchema& schema) {
                                           [&](const auto& each) { return has(each.name); });
 }
 
+// The last column that holds anything below the first line, else the first.
+std::size_t last_filled(const CsvSurvey& survey, std::size_t columns) {
+  while (columns > 1 && survey.rows > 0 && survey.columns[columns - 1].is_empty) --columns;
+  return columns - 1;
+}
+
 // Finds the label column and whether the first line holds names; sets both in the table, whose
 // columns have that line's cells for names.
 void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& table) {
@@ -125,7 +131,7 @@ void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& 
   const Cells& cells = survey.first;
   table.has_names = options.header == CsvHeader::kYes;
   const bool is_auto = options.header == CsvHeader::kAuto;
-  table.label = table.columns.size() - 1;
+  table.label = last_filled(survey, table.columns.size());
   if (is_auto && schema != nullptr && schema->has_names) {
     table.has_names = names_any(cells, *schema);
   }
@@ -150,6 +156,8 @@ void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& 
     table.has_names =
         looks_like_header(cells, table.label) && !is_row_of_words(survey, table.label, schema);
   }
+  // A first line of data fills the last column.
+  if (label.empty() && !table.has_names) table.label = table.columns.size() - 1;
 }
 
 // Checkpoints and results hold names as JSON, which knows no other text.
@@ -315,6 +323,10 @@ DataTable parse_csv_table(std::string_view text, const std::string& where,
     check(survey.rows > 0, where, ": no rows of data; only a header line was found");
   } else {
     for (TableColumn& column : table.columns) column.name.clear();
+  }
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    table.columns[column].is_empty =
+        survey.columns[column].is_empty && (table.has_names || survey.first[column].empty());
   }
   choose_kinds(survey, options, table);
   TableFiller filler(table, options);

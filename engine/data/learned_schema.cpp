@@ -112,16 +112,32 @@ void learn_numbers(DataTable& table, std::size_t place, const TableOptions& opti
   }
 }
 
+void leave_out_as_empty(DataTable& table, std::size_t place, TableSchema& schema) {
+  const std::string name = table.column_name(place);
+  schema.left_out.push_back(name);
+  table.remarks.notes.push_back(concat("column '", name, "' is empty throughout and is left out"));
+}
+
+// Where the last columns begin that are empty throughout.
+std::size_t empty_end(const DataTable& table) {
+  std::size_t place = table.columns.size();
+  while (place > 0 && table.columns[place - 1].is_empty) --place;
+  return place;
+}
+
 }  // namespace
 
 ColumnPlaces choose_columns(DataTable& table, const TableOptions& options, TableSchema& schema) {
   const ColumnPlaces wanted = places_of(table, options.columns, "--columns"),
                      unwanted = places_of(table, options.drop, "--drop");
+  const std::size_t filled = empty_end(table);
   ColumnPlaces chosen, identifiers;
   for (std::size_t place = 0; place < table.columns.size(); ++place) {
     if (place == table.label) continue;
     if (holds(unwanted, place) || (!wanted.empty() && !holds(wanted, place))) {
       schema.left_out.push_back(table.column_name(place));
+    } else if (wanted.empty() && place >= filled) {
+      leave_out_as_empty(table, place, schema);
     } else if (wanted.empty() && !why_identifier(table, place).empty()) {
       identifiers.push_back(place);
     } else {
@@ -137,31 +153,37 @@ ColumnPlaces choose_columns(DataTable& table, const TableOptions& options, Table
                " and is left out; to train on it all the same, name the features by --columns"));
   }
   check(!chosen.empty(), table.where,
-        ": no column is left to learn from; name features by --columns");
+        wanted.empty() && unwanted.empty()
+            ? ": every column but that of the label is empty throughout; nothing can be learned"
+            : ": no column is left to learn from; name features by --columns");
   return chosen;
 }
 
+void leave_out_empty(DataTable& table, ColumnPlaces& places, TableSchema& schema) {
+  ColumnPlaces filled;
+  for (std::size_t place : places) {
+    const TableColumn& column = table.columns[place];
+    std::int64_t row = 0;
+    while (row < table.rows && column.is_missing(row)) ++row;
+    row < table.rows ? filled.push_back(place) : leave_out_as_empty(table, place, schema);
+  }
+  check(!filled.empty(), table.where, ": every column is empty throughout; nothing can be learned");
+  places = std::move(filled);
+}
+
 void learn_columns(DataTable& table, const ColumnPlaces& places, const TableOptions& options,
-                   TableSchema& schema, ColumnPlaces& used) {
+                   TableSchema& schema) {
   for (std::size_t place : places) {
     const TableColumn& column = table.columns[place];
     TableFeature feature;
     feature.place = static_cast<std::int64_t>(place);
     feature.name = table.has_names ? column.name : table.column_name(place);
     for (std::int64_t row = 0; row < table.rows; ++row) feature.missing += column.is_missing(row);
-    if (feature.missing == table.rows) {
-      schema.left_out.push_back(table.column_name(place));
-      table.remarks.notes.push_back(
-          concat("column '", table.column_name(place), "' is empty throughout and is left out"));
-      continue;
-    }
     feature.has_indicator = options.missing == MissingCells::kMean && feature.missing > 0;
     column.holds_words ? learn_words(table, place, options, feature)
                        : learn_numbers(table, place, options, feature);
     schema.columns.push_back(std::move(feature));
-    used.push_back(place);
   }
-  check(!used.empty(), table.where, ": every column is empty throughout; nothing can be learned");
 }
 
 }  // namespace tritgrad

@@ -84,7 +84,8 @@ std::size_t find_column(const DataTable& table, const std::string& text,
            : concat("; without a header, columns are numbers from 0 to ", columns - 1));
 }
 
-void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns) {
+void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns,
+                          const std::string& advice) {
   std::vector<char> kept(static_cast<std::size_t>(table.rows), 1);
   for (std::size_t column : columns) {
     for (std::int64_t row = 0; row < table.rows; ++row) {
@@ -93,9 +94,7 @@ void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns) {
   }
   const std::int64_t left = std::count(kept.begin(), kept.end(), 1);
   if (left == table.rows) return;
-  check(left > 0, table.where, ": each of the ", table.rows,
-        " rows has a missing cell; leave the emptiest columns out by --drop, or fill them by "
-        "--missing mean or mode");
+  check(left > 0, table.where, ": each of the ", table.rows, " rows has a missing cell; ", advice);
   table.remarks.notes.push_back(concat(table.rows - left, " of ", table.rows,
                                        left + 1 == table.rows
                                            ? " rows has missing cells and is left out"

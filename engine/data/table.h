@@ -23,6 +23,7 @@ struct TableCell {
 struct TableColumn {
   std::string name;  // empty: none
   bool holds_words = false;
+  bool is_empty = false;            // no cell of it holds a character
   std::vector<double> numbers;      // NaN: the cell is missing
   std::vector<std::int32_t> codes;  // places in `words`; -1: the cell is missing
   std::vector<std::string> words;   // each once
@@ -57,7 +58,8 @@ struct DataTable {
 std::size_t find_column(const DataTable& table, const std::string& text,
                         const std::string& subject);
 
-// Takes away the rows in which one of these columns, of usable cells, is missing.
-void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns);
+// Takes away the rows in which one of these columns, of usable cells, is missing. Throws Error that
+// ends in `advice` where no row is left.
+void drop_incomplete_rows(DataTable& table, const ColumnPlaces& columns, const std::string& advice);
 
 }  // namespace tritgrad

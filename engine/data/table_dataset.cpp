@@ -168,6 +168,33 @@ void write_features(DataTable& table, const ColumnPlaces& places, const TableSch
   }
 }
 
+// No treatment of missing cells finds a label for any row.
+void check_labels(const DataTable& table, bool knows_columns) {
+  const TableColumn& column = table.columns[table.label];
+  for (std::int64_t row = 0; row < table.rows; ++row) {
+    if (!column.is_missing(row)) return;
+  }
+  fail(table.where, ": no row has a label, as column '", table.column_name(table.label),
+       "' is empty throughout; name the column that holds classes by --label",
+       knows_columns || column.missing->text.empty()
+           ? ""
+           : ", or, if what stands there are classes, say --words " +
+                 table.column_argument(table.label));
+}
+
+// `schema`: of a model, or null.
+void drop_rows(DataTable& table, ColumnPlaces columns, const TableSchema* schema) {
+  std::string advice = schema == nullptr ? "leave the emptiest columns out by --drop" : "";
+  if (!table.columns[table.label].missing) {
+    advice += schema == nullptr ? ", or fill them by --missing " : "fill them by --missing ";
+    advice += schema == nullptr || schema->knows_fills() ? "mean or mode" : "mean";
+  } else if (schema != nullptr) {
+    advice = "give rows that have their labels and all cells";
+  }
+  columns.push_back(table.label);
+  drop_incomplete_rows(table, columns, advice);
+}
+
 [[noreturn]] void fail_for_missing_label(const DataTable& table, std::int64_t row,
                                          bool knows_columns) {
   // No row before this one lacks its label, so it is the one that the column has noted.
@@ -262,17 +289,13 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
     warn_of_repeated_names(table);
     places = choose_columns(table, options, schema);
   }
+  check_labels(table, options.schema != nullptr);
   check_usable(table, places, options.schema != nullptr);
   if (options.missing == MissingCells::kRefuse) check_complete(table, places, options.schema);
-  if (options.missing == MissingCells::kDrop) {
-    ColumnPlaces all = places;
-    all.push_back(table.label);
-    drop_incomplete_rows(table, all);
-  }
+  if (options.schema == nullptr) leave_out_empty(table, places, schema);
+  if (options.missing == MissingCells::kDrop) drop_rows(table, places, options.schema);
   if (options.schema == nullptr) {
-    ColumnPlaces used;
-    learn_columns(table, places, options, schema, used);
-    places = std::move(used);
+    learn_columns(table, places, options, schema);
     schema.has_names = table.has_names;
     schema.label_place = static_cast<std::int64_t>(table.label);
     schema.table_columns = std::ssize(table.columns);

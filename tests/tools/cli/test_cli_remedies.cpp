@@ -139,6 +139,8 @@ TEST_CASE("cli remedies: columns and labels") {
   for (int i = 0; i < 140; ++i) {
     words += "w" + std::to_string(i / 2) + "," + std::to_string(i % 9) + "," + "pq"[i % 2] + "\n";
   }
+  // Columns of which no cell is filled: a label that was asked for, and all but the label.
+  const std::string no_label = replaced(kTable, "\n", ",\n"), no_feature = "a,b,y\n,,p\n,,q\n";
   const auto with_label = [](const std::string& text) { return kTable + "1,2," + text + "\n"; };
   check_remedies(
       kTrain,
@@ -165,6 +167,24 @@ TEST_CASE("cli remedies: columns and labels") {
         "",
         "leave it out (--drop w), or allow more (--max-categories 70)",
         {{"", "--drop w"}, {"", "--max-categories 70"}}},
+       {"a,b,y,z" + no_label.substr(6),
+        "--label z",
+        "no row has a label, as column 'z' is empty throughout; name the column that holds classes "
+        "by --label",
+        {{"", "--label y"}, {"", ""}}},
+       {replaced(kTable, ",p", ",NA"),
+        "--label y --missing drop",
+        "at least two classes are needed; name the column that holds classes by --label",
+        {{"", "--label a --missing drop"}}},
+       {replaced(replaced(kTable, ",p", ",NA"), ",q", ",None"),
+        "--missing drop",
+        "name the column that holds classes by --label, or, if what stands there are classes, say "
+        "--words y",
+        {{"", "--label a --missing drop"}, {"", "--words y"}}},
+       {no_feature,
+        "--missing drop",
+        "every column is empty throughout; nothing can be learned",
+        {{kTable, "--missing drop"}}},
        {with_label(""),
         "",
         "the label is empty; fill or remove the row, or leave such rows out by --missing drop",
@@ -194,6 +214,8 @@ TEST_CASE("cli remedies: cells") {
     full_of_holes += i < 9 ? "," + std::to_string(i) : std::to_string(i) + ",";
     full_of_holes += std::string(",") + "pq"[i % 2] + "\n";
   }
+  // Rows lack their label where they have both cells.
+  const std::string no_whole_row = replaced(full_of_holes, "0,p\n", "0,\n") + "1,2,\n";
   check_remedies(
       kTrain,
       {{with_cell("x"),
@@ -228,7 +250,11 @@ TEST_CASE("cli remedies: cells") {
        {full_of_holes,
         "--missing drop",
         "leave the emptiest columns out by --drop, or fill them by --missing mean or mode",
-        {{"", "--missing drop --drop a"}, {"", "--missing mean"}, {"", "--missing mode"}}}});
+        {{"", "--missing drop --drop a"}, {"", "--missing mean"}, {"", "--missing mode"}}},
+       {no_whole_row,
+        "--missing drop",
+        "each of the 13 rows has a missing cell; leave the emptiest columns out by --drop\n",
+        {{"", "--missing drop --drop a"}}}});
 }
 
 TEST_CASE("cli remedies: numbers as people write them") {
@@ -297,6 +323,15 @@ TEST_CASE("cli remedies: a table that a model is scored on") {
         "out "
         "by --missing drop",
         {{head + rows + "clerk,1,2,q\n", ""}, {head + rows, ""}, {"", "--missing drop"}}},
+       {head + "clerk,,2,p\nclerk,,3,q\n",
+        "--missing drop",
+        "each of the 2 rows has a missing cell; fill them by --missing mean",
+        {{"", "--missing mean"}}},
+       {head + "clerk,1,2,\n",
+        "",
+        "no row has a label, as column 'y' is empty throughout; name the column that holds classes "
+        "by --label",
+        {{"job,a,b,y,new\nclerk,1,2,,q\n", "--label new"}}},
        {head + "clerk,x,2,p\n",
         "",
         "\"x\" is not a number, numbers expected; mend or remove the row",
@@ -430,6 +465,18 @@ TEST_CASE("cli remedies: a model of arrays is scored on a table without names, b
     CAPTURE(data);
     CHECK(contains(run("eval m --data " + data, here).out, "accuracy 100.00 % (all 40 rows)"));
   }
+  // The seventh row, which is in line 7 of the table and, behind an empty line, in line 8.
+  labels[6] = 7;
+  folder.write("y.npy", npy_array("<i8", "(40,)", labels));
+  std::size_t at = 0;
+  for (int row = 0; row < 7; ++row) at = table.find('\n', at + 1);
+  table[at - 1] = '7';
+  folder.write("t.csv", table);
+  folder.write("g.csv", "\n" + table);
+  const std::string unknown = ": label \"7\" is none of the 2 classes of the model";
+  check_refused("eval m --data x.npy,y.npy", "y.npy, row 6" + unknown, here);
+  check_refused("eval m --data t.csv", "t.csv, line 7" + unknown, here);
+  check_refused("eval m --data g.csv", "g.csv, line 8" + unknown, here);
 }
 
 TEST_CASE("cli remedies: a model of pictures is scored on a table of their pixels") {

@@ -126,6 +126,43 @@ TEST_CASE("cli tables: whole numbers beyond 2^53 as labels, offsets, and line en
   CHECK(accuracy(joined(times, "\r")) == 1.0);
 }
 
+TEST_CASE("cli tables: empty columns are left out, whatever becomes of missing cells") {
+  const TempDir folder;
+  const std::string model = folder / "m";
+  const Lines whole = table("x,y", [](int i) { return Lines{"p", "q", "r"}[std::size_t(i)]; });
+  Lines last = {whole[0] + ",z,"}, inner = {"w," + whole[0]};
+  for (std::size_t i = 1; i < whole.size(); ++i) {
+    last.push_back(whole[i] + ",,");
+    inner.push_back("," + whole[i]);
+  }
+  const auto weights = [&](const Lines& lines, const std::string& options) {
+    const Json json = json_of(kTrain + "--save " + model + " --quiet --data " +
+                              folder.write("t.csv", joined(lines)) + options);
+    return json["weights_sha256"].get<std::string>();
+  };
+  const std::string expected = weights(whole, "");
+  for (const std::string missing : {"refuse", "mean", "mode", "drop"}) {
+    CAPTURE(missing);
+    CHECK(weights(last, " --missing " + missing) == expected);
+    CHECK(weights(last, " --label y --missing " + missing) == expected);
+    CHECK(weights(last, " --label y --drop z --missing " + missing) == expected);
+    if (missing != "refuse") CHECK(weights(inner, " --missing " + missing) == expected);
+  }
+  // Both files are scored, and what was left out is said.
+  const std::string trained = kTrain + "--save " + model + " --data ";
+  const Result said = run(trained + folder.write("t.csv", joined(last)));
+  CHECK(contains(said.err, "note: the last column is empty throughout and is left out\n"));
+  CHECK(contains(said.err, "note: column 'z' is empty throughout and is left out\n"));
+  CHECK(contains(said.out, "label 'y'; 1 column of numbers, 1 left out"));
+  for (const Lines& lines : {whole, last, inner}) {
+    const std::string other = folder.write("e.csv", joined(lines));
+    CHECK(json_of("eval " + model + " --data " + other)["test_accuracy"] == 1.0);
+  }
+  const Result dropped = run(trained + folder.write("t.csv", joined(inner)) + " --missing drop");
+  CHECK(contains(dropped.err, "note: column 'w' is empty throughout and is left out\n"));
+  CHECK_FALSE(contains(dropped.err, "rows have missing cells"));
+}
+
 TEST_CASE("cli tables: words and fills survive checkpoint, score, and resume") {
   const TempDir folder;
   std::string rows = "id,job,x,code,y\n";
