@@ -39,6 +39,7 @@ struct InferenceProduct {
 
 // The side of a convolution's windows.
 inline constexpr std::int64_t kWindowSide = 3;
+inline constexpr std::int64_t kWindowPixels = kWindowSide * kWindowSide;
 
 // A product, a norm (kNone: `bias` is added) and perhaps an activation; or pooling.
 struct InferenceLayer {

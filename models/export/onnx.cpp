@@ -13,6 +13,7 @@
 #include "engine/check.h"
 #include "engine/text.h"
 #include "engine/version.h"
+#include "models/export/network_arrays.h"
 #include "ops/layer_norm.h"
 
 // Numbers of initializers are little-endian in the file.
@@ -67,22 +68,6 @@ std::string pack_two_bits(const InferenceProduct& w, const TwoBitRows& rows) {
     }
   }
   return packed;
-}
-
-// Weights of windows as Conv wants them, [outputs, channels, 3, 3], from [outputs, 3, 3, channels].
-template <typename Number>
-std::vector<Number> channels_first(const std::vector<Number>& weights, std::int64_t channels) {
-  constexpr std::int64_t kPlaces = kWindowSide * kWindowSide;
-  std::vector<Number> result;
-  result.reserve(weights.size());
-  for (std::int64_t first = 0; first < std::ssize(weights); first += kPlaces * channels) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t place = 0; place < kPlaces; ++place) {
-        result.push_back(weights[static_cast<std::size_t>(first + place * channels + c)]);
-      }
-    }
-  }
-  return result;
 }
 
 class OnnxWriter {
@@ -383,13 +368,14 @@ class OnnxWriter {
     const InferenceProduct& w = layer.product;
     const bool windows = layer.kind == InferenceLayer::Kind::kConvolution;
     if (w.trits.empty()) {
-      return table("weights", &ExportBytes::weights, sizes,
-                   windows ? channels_first(w.weights, layer.image.channels) : w.weights);
+      return table(
+          "weights", &ExportBytes::weights, sizes,
+          windows ? channels_first(w.weights, layer.image.channels, kWindowPixels) : w.weights);
     }
     if (w.groups() > 1) return weights_in_groups(layer);
     const std::string trits =
         table("trits", &ExportBytes::weights, sizes,
-              windows ? channels_first(w.trits, layer.image.channels) : w.trits);
+              windows ? channels_first(w.trits, layer.image.channels, kWindowPixels) : w.trits);
     return node("DequantizeLinear", {trits, number("one", 1.0f)});
   }
 
