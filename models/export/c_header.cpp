@@ -38,8 +38,8 @@ CDigits digits_of_byte(TritPacking packing) {
   return {{1, 256}, "", "a trit a byte"};
 }
 
-// The most numbers that a product makes, that a layer rounds, and that a window of a convolution
-// has.
+// A workspace has room for the most numbers that a product makes, that a layer rounds, and that a
+// window of a convolution has.
 struct WorkspaceSizes {
   std::int64_t made = 0, rounded = 0, window = 0, float_window = 0;
 
@@ -159,7 +159,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     text_ += c_table(concat(capitals_, "_FLASH ", type), table_name, numbers);
   }
 
-  // "digits_layers_0_scales".
+  // Returns such a name as "digits_layers_0_scales".
   std::string table_name(const InferenceLayer& layer, const char* what) const {
     return concat(name_, "_", c_identifier(layer.product.name), "_", what);
   }
@@ -314,7 +314,7 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
     }
   }
 
-  // y = W x of a row `x`, with `y` and `x` as C names them.
+  // Writes y = W x of a row `x`, with `y` and `x` as C names them.
   void product(const InferenceLayer& layer, const std::string& y, const std::string& x) {
     const InferenceProduct& w = layer.product;
     const auto of = [&](const char* what) { return table_name(layer, what); };

@@ -190,7 +190,7 @@ std::vector<double> input_fills(const TableSchema& table) {
   return none ? std::vector<double>() : fills;
 }
 
-// Of a network whose inputs are images the table is left out.
+// Describes layers and inputs. The table of a network whose inputs are images is left out.
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
                                 const Standardizer& standardizer, const TrainSpec& spec,
                                 std::vector<std::string> class_names, const TableSchema& table) {

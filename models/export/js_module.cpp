@@ -31,7 +31,7 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-// Floats with the lowest of their bytes first.
+// Each float has the lowest of its bytes first.
 std::string base64_of_floats(const std::vector<float>& numbers) {
   std::vector<std::uint8_t> bytes;
   for (const float x : numbers) {
@@ -140,7 +140,7 @@ std::string script_json(const ModuleJson& json) {
   return text;
 }
 
-// Plain ASCII that ends neither its line nor a script.
+// Returns plain ASCII that ends neither its line nor a script.
 std::string line_comment(const std::string& text) {
   std::string line = "// ";
   for (const char c : text) line += c >= ' ' && c <= '~' && c != '<' ? c : '_';

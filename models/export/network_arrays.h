@@ -20,7 +20,7 @@ struct TritDigits {
   std::int64_t count;
   int base;
 
-  // Bytes of a row of so many trits, which begins on a byte.
+  // Returns the bytes of a row of so many trits, which begins on a byte.
   std::int64_t bytes_of(std::int64_t row) const { return (row + count - 1) / count; }
 };
 inline constexpr TritDigits kBase3Digits{5, 3};

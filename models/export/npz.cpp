@@ -30,7 +30,7 @@ class ArrayWriter {
     entries_.push_back({name + ".npy", std::move(bytes)});
   }
 
-  // In double, in which inputs are standardised.
+  // They are in double, in which inputs are standardised.
   void inputs() {
     const auto in_double = [&](const char* name, const auto& numbers) {
       const std::vector<double> wide(numbers.begin(), numbers.end());

@@ -16,12 +16,13 @@ namespace {
 
 using TensorExtents = std::vector<std::uint64_t>;
 
-// Of PyTorch's batch norms, where nothing else is said.
+// This is what PyTorch's batch norms add to a variance where nothing else is said.
 constexpr double kTorchBatchNormEps = 1e-5;
 
-// What PyTorch takes the inverse standard deviation from, 1 / sqrt(running_var + eps). Its rounding
-// to fp32 moves that by less than a unit in the last place: at most 2^-24 of running_var + eps, and
-// half of it in the root. A variance of 0 may come out below, by the rounding of inverse_std.
+// Returns what PyTorch takes the inverse standard deviation from, 1 / sqrt(running_var + eps). Its
+// rounding to fp32 moves that by less than a unit in the last place: at most 2^-24 of running_var +
+// eps, and half of it in the root. A variance of 0 may come out below, by the rounding of
+// inverse_std.
 float running_var_of(float inverse_std, double eps) {
   const double inverse = static_cast<double>(inverse_std);
   return static_cast<float>(std::max(0.0, 1.0 / (inverse * inverse) - eps));
@@ -89,7 +90,8 @@ class SequentialWriter {
     bytes_.others += static_cast<std::int64_t>(sizeof kBatches);
   }
 
-  // A batch norm without gain, and, for images, the rows of channels that PyTorch reads.
+  // Inputs go through a batch norm without gain, and those that are images become the rows of
+  // channels that PyTorch reads.
   void inputs() {
     const InferenceLayer& first = network_.layers.front();
     const bool is_image = first.kind != InferenceLayer::Kind::kLinear;
