@@ -16,15 +16,17 @@ bool has_encoder(const TableSchema& table);
 // Whether the columns are called something; those of arrays are not.
 bool has_column_names(const TableSchema& table);
 
-// The enumerations of features and, with has_encoder(), of cells. `capitals` begins all names.
+// Returns the enumerations of features and, with has_encoder(), of cells. `capitals` begins all
+// names.
 std::string c_feature_names(const TableSchema& table, const std::string& capitals);
 
-// The tables and the text of the function, in which `$`, `@` and `%` stand for the name that all
-// names begin by, its capitals, and the type of features: double where they are `wide`, else float.
+// These are the tables and the text of the function, in which `$`, `@` and `%` stand for the name
+// that all names begin by, its capitals, and the type of features: double where they are `wide`,
+// else float.
 std::string c_encoder_tables(const TableSchema& table, const std::string& name, bool wide);
 extern const char* const kCEncoder;
 
-// Bytes of the tables.
+// Returns the bytes of the tables.
 std::int64_t c_encoder_bytes(const TableSchema& table, bool wide);
 
 }  // namespace tritgrad

@@ -7,6 +7,7 @@
 #include "models/export/c_encoder.h"
 #include "models/export/c_functions.h"
 #include "models/export/c_text.h"
+#include "models/export/network_arrays.h"
 
 namespace tritgrad {
 namespace {
@@ -19,49 +20,26 @@ constexpr std::int64_t kBytesOfFloat = sizeof(float);
 constexpr std::int64_t kCodeBytes = 3500;
 constexpr std::int64_t kCodeBytesOfRowNorm = 2600;
 
-// Trits of a byte, its base, and in C what is left of it without its lowest digit.
-struct DigitsOfByte {
-  std::int64_t count;
-  int base;
+// The digits of a byte, and in C what is left of it without its lowest digit.
+struct CDigits : TritDigits {
   const char* rest;
   const char* comment;
 };
 
-DigitsOfByte digits_of_byte(TritPacking packing) {
+CDigits digits_of_byte(TritPacking packing) {
   switch (packing) {
     case TritPacking::kBase3:
-      return {5, 3, "byte * 171 >> 9", "five trits a byte"};
+      return {{kBase3Digits}, "byte * 171 >> 9", "five trits a byte"};
     case TritPacking::kTwoBits:
-      return {4, 4, "byte >> 2", "four trits a byte"};
+      return {{4, 4}, "byte >> 2", "four trits a byte"};
     case TritPacking::kInt8:
       break;
   }
-  return {1, 256, "", "a trit a byte"};
+  return {{1, 256}, "", "a trit a byte"};
 }
 
-std::int64_t bytes_of_row(const InferenceProduct& product, TritPacking packing) {
-  const std::int64_t count = digits_of_byte(packing).count;
-  return (product.inputs + count - 1) / count;
-}
-
-std::vector<std::uint8_t> pack_rows(const InferenceProduct& product, TritPacking packing) {
-  const auto [count, base, rest, comment] = digits_of_byte(packing);
-  std::vector<std::uint8_t> packed;
-  for (std::int64_t o = 0; o < product.outputs; ++o) {
-    const std::int8_t* row = product.trits.data() + o * product.inputs;
-    for (std::int64_t first = 0; first < product.inputs; first += count) {
-      int byte = 0;
-      for (std::int64_t i = first + count - 1; i >= first; --i) {
-        byte = base * byte + (i < product.inputs ? row[i] + 1 : 1);
-      }
-      packed.push_back(static_cast<std::uint8_t>(byte));
-    }
-  }
-  return packed;
-}
-
-// The most numbers that a product makes, that a layer rounds, and that a window of a convolution
-// has.
+// A workspace has room for the most numbers that a product makes, that a layer rounds, and that a
+// window of a convolution has.
 struct WorkspaceSizes {
   std::int64_t made = 0, rounded = 0, window = 0, float_window = 0;
 
@@ -145,7 +123,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
   }
   // Appends a function, whose % is a remainder; # is its name and ~ its type where there are two.
   void say_function(std::string_view text, const char* function = "", const char* type = "") {
-    const DigitsOfByte digits = digits_of_byte(packing_);
+    const CDigits digits = digits_of_byte(packing_);
     const char other = packing_ == TritPacking::kInt8 ? '<' : '>';
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = text.find('\n', at) + 1;
@@ -156,7 +134,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
       for (const char c : line) say_of_function(c, digits, function, type);
     }
   }
-  void say_of_function(char c, const DigitsOfByte& digits, const char* function, const char* type) {
+  void say_of_function(char c, const CDigits& digits, const char* function, const char* type) {
     if (c == '$') {
       text_ += name_;
     } else if (c == '@') {
@@ -181,7 +159,7 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     text_ += c_table(concat(capitals_, "_FLASH ", type), table_name, numbers);
   }
 
-  // "digits_layers_0_scales".
+  // Returns such a name as "digits_layers_0_scales".
   std::string table_name(const InferenceLayer& layer, const char* what) const {
     return concat(name_, "_", c_identifier(layer.product.name), "_", what);
   }
@@ -243,16 +221,12 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
       if (packing_ == TritPacking::kInt8) {
         table("int8_t", table_name(layer, "trits"), w.trits);
       } else {
-        table("uint8_t", table_name(layer, "trits"), pack_rows(w, packing_));
+        table("uint8_t", table_name(layer, "trits"),
+              pack_trits(w.trits, w.inputs, digits_of_byte(packing_), 1));
       }
       table("float", table_name(layer, "scales"), w.scales);
     }
-    const std::pair<const char*, const std::vector<float>&> vectors[] = {
-        {"mean", layer.mean},
-        {"inverse_std", layer.inverse_std},
-        {"gain", layer.gain},
-        {"bias", layer.bias}};
-    for (const auto& [what, numbers] : vectors) {
+    for (const auto& [what, numbers] : norm_vectors(layer)) {
       if (!numbers.empty()) table("float", table_name(layer, what), numbers);
     }
   }
@@ -340,7 +314,7 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
     }
   }
 
-  // y = W x of a row `x`, with `y` and `x` as C names them.
+  // Writes y = W x of a row `x`, with `y` and `x` as C names them.
   void product(const InferenceLayer& layer, const std::string& y, const std::string& x) {
     const InferenceProduct& w = layer.product;
     const auto of = [&](const char* what) { return table_name(layer, what); };
@@ -438,18 +412,12 @@ static inline const char *$_class_name(int number) {
 void check_c_header(const InferenceNetwork&, const ExportHead& head) { c_identifier(head.name); }
 
 ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings& settings) {
-  const auto floats = [](const auto& numbers) { return std::ssize(numbers) * kBytesOfFloat; };
-  ExportBytes bytes;
+  ExportBytes bytes = bytes_without_trits(network);
+  const TritDigits digits = digits_of_byte(settings.trits);
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
-    bytes.weights +=
-        w.trits.empty() ? floats(w.weights) : bytes_of_row(w, settings.trits) * w.outputs;
-    bytes.scales += floats(w.scales);
-    bytes.others +=
-        floats(layer.mean) + floats(layer.inverse_std) + floats(layer.gain) + floats(layer.bias);
+    if (!w.trits.empty()) bytes.weights += w.outputs * digits.bytes_of(w.inputs);
   }
-  bytes.others += floats(network.means) + floats(network.inverse_stds) +
-                  std::ssize(network.offsets) * static_cast<std::int64_t>(sizeof(double));
   if (network.table && has_encoder(*network.table)) {
     bytes.others += c_encoder_bytes(*network.table, !network.offsets.empty());
   }

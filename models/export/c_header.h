@@ -16,8 +16,8 @@ namespace tritgrad {
 // Throws Error for a name without letters and digits.
 void check_c_header(const InferenceNetwork& network, const ExportHead& head);
 
-// Bytes of the tables and of the workspace, exactly, and about those of the code on a Cortex-M4,
-// compiled for size.
+// Returns the bytes of the tables and of the workspace, exactly, and about those of the code on a
+// Cortex-M4, compiled for size.
 ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings& settings);
 
 // Returns the header, in which c_identifier(head.name) begins all names.

@@ -11,7 +11,7 @@
 namespace tritgrad {
 namespace {
 
-// Text as HTML has it, between tags and in attributes.
+// Returns the text as HTML has it, between tags and in attributes.
 std::string html_text(const std::string& text) {
   std::string safe;
   for (const char c : printable(as_utf8(text))) {
@@ -49,7 +49,7 @@ std::string with_insertions(std::string_view frame, std::span<const Insertion> i
   return text;
 }
 
-// Where the bytes are, and the sentences behind the first one.
+// Says where the bytes are, and repeats the sentences behind the first one.
 std::string about_text(const ExportHead& head, const ExportBytes& bytes) {
   std::string text =
       concat("  <p>The network takes ", bytes.tables(), " bytes: weights ", bytes.weights,

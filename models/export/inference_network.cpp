@@ -190,7 +190,7 @@ std::vector<double> input_fills(const TableSchema& table) {
   return none ? std::vector<double>() : fills;
 }
 
-// Of a network whose inputs are images the table is left out.
+// Describes layers and inputs. The table of a network whose inputs are images is left out.
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
                                 const Standardizer& standardizer, const TrainSpec& spec,
                                 std::vector<std::string> class_names, const TableSchema& table) {
@@ -312,7 +312,7 @@ std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
   constexpr std::int64_t kHalf = kWindowSide / 2;
   const std::int64_t row = pixel / image.width, column = pixel % image.width;
   std::vector<Number> window;
-  window.reserve(static_cast<std::size_t>(kWindowSide * kWindowSide * image.channels));
+  window.reserve(static_cast<std::size_t>(kWindowPixels * image.channels));
   for (std::int64_t i = row - kHalf; i <= row + kHalf; ++i) {
     for (std::int64_t j = column - kHalf; j <= column + kHalf; ++j) {
       const bool inside = i >= 0 && i < image.height && j >= 0 && j < image.width;

@@ -39,6 +39,7 @@ struct InferenceProduct {
 
 // The side of a convolution's windows.
 inline constexpr std::int64_t kWindowSide = 3;
+inline constexpr std::int64_t kWindowPixels = kWindowSide * kWindowSide;
 
 // A product, a norm (kNone: `bias` is added) and perhaps an activation; or pooling.
 struct InferenceLayer {
@@ -58,7 +59,7 @@ struct InferenceLayer {
   std::optional<Activation> activation = {};
 
   bool has_product() const { return kind == Kind::kLinear || kind == Kind::kConvolution; }
-  // The numbers that it reads and makes.
+  // Returns how many numbers it reads and makes.
   std::int64_t inputs() const { return kind == Kind::kLinear ? product.inputs : image.size(); }
   std::int64_t outputs() const;
 };
@@ -79,13 +80,13 @@ struct InferenceNetwork {
   ImageExtent extent = {};                       // of images, for targets that show them
 
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
-  // The most numbers that a layer reads or makes.
+  // Returns the most numbers that a layer reads or makes.
   std::int64_t widest() const;
   std::int64_t weights() const;
   bool is_exact() const;
-  // By how much the logits of a row may differ, where the largest of them has this magnitude: each
-  // operation of the longest chain of sums adds a relative error of 2^-24, counted four times over
-  // for what norms and activations make of it.
+  // Returns by how much the logits of a row may differ, where the largest of them has this
+  // magnitude: each operation of the longest chain of sums adds a relative error of 2^-24, counted
+  // four times over for what norms and activations make of it.
   double tolerance(double largest_logit) const;
 };
 

@@ -8,13 +8,12 @@
 #include "engine/check.h"
 #include "engine/data/cell_text.h"
 #include "models/export/javascript.h"
+#include "models/export/network_arrays.h"
 
 namespace tritgrad {
 namespace {
 
 using ModuleJson = nlohmann::ordered_json;
-
-constexpr std::int64_t kTritsOfByte = 5;
 
 std::string base64(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -32,7 +31,7 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-// Floats with the lowest of their bytes first.
+// Each float has the lowest of its bytes first.
 std::string base64_of_floats(const std::vector<float>& numbers) {
   std::vector<std::uint8_t> bytes;
   for (const float x : numbers) {
@@ -42,19 +41,6 @@ std::string base64_of_floats(const std::vector<float>& numbers) {
     }
   }
   return base64(bytes);
-}
-
-// Five trits are a byte, the first one its lowest digit in base 3.
-std::string base64_of_trits(const std::vector<std::int8_t>& trits) {
-  std::vector<std::uint8_t> packed;
-  for (std::int64_t first = 0; first < std::ssize(trits); first += kTritsOfByte) {
-    int byte = 0;
-    for (std::int64_t i = std::min(first + kTritsOfByte, std::ssize(trits)) - 1; i >= first; --i) {
-      byte = 3 * byte + trits[static_cast<std::size_t>(i)] + 1;
-    }
-    packed.push_back(static_cast<std::uint8_t>(byte));
-  }
-  return base64(packed);
 }
 
 ModuleJson sides_of(const ImageShape& image) { return {image.height, image.width, image.channels}; }
@@ -85,14 +71,16 @@ ModuleJson layer_json(const InferenceLayer& layer) {
                {"inIntegers", w.in_integers},
                {"norm", kNorms.name(layer.norm)}});
   if (layer.activation) json["activation"] = kActivations.name(*layer.activation);
-  if (!w.trits.empty()) json["trits"] = base64_of_trits(w.trits);
-  const std::pair<const char*, const std::vector<float>&> arrays[] = {
-      {"scales", w.scales}, {"weights", w.weights},
-      {"mean", layer.mean}, {"inverseStd", layer.inverse_std},
-      {"gain", layer.gain}, {"bias", layer.bias}};
-  for (const auto& [name, numbers] : arrays) {
-    if (!numbers.empty()) json[name] = base64_of_floats(numbers);
+  if (!w.trits.empty()) {
+    json["trits"] = base64(pack_trits(w.trits, std::ssize(w.trits), kBase3Digits, 0));
   }
+  const auto add = [&](std::string_view name, const std::vector<float>& numbers) {
+    if (!numbers.empty())
+      json[name == "inverse_std" ? "inverseStd" : name] = base64_of_floats(numbers);
+  };
+  add("scales", w.scales);
+  add("weights", w.weights);
+  for (const NamedVector& each : norm_vectors(layer)) add(each.name, each.numbers);
   return json;
 }
 
@@ -153,7 +141,7 @@ std::string script_json(const ModuleJson& json) {
   return text;
 }
 
-// Plain ASCII that ends neither its line nor a script.
+// Returns plain ASCII that ends neither its line nor a script.
 std::string line_comment(const std::string& text) {
   std::string line = "// ";
   for (const char c : text) line += c >= ' ' && c <= '~' && c != '<' ? c : '_';
@@ -163,19 +151,10 @@ std::string line_comment(const std::string& text) {
 }  // namespace
 
 ExportBytes js_module_bytes(const InferenceNetwork& network, const ExportSettings&) {
-  const auto floats = [](const std::vector<float>& numbers) {
-    return std::ssize(numbers) * static_cast<std::int64_t>(sizeof(float));
-  };
-  ExportBytes bytes;
+  ExportBytes bytes = bytes_without_trits(network);
   for (const InferenceLayer& layer : network.layers) {
-    const InferenceProduct& w = layer.product;
-    bytes.weights += (std::ssize(w.trits) + kTritsOfByte - 1) / kTritsOfByte + floats(w.weights);
-    bytes.scales += floats(w.scales);
-    bytes.others +=
-        floats(layer.mean) + floats(layer.inverse_std) + floats(layer.gain) + floats(layer.bias);
+    bytes.weights += kBase3Digits.bytes_of(std::ssize(layer.product.trits));
   }
-  bytes.others += floats(network.means) + floats(network.inverse_stds) +
-                  std::ssize(network.offsets) * static_cast<std::int64_t>(sizeof(double));
   return bytes;
 }
 

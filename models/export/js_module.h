@@ -11,7 +11,8 @@
 
 namespace tritgrad {
 
-// Bytes of the tables, before they are in base64, which makes four characters of three bytes.
+// Returns the bytes of the tables before they are in base64, which makes four characters of three
+// bytes.
 ExportBytes js_module_bytes(const InferenceNetwork& network, const ExportSettings& settings);
 
 // Returns the module. It is ASCII without any `</` or `<!--` but those of model.js, which has none,

@@ -6,34 +6,10 @@
 #include "engine/check.h"
 #include "engine/data/npy_writer.h"
 #include "engine/files/zip.h"
-#include "engine/text.h"
-#include "models/export/decoded_weights.h"
+#include "models/export/network_arrays.h"
 
 namespace tritgrad {
 namespace {
-
-constexpr std::int64_t kTritsOfPackedByte = 5;
-
-std::int64_t base3_row_bytes(const InferenceProduct& product) {
-  return (product.inputs + kTritsOfPackedByte - 1) / kTritsOfPackedByte;
-}
-
-// [outputs x base3_row_bytes]: the first trit of a byte is its lowest digit, and 0 is -1; behind
-// the last trit of a row zeros follow.
-std::vector<std::uint8_t> trits_in_base3(const InferenceProduct& product) {
-  std::vector<std::uint8_t> packed;
-  for (std::int64_t o = 0; o < product.outputs; ++o) {
-    const std::int8_t* row = product.trits.data() + o * product.inputs;
-    for (std::int64_t first = 0; first < product.inputs; first += kTritsOfPackedByte) {
-      int byte = 0;
-      for (std::int64_t i = first + kTritsOfPackedByte - 1; i >= first; --i) {
-        byte = 3 * byte + (i < product.inputs ? row[i] + 1 : 1);
-      }
-      packed.push_back(static_cast<std::uint8_t>(byte));
-    }
-  }
-  return packed;
-}
 
 class ArrayWriter {
  public:
@@ -54,7 +30,7 @@ class ArrayWriter {
     entries_.push_back({name + ".npy", std::move(bytes)});
   }
 
-  // In double, in which inputs are standardised.
+  // They are in double, in which inputs are standardised.
   void inputs() {
     const auto in_double = [&](const char* name, const auto& numbers) {
       const std::vector<double> wide(numbers.begin(), numbers.end());
@@ -98,7 +74,8 @@ class ArrayWriter {
     add(w.name + ".weight", write_npy(extents, decoded_weights(w)));
     if (w.trits.empty()) return;
     add(w.name + ".trits", write_npy(extents, std::span(w.trits)));
-    add(w.name + ".packed", write_npy({w.outputs, base3_row_bytes(w)}, trits_in_base3(w)));
+    const std::vector<std::uint8_t> packed = pack_trits(w.trits, w.inputs, kBase3Digits, 1);
+    add(w.name + ".packed", write_npy({w.outputs, kBase3Digits.bytes_of(w.inputs)}, packed));
     add(w.name + ".scales", write_npy({w.outputs, w.groups()}, w.scales));
     const std::int64_t group = std::min(w.group, w.inputs);
     add(w.name + ".group", write_npy({}, std::span(&group, 1)));
@@ -107,13 +84,8 @@ class ArrayWriter {
   void norm_and_activation(const InferenceLayer& layer) {
     const std::string& name = layer.product.name;
     add(name + ".norm", write_npy_text(std::string(kNorms.name(layer.norm))));
-    const std::pair<const char*, const std::vector<float>&> vectors[] = {
-        {".mean", layer.mean},
-        {".inverse_std", layer.inverse_std},
-        {".gain", layer.gain},
-        {".bias", layer.bias}};
-    for (const auto& [what, numbers] : vectors) {
-      if (!numbers.empty()) add(name + what, write_npy({std::ssize(numbers)}, numbers));
+    for (const auto& [what, numbers] : norm_vectors(layer)) {
+      if (!numbers.empty()) add(concat(name, ".", what), write_npy({std::ssize(numbers)}, numbers));
     }
     add(name + ".activation",
         write_npy_text(
@@ -128,34 +100,23 @@ class ArrayWriter {
 }  // namespace
 
 void check_npz(const InferenceNetwork& network, const ExportHead&) {
-  for (const std::string& name : network.class_names) {
-    check(is_utf8(name), "export: the class '", printable(name),
-          "' is not UTF-8, as arrays of texts must be; train with --data in UTF-8");
-  }
-  if (!network.table) return;
-  for (const TableFeature& column : network.table->columns) {
-    check(!column.has_indicator, "export: column '", printable(column.name),
-          "' has missing cells that become the mean of the training rows, which .npz cannot "
-          "express; .h, .onnx, .js and .html do");
-  }
+  check_as_arrays(network, ".npz");
 }
 
 ExportBytes npz_bytes(const InferenceNetwork& network, const ExportSettings&) {
-  const auto of = [](const auto& numbers) {
-    return std::ssize(numbers) * static_cast<std::int64_t>(sizeof(numbers[0]));
-  };
-  ExportBytes bytes;
+  ExportBytes bytes = bytes_without_trits(network);
   for (const InferenceLayer& layer : network.layers) {
     const InferenceProduct& w = layer.product;
-    bytes.weights += w.inputs * w.outputs * static_cast<std::int64_t>(sizeof(float));
-    if (!w.trits.empty()) bytes.weights += of(w.trits) + w.outputs * base3_row_bytes(w);
-    bytes.scales += of(w.scales);
-    bytes.others += of(layer.mean) + of(layer.inverse_std) + of(layer.gain) + of(layer.bias);
+    if (w.trits.empty()) continue;
+    const auto trits = std::ssize(w.trits);
+    bytes.weights += trits * static_cast<std::int64_t>(sizeof(float)) + trits +
+                     w.outputs * kBase3Digits.bytes_of(w.inputs);
   }
-  const auto doubles = std::ssize(network.fills) + std::ssize(network.means) +
-                       std::ssize(network.inverse_stds) +
-                       std::max(std::ssize(network.offsets), std::ptrdiff_t{1});
-  bytes.others += doubles * static_cast<std::int64_t>(sizeof(double));
+  // What becomes of inputs is in double, and there is an offset in any case.
+  const auto extra = std::ssize(network.fills) + (network.offsets.empty() ? 1 : 0);
+  const auto widened = std::ssize(network.means) + std::ssize(network.inverse_stds);
+  bytes.others += extra * static_cast<std::int64_t>(sizeof(double)) +
+                  widened * static_cast<std::int64_t>(sizeof(double) - sizeof(float));
   return bytes;
 }
 

@@ -13,7 +13,7 @@ namespace tritgrad {
 // Throws Error for names that are not UTF-8, and for cells of a table that become the mean.
 void check_npz(const InferenceNetwork& network, const ExportHead& head);
 
-// Weights are all three forms together.
+// Returns the bytes of the arrays, where weights are all three forms together.
 ExportBytes npz_bytes(const InferenceNetwork& network, const ExportSettings& settings);
 
 // Returns the file, whose last bytes are the last sentence of the provenance. Trits are packed in

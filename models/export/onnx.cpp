@@ -13,6 +13,7 @@
 #include "engine/check.h"
 #include "engine/text.h"
 #include "engine/version.h"
+#include "models/export/network_arrays.h"
 #include "ops/layer_norm.h"
 
 // Numbers of initializers are little-endian in the file.
@@ -69,22 +70,6 @@ std::string pack_two_bits(const InferenceProduct& w, const TwoBitRows& rows) {
   return packed;
 }
 
-// Weights of windows as Conv wants them, [outputs, channels, 3, 3], from [outputs, 3, 3, channels].
-template <typename Number>
-std::vector<Number> channels_first(const std::vector<Number>& weights, std::int64_t channels) {
-  constexpr std::int64_t kPlaces = kWindowSide * kWindowSide;
-  std::vector<Number> result;
-  result.reserve(weights.size());
-  for (std::int64_t first = 0; first < std::ssize(weights); first += kPlaces * channels) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t place = 0; place < kPlaces; ++place) {
-        result.push_back(weights[static_cast<std::size_t>(first + place * channels + c)]);
-      }
-    }
-  }
-  return result;
-}
-
 class OnnxWriter {
  public:
   OnnxWriter(const InferenceNetwork& network, const ExportSettings& settings)
@@ -95,7 +80,7 @@ class OnnxWriter {
     if (network.layers.front().kind != InferenceLayer::Kind::kLinear) x = image_of_pixels(x);
     for (const InferenceLayer& layer : network.layers) x = apply(layer, x);
     graph_.mutable_node(graph_.node_size() - 1)->set_output(0, kLogits);
-    say_inputs_and_outputs();
+    declare_inputs_and_outputs();
   }
   OnnxWriter(const OnnxWriter&) = delete;
   OnnxWriter& operator=(const OnnxWriter&) = delete;
@@ -138,17 +123,17 @@ class OnnxWriter {
     added.add_output(name);
     return name;
   }
-  // Of the operator that was appended last.
+  // Adds an attribute to the operator that was appended last.
   onnx::AttributeProto& attribute(const char* name, onnx::AttributeProto::AttributeType type) {
     onnx::AttributeProto& added = *graph_.mutable_node(graph_.node_size() - 1)->add_attribute();
     added.set_name(name);
     added.set_type(type);
     return added;
   }
-  void say(const char* name, std::int64_t value) {
+  void set_attribute(const char* name, std::int64_t value) {
     attribute(name, onnx::AttributeProto::INT).set_i(value);
   }
-  void say(const char* name, const Shape64& values) {
+  void set_attribute(const char* name, const Shape64& values) {
     onnx::AttributeProto& added = attribute(name, onnx::AttributeProto::INTS);
     for (const std::int64_t value : values) added.add_ints(value);
   }
@@ -180,7 +165,7 @@ class OnnxWriter {
     fill(added, kType, shape, bytes_of(numbers));
     return added.name();
   }
-  // A number, of which the graph has one however often it is read.
+  // Adds a number, of which the graph has one however often it is read.
   std::string number(const char* name, onnx::TensorProto::DataType type, std::string bytes) {
     if (numbers_.insert(name).second) {
       onnx::TensorProto& added = *graph_.add_initializer();
@@ -203,7 +188,7 @@ class OnnxWriter {
   }
   std::string cast(const std::string& x, onnx::TensorProto::DataType type) {
     const std::string y = node("Cast", {x});
-    say("to", static_cast<std::int64_t>(type));
+    set_attribute("to", static_cast<std::int64_t>(type));
     return y;
   }
   std::string to_float(const std::string& x) { return cast(x, onnx::TensorProto::FLOAT); }
@@ -235,7 +220,7 @@ class OnnxWriter {
     return node("Where", {node("IsNaN", {value}), number("zero", 0.0f), x});
   }
 
-  // In the type of the inputs.
+  // Returns the inputs with fills in the place of missing numbers, in the type of the inputs.
   std::string filled_inputs() {
     const Shape64 size{network_.inputs};
     const std::string fill =
@@ -246,14 +231,14 @@ class OnnxWriter {
     return node("Where", {node("IsNaN", {kInput}), fill, kInput});
   }
 
-  // [batch, rows x columns x channels] as [batch, channels, rows, columns].
+  // Returns [batch, channels, rows, columns] of [batch, rows x columns x channels].
   std::string image_of_pixels(const std::string& x) {
     place_ = "inputs";
     const ImageShape& image = network_.layers.front().image;
     const std::string y =
         node("Reshape", {x, shape("image", {-1, image.height, image.width, image.channels})});
     const std::string turned = node("Transpose", {y});
-    say("perm", Shape64{0, 3, 1, 2});
+    set_attribute("perm", Shape64{0, 3, 1, 2});
     return turned;
   }
 
@@ -273,13 +258,13 @@ class OnnxWriter {
     place_ = concat("pool_", ++pools_);
     if (layer.kind == InferenceLayer::Kind::kMaxPool) {
       const std::string y = node("MaxPool", {x});
-      say("kernel_shape", Shape64{2, 2});
-      say("strides", Shape64{2, 2});
+      set_attribute("kernel_shape", Shape64{2, 2});
+      set_attribute("strides", Shape64{2, 2});
       return y;
     }
     const std::string mean = node("ReduceMean", {to_double(x)});
-    say("axes", Shape64{2, 3});
-    say("keepdims", 0);
+    set_attribute("axes", Shape64{2, 3});
+    set_attribute("keepdims", 0);
     return to_float(mean);
   }
 
@@ -292,8 +277,9 @@ class OnnxWriter {
   // of it is as small.
   RoundedRows rounded(const InferenceLayer& layer, const std::string& x) {
     const std::string largest = node("ReduceMax", {node("Abs", {x})});
-    say("axes", layer.kind == InferenceLayer::Kind::kLinear ? Shape64{1} : Shape64{1, 2, 3});
-    say("keepdims", 1);
+    set_attribute("axes",
+                  layer.kind == InferenceLayer::Kind::kLinear ? Shape64{1} : Shape64{1, 2, 3});
+    set_attribute("keepdims", 1);
     const std::string most = number("most_level", 127.0f);
     const std::string divisor = node("Max", {largest, number("least_divisor", 0x1p-100f)});
     const std::string level = node("Mul", {x, node("Div", {most, divisor})});
@@ -336,14 +322,14 @@ class OnnxWriter {
         filled("zero_points", {w.outputs * zero_bytes}, onnx::TensorProto::UINT8, "\x55");
     const std::string y = node("MatMulNBits", {x, weights, scales, zeros});
     graph_.mutable_node(graph_.node_size() - 1)->set_domain(kMicrosoft);
-    say("K", w.inputs);
-    say("N", w.outputs);
-    say("bits", 2);
-    say("block_size", rows.block);
+    set_attribute("K", w.inputs);
+    set_attribute("N", w.outputs);
+    set_attribute("bits", 2);
+    set_attribute("block_size", rows.block);
     return y;
   }
 
-  // A tensor of one number, which is a few bytes of the file however large it is.
+  // Returns a tensor of one number, which is a few bytes of the file however large it is.
   std::string filled(const char* what, const Shape64& sizes, onnx::TensorProto::DataType type,
                      std::string bytes) {
     const std::string y = node("ConstantOfShape", {shape(what, sizes)});
@@ -363,19 +349,19 @@ class OnnxWriter {
     return scales;
   }
 
-  // With floats, or with int8 behind DequantizeLinear.
+  // The product multiplies floats, or int8 behind DequantizeLinear.
   std::string float_product(const InferenceLayer& layer, const std::string& x) {
     const InferenceProduct& w = layer.product;
     if (layer.kind == InferenceLayer::Kind::kLinear) {
       const std::string y = node("Gemm", {x, weights_of(layer, {w.outputs, w.inputs})});
-      say("transB", 1);
+      set_attribute("transB", 1);
       return y;
     }
     const std::int64_t channels = layer.image.channels;
     const std::string y =
         node("Conv", {x, weights_of(layer, {w.outputs, channels, kWindowSide, kWindowSide})});
-    say("kernel_shape", Shape64{kWindowSide, kWindowSide});
-    say("pads", Shape64{1, 1, 1, 1});
+    set_attribute("kernel_shape", Shape64{kWindowSide, kWindowSide});
+    set_attribute("pads", Shape64{1, 1, 1, 1});
     return y;
   }
 
@@ -383,13 +369,14 @@ class OnnxWriter {
     const InferenceProduct& w = layer.product;
     const bool windows = layer.kind == InferenceLayer::Kind::kConvolution;
     if (w.trits.empty()) {
-      return table("weights", &ExportBytes::weights, sizes,
-                   windows ? channels_first(w.weights, layer.image.channels) : w.weights);
+      return table(
+          "weights", &ExportBytes::weights, sizes,
+          windows ? channels_first(w.weights, layer.image.channels, kWindowPixels) : w.weights);
     }
     if (w.groups() > 1) return weights_in_groups(layer);
     const std::string trits =
         table("trits", &ExportBytes::weights, sizes,
-              windows ? channels_first(w.trits, layer.image.channels) : w.trits);
+              windows ? channels_first(w.trits, layer.image.channels, kWindowPixels) : w.trits);
     return node("DequantizeLinear", {trits, number("one", 1.0f)});
   }
 
@@ -405,7 +392,7 @@ class OnnxWriter {
     std::string y =
         node("DequantizeLinear", {table("trits", &ExportBytes::weights, {groups, w.group}, trits),
                                   table("scales", &ExportBytes::scales, {groups}, w.scales)});
-    say("axis", 0);
+    set_attribute("axis", 0);
     y = node("Reshape", {y, shape("rows", {w.outputs, padded})});
     if (padded > w.inputs) {
       y = node("Slice", {y, shape("first", {0}), shape("last", {w.inputs}), shape("axis", {1})});
@@ -414,11 +401,11 @@ class OnnxWriter {
     y = node("Reshape",
              {y, shape("windows", {w.outputs, kWindowSide, kWindowSide, layer.image.channels})});
     y = node("Transpose", {y});
-    say("perm", Shape64{0, 3, 1, 2});
+    set_attribute("perm", Shape64{0, 3, 1, 2});
     return y;
   }
 
-  // The shape of a number for each output, or for each channel of an image.
+  // Returns the shape of a number for each output, or for each channel of an image.
   static Shape64 of_columns(const InferenceLayer& layer, std::int64_t outputs) {
     return layer.kind == InferenceLayer::Kind::kLinear ? Shape64{outputs} : Shape64{outputs, 1, 1};
   }
@@ -437,7 +424,7 @@ class OnnxWriter {
     return layer.bias.empty() ? x : node("Add", {x, vector("bias", layer.bias)});
   }
 
-  // Without gain and bias. Sums are made in double, as in training.
+  // Returns normalised rows before gain and bias. Sums are made in double, as in training.
   std::string normalized_rows(Norm norm, std::string x) {
     std::string wide = to_double(x);
     if (norm == Norm::kLayer) {
@@ -454,8 +441,8 @@ class OnnxWriter {
   }
   std::string mean_of_rows(const std::string& x) {
     const std::string y = node("ReduceMean", {x});
-    say("axes", Shape64{1});
-    say("keepdims", 1);
+    set_attribute("axes", Shape64{1});
+    set_attribute("keepdims", 1);
     return y;
   }
 
@@ -470,16 +457,16 @@ class OnnxWriter {
     if (columns > 0) tensor.mutable_shape()->add_dim()->set_dim_value(columns);
   }
 
-  void say_inputs_and_outputs() {
+  void declare_inputs_and_outputs() {
     const bool wide = !network_.offsets.empty() && !settings_.raw_inputs;
     describe(*graph_.add_input(), kInput,
              wide ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT, network_.inputs);
     node("Softmax", {kLogits});
-    say("axis", 1);
+    set_attribute("axis", 1);
     graph_.mutable_node(graph_.node_size() - 1)->set_output(0, "probabilities");
     node("ArgMax", {kLogits});
-    say("axis", 1);
-    say("keepdims", 0);
+    set_attribute("axis", 1);
+    set_attribute("keepdims", 0);
     graph_.mutable_node(graph_.node_size() - 1)->set_output(0, "label");
     describe(*graph_.add_output(), kLogits, onnx::TensorProto::FLOAT, network_.classes());
     describe(*graph_.add_output(), "probabilities", onnx::TensorProto::FLOAT, network_.classes());
@@ -499,7 +486,7 @@ class OnnxWriter {
       if (!words.empty()) add("fill_words", words);
     }
     if (!settings_.raw_inputs) return;
-    // What is left out of the graph.
+    // These numbers make the inputs that a raw graph takes.
     if (!network_.fills.empty()) add("fills", network_.fills);
     if (!network_.offsets.empty()) add("offsets", network_.offsets);
     if (network_.square_roots) add("square_roots", true);
@@ -507,7 +494,7 @@ class OnnxWriter {
     add("inverse_stds", network_.inverse_stds);
   }
 
-  // Words that stand for missing cells, by the names of their columns.
+  // Returns the words that stand for missing cells, by the names of their columns.
   static nlohmann::json fill_words(const TableSchema& schema) {
     nlohmann::json words = nlohmann::json::object();
     for (const TableFeature& column : schema.columns) {

@@ -12,7 +12,7 @@
 
 namespace tritgrad {
 
-// Bytes of the initializers; those that only say a shape are not counted.
+// Returns the bytes of the initializers; those that only say a shape are not counted.
 ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& settings);
 
 // Whether a runtime computes the bits of infer(): products are in integers, whose rows have one

@@ -9,36 +9,23 @@
 #include "engine/check.h"
 #include "engine/files/checkpoint.h"
 #include "engine/files/safetensors.h"
-#include "engine/text.h"
-#include "models/export/decoded_weights.h"
+#include "models/export/network_arrays.h"
 
 namespace tritgrad {
 namespace {
 
 using TensorExtents = std::vector<std::uint64_t>;
 
-// Of PyTorch's batch norms, where nothing else is said.
+// This is what PyTorch's batch norms add to a variance where nothing else is said.
 constexpr double kTorchBatchNormEps = 1e-5;
 
-// What PyTorch takes the inverse standard deviation from, 1 / sqrt(running_var + eps). Its rounding
-// to fp32 moves that by less than a unit in the last place: at most 2^-24 of running_var + eps, and
-// half of it in the root. A variance of 0 may come out below, by the rounding of inverse_std.
+// Returns what PyTorch takes the inverse standard deviation from, 1 / sqrt(running_var + eps). Its
+// rounding to fp32 moves that by less than a unit in the last place: at most 2^-24 of running_var +
+// eps, and half of it in the root. A variance of 0 may come out below, by the rounding of
+// inverse_std.
 float running_var_of(float inverse_std, double eps) {
   const double inverse = static_cast<double>(inverse_std);
   return static_cast<float>(std::max(0.0, 1.0 / (inverse * inverse) - eps));
-}
-
-// [outputs, channels, row, column] from [outputs, row, column, channel].
-std::vector<float> with_channels_first(const std::vector<float>& weights, std::int64_t channels,
-                                       std::int64_t pixels) {
-  std::vector<float> moved(weights.size());
-  for (std::size_t place = 0; place < weights.size(); ++place) {
-    const auto at = static_cast<std::int64_t>(place);
-    const std::int64_t channel = at % channels, pixel = at / channels % pixels;
-    const std::int64_t first = at / (channels * pixels) * channels * pixels;
-    moved[static_cast<std::size_t>(first + channel * pixels + pixel)] = weights[place];
-  }
-  return moved;
 }
 
 class SequentialWriter {
@@ -103,7 +90,8 @@ class SequentialWriter {
     bytes_.others += static_cast<std::int64_t>(sizeof kBatches);
   }
 
-  // A batch norm without gain, and, for images, the rows of channels that PyTorch reads.
+  // Inputs go through a batch norm without gain, and those that are images become the rows of
+  // channels that PyTorch reads.
   void inputs() {
     const InferenceLayer& first = network_.layers.front();
     const bool is_image = first.kind != InferenceLayer::Kind::kLinear;
@@ -111,7 +99,7 @@ class SequentialWriter {
       if (numbers.size() == 1) {
         numbers.resize(static_cast<std::size_t>(network_.inputs), numbers[0]);
       }
-      return is_image ? with_channels_first(numbers, first.image.channels, first.image.pixels())
+      return is_image ? channels_first(numbers, first.image.channels, first.image.pixels())
                       : numbers;
     };
     batch_statistics(of_inputs(network_.means), of_inputs(network_.inverse_stds), 0.0);
@@ -158,7 +146,7 @@ class SequentialWriter {
     const std::int64_t channels = layer.image.channels;
     bytes_.weights += tensor(
         "weight", {extent(w.outputs), extent(channels), extent(kWindowSide), extent(kWindowSide)},
-        with_channels_first(decoded_weights(w), channels, kWindowSide * kWindowSide));
+        channels_first(decoded_weights(w), channels, kWindowPixels));
     module(concat("Conv2d(", channels, ", ", w.outputs, ", ", kWindowSide,
                   ", padding=", kWindowSide / 2, bias));
   }
@@ -186,22 +174,12 @@ class SequentialWriter {
 }  // namespace
 
 void check_pytorch_safetensors(const InferenceNetwork& network, const ExportHead&) {
-  for (const std::string& name : network.class_names) {
-    check(is_utf8(name), "export: the class '", printable(name),
-          "' is not UTF-8, as metadata must be; train with --data in UTF-8");
-  }
+  check_as_arrays(network, ".safetensors");
   for (const float each : network.inverse_stds) {
     const float variance = running_var_of(each, 0.0);
     check(
         std::isnormal(variance), "export: an input has a standard deviation of ", 1.0f / each,
         ", whose square fp32 cannot hold, as .safetensors must; scale it in the data, or use .npz");
-  }
-  if (!network.table) return;
-  for (const TableFeature& column : network.table->columns) {
-    check(
-        !column.has_indicator, "export: column '", printable(column.name),
-        "' has missing cells that become the mean of the training rows, which .safetensors cannot "
-        "express; .h, .onnx, .js and .html do");
   }
 }
 

@@ -56,11 +56,12 @@ rows_of t.csv >times.csv
 compare times.csv double --data t.csv --model mlp:8 --recipe latent8
 echo "javascript: logits of $compared rows are equal in Node and in C, bit by bit"
 
-# table COLOURS: 300 rows with words, numbers, and some cells of both missing; the class depends on both.
+# table COLOURS: 300 rows with words, numbers, and some cells of both missing; the class depends on both. The sizes are in
+# a column whose name every object of JavaScript has something under.
 table() {
   awk -v OFS=, -v colours="$1" 'BEGIN {
     srand(1); split(colours, colour, ":"); split("S M L", size, " ")
-    print "colour,size,age,class"
+    print "colour,constructor,age,class"
     for (i = 0; i < 300; i++) {
       c = 1 + int(3 * rand()); s = 1 + int(3 * rand()); a = 18 + int(70 * rand())
       class = (c == 1) + (s == 3) + (a > 50) >= 2 ? "yes" : "no"
@@ -86,6 +87,17 @@ for missing in mean mode; do
     }
   done
 done
+# In quotes, blanks are part of a word.
+awk 'BEGIN { print "a,y"; for (i = 0; i < 40; i++) print i % 2 ? "\" red \",x" : "red,z" }' >quotes.csv
+"$tritgrad" train --quiet --data quotes.csv --model mlp:4 --recipe latent8 --epochs 1 --save m.safetensors 2>/dev/null
+"$tritgrad" export m.safetensors --to m.js >/dev/null
+node --input-type=module -e '
+  import assert from "node:assert/strict";
+  import { pathToFileURL } from "node:url";
+  const { columns, encode } = await import(pathToFileURL("m.js"));
+  assert.deepEqual(columns[0].words, [" red ", "red"]);
+  assert.deepEqual([" red ", "red", "\tred  "].map((cell) => encode([cell])), [[1, 0], [0, 1], [0, 1]]);
+'
 echo "javascript: rows with words and missing cells are taken for the classes that eval takes them for"
 
 # The code of the document, where it says that it runs.

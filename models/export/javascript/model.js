@@ -258,9 +258,8 @@ export function predict(features) {
   return { label: classes[number], number, probabilities: exponentials.map((each) => each / sum), logits: found };
 }
 
-/** The number of a cell of a table, NaN where it is missing. */
-function numberOf(cell, column) {
-  const text = String(cell).trim();
+/** The number that the text of a cell is. */
+function numberOf(text, column) {
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) {
     throw new TypeError(`column '${column.name}': '${text}' found, a number expected`);
   }
@@ -272,24 +271,27 @@ function numberOf(cell, column) {
 
 /** The features that a cell becomes. */
 function encodeCell(cell, column) {
-  const isMissing = cell === undefined || cell === null || Number.isNaN(cell) || missing.markers.includes(String(cell));
+  const written = cell === undefined || cell === null ? "" : String(cell);
+  const text = column.words?.includes(written) ? written : written.trim(); // a word may have had quotes around blanks
+  const isMissing = Number.isNaN(cell) || missing.markers.includes(text);
   if (isMissing && !missing.allowed) throw new TypeError(`column '${column.name}': the cell is missing; fill it`);
-  const filled = isMissing && column.fill !== undefined ? column.fill : cell;
+  const filled = isMissing && column.fill !== undefined ? String(column.fill) : text;
   const isMean = isMissing && column.fill === undefined;
   const indicator = column.indicator ? [isMissing ? 1 : 0] : [];
   if (!column.words) return [isMean ? NaN : numberOf(filled, column), ...indicator];
-  return [...column.words.map((word) => (isMean ? NaN : word === String(filled) ? 1 : 0)), ...indicator];
+  return [...column.words.map((word) => (isMean ? NaN : word === filled ? 1 : 0)), ...indicator];
 }
 
 /**
- * The features of a row of a table. A word that training did not know is none of its words; a missing cell is
- * undefined, null, NaN, or a text that stands for it, such as "".
+ * The features of a row of a table. Blanks around a cell are none of it, unless training knew the word with them. A
+ * word that training did not know is none of its words; a missing cell is undefined, null, NaN, or a text that stands
+ * for it, such as "".
  * @param {Object<string, number|string>|Array<number|string>} row Cells by the names of columns, or in their order.
  * @returns {number[]} For logits() and predict().
  */
 export function encode(row) {
   if (!columns) throw new TypeError("the inputs are pixels, not the cells of a table");
-  const cells = Array.isArray(row) ? row : columns.map((column) => row[column.name]);
+  const cells = Array.isArray(row) ? row : columns.map(({ name }) => (Object.hasOwn(row, name) ? row[name] : ""));
   if (cells.length !== columns.length) {
     throw new RangeError(`${cells.length} cells found, ${columns.length} expected`);
   }

@@ -344,8 +344,10 @@ function fieldOf(column) {
 
 /** The words of a row that training did not know, in a sentence; "" where there are none. */
 function noteUnknown(cells) {
-  const unknown = columns.flatMap(({ name, words }, i) =>
-    !words || words.includes(cells[i]) || missing.markers.includes(cells[i]) ? [] : [`'${cells[i]}' in '${name}'`]);
+  const unknown = columns.flatMap(({ name, words }, i) => {
+    const cell = String(cells[i]), known = !words || [cell, cell.trim()].some((each) => words.includes(each));
+    return known || missing.markers.includes(cell.trim()) ? [] : [`'${cell}' in '${name}'`];
+  });
   return unknown.length === 0 ? "" : `Words that training did not know count as none of those it knew: ${unknown.join(", ")}`;
 }
 

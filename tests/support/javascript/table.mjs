@@ -11,10 +11,15 @@ for (const row of rows) {
   const label = row[row.length - 1];
   const features = encode(Object.fromEntries(names.map((name, i) => [name, row[i]])));
   assert.deepEqual(features, encode(columns.map(({ name }) => row[names.indexOf(name)])));
+  assert.deepEqual(features, encode(columns.map(({ name }) => ` ${row[names.indexOf(name)]}\t`)));
   assert.equal(features.length, inputs);
   counts[classes.indexOf(label)][predict(features).number]++;
 }
 console.log(JSON.stringify(counts));
+
+// What a row does not have itself is missing, also where every object has something of that name.
+assert(columns.some(({ name }) => name === "constructor"));
+assert.deepEqual(encode({}), encode(columns.map(() => "")));
 
 assert.throws(() => encode([1]), /1 cells found/);
 for (const number of ["1,5", "many", "0x10", Infinity]) {
