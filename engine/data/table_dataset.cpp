@@ -314,6 +314,7 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
   }
   dataset.schema = std::make_shared<const TableSchema>(std::move(schema));
   dataset.remarks = std::move(table.remarks);
+  dataset.lines = std::move(table.lines);
   return dataset;
 }
 
