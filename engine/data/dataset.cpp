@@ -31,6 +31,11 @@ std::vector<std::int64_t> Dataset::class_counts() const {
   return counts;
 }
 
+std::string Dataset::place(std::int64_t row) const {
+  if (lines.empty()) return concat("row ", row, " (counted from 0)");
+  return concat("line ", lines[static_cast<std::size_t>(row)]);
+}
+
 void Dataset::prefetch(std::int64_t row) const {
   const std::int64_t row_bytes = features * (element == Element::kByte ? 1 : 4);
   tritgrad::prefetch(values.bytes().data() + row * row_bytes, row_bytes);

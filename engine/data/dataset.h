@@ -32,6 +32,7 @@ struct Dataset {
   std::vector<std::string> feature_names;  // empty for images
   std::vector<std::string> class_names;
   std::vector<std::int32_t> labels;
+  std::vector<std::int64_t> lines;  // of rows in the text of a table, from 1; else empty
   Element element = Element::kFloat32;
   Buffer values;                              // [rows x features], row-major
   ImageShape image;                           // of size `features`, or 0
@@ -51,6 +52,8 @@ struct Dataset {
   int classes() const { return static_cast<int>(class_names.size()); }
   // Rows of each class.
   std::vector<std::int64_t> class_counts() const;
+  // Where a row stands: "line 7" of a table's text, else "row 6 (counted from 0)", as NumPy counts.
+  std::string place(std::int64_t row) const;
   // The features of one row, or columns [begin, end) of them, as fp32.
   void gather(std::int64_t row, float* out) const { gather(row, 0, features, out); }
   void gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const;

@@ -169,7 +169,7 @@ void write_features(DataTable& table, const ColumnPlaces& places, const TableSch
 }
 
 // No treatment of missing cells finds a label for any row.
-void check_labels(const DataTable& table, bool knows_columns) {
+void check_any_label(const DataTable& table, bool knows_columns) {
   const TableColumn& column = table.columns[table.label];
   for (std::int64_t row = 0; row < table.rows; ++row) {
     if (!column.is_missing(row)) return;
@@ -289,7 +289,7 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
     warn_of_repeated_names(table);
     places = choose_columns(table, options, schema);
   }
-  check_labels(table, options.schema != nullptr);
+  check_any_label(table, options.schema != nullptr);
   check_usable(table, places, options.schema != nullptr);
   if (options.missing == MissingCells::kRefuse) check_complete(table, places, options.schema);
   if (options.schema == nullptr) leave_out_empty(table, places, schema);
@@ -314,6 +314,7 @@ Dataset make_dataset(DataTable table, const TableOptions& options) {
   }
   dataset.schema = std::make_shared<const TableSchema>(std::move(schema));
   dataset.remarks = std::move(table.remarks);
+  dataset.lines = std::move(table.lines);
   return dataset;
 }
 

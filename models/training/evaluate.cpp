@@ -54,14 +54,14 @@ void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
   std::vector<std::int32_t> number;
   for (const std::string& name : dataset.class_names) {
     const std::optional<std::int32_t> found = finder.find(name);
-    if (!found) {
-      const auto first =
-          std::find(dataset.labels.begin(), dataset.labels.end(), std::ssize(number));
-      fail("checkpoint '", path, "': its model has no class \"", printable(name), "\", which row ",
-           first - dataset.labels.begin(), " of '", dataset.name, "' has",
+    const auto first = std::find(dataset.labels.begin(), dataset.labels.end(), std::ssize(number));
+    // A class that no row has need not be known.
+    if (!found && first != dataset.labels.end()) {
+      fail("checkpoint '", path, "': its model has no class \"", printable(name), "\", which ",
+           dataset.place(first - dataset.labels.begin()), " of '", dataset.name, "' has",
            did_you_mean(name, classes), "; give data of the model's classes");
     }
-    number.push_back(*found);
+    number.push_back(found.value_or(-1));
   }
   for (std::int32_t& label : dataset.labels) label = number[static_cast<std::size_t>(label)];
   dataset.class_names = classes;

@@ -105,8 +105,8 @@ void print_run(const FinishedRun& finished, const RemainingTime& remaining,
       accuracy
           ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test", 100.0 * *accuracy)
           : "diverged: " + run.diverged;
-  fmt::print(stderr, "{}{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", data, run.recipe, what, outcome,
-             run.seconds, run.cached ? ", cached" : "", remaining.text());
+  print_lines(stderr, "{}{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", data, run.recipe, what, outcome,
+              run.seconds, run.cached ? ", cached" : "", remaining.text());
 }
 
 // Prints the warnings of a run however quiet the command is to be. A run that was not cached has
@@ -118,7 +118,7 @@ void print_warnings(const FinishedRun& finished) {
     }
   }
   if (!finished.not_kept.empty()) {
-    fmt::print(stderr, "warning: this run could not be kept: {}\n", finished.not_kept);
+    print_lines(stderr, "warning: this run could not be kept: {}\n", finished.not_kept);
   }
 }
 
@@ -158,9 +158,9 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
     const ComparisonRecord& record = records.back();
     const RunResult& run = record.runs.front();
     const std::string labels = label_words(run), pixels = pixel_words(run);
-    fmt::print("\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model,
-               counted(options.seeds, "seed"), labels.empty() ? "" : ", " + labels,
-               pixels.empty() ? "" : ", " + pixels, render_terminal_table(record));
+    print_lines(stdout, "\n{}\n{}, {}{}{}\n\n{}\n", record.dataset, record.model,
+                counted(options.seeds, "seed"), labels.empty() ? "" : ", " + labels,
+                pixels.empty() ? "" : ", " + pixels, render_terminal_table(record));
   }
 }
 
@@ -192,14 +192,14 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   // Finished comparisons are written in spite of a failure, but replace no older result.
   const auto stays = [&](const std::string& path) {
     if (!failure || path == "-" || !std::filesystem::is_regular_file(path)) return false;
-    fmt::print(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);
+    print_lines(stderr, "note: '{}' stays as it was, as this comparison is not complete\n", path);
     return true;
   };
   if (!stays(common.json)) json.write(to_json(records, describe_machine()));
   if (!command.report.empty() && !stays(command.report)) {
     const std::string repeat = with_fetches(requests, repeat_command(app));
     write_page(command.report, make_page({repeat, describe_machine(), records}));
-    if (talk) fmt::print("report: {}\n", command.report);
+    if (talk) print_lines(stdout, "report: {}\n", command.report);
   }
   if (failure) std::rethrow_exception(failure);
 }

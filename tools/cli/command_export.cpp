@@ -14,6 +14,7 @@
 #include "tools/cli/checkpoint_data.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/terminal.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {
@@ -95,28 +96,34 @@ std::vector<std::string> provenance_of(const ExportReport& report, const std::st
 
 void print_report(const ExportReport& r) {
   const auto size = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
-  fmt::print("{}: {} with {} as {}\n", r.to, r.model, r.recipe, r.target->description);
-  if (!r.finished) fmt::print("  note           the run is not finished: step {}\n", r.steps);
-  if (r.has_dropout) fmt::print("  note           dropout is of training alone and left out\n");
-  fmt::print("  file           {} bytes\n", r.file_bytes);
-  fmt::print("  tables         {} bytes: weights {}, scales {}, norms and inputs {}\n",
-             r.bytes.tables(), r.bytes.weights, r.bytes.scales, r.bytes.others);
-  fmt::print("  bits a weight  {:.3f} ({} weights)\n", r.bits_per_weight(), r.weights);
-  if (r.bytes.workspace > 0) fmt::print("  workspace      {}\n", size(r.bytes.workspace));
-  fmt::print("  accuracy       {:.2f} % before, {:.2f} % after ({} rows of {})\n",
-             100.0 * r.check.accuracy_before, 100.0 * r.check.accuracy_after, r.check.rows, r.data);
+  print_lines(stdout, "{}: {} with {} as {}\n", r.to, r.model, r.recipe, r.target->description);
+  if (!r.finished)
+    print_lines(stdout, "  note           the run is not finished: step {}\n", r.steps);
+  if (r.has_dropout)
+    print_lines(stdout, "  note           dropout is of training alone and left out\n");
+  print_lines(stdout, "  file           {} bytes\n", r.file_bytes);
+  print_lines(stdout, "  tables         {} bytes: weights {}, scales {}, norms and inputs {}\n",
+              r.bytes.tables(), r.bytes.weights, r.bytes.scales, r.bytes.others);
+  print_lines(stdout, "  bits a weight  {:.3f} ({} weights)\n", r.bits_per_weight(), r.weights);
+  if (r.bytes.workspace > 0) print_lines(stdout, "  workspace      {}\n", size(r.bytes.workspace));
+  print_lines(stdout, "  accuracy       {:.2f} % before, {:.2f} % after ({} rows of {})\n",
+              100.0 * r.check.accuracy_before, 100.0 * r.check.accuracy_after, r.check.rows,
+              r.data);
   if (r.described_exactly) {
-    fmt::print("  differing rows {} bit by bit, by the description that the file is written from\n",
-               r.check.differing_rows);
+    print_lines(
+        stdout,
+        "  differing rows {} bit by bit, by the description that the file is written from\n",
+        r.check.differing_rows);
   } else {
-    fmt::print(
+    print_lines(
+        stdout,
         "  differing rows {} in class, by the description that the file is written from; sums in "
         "floats have no order that all machines share: logits differ by {:.2g} at most\n",
         r.check.differing_classes, r.check.largest_difference);
   }
   if (r.described_exactly && !r.is_exact) {
-    fmt::print("  note           what reads {} computes these logits within rounding\n",
-               r.target->ending);
+    print_lines(stdout, "  note           what reads {} computes these logits within rounding\n",
+                r.target->ending);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "tools/cli/common_options.h"
 #include "tools/cli/export_forecast.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/traffic_forecast.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
@@ -386,7 +387,7 @@ void run_inspect(const CLI::App& command, InspectOptions options) {
     text = to_text(result);
     json_text = to_json(result);
   }
-  if (options.json != "-") fmt::print("{}", text);
+  if (options.json != "-") print_lines(stdout, "{}", text);
   json.write(json_text);
 }
 

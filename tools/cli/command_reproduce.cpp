@@ -12,6 +12,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/terminal.h"
 #include "tools/report/number_text.h"
 #include "tools/study/study_files.h"
 
@@ -84,9 +85,9 @@ void run_reproduce(const ReproduceOptions& options) {
     return std::count_if(files.begin(), files.end(),
                          [&](const auto& file) { return file.first.ends_with(ending); });
   };
-  fmt::print("{}, {} CSV files and {} pictures beside it; {} of training\n",
-             (out.path() / files.back().first).string(), count(".csv"), count(".svg"),
-             duration(results.seconds));
+  print_lines(stdout, "{}, {} CSV files and {} pictures beside it; {} of training\n",
+              (out.path() / files.back().first).string(), count(".csv"), count(".svg"),
+              duration(results.seconds));
 }
 
 }  // namespace

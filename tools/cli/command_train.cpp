@@ -26,62 +26,66 @@ namespace {
 
 void print_summary(const RunResult& r, const std::string& data) {
   const std::string pixels = pixel_words(r), labels = label_words(r);
-  fmt::print("{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
-             pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
-             counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
-  fmt::print("  data           {}\n", data);
+  print_lines(stdout, "{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
+              pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
+              counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
+  print_lines(stdout, "  data           {}\n", data);
   if (r.test_accuracy) {
     const std::string spread =
         r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
     const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
-    fmt::print("  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
+    print_lines(stdout, "  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
   }
   if (r.balanced_accuracy) {
-    fmt::print("  balanced       {:.2f} %, the mean over the classes\n",
-               100.0 * *r.balanced_accuracy);
+    print_lines(stdout, "  balanced       {:.2f} %, the mean over the classes\n",
+                100.0 * *r.balanced_accuracy);
   }
-  if (r.val_accuracy) fmt::print("  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
-  fmt::print("  train loss     {}{}\n",
-             std::isfinite(r.train_loss) ? fmt::format("{:.4f} nats", r.train_loss) : "-",
-             labels.empty() ? "" : ", against " + labels);
+  if (r.val_accuracy) print_lines(stdout, "  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
+  print_lines(stdout, "  train loss     {}{}\n",
+              std::isfinite(r.train_loss) ? fmt::format("{:.4f} nats", r.train_loss) : "-",
+              labels.empty() ? "" : ", against " + labels);
   if (r.zero_fraction) {
-    fmt::print("  zero weights   {:.1f} %, {:.1f} flips per step\n", 100.0 * *r.zero_fraction,
-               r.flips_per_step);
+    print_lines(stdout, "  zero weights   {:.1f} %, {:.1f} flips per step\n",
+                100.0 * *r.zero_fraction, r.flips_per_step);
   }
   if (r.movable_fraction && *r.movable_fraction < 0.9995) {  // below what prints as all of them
-    fmt::print("  movable        {:.1f} % of the weights; no watched update moved the rest\n",
-               100.0 * *r.movable_fraction);
+    print_lines(stdout,
+                "  movable        {:.1f} % of the weights; no watched update moved the rest\n",
+                100.0 * *r.movable_fraction);
   }
   if (r.skipped_updates > 0) {
-    fmt::print("  skipped        updates of {}, which were not finite\n",
-               counted(r.skipped_updates, "step"));
+    print_lines(stdout, "  skipped        updates of {}, which were not finite\n",
+                counted(r.skipped_updates, "step"));
   }
   const auto share = [&](double seconds) {
     return r.seconds > 0.0 ? 100.0 * seconds / r.seconds : 0.0;
   };
-  fmt::print(
+  print_lines(
+      stdout,
       "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %\n",
       share(r.time.steps), share(r.time.batches), share(r.time.evaluation),
       share(r.time.preparing));
   const BytesPerParameter& b = r.bytes_per_parameter;
-  fmt::print(
+  print_lines(
+      stdout,
       "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
       "gradients {:.3f}\n",
       b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
-  fmt::print("  peak live      {} ({} parameters)\n",
-             human_bytes(static_cast<double>(r.peak_live_bytes)),
-             human_count(static_cast<double>(r.parameters)));
+  print_lines(stdout, "  peak live      {} ({} parameters)\n",
+              human_bytes(static_cast<double>(r.peak_live_bytes)),
+              human_count(static_cast<double>(r.parameters)));
   if (r.traffic) {
     const Traffic& t = *r.traffic;
-    fmt::print(
+    print_lines(
+        stdout,
         "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
         "({} by formula), {:.3f} B/param\n",
         human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
         human_bytes(static_cast<double>(t.last_step_bytes)),
         human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
   }
-  fmt::print("  weights sha256 {}\n", r.weights_sha256);
-  if (r.confusion) fmt::print("\n{}", confusion_table(*r.confusion));
+  print_lines(stdout, "  weights sha256 {}\n", r.weights_sha256);
+  if (r.confusion) print_lines(stdout, "\n{}", confusion_table(*r.confusion));
 }
 
 // Throws Error for options of ranks that the method has no use for.
@@ -240,7 +244,8 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
-    if (!train_options.save.empty()) fmt::print("  saved          {}\n", train_options.save);
+    if (!train_options.save.empty())
+      print_lines(stdout, "  saved          {}\n", train_options.save);
   }
   json.write(to_json(result));
 }
@@ -257,13 +262,13 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;
-    fmt::print("{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
-               options.train.data, evaluation.steps, all ? "accuracy" : "test accuracy",
-               100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
-               all ? "rows" : "test rows");
+    print_lines(stdout, "{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
+                options.train.data, evaluation.steps, all ? "accuracy" : "test accuracy",
+                100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
+                all ? "rows" : "test rows");
     if (const auto& confusion = evaluation.confusion) {
-      fmt::print("balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
-                 100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));
+      print_lines(stdout, "balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
+                  100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));
     }
   }
   json.write(to_json(evaluation));

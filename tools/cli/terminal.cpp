@@ -41,8 +41,18 @@ int print_error(const std::string& sentence) {
   return 1;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    lines += printable(text.substr(0, end)) + "\n";
+    text.remove_prefix(end + 1);
+  }
+  return lines + printable(text);
+}
+
 void print_recipe_warning(const std::string& name, const std::string& sentence) {
-  std::fputs(fmt::format("warning: recipe '{}': {}\n", name, printable(sentence)).c_str(), stderr);
+  const std::string text = fmt::format("warning: recipe '{}': {}", name, sentence);
+  std::fputs((printable(text) + "\n").c_str(), stderr);
 }
 
 StatusLine::StatusLine(std::FILE* out, bool quiet)
@@ -56,7 +66,7 @@ int StatusLine::width() const {
 
 void StatusLine::show(std::string_view text) {
   if (!enabled_) return;
-  std::fputs(fmt::format("{}{:.{}}", kEraseLine, text, width()).c_str(), out_);
+  std::fputs(fmt::format("{}{:.{}}", kEraseLine, printable(text), width()).c_str(), out_);
   std::fflush(out_);
   drawn_ = true;
 }

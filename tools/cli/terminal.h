@@ -2,10 +2,13 @@
 // which are silent in pipes, log files and when quiet.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/clock.h"
 
@@ -15,6 +18,16 @@ namespace tritgrad {
 // apart, and names the rank where there are several. Returns the exit code of a program that
 // failed.
 int print_error(const std::string& sentence);
+
+// Returns the text with '?' in place of control characters, except those that end lines.
+std::string printable_lines(std::string_view text);
+
+// Prints lines in one piece. Names of files, columns and classes may hold control characters; none
+// but line breaks reaches the terminal. What other programs read is not to be printed so.
+template <typename... Args>
+void print_lines(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print(out, "{}", printable_lines(fmt::format(format, std::forward<Args>(args)...)));
+}
 
 // Prints "warning: recipe 'NAME': SENTENCE" on standard error in one piece.
 void print_recipe_warning(const std::string& name, const std::string& sentence);

@@ -157,6 +157,7 @@ TEST_CASE("table: missing cells are refused, and each way that is named works") 
   CHECK(values(drop) == std::vector<float>{1, 1, 0, 4, 0, 1});
   CHECK(drop.labels == Labels{0, 1});
   CHECK(says(drop.remarks.notes, "2 of 4 rows have missing cells"));
+  CHECK(drop.place(1) == "line 5");  // as the text has it, whatever was left out
   // Where no row is whole, both ways out that are named work.
   const std::string holes = "a,b,y\n,1,p\n,2,q\n3,,p\n";
   CHECK(contains(refused(holes, with(MissingCells::kDrop)),

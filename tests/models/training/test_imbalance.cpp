@@ -142,6 +142,18 @@ TEST_CASE("imbalance: a resumed run goes on with the weights; only such checkpoi
   CHECK(evaluation.confusion->counts == saved.confusion->counts);
   CHECK(nlohmann::json::parse(to_json(evaluation))["confusion"]["counts"] ==
         nlohmann::json(saved.confusion->counts));
+  // A class of the data that no row has need not be one of the model; one that a row has must.
+  same.class_names.push_back("ghost");
+  CHECK(evaluate_checkpoint(SavedRun(part.save), same).accuracy == evaluation.accuracy);
+  same.class_names.push_back("ghost");
+  same.labels[3] = static_cast<std::int32_t>(same.class_names.size()) - 1;
+  const auto refused = [&] {
+    return refusal([&] { evaluate_checkpoint(SavedRun(part.save), same); });
+  };
+  const std::string unknown = "its model has no class \"ghost\", which ";
+  CHECK(contains(refused(), unknown + "line 5 of 'noise.csv' has"));  // below the names of columns
+  same.lines.clear();                                                 // as those of arrays
+  CHECK(contains(refused(), unknown + "row 3 (counted from 0) of 'noise.csv' has"));
   rewrite_checkpoint(part.save, (folder / "w.safetensors").string(),
                      [](nlohmann::json& run) { CHECK(run.erase("imbalance") == 1); });
   part.imbalance = Imbalance::kNone;
