@@ -7,7 +7,8 @@
 namespace tritgrad {
 namespace {
 
-// The longer side of the box around what is above 0, as a share of the field's; 0: nothing is.
+// Returns the longer side of the box around what is above 0, as a share of the field's; 0: nothing
+// is.
 double longer_side(const ImageShape& image, const std::vector<float>& pixels) {
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
   std::int64_t top = kFar, left = kFar, bottom = 0, right = 0;
