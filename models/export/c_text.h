@@ -19,26 +19,26 @@ std::string c_identifier(const std::string& text);
 // identifiers before something is put in front of them.
 std::vector<std::string> c_name_endings(const std::vector<std::string>& texts);
 
-// Letters of ASCII as capitals.
+// Returns the text with letters of ASCII as capitals.
 std::string upper_case(std::string text);
 
-// Nothing in it can end a comment, nest one, or be a trigraph.
+// Returns a text of which nothing can end a comment, nest one, or be a trigraph.
 std::string c_comment_text(const std::string& text);
 
-// A C string: what is not plain ASCII is in octal, and no trigraph can come about.
+// Returns a C string: what is not plain ASCII is in octal, and no trigraph can come about.
 std::string c_string(const std::string& text);
 
-// The shortest text that a compiler reads as this number; NAN of math.h for what is none.
+// Returns the shortest text that a compiler reads as this number; NAN of math.h for what is none.
 std::string c_literal(float x);
 std::string c_literal(double x);
 inline std::string c_literal(std::uint8_t x) { return std::to_string(x); }
 inline std::string c_literal(std::int8_t x) { return std::to_string(x); }
 inline std::string c_literal(std::uint32_t x) { return std::to_string(x); }
 
-// "  first, second,\n  third,\n", in lines of at most 100 characters.
+// Returns "  first, second,\n  third,\n", in lines of at most 100 characters.
 std::string c_list(const std::vector<std::string>& items);
 
-// "static const TYPE NAME[n] = {...};".
+// Returns "static const TYPE NAME[n] = {...};".
 template <typename Number>
 std::string c_table(const std::string& type, const std::string& name,
                     const std::vector<Number>& numbers) {

@@ -79,7 +79,7 @@ bool reads_option(const ExportTarget& target, std::string_view option);
 // Throws Error, which names the targets that do, where it does not.
 void check_option_of(const ExportTarget& target, std::string_view option);
 
-// "Written by tritgrad VERSION."
+// Returns "Written by tritgrad VERSION.".
 std::string export_signature();
 // Whether the bytes of a file are those of an export, which may be replaced by another.
 bool is_export(std::string_view bytes);

@@ -9,7 +9,7 @@
 namespace tritgrad {
 namespace {
 
-// The box around what is above 0, in pixels; of size 0: nothing is.
+// The box around what is above 0, in pixels; it has no size where nothing is.
 struct InkBox {
   std::int64_t height = 0, width = 0;
 };

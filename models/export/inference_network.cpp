@@ -325,7 +325,7 @@ std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
   return window;
 }
 
-// The product of x, or of each of its windows.
+// Returns the product of x, or of each of its windows.
 RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
   const InferenceProduct& w = layer.product;
   const Codes rounded = w.in_integers ? round_to_int8(x) : Codes{{}, 0.0f};
@@ -372,7 +372,7 @@ RowOfFloats mean_of_pixels(const ImageShape& image, const RowOfFloats& x) {
   return y;
 }
 
-// The sum of term(x[i]) in double and in kSumLanes lanes.
+// Returns the sum of term(x[i]) in double and in kSumLanes lanes.
 template <typename Term>
 double lane_sum(const RowOfFloats& x, const Term& term) {
   double lanes[kSumLanes] = {};
@@ -384,7 +384,7 @@ double lane_sum(const RowOfFloats& x, const Term& term) {
   return lanes[0];
 }
 
-// Layer norm and RMS norm, whose mean is 0.
+// Does layer norm in place, and RMS norm, whose mean is 0.
 void normalize_row(const InferenceLayer& layer, RowOfFloats& x) {
   const bool centered = layer.norm == Norm::kLayer;
   const auto n = static_cast<double>(x.size());
@@ -410,7 +410,7 @@ void normalize_layer(const InferenceLayer& layer, RowOfFloats& x) {
   }
 }
 
-// e^x for x in [0, 20].
+// Returns e^x for x in [0, 20].
 float exp_of_small(float x) {
   constexpr float kWhole = 0x1.8p23f;  // what it is added to loses its fraction
   const float k = (x * 1.44269504f + kWhole) - kWhole;

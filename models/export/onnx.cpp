@@ -22,7 +22,8 @@ static_assert(std::endian::native == std::endian::little);
 namespace tritgrad {
 namespace {
 
-// What Debian 12's python3-onnx knows, and as old as the operators allow, for other runtimes.
+// These are known to Debian 12's python3-onnx, and as old as the operators allow, for other
+// runtimes.
 constexpr std::int64_t kIrVersion = 7;
 constexpr std::int64_t kOpset = 13;
 constexpr const char* kMicrosoft = "com.microsoft";
@@ -287,7 +288,8 @@ class OnnxWriter {
     return {node("Round", {limited}), node("Div", {divisor, most})};
   }
 
-  // y = x W^T. Trits whose rows have one scale are added as they are, and scaled as infer() does.
+  // Returns y = x W^T. Trits whose rows have one scale are added as they are, and scaled as infer()
+  // does.
   std::string multiplied(const InferenceLayer& layer, const std::string& x) {
     const InferenceProduct& w = layer.product;
     RoundedRows input{x, ""};

@@ -70,7 +70,7 @@ void check_replaceable_export(const std::string& path) {
 
 // Throws what would be thrown once the work is done. The files are not kept meanwhile, so that a
 // run that is killed leaves nothing of them behind.
-void check_outputs(const ExportOptions& options) {
+void check_export_outputs(const ExportOptions& options) {
   const OutputFile file("--to", options.to, nullptr);
   const OutputFile json("--json", options.json, kJsonBegins);
 }
@@ -169,7 +169,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   check_no_input("--to", options.to, inputs);
   check_no_input("--json", options.json, inputs);
   check_replaceable_export(options.to);
-  check_outputs(options);
+  check_export_outputs(options);
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
