@@ -1,7 +1,8 @@
 // An inference network as arrays of NumPy, in one .npz file that numpy.load reads without pickles.
 //
-// docs/EXPORT_PYTHON.md lists the arrays. Weights are there as floats, as trits of a byte each, and as
-// trits of which five are a byte; those of convolutions have the axes output, row, column, channel.
+// docs/EXPORT_PYTHON.md lists the arrays. Weights are there as floats, as trits of a byte each, and
+// as trits of which five are a byte; those of convolutions have the axes output, row, column,
+// channel.
 #pragma once
 
 #include <string>

@@ -7,15 +7,15 @@
  *   tg_model *model = tg_model_open("m.safetensors");
  *   tg_model_predict(model, x, TG_FLOAT32, rows, features, classes, NULL, NULL);
  *
- * Errors. A function that makes something returns NULL where it cannot, every other one that can fail returns a
- * tg_status; tg_error() then is the sentence that says what was found, what was expected and what to do. Nothing
- * throws, prints or ends the program. Closing NULL does nothing.
+ * Errors. A function that makes something returns NULL where it cannot, every other one that can
+ * fail returns a tg_status; tg_error() then is the sentence that says what was found, what was
+ * expected and what to do. Nothing throws, prints or ends the program. Closing NULL does nothing.
  *
- * Threads. Handles are independent of each other; a handle is for one thread at a time. tg_error() is of the calling
- * thread.
+ * Threads. Handles are independent of each other; a handle is for one thread at a time. tg_error()
+ * is of the calling thread.
  *
- * Texts are UTF-8 that ends in a zero byte. Those that a function returns live as long as the handle, and until the
- * same function is called again with it. */
+ * Texts are UTF-8 that ends in a zero byte. Those that a function returns live as long as the
+ * handle, and until the same function is called again with it. */
 #ifndef TRITGRAD_H
 #define TRITGRAD_H
 
@@ -58,21 +58,23 @@ TG_API tg_status tg_set_threads(int threads);
 /* The built-in recipes: a JSON array of {"name", "about"}. */
 TG_API const char *tg_recipes(void);
 
-/* Copies `rows` rows of `features` finite numbers, row by row, as the command line reads them from .npy files. `labels`
- * are `rows` whole numbers that name classes. `options` is NULL or JSON: {"name": "digits", "class_names": ["no",
- * "yes"], "image": [height, width, channels]}. With class names labels count them from 0, and rows of all classes must
- * be there; without, a class is called by its number. Pixels of images lie by rows, columns and channels. */
-TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows, int64_t features,
-                                    const int64_t *labels, const char *options);
-/* Reads data as the command line does. `spec` is JSON with keys of its options: {"data": "table.csv", "label": "kind",
- * "missing": "mean"}. */
+/* Copies `rows` rows of `features` finite numbers, row by row, as the command line reads them from
+ * .npy files. `labels` are `rows` whole numbers that name classes. `options` is NULL or JSON:
+ * {"name": "digits", "class_names": ["no", "yes"], "image": [height, width, channels]}. With class
+ * names labels count them from 0, and rows of all classes must be there; without, a class is called
+ * by its number. Pixels of images lie by rows, columns and channels. */
+TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows,
+                                    int64_t features, const int64_t *labels, const char *options);
+/* Reads data as the command line does. `spec` is JSON with keys of its options: {"data":
+ * "table.csv", "label": "kind", "missing": "mean"}. */
 TG_API tg_data *tg_data_open(const char *spec);
-/* JSON: {"name", "rows", "features", "classes": [names], "feature_names", "remarks": [sentences]}. */
+/* JSON: {"name", "rows", "features", "classes": [names], "feature_names", "remarks": [sentences]}.
+ */
 TG_API const char *tg_data_describe(tg_data *data);
 TG_API void tg_data_close(tg_data *data);
 
-/* What a run tells its observer after each step. Other values than 0 end the run: tg_run_step() and its like return
- * TG_INTERRUPTED, and may be called again to go on. */
+/* What a run tells its observer after each step. Other values than 0 end the run: tg_run_step() and
+ * its like return TG_INTERRUPTED, and may be called again to go on. */
 typedef struct {
   int64_t step, total_steps; /* steps made, and of the whole run */
   int64_t epoch;             /* that the step belongs to, from 1 */
@@ -80,10 +82,10 @@ typedef struct {
 } tg_progress;
 typedef int (*tg_observer)(const tg_progress *progress, void *context);
 
-/* Prepares a run; `data` must outlive it. `spec` is JSON with keys of the command line's options: {"model":
- * "mlp:64,64", "recipe": "votes", "epochs": 10, "batch": 32, "seed": 1, "lr": 0.01, "set": ["weight.group=64"],
- * "val": 0.1, "all_rows": true, ...}. Without "all_rows" the test rows of the command line's fixed split are held back.
- * "resume" and "save" name checkpoints. */
+/* Prepares a run; `data` must outlive it. `spec` is JSON with keys of the command line's options:
+ * {"model": "mlp:64,64", "recipe": "votes", "epochs": 10, "batch": 32, "seed": 1, "lr": 0.01,
+ * "set": ["weight.group=64"], "val": 0.1, "all_rows": true, ...}. Without "all_rows" the test rows
+ * of the command line's fixed split are held back. "resume" and "save" name checkpoints. */
 TG_API tg_run *tg_run_new(const tg_data *data, const char *spec);
 TG_API tg_status tg_run_observe(tg_run *run, tg_observer observer, void *context);
 /* Makes a step, the rest of an epoch, or all steps that are left; nothing when all are made. */
@@ -101,12 +103,14 @@ TG_API void tg_run_close(tg_run *run);
 /* Reads a checkpoint from a file, or from the bytes of one, which are copied. */
 TG_API tg_model *tg_model_open(const char *path);
 TG_API tg_model *tg_model_from_bytes(const void *bytes, size_t size);
-/* JSON: {"model", "recipe", "inputs", "classes", "steps", "weights_sha256", "bytes_per_parameter", ...}. */
+/* JSON: {"model", "recipe", "inputs", "classes", "steps", "weights_sha256", "bytes_per_parameter",
+ * ...}. */
 TG_API const char *tg_model_describe(tg_model *model);
-/* For each row its class, the probabilities of the classes [rows x classes], and logits [rows x classes]; what is
- * NULL is not written. A row's numbers do not depend on the other rows. */
-TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows, int64_t features,
-                                  int64_t *classes, float *probabilities, float *logits);
+/* For each row its class, the probabilities of the classes [rows x classes], and logits [rows x
+ * classes]; what is NULL is not written. A row's numbers do not depend on the other rows. */
+TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows,
+                                  int64_t features, int64_t *classes, float *probabilities,
+                                  float *logits);
 TG_API void tg_model_close(tg_model *model);
 
 #ifdef __cplusplus
