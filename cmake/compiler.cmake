@@ -18,6 +18,9 @@ endif()
 # where the processor can would break that.
 add_compile_options(-ffp-contract=off)
 
+# Code that may lie anywhere is as fast as other code where nobody replaces its functions.
+add_compile_options(-fno-semantic-interposition)
+
 add_library(tritgrad_warnings INTERFACE)
 target_compile_options(tritgrad_warnings
                        INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)

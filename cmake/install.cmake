@@ -11,6 +11,8 @@ install(
   PATTERN "ops/kernels" EXCLUDE
   PATTERN "embedded.h" EXCLUDE)
 install(TARGETS tritgrad EXPORT tritgradTargets DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS tritgrad_c LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES tools/c/tritgrad.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS tritgrad_cli DESTINATION "${CMAKE_INSTALL_BINDIR}")
 
 # ---- find_package(tritgrad) ----------------------------------------------------------------------
@@ -47,6 +49,8 @@ endif()
 # Relative to the .pc file, so that the tree may be installed or moved anywhere.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY
            "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pc_include_folder)
-configure_file(cmake/tritgrad.pc.in "${PROJECT_BINARY_DIR}/cmake/tritgrad.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/cmake/tritgrad.pc"
-        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(package IN ITEMS tritgrad tritgrad-c)
+  configure_file(cmake/${package}.pc.in "${PROJECT_BINARY_DIR}/cmake/${package}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/cmake/${package}.pc"
+          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

@@ -116,6 +116,13 @@ void check_folds(const std::vector<Rows>& classes, const Dataset& dataset, int f
 
 }  // namespace
 
+Split all_rows(const Dataset& dataset) {
+  Split split;
+  split.train.resize(static_cast<std::size_t>(dataset.rows));
+  std::iota(split.train.begin(), split.train.end(), 0);
+  return split;
+}
+
 Split fixed_split(const Dataset& dataset, double test_fraction) {
   Split split;
   if (dataset.published_test_rows > 0) {

@@ -15,6 +15,9 @@ struct Split {
   std::vector<std::int32_t> test;
 };
 
+// All rows train, published test rows too.
+Split all_rows(const Dataset& dataset);
+
 // Train and test. The test rows are the published ones where the data has them (test_fraction is
 // not used then); otherwise they are drawn with a constant key, so that runs of every seed are
 // comparable.

@@ -95,14 +95,25 @@ void save_checkpoint(const std::string& path, const Metadata& metadata,
   file.commit();
 }
 
-SafetensorsFile open_checkpoint(const std::string& path) {
-  SafetensorsFile file = SafetensorsFile::open(path);
-  check(file.has_hashes(), "checkpoint '", path,
+namespace {
+
+SafetensorsFile verified(SafetensorsFile file) {
+  check(file.has_hashes(), "checkpoint '", file.name(),
         "' carries no hashes; it was not written by tritgrad and cannot be verified");
-  check(!file.metadata().contains(kExportKey), "checkpoint '", path,
+  check(!file.metadata().contains(kExportKey), "checkpoint '", file.name(),
         "': this is an export, which other programs read, and no checkpoint; name the file that it "
         "was exported from");
   return file;
+}
+
+}  // namespace
+
+SafetensorsFile open_checkpoint(const std::string& path) {
+  return verified(SafetensorsFile::open(path));
+}
+
+SafetensorsFile parse_checkpoint(std::span<const std::byte> bytes, const std::string& name) {
+  return verified(SafetensorsFile::parse(bytes, name));
 }
 
 void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedArray>& planes) {

@@ -33,6 +33,8 @@ inline constexpr const char* kExportKey = "tritgrad.export";
 
 // Opens a checkpoint and verifies all hashes. Throws Error for a file without, and for an export.
 SafetensorsFile open_checkpoint(const std::string& path);
+// Does so for bytes in memory, which must outlive it; `name` stands for the path in errors.
+SafetensorsFile parse_checkpoint(std::span<const std::byte> bytes, const std::string& name);
 
 // Copies the file's bytes into `planes`. The file must hold exactly these names, types and shapes;
 // else Error says which one is missing, left over or different, and nothing is copied.

@@ -16,17 +16,26 @@
 namespace tritgrad {
 namespace {
 
-// Of targets that can express whatever a network is.
+// It stands in the rows of targets that can express whatever a network is.
 void check_nothing(const InferenceNetwork&, const ExportHead&) {}
 
+// It stands in the rows of targets that do the operations of infer() in its order.
+bool is_exact_as_described(const InferenceNetwork& network) { return network.is_exact(); }
+
+// PyTorch multiplies and adds floats in an order of its own.
+bool is_never_exact(const InferenceNetwork&) { return false; }
+
 constexpr ExportTarget kTargets[] = {
-    {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header},
-    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_nothing, onnx_bytes, onnx_model},
-    {".js", "an ES module", "", check_nothing, js_module_bytes, js_module},
-    {".html", "a page", "", check_html_page, js_module_bytes, html_page},
-    {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz},
+    {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header, is_exact_as_described},
+    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_nothing, onnx_bytes, onnx_model,
+     is_onnx_exact},
+    {".js", "an ES module", "", check_nothing, js_module_bytes, js_module, is_exact_as_described,
+     true},
+    {".html", "a page", "", check_html_page, js_module_bytes, html_page, is_exact_as_described,
+     true},
+    {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz, is_exact_as_described},
     {".safetensors", "a state dictionary of PyTorch", "", check_pytorch_safetensors,
-     pytorch_safetensors_bytes, pytorch_safetensors},
+     pytorch_safetensors_bytes, pytorch_safetensors, is_never_exact},
 };
 
 // Fails with the complaint, and the nearest ending, unless a target has this one.

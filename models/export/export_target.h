@@ -59,6 +59,10 @@ struct ExportTarget {
   // Returns the bytes of the file.
   std::string (*write)(const InferenceNetwork& network, const ExportHead& head,
                        const ExportSettings& settings);
+  // Whether what reads the file computes the bits that the model does, where
+  // InferenceNetwork::is_exact() says that there are such bits; else it does within rounding.
+  bool (*is_exact)(const InferenceNetwork& network);
+  bool shows_images = false;  // what it writes depends on InferenceNetwork::extent
 };
 
 std::span<const ExportTarget> export_targets();

@@ -53,8 +53,7 @@ std::string with_insertions(std::string_view frame, std::span<const Insertion> i
 std::string about_text(const ExportHead& head, const ExportBytes& bytes) {
   std::string text =
       concat("  <p>The network takes ", bytes.tables(), " bytes: weights ", bytes.weights,
-             ", scales ", bytes.scales, ", norms and inputs ", bytes.others,
-             ". It is in this page, which sends nothing anywhere.</p>\n");
+             ", scales ", bytes.scales, ", norms and inputs ", bytes.others, ".</p>\n");
   for (std::size_t i = 1; i < head.provenance.size(); ++i) {
     text += "  <p>" + html_text(head.provenance[i]) + "</p>\n";
   }

@@ -71,6 +71,7 @@ std::vector<float> values_of(const Parameter& parameter) {
 
 std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
   std::vector<std::int8_t> signs;
+  signs.reserve(values.size());
   for (const float x : values) signs.push_back(static_cast<std::int8_t>((x > 0.0f) - (x < 0.0f)));
   return signs;
 }
@@ -79,9 +80,11 @@ std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
 InferenceProduct describe_product(const std::string& name, const LayerParameters& layer,
                                   Compute compute) {
   const LinearOperands w = linear_operands("export", *layer.weight, layer.scale);
-  InferenceProduct product{
-      name, w.inputs, w.outputs, w.group_size,
-      {},   {},       {},        in_integers(*layer.weight, layer.scale, compute)};
+  InferenceProduct product{.name = name,
+                           .inputs = w.inputs,
+                           .outputs = w.outputs,
+                           .group = w.group_size,
+                           .in_integers = in_integers(*layer.weight, layer.scale, compute)};
   std::vector<float> values = values_of(*layer.weight);
   if (w.scale != nullptr) {
     product.trits = signs_of(values);
@@ -169,14 +172,33 @@ std::vector<double> input_offsets(const TableSchema& table) {
   return none ? std::vector<double>() : offsets;
 }
 
+// Returns InferenceNetwork::fills. Of words, the features are those of the word that fills.
+std::vector<double> input_fills(const TableSchema& table) {
+  std::vector<double> fills;
+  for (const TableFeature& column : table.columns) {
+    for (const std::string& word : column.words) {
+      fills.push_back(column.fill_word.empty()   ? std::numeric_limits<double>::quiet_NaN()
+                      : word == column.fill_word ? 1.0
+                                                 : 0.0);
+    }
+    if (column.words.empty()) {
+      fills.push_back(column.fill_number.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    if (column.has_indicator) fills.push_back(std::numeric_limits<double>::quiet_NaN());
+  }
+  const bool none = std::all_of(fills.begin(), fills.end(), [](double x) { return std::isnan(x); });
+  return none ? std::vector<double>() : fills;
+}
+
 // Of a network whose inputs are images the table is left out.
 InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
                                 const Standardizer& standardizer, const TrainSpec& spec,
                                 std::vector<std::string> class_names, const TableSchema& table) {
-  InferenceNetwork network{plan.input.features, std::move(class_names), {}, {}, {}, {}, {}, {}};
+  InferenceNetwork network{.inputs = plan.input.features, .class_names = std::move(class_names)};
   if (plan.input.image.size() == 0) {
     network.table = table;
     network.offsets = input_offsets(table);
+    network.fills = input_fills(table);
   }
   network.square_roots = spec.pixel_scale() == PixelScale::kSquareRoot;
   network.means = standardizer.means();
@@ -218,6 +240,7 @@ struct Codes {
 RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const float> features) {
   constexpr double kMost = std::numeric_limits<float>::max();
   RowOfFloats x;
+  x.reserve(features.size());
   for (std::size_t i = 0; i < features.size(); ++i) {
     const std::size_t at = network.means.size() == 1 ? 0 : i;
     const float value = network.square_roots ? std::sqrt(features[i]) : features[i];
@@ -234,6 +257,7 @@ Codes round_to_int8(const RowOfFloats& x) {
   for (const float each : x) largest = std::max(largest, std::abs(each));
   const float inverse = largest < 0x1p-100f ? 0.0f : 127.0f / largest;
   Codes rounded{{}, largest < 0x1p-100f ? 0.0f : largest / 127.0f};
+  rounded.codes.reserve(x.size());
   for (const float each : x) {
     const float level = std::clamp(each * inverse, -127.0f, 127.0f);
     rounded.codes.push_back(static_cast<std::int8_t>((level + kShift) - kShift));
@@ -244,6 +268,7 @@ Codes round_to_int8(const RowOfFloats& x) {
 RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<std::int8_t>& codes,
                                  float x_scale) {
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(w.outputs));
   const std::int8_t* trit = w.trits.data();
   const float* scale = w.scales.data();
   for (std::int64_t o = 0; o < w.outputs; ++o) {
@@ -262,6 +287,7 @@ RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<st
 
 RowOfFloats multiply_in_floats(const InferenceProduct& w, const RowOfFloats& x) {
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(w.outputs));
   std::size_t place = 0, scale = 0;
   for (std::int64_t o = 0; o < w.outputs; ++o) {
     float sum_of_groups = -0.0f;
@@ -286,6 +312,7 @@ std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
   constexpr std::int64_t kHalf = kWindowSide / 2;
   const std::int64_t row = pixel / image.width, column = pixel % image.width;
   std::vector<Number> window;
+  window.reserve(static_cast<std::size_t>(kWindowSide * kWindowSide * image.channels));
   for (std::int64_t i = row - kHalf; i <= row + kHalf; ++i) {
     for (std::int64_t j = column - kHalf; j <= column + kHalf; ++j) {
       const bool inside = i >= 0 && i < image.height && j >= 0 && j < image.width;
@@ -307,6 +334,7 @@ RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
                          : multiply_in_floats(w, x);
   }
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(layer.outputs()));
   for (std::int64_t pixel = 0; pixel < layer.image.pixels(); ++pixel) {
     const RowOfFloats part =
         w.in_integers
@@ -320,6 +348,7 @@ RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
 RowOfFloats max_of_pixels(const ImageShape& image, const RowOfFloats& x) {
   const std::int64_t line = image.width * image.channels;
   RowOfFloats y;
+  y.reserve(static_cast<std::size_t>(pooled(image).size()));
   for (std::int64_t i = 0; i + 1 < image.height; i += 2) {
     for (std::int64_t j = 0; j + 1 < image.width; j += 2) {
       for (std::int64_t c = 0; c < image.channels; ++c) {

@@ -25,12 +25,12 @@ namespace tritgrad {
 
 // y = x W^T of one layer. A weight is a trit times the scale of its group of inputs, or a float.
 struct InferenceProduct {
-  std::string name;  // of the layer
+  std::string name = {};  // of the layer
   std::int64_t inputs = 0, outputs = 0;
-  std::int64_t group = 1;          // inputs that share a scale; the last group may be shorter
-  std::vector<std::int8_t> trits;  // [outputs x inputs]; empty where weights are floats
-  std::vector<float> scales;       // [outputs x groups], of trits
-  std::vector<float> weights;      // [outputs x inputs], floats
+  std::int64_t group = 1;               // inputs that share a scale; the last group may be shorter
+  std::vector<std::int8_t> trits = {};  // [outputs x inputs]; empty where weights are floats
+  std::vector<float> scales = {};       // [outputs x groups], of trits
+  std::vector<float> weights = {};      // [outputs x inputs], floats
   // x is rounded to int8 by its largest magnitude / 127, and sums are whole numbers.
   bool in_integers = false;
 
@@ -64,16 +64,19 @@ struct InferenceLayer {
 };
 
 struct InferenceNetwork {
-  std::int64_t inputs;
-  std::vector<std::string> class_names;
-  std::optional<TableSchema> table;        // whose rows become features; none: features are given
-  std::vector<double> offsets;             // subtracted from inputs in double; empty: none
-  bool square_roots = false;               // of inputs, which are pixels
-  std::vector<float> means, inverse_stds;  // of inputs; a single one is that of all
-  std::vector<InferenceLayer> layers;      // the last one makes logits
+  std::int64_t inputs = 0;
+  std::vector<std::string> class_names = {};
+  std::optional<TableSchema> table = {};  // whose rows become features; none: features are given
+  std::vector<double> offsets = {};       // subtracted from inputs in double; empty: none
+  bool square_roots = false;              // of inputs, which are pixels
+  std::vector<float> means = {}, inverse_stds = {};  // of inputs; a single one is that of all
+  std::vector<InferenceLayer> layers = {};           // the last one makes logits
+  // What stands for a missing input, as the data have it, before offsets are subtracted; NaN: the
+  // mean does. Empty where that is so of all.
+  std::vector<double> fills = {};
   MissingCells missing = MissingCells::kRefuse;  // what became of a table's missing cells
   ImageShape image = {};                         // that the inputs are; of size 0: they are none
-  ImageExtent extent = {};                       // of images
+  ImageExtent extent = {};                       // of images, for targets that show them
 
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
   // The most numbers that a layer reads or makes.
@@ -97,8 +100,8 @@ InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& load
 InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
                                     const TrainSpec& spec);
 
-// Returns the logits of a row of features, as data sets have them: offsets are subtracted already,
-// and a number that is missing is NaN.
+// Returns the logits of a row of features, as data sets have them: missing numbers and words that
+// have a fill are filled and offsets are subtracted already, and NaN is the mean.
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
 
 }  // namespace tritgrad

@@ -125,7 +125,8 @@ ModuleJson description_json(const InferenceNetwork& network) {
   if (network.image.size() > 0) {
     json.update({{"image", sides_of(network.image)},
                  {"white", network.extent.white},
-                 {"ink", network.extent.ink}});
+                 {"ink", network.extent.ink},
+                 {"pen", network.extent.pen}});
   }
   if (network.table) json["columns"] = columns_json(*network.table);
   if (!network.offsets.empty()) json["offsets"] = network.offsets;

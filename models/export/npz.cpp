@@ -62,6 +62,7 @@ class ArrayWriter {
     };
     in_double("input.offset", network_.offsets.empty() ? std::vector<double>{0.0}  // of all
                                                        : network_.offsets);
+    if (!network_.fills.empty()) in_double("input.fill", network_.fills);
     in_double("input.mean", network_.means);
     in_double("input.inverse_std", network_.inverse_stds);
     add("input.square_roots", write_npy_truth(network_.square_roots));
@@ -133,10 +134,9 @@ void check_npz(const InferenceNetwork& network, const ExportHead&) {
   }
   if (!network.table) return;
   for (const TableFeature& column : network.table->columns) {
-    check(!column.has_indicator && !column.fill_number && column.fill_word.empty(),
-          "export: column '", printable(column.name),
-          "' has missing cells that are filled, which .npz cannot express yet; train with "
-          "--missing drop");
+    check(!column.has_indicator, "export: column '", printable(column.name),
+          "' has missing cells that become the mean of the training rows, which .npz cannot "
+          "express; .h, .onnx, .js and .html do");
   }
 }
 
@@ -152,7 +152,8 @@ ExportBytes npz_bytes(const InferenceNetwork& network, const ExportSettings&) {
     bytes.scales += of(w.scales);
     bytes.others += of(layer.mean) + of(layer.inverse_std) + of(layer.gain) + of(layer.bias);
   }
-  const auto doubles = std::ssize(network.means) + std::ssize(network.inverse_stds) +
+  const auto doubles = std::ssize(network.fills) + std::ssize(network.means) +
+                       std::ssize(network.inverse_stds) +
                        std::max(std::ssize(network.offsets), std::ptrdiff_t{1});
   bytes.others += doubles * static_cast<std::int64_t>(sizeof(double));
   return bytes;

@@ -1,6 +1,6 @@
 // An inference network as arrays of NumPy, in one .npz file that numpy.load reads without pickles.
 //
-// docs/EXPORT.md lists the arrays. Weights are there as floats, as trits of a byte each, and as
+// docs/EXPORT_PYTHON.md lists the arrays. Weights are there as floats, as trits of a byte each, and as
 // trits of which five are a byte; those of convolutions have the axes output, row, column, channel.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tritgrad {
 
-// Throws Error for names that are not UTF-8, and for cells of a table that are filled.
+// Throws Error for names that are not UTF-8, and for cells of a table that become the mean.
 void check_npz(const InferenceNetwork& network, const ExportHead& head);
 
 // Weights are all three forms together.

@@ -211,10 +211,11 @@ class OnnxWriter {
 
   // ---- inputs ----
 
-  // In double, as in training, and rounded once; what is missing is the mean.
+  // A missing number is filled as the data have it. In double, as in training, numbers are
+  // standardised and rounded once; what is still missing is the mean.
   std::string standardized() {
     place_ = "inputs";
-    std::string value = kInput;
+    std::string value = network_.fills.empty() ? kInput : filled_inputs();
     if (!network_.offsets.empty()) {
       const std::string offset =
           table("offset", &ExportBytes::others, {network_.inputs}, network_.offsets);
@@ -232,6 +233,17 @@ class OnnxWriter {
         to_float(node("Clip", {z, number("least_float", -kMost), number("most_float", kMost)}));
     if (!network_.table) return x;
     return node("Where", {node("IsNaN", {value}), number("zero", 0.0f), x});
+  }
+
+  // In the type of the inputs.
+  std::string filled_inputs() {
+    const Shape64 size{network_.inputs};
+    const std::string fill =
+        network_.offsets.empty()
+            ? table("fill", &ExportBytes::others, size,
+                    std::vector<float>(network_.fills.begin(), network_.fills.end()))
+            : table("fill", &ExportBytes::others, size, network_.fills);
+    return node("Where", {node("IsNaN", {kInput}), fill, kInput});
   }
 
   // [batch, rows x columns x channels] as [batch, channels, rows, columns].
@@ -481,13 +493,27 @@ class OnnxWriter {
       entry.set_value(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     };
     add("class_names", network_.class_names);
-    if (network_.table) add("feature_names", network_.table->feature_names());
+    if (network_.table) {
+      add("feature_names", network_.table->feature_names());
+      const nlohmann::json words = fill_words(*network_.table);
+      if (!words.empty()) add("fill_words", words);
+    }
     if (!settings_.raw_inputs) return;
     // What is left out of the graph.
+    if (!network_.fills.empty()) add("fills", network_.fills);
     if (!network_.offsets.empty()) add("offsets", network_.offsets);
     if (network_.square_roots) add("square_roots", true);
     add("means", network_.means);
     add("inverse_stds", network_.inverse_stds);
+  }
+
+  // Words that stand for missing cells, by the names of their columns.
+  static nlohmann::json fill_words(const TableSchema& schema) {
+    nlohmann::json words = nlohmann::json::object();
+    for (const TableFeature& column : schema.columns) {
+      if (!column.fill_word.empty()) words[column.name] = column.fill_word;
+    }
+    return words;
   }
 
   const InferenceNetwork& network_;
@@ -505,6 +531,15 @@ class OnnxWriter {
 
 ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& settings) {
   return OnnxWriter(network, settings).bytes();
+}
+
+bool is_onnx_exact(const InferenceNetwork& network) {
+  const auto keeps_bits = [](const InferenceLayer& layer) {
+    return layer.activation != Activation::kTanh &&
+           (!layer.has_product() || layer.product.groups() == 1);
+  };
+  return network.is_exact() &&
+         std::all_of(network.layers.begin(), network.layers.end(), keeps_bits);
 }
 
 std::string onnx_model(const InferenceNetwork& network, const ExportHead& head,

@@ -15,6 +15,10 @@ namespace tritgrad {
 // Bytes of the initializers; those that only say a shape are not counted.
 ExportBytes onnx_bytes(const InferenceNetwork& network, const ExportSettings& settings);
 
+// Whether a runtime computes the bits of infer(): products are in integers, whose rows have one
+// scale each, and no tanh is the runtime's own.
+bool is_onnx_exact(const InferenceNetwork& network);
+
 // Returns the model. Throws Error if it is larger than 2 GiB, which protobuf cannot hold.
 std::string onnx_model(const InferenceNetwork& network, const ExportHead& head,
                        const ExportSettings& settings);

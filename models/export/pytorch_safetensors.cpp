@@ -67,8 +67,10 @@ class SequentialWriter {
         {"input.offset", network_.offsets.empty() ? "0" : nlohmann::json(network_.offsets).dump()},
         {"input.square_roots", network_.square_roots ? "true" : "false"},
         {"provenance", sentences}};
-    if (network_.table)
+    if (!network_.fills.empty()) metadata["input.fill"] = nlohmann::json(network_.fills).dump();
+    if (network_.table) {
       metadata["feature_names"] = nlohmann::json(network_.table->feature_names()).dump();
+    }
     return safetensors_bytes(tensors_, metadata, "export");
   }
 
@@ -196,10 +198,10 @@ void check_pytorch_safetensors(const InferenceNetwork& network, const ExportHead
   }
   if (!network.table) return;
   for (const TableFeature& column : network.table->columns) {
-    check(!column.has_indicator && !column.fill_number && column.fill_word.empty(),
-          "export: column '", printable(column.name),
-          "' has missing cells that are filled, which .safetensors cannot express yet; train with "
-          "--missing drop");
+    check(
+        !column.has_indicator, "export: column '", printable(column.name),
+        "' has missing cells that become the mean of the training rows, which .safetensors cannot "
+        "express; .h, .onnx, .js and .html do");
   }
 }
 

@@ -1,7 +1,7 @@
 // An inference network as the state dictionary of a torch.nn.Sequential, in one .safetensors file.
 //
 // Weights are floats under the names and in the layouts of PyTorch's modules. The metadata carry
-// the modules themselves, as text of Python; docs/EXPORT.md lists its keys.
+// the modules themselves, as text of Python; docs/EXPORT_PYTHON.md lists its keys.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace tritgrad {
 
-// Throws Error for names that are not UTF-8, for cells of a table that are filled, and for inputs
-// of a standard deviation that running_var, its square in fp32, cannot hold.
+// Throws Error for names that are not UTF-8, for cells of a table that become the mean, and for
+// inputs of a standard deviation that running_var, its square in fp32, cannot hold.
 void check_pytorch_safetensors(const InferenceNetwork& network, const ExportHead& head);
 
 ExportBytes pytorch_safetensors_bytes(const InferenceNetwork& network,

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "engine/check.h"
+#include "engine/memory/parallel.h"
 #include "models/training/task.h"
 
 namespace tritgrad {
@@ -35,6 +37,19 @@ void compare_row(const InferenceNetwork& network, std::span<const float> expecte
   result.accuracy_after += predicted_class(found) == label ? 1.0 : 0.0;
 }
 
+// Returns the network's logits of these rows, each of which is a unit of work.
+std::vector<std::vector<float>> infer_rows(const InferenceNetwork& network, const Dataset& dataset,
+                                           std::span<const std::int32_t> rows) {
+  std::vector<std::vector<float>> logits(rows.size());
+  parallel_for(std::ssize(rows), [&](std::int64_t unit) {
+    const auto i = static_cast<std::size_t>(unit);
+    std::vector<float> features(static_cast<std::size_t>(dataset.features));
+    dataset.gather(rows[i], features.data());
+    logits[i] = infer(network, features);
+  });
+  return logits;
+}
+
 }  // namespace
 
 SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& loaded,
@@ -45,16 +60,18 @@ SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& load
   Loader loader = task.test_batches(rows);
   Tape tape;
   tape.set_recording(false);
-  std::vector<float> features(static_cast<std::size_t>(dataset.features));
-  for (std::size_t row = 0; row < rows.size();) {
+  for (std::size_t first = 0; first < rows.size();) {
     const Batch batch = loader.next();
     const Tensor logits = loaded.model->forward(tape, batch.x, {}).value;
-    for (std::int64_t i = 0; i < logits.rows(); ++i, ++row) {
-      dataset.gather(rows[row], features.data());
-      compare_row(network, {logits.row(i), static_cast<std::size_t>(logits.cols())},
-                  infer(network, features), rows[row], batch.labels[static_cast<std::size_t>(i)],
-                  result);
+    const auto of_batch = std::span(rows).subspan(first, static_cast<std::size_t>(logits.rows()));
+    const std::vector<std::vector<float>> found = infer_rows(network, dataset, of_batch);
+    for (std::size_t i = 0; i < of_batch.size(); ++i) {
+      compare_row(
+          network,
+          {logits.row(static_cast<std::int64_t>(i)), static_cast<std::size_t>(logits.cols())},
+          found[i], of_batch[i], batch.labels[i], result);
     }
+    first += of_batch.size();
     tape.reset();
   }
   result.accuracy_before /= static_cast<double>(result.rows);

@@ -93,19 +93,14 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
          count;
 }
 
-LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
+LoadedModel load_model(const SavedRun& saved) {
   SavedModel plan = saved.model();
-  check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
-        counted(plan.input.features, "input"), " but '", dataset.name, "' has ",
-        counted(dataset.features, "feature"));
-  saved.check_image(dataset);
-  const auto classes = saved.class_names();
-  check(plan.outputs == std::ssize(classes), "checkpoint '", saved.path(), "': its model has ",
-        plan.outputs, " outputs but it names ", classes.size(), " classes; the file is damaged");
-  renumber_labels(dataset, classes, saved.path());
-  saved.check_feature_order(dataset);
+  check(plan.outputs == std::ssize(saved.class_names()), "checkpoint '", saved.path(),
+        "': its model has ", plan.outputs, " outputs but it names ", saved.class_names().size(),
+        " classes; the file is damaged");
   auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
-  std::vector<float> means(dataset.is_image() ? 1 : static_cast<std::size_t>(dataset.features));
+  const bool is_image = plan.input.image.size() > 0;
+  std::vector<float> means(is_image ? 1 : static_cast<std::size_t>(plan.input.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedArray> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
@@ -115,8 +110,20 @@ LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
           {std::move(means), std::move(inverse_stds), saved.spec().pixel_scale()}};
 }
 
+LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
+  const SavedModel plan = saved.model();
+  check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
+        counted(plan.input.features, "input"), " but '", dataset.name, "' has ",
+        counted(dataset.features, "feature"));
+  saved.check_image(dataset);
+  renumber_labels(dataset, saved.class_names(), saved.path());
+  saved.check_feature_order(dataset);
+  return load_model(saved);
+}
+
 ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset) {
-  const bool all = dataset.published_test_rows == 0 && saved.data_hash() != data_xxh3(dataset);
+  const bool same = saved.data_hash() == data_xxh3(dataset);
+  const bool all = (dataset.published_test_rows == 0 && !same) || (same && saved.spec().all_rows);
   return {all ? rows_of(dataset) : fixed_split(dataset).test, all};
 }
 

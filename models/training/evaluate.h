@@ -30,6 +30,8 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   Standardizer standardizer;
 };
+// Loads a model for whatever rows its inputs are.
+LoadedModel load_model(const SavedRun& saved);
 // Loads a model for data, whose labels become numbers of the model's classes, some of which they
 // may lack. Throws Error for data that do not fit.
 LoadedModel load_model(const SavedRun& saved, Dataset& dataset);

@@ -123,7 +123,13 @@ struct SavedRun::Fields {
   }
 };
 
-SavedRun::SavedRun(const std::string& path) : path_(path), file_(open_checkpoint(path)) {
+SavedRun::SavedRun(const std::string& path) : SavedRun(path, open_checkpoint(path)) {}
+
+SavedRun::SavedRun(std::span<const std::byte> bytes, const std::string& name)
+    : SavedRun(name, parse_checkpoint(bytes, name)) {}
+
+SavedRun::SavedRun(const std::string& path, SafetensorsFile file)
+    : path_(path), file_(std::move(file)) {
   const std::string& version = metadata_value("tritgrad.format");
   check(version == kCheckpointFormat, "checkpoint '", path_, "': format version ", version,
         " is not supported, expected ", kCheckpointFormat, "; use the tritgrad that wrote it");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ class SavedRun {
  public:
   // Throws Error for files that are damaged, of other programs, or of another format.
   explicit SavedRun(const std::string& path);
+  // Reads the bytes of such a file, which must outlive it; `name` stands for the path in errors.
+  SavedRun(std::span<const std::byte> bytes, const std::string& name);
   ~SavedRun();
 
   const std::string& path() const { return path_; }
@@ -86,6 +89,8 @@ class SavedRun {
 
  private:
   struct Fields;  // of the run's JSON
+
+  SavedRun(const std::string& path, SafetensorsFile file);
 
   const std::string& metadata_value(const char* key) const;
   ImageShape image() const;

@@ -6,115 +6,103 @@
 // From forward to the optimizer it is the page of a step, models/training/training_step.cpp.
 #include "models/training/train.h"
 
-#include "engine/check.h"
-#include "engine/clock.h"
-#include "models/networks/model.h"
-#include "models/training/evaluate.h"
-#include "models/training/parallel_run.h"
-#include "models/training/run_monitor.h"
-#include "models/training/training_state.h"
-#include "models/training/training_step.h"
-#include "models/training/training_warnings.h"
+#include "models/training/run_parts.h"
 
 namespace tritgrad {
 
 namespace {
 
-void train_epochs(const Job& job, Loader& loader, TrainingState& state, RunMonitor& monitor,
-                  TimeSpent& time, const auto& accuracy_of_validation) {
-  monitor.begin();
-  while (!monitor.is_over()) {
-    const Batch batch = timed(&time.batches, [&] { return loader.next(); });
-    // Forward, loss, backward and update.
-    const BatchSums sums = timed(&time.steps, [&] { return train_step(job, batch); });
-    state.add(sums, batch.whole);
-    monitor.step_is_done(batch.whole);
-    if (loader.cursor().position == 0) {
-      state.end_epoch(accuracy_of_validation());
-      monitor.epoch_is_over();
-    }
-    monitor.save_or_stop();
-  }
+std::optional<SavedRun> open_saved(const std::string& path) {
+  return path.empty() ? std::nullopt : std::optional<SavedRun>(std::in_place, path);
+}
+
+Loader batches_of_rank(const Task& task, const Split& split, const TrainOptions& options) {
+  Loader loader = task.training_batches(split.train);
+  loader.restrict_to(
+      [&options](std::int64_t rows) { return rows_of_rank(options, options.ranks, rows); });
+  return loader;
 }
 
 }  // namespace
 
-RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
-  begin_unless_interrupted(options);
-  const Clock::time_point start = Clock::now();
-
-  // The recipe of a resumed run is that of its checkpoint, whatever became of the recipe's file.
-  std::optional<SavedRun> saved;
-  if (!options.resume.empty()) saved.emplace(options.resume);
-  const Recipe recipe =
-      recipe_of_job(dataset, options,
-                    saved ? saved->model().recipe : load_recipe(options.recipe, options.overrides));
-
-  // Rows, standardised as those to train on ask for; of each batch, those that are this rank's.
-  const Standardizer standardizer = Standardizer::fit(dataset, split.train, options.pixel_scale());
-  const Classification task(dataset, standardizer, options,
-                            class_weights(dataset, split.train, options.imbalance));
-  Loader loader = task.training_batches(split.train);
-  loader.restrict_to(
-      [&options](std::int64_t rows) { return rows_of_rank(options, options.ranks, rows); });
-  const std::int64_t total_steps = options.epochs * loader.batches_per_epoch();
-
-  const auto model = make_model(options.model, dataset, dataset.classes(), recipe, options.seed);
-  Optimizer optimizer = make_optimizer(*model, recipe, total_steps, options.seed);
-  const auto parallel = make_parallel(options, recipe, *model, optimizer);
-  TrainingState state(*model, optimizer, loader, standardizer, dataset, options, recipe,
-                      parallel.get());
-  RunMonitor monitor(options, recipe, *model, optimizer, state);
+TrainingRun::Parts::Parts(const Dataset& data, const Split& rows, const TrainOptions& asked)
+    : dataset(data),
+      split(rows),
+      options(asked),
+      saved(open_saved(options.resume)),
+      recipe(recipe_of_job(
+          dataset, options,
+          saved ? saved->model().recipe : load_recipe(options.recipe, options.overrides))),
+      standardizer(Standardizer::fit(dataset, split.train, options.pixel_scale())),
+      task(dataset, standardizer, options, class_weights(dataset, split.train, options.imbalance)),
+      loader(batches_of_rank(task, split, options)),
+      model(make_model(options.model, dataset, dataset.classes(), recipe, options.seed)),
+      optimizer(make_optimizer(*model, recipe, options.epochs * loader.batches_per_epoch(),
+                               options.seed)),
+      parallel(make_parallel(options, recipe, *model, optimizer)),
+      state(*model, optimizer, loader, standardizer, dataset, options, recipe, parallel.get()),
+      monitor(options, recipe, *model, optimizer, state),
+      result(describe_run(dataset, options, recipe, *model)),
+      job{options, recipe, task, *model, optimizer, tape, parallel.get()} {
   if (saved) {
     state.load(*saved);
     monitor.note_schedule(saved->spec());
     saved.reset();  // the file stays mapped no longer than it is needed
   }
   ledger::reset_peak();
+  result.time.preparing = seconds_since(start);
+  monitor.begin();
+}
 
-  Tape tape;
-  RunResult result = describe_run(dataset, options, recipe, *model);
-  TimeSpent& time = result.time;
-  const auto accuracy_on = [&](const std::vector<std::int32_t>& rows, Confusion* confusion) {
-    return timed(&time.evaluation,
-                 [&] { return evaluate(*model, tape, task, rows, options.ranks, confusion); });
-  };
-  const Job job{options, recipe, task, *model, optimizer, tape, parallel.get()};
-  time.preparing = seconds_since(start);
+TrainingRun::TrainingRun(const Dataset& dataset, const Split& split, const TrainOptions& options) {
+  begin_unless_interrupted(options);
+  parts_ = std::make_unique<Parts>(dataset, split, options);
+}
 
-  train_epochs(job, loader, state, monitor, time, [&] { return accuracy_on(split.val, nullptr); });
-  monitor.end(parallel.get());
+TrainingRun::~TrainingRun() = default;
 
-  if (!split.test.empty() && has_uneven_classes(dataset)) {
-    result.confusion.emplace(dataset.class_names);
+bool TrainingRun::is_over() const { return parts_->monitor.is_over(); }
+const std::vector<EpochPoint>& TrainingRun::curve() const { return parts_->state.curve(); }
+void TrainingRun::save_copy(const std::string& path) { parts_->state.save_copy(path); }
+
+void TrainingRun::step() {
+  Parts& run = *parts_;
+  TimeSpent& time = run.result.time;
+  const Batch batch = timed(&time.batches, [&] { return run.loader.next(); });
+  // Forward, loss, backward and update.
+  const BatchSums sums = timed(&time.steps, [&] { return train_step(run.job, batch); });
+  run.state.add(sums, batch.whole);
+  run.monitor.step_is_done(batch.whole);
+  if (run.loader.cursor().position == 0) {
+    run.state.end_epoch(run.accuracy_on(run.split.val, nullptr));
+    run.monitor.epoch_is_over();
   }
-  result.test_accuracy = accuracy_on(split.test, result.confusion ? &*result.confusion : nullptr);
+  run.monitor.save_or_stop();
+}
+
+RunResult TrainingRun::finish() {
+  Parts& run = *parts_;
+  RunResult& result = run.result;
+  run.monitor.end(run.parallel.get());
+  if (!run.split.test.empty() && has_uneven_classes(run.dataset)) {
+    result.confusion.emplace(run.dataset.class_names);
+  }
+  result.test_accuracy =
+      run.accuracy_on(run.split.test, result.confusion ? &*result.confusion : nullptr);
   if (result.confusion) result.balanced_accuracy = result.confusion->balanced_accuracy();
-  result.seconds = seconds_since(start);
-  state.describe(result);
-  if (parallel) {
-    result.traffic = traffic_of(*parallel, options, recipe, model->parameters());
+  result.seconds = seconds_since(run.start);
+  run.state.describe(result);
+  if (run.parallel) {
+    result.traffic = traffic_of(*run.parallel, run.options, run.recipe, run.model->parameters());
   }
-  monitor.describe(result);
+  run.monitor.describe(result);
   return result;
 }
 
-TrainOptions with_defaults(TrainOptions options, const Dataset& dataset) {
-  TrainSpec& spec = options;
-  spec = with_defaults(spec, dataset);
-  return options;
-}
-
-RunResult train(const Dataset& dataset, const TrainOptions& asked) {
-  const TrainOptions options = with_defaults(asked, dataset);
-  if (options.folds == 0) return train(dataset, split_of(dataset, options, 0), options);
-  check(options.save.empty() && options.resume.empty(),
-        "--folds trains one model per fold; --save, --resume and --log need a single one");
-  std::vector<RunResult> folds;
-  for (int fold = 0; fold < options.folds; ++fold) {
-    folds.push_back(train(dataset, split_of(dataset, options, fold), options));
-  }
-  return mean_of_folds(folds);
+RunResult train(const Dataset& dataset, const Split& split, const TrainOptions& options) {
+  TrainingRun run(dataset, split, options);
+  while (!run.is_over()) run.step();
+  return run.finish();
 }
 
 }  // namespace tritgrad

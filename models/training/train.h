@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/data/dataset.h"
@@ -25,6 +26,36 @@ struct RunControl {
 struct TrainOptions : TrainSpec, RunControl {};
 
 TrainOptions with_defaults(TrainOptions options, const Dataset& dataset);
+
+// A run whose caller decides when its steps are made; train() makes all of them.
+class TrainingRun {
+ public:
+  // Prepares a run on split.train, from its first step or from a checkpoint. The data, the split
+  // and the observer must outlive it. Epochs and batch must be set; without a label smoothing there
+  // is none, without `pixels` they are linear. Throws Error for what cannot be trained, and
+  // Interrupted where the observer asks for it.
+  TrainingRun(const Dataset& dataset, const Split& split, const TrainOptions& options);
+  ~TrainingRun();
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  // Returns whether all steps are done, or as many as RunControl::stop_after says.
+  bool is_over() const;
+  // Makes a step, and what is due behind it: a look at split.val when an epoch ends, a checkpoint.
+  // Throws Diverged, and Interrupted where the observer asks for it.
+  void step();
+  // Looks at split.test, once, and returns the result. No step may follow.
+  RunResult finish();
+
+  // Returns the point of every epoch that is over, those before a resumed checkpoint too.
+  const std::vector<EpochPoint>& curve() const;
+  // Writes a checkpoint to a file that is not RunControl::save, which is written by itself.
+  void save_copy(const std::string& path);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 // Trains on split.train, watches split.val, and looks at split.test once, at the end. Epochs and
 // batch must be set; without a label smoothing there is none, without `pixels` they are linear.

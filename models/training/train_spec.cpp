@@ -114,15 +114,19 @@ TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {
 }
 
 Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold) {
-  Split split =
-      spec.folds > 0 ? fold_split(dataset, spec.folds, fold, spec.seed) : fixed_split(dataset);
+  check(!spec.all_rows || spec.folds == 0,
+        "--all-rows: the folds of --folds are its tests; leave one of the two out");
+  Split split = spec.all_rows    ? all_rows(dataset)
+                : spec.folds > 0 ? fold_split(dataset, spec.folds, fold, spec.seed)
+                                 : fixed_split(dataset);
   if (spec.validation <= 0.0) return split;
   return carve_validation(std::move(split), dataset, spec.validation);
 }
 
 std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
   const std::string split =
-      spec.folds > 0 ? concat(spec.folds, "-fold cross-validation")
+      spec.all_rows    ? "all rows are trained on"
+      : spec.folds > 0 ? concat(spec.folds, "-fold cross-validation")
       : dataset.published_test_rows > 0
           ? concat("the published test set of ", counted(dataset.published_test_rows, "row"))
           : "a fixed, stratified test split of 20 %";

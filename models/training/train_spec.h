@@ -36,6 +36,7 @@ struct TrainSpec {
   std::int64_t micro_batches = 1;         // parts of a batch whose gradients are added up
   int folds = 0;                          // 0: the fixed test split
   double validation = 0.0;                // share of the training rows
+  bool all_rows = false;                  // train on them all, and hold back no test rows
   std::string augment;                    // of training images, see parse_augmentation()
   std::optional<double> label_smoothing;  // see softmax_cross_entropy(); absent: by the data
   Imbalance imbalance = Imbalance::kNone;
@@ -131,6 +132,10 @@ void visit_training(Spec& spec, const Visitor& visitor) {
   visitor(Field{"validation", "--val", "share of rows to watch",
                 "share of the training rows held out to watch", 0, "", 0.0, 0.9},
           spec.validation);
+  visitor(Field{"all_rows", "--all-rows", "choice of training rows",
+                "train on all rows: none are held back for a test, and no accuracy is known",
+                kYounger | kSparse | kSingleRun},
+          spec.all_rows);
   visitor(
       Field{"augment", "--augment", "augmentation",
             "of training images: none, shift=PIXELS, flip, or shift=PIXELS,flip [none]", kYounger},

@@ -114,14 +114,27 @@ void TrainingState::save() {
     parallel_->gather_state();
   }
   if (checkpoint_) {
-    if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
-    const int ranks = parallel_ == nullptr ? 0 : parallel_->ranks().size();
-    write_checkpoint(*checkpoint_,
-                     run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
-                     planes());
+    write(*checkpoint_);
     checkpoint_->commit_and_hold();
   }
   if (parallel_ != nullptr) parallel_->forget_state();
+}
+
+void TrainingState::write(AtomicFile& file) {
+  if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
+  const int ranks = parallel_ == nullptr ? 0 : parallel_->ranks().size();
+  write_checkpoint(file, run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
+                   planes());
+}
+
+void TrainingState::save_copy(const std::string& path) {
+  check(parallel_ == nullptr, "'", path, "': a run of several ranks is saved by --save");
+  check(is_replaceable(path), "'", path,
+        "' is there and is no checkpoint, or a damaged one; delete it, or name another file");
+  check_finite(model_->parameters());
+  AtomicFile file(path);
+  write(file);
+  file.commit();
 }
 
 void TrainingState::load(const SavedRun& saved) {

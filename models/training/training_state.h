@@ -41,12 +41,16 @@ class TrainingState {
   // A run that is saved, loaded into fresh objects and continued ends with the same bits as one
   // that was not interrupted.
   void save();
+  // Writes a checkpoint to another file, which is kept from other writers only meanwhile. Throws
+  // Error for a file that is no checkpoint, and for a run of several ranks.
+  void save_copy(const std::string& path);
   void load(const SavedRun& saved);
 
   // Fills in what the state knows: losses, counts, bytes, hashes.
   void describe(RunResult& result);
 
  private:
+  void write(AtomicFile& file);
   std::vector<NamedArray> optimizer_planes();
   std::vector<NamedArray> planes();
   RunPosition position() const;

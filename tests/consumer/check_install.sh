@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the library from a build folder into a new place, and builds and runs tests/consumer there
-# as a stranger would: once with CMake's find_package, once with pkg-config.
+# as a stranger would: in C++ once with CMake's find_package, once with pkg-config, and in C99.
 # Usage: check_install.sh BUILD_FOLDER COMPILER
 set -euo pipefail
 
@@ -32,3 +32,11 @@ export PKG_CONFIG_PATH=${pc%/*}
 read -ra flags <<<"$(pkg-config --cflags --libs --static tritgrad)"
 "$compiler" -std=c++20 -O2 -Wall -Wextra -Werror "$here/main.cpp" "${flags[@]}" -o "$work/consumer"
 "$work/consumer"
+
+echo "C99:"
+cc -std=c99 -pedantic -Wall -Wextra -Werror "$here/main.c" -o "$work/consumer" \
+  $(pkg-config --cflags --libs tritgrad-c) -Wl,-rpath,"${pc%/*}/.."
+"$work/consumer"
+# Nothing but the functions of tritgrad.h can be seen of it.
+others=$(nm -D --defined-only "${pc%/*}"/../libtritgrad_c.so | awk '$3 !~ /^tg_/ { print $3 }')
+[[ -z $others ]] || { echo "libtritgrad_c.so shows more than tritgrad.h: $others" >&2; exit 1; }

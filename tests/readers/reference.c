@@ -10,7 +10,8 @@
    the layer's scale of inputs times a scale of weights, at most. LAST_INPUTS are the inputs of the last layer; 0: it
    multiplies in floats, or all before it is exact, and slack is 0.
 
-   A number that is missing (nan) is its mean here, whose standardised value is 0.
+   A number that is missing (nan) is its mean here, whose standardised value is 0. With ENCODES, a row is the cells of
+   a table instead, of which the header makes features as in training.
 
    MODEL is the file, NAME and PREFIX what its names begin with. */
 #include <math.h>
@@ -42,17 +43,27 @@ static float slack_of_codes(const float *x) {
 }
 #endif
 
+#ifdef ENCODES
+enum { NUMBERS = CONSTANT(_CELLS) };
+#else
+enum { NUMBERS = CONSTANT(_INPUTS) };
+#endif
+
 int main(void) {
   for (;;) {
-    NUMBER features[CONSTANT(_INPUTS)];
+    NUMBER row[NUMBERS], features[CONSTANT(_INPUTS)];
     float standardized[CONSTANT(_INPUTS)], logits[CONSTANT(_CLASSES)], slack = 0.0f;
     int i;
-    for (i = 0; i < CONSTANT(_INPUTS); i++) {
+    for (i = 0; i < NUMBERS; i++) {
       double x;
       if (scanf("%lf%*[,]", &x) < 1) return i == 0 && feof(stdin) ? 0 : 1;
-      features[i] = (NUMBER)x;
-      if (isnan(x)) features[i] = OF_MODEL(_mean)[i];
+      row[i] = (NUMBER)x;
     }
+#ifdef ENCODES
+    OF_MODEL(_encode)(row, features);
+#else
+    for (i = 0; i < NUMBERS; i++) features[i] = isnan(row[i]) ? OF_MODEL(_mean)[i] : row[i];
+#endif
     OF_MODEL(_standardize)(standardized, features);
     OF_MODEL(_logits)(features, logits, &workspace);
 #if LAST_INPUTS

@@ -46,4 +46,15 @@ awk 'BEGIN {
   }
 }' >names.csv
 use_page "a table" --data names.csv --missing mean --model mlp:8 --recipe latent8 --epochs 5
-echo "html_page: three pages show what their modules say"
+
+# Seventy columns, and thirty classes whose long names differ near their ends.
+awk 'BEGIN {
+  for (j = 0; j < 70; j++) printf "measure_%d,", j
+  print "class"
+  for (i = 0; i < 300; i++) {
+    for (j = 0; j < 70; j++) printf "%d,", (i * (j + 3)) % 11
+    printf "the class of all things whose name goes on and on: number %d of thirty\n", i % 30
+  }
+}' >wide.csv
+use_page "a wide table" --data wide.csv --model mlp:8 --recipe latent8 --epochs 1
+echo "html_page: four pages show what their modules say"

@@ -87,3 +87,19 @@ for missing in mean mode; do
   done
 done
 echo "javascript: rows with words and missing cells are taken for the classes that eval takes them for"
+
+# The code of the document, where it says that it runs.
+"$tritgrad" train --quiet --data wdbc --model mlp:24 --recipe latent8 --epochs 10 --save wdbc.safetensors
+"$tritgrad" export wdbc.safetensors --to wdbc.js >/dev/null
+mv -- wdbc.js wdbc.mjs
+mkdir -p engine/data
+cp -- "$here/../engine/data/wdbc.csv" engine/data
+code_of "$here/../docs/EXPORT_WEB.md" js wdbc.mjs >rows.mjs
+node rows.mjs >said.txt
+[[ $(head -n 3 said.txt | sed -E 's/ \([01]\.[0-9]+\), in the data malignant$//') == $'malignant\nmalignant\nmalignant' ]] &&
+  [[ $(sed -n 4p said.txt) == "30 numbers: mean_radius, "* && $(sed -n '5,$p' said.txt) == malignant ]] || {
+  echo "javascript: the code of docs/EXPORT_WEB.md says something else than the data:" >&2
+  cat said.txt >&2
+  exit 1
+}
+echo "javascript: the code of docs/EXPORT_WEB.md runs"

@@ -1,9 +1,10 @@
-"""Runs the Python of docs/EXPORT.md in a folder with m.npz, m.safetensors, rows.csv and the logits of C in logits.txt.
+"""Runs the Python of docs/EXPORT_PYTHON.md in a folder with m.npz, m.safetensors, rows.csv and the logits of C in logits.txt.
 
-    numpy_torch.py EXPORT.md page      NumPy and PyTorch, of the page's own network
-    numpy_torch.py EXPORT.md logits    NumPy and PyTorch, of perceptrons with batch norm and rectifiers
-    numpy_torch.py EXPORT.md classes   PyTorch, of other networks: their classes alone
+    numpy_torch.py EXPORT_PYTHON.md page      NumPy and PyTorch, of the page's own network
+    numpy_torch.py EXPORT_PYTHON.md logits    NumPy and PyTorch, of perceptrons with batch norm and rectifiers
+    numpy_torch.py EXPORT_PYTHON.md classes   PyTorch, of other networks: their classes alone
 """
+import json
 import re
 import sys
 
@@ -16,7 +17,7 @@ def code_of(page, section):
     """The Python of a section, all of its blocks."""
     text = page.split("\n## " + section + "\n")[1].split("\n## ")[0]
     blocks = re.findall("```python\n(.*?)```", text, re.DOTALL)
-    assert blocks, "docs/EXPORT.md has no Python under " + section
+    assert blocks, "docs/EXPORT_PYTHON.md has no Python under " + section
     return "\n".join(blocks)
 
 
@@ -41,6 +42,21 @@ def run_torch(page, as_it_stands):
     assert line == network or not as_it_stands, (line, network)
     exec(compile("import numpy as np\n" + build.replace(line, network), "PyTorch", "exec"), names)
     return names
+
+
+def fill_rows():
+    """Where a number of rows.csv is missing (nan), writes the one that stands for it in its place, as both files say."""
+    fill = np.load("m.npz").get("input.fill")
+    data = open("m.safetensors", "rb").read()
+    header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+    said = json.loads(header["__metadata__"].get("input.fill", "null"))
+    rows = np.loadtxt("rows.csv", delimiter=",", ndmin=2)
+    missing = np.isnan(rows)
+    if fill is None:
+        assert said is None and not missing.any()
+        return
+    assert said == fill.tolist() and missing.any(0).all(), (said, fill)
+    np.savetxt("rows.csv", np.where(missing, fill, rows), delimiter=",", fmt="%.17g")
 
 
 def bounds(m, rows):
@@ -84,6 +100,7 @@ def bounds(m, rows):
 def main():
     page = open(sys.argv[1], encoding="utf-8").read()
     ours = np.loadtxt("logits.txt", dtype=np.float32, ndmin=2)
+    fill_rows()
     torch = run_torch(page, sys.argv[2] == "page")
     rows = np.loadtxt("rows.csv", delimiter=",", ndmin=2)
     assert torch["logits"].shape == ours.shape and len(ours) == len(rows), (torch["logits"].shape, ours.shape)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The code of docs/EXPORT.md for NumPy and for PyTorch predicts what the C header of the same checkpoint does, whose
+# The code of docs/EXPORT_PYTHON.md for NumPy and for PyTorch predicts what the C header of the same checkpoint does, whose
 # logits are our own (tests/models/export/test_c_header.cpp). Usage: numpy_torch.sh TRITGRAD
 # Exit status 77: NumPy or PyTorch is not installed.
 set -euo pipefail
@@ -22,39 +22,48 @@ cat >"$folder/logits.c" <<'C'
 static m_workspace workspace;
 
 int main(void) {
-  FEATURE x[M_INPUTS];
+#ifdef ENCODES
+  FEATURE row[M_CELLS], x[M_INPUTS];
+#else
+  FEATURE x[M_INPUTS], *row = x;
+#endif
   float logits[M_CLASSES];
   double cell;
   int i;
   for (;;) {
-    for (i = 0; i < M_INPUTS; i++) {
+    for (i = 0; i < NUMBERS; i++) {
       if (scanf("%lf%*[,]", &cell) != 1 && scanf("%lf", &cell) != 1) return i != 0;
-      x[i] = (FEATURE)cell;
+      row[i] = (FEATURE)cell;
     }
+#ifdef ENCODES
+    m_encode(row, x);
+#endif
     m_logits(x, logits, &workspace);
     for (i = 0; i < M_CLASSES; i++) printf(i + 1 < M_CLASSES ? "%.9g " : "%.9g\n", (double)logits[i]);
   }
 }
 C
 
-# compare page|logits|classes TABLE ARGUMENT...: trains on a table with names first and the class last.
+# compare page|logits|classes TABLE ARGUMENT...: trains on a table with names first and the class last, or on what
+# `data` names, which has the same rows.
 compare() {
-  local what=$1 table=$2 feature=float
+  local what=$1 table=$2 feature=float row=(-DNUMBERS=M_INPUTS)
   shift 2
   echo "numpy_torch: $*"
-  "$tritgrad" train --data "$table" --epochs 4 --quiet --save "$folder/checkpoint.safetensors" "$@"
+  "$tritgrad" train --data "${data-$table}" --epochs 4 --quiet --save "$folder/checkpoint.safetensors" "$@"
   for ending in h npz safetensors; do
     "$tritgrad" export "$folder/checkpoint.safetensors" --to "$folder/m.$ending" >/dev/null
   done
-  tail -n +2 "$table" | sed 's/,[^,]*$//' >"$folder/rows.csv"
+  tail -n +2 "$table" | sed 's/,[^,]*$//; s/^,/NaN,/; s/,,/,NaN,/; s/,$/,NaN/' >"$folder/rows.csv"
   if grep -q 'm_logits(const double' "$folder/m.h"; then feature=double; fi
-  cc -O1 -ffp-contract=off "-DFEATURE=$feature" -I "$folder" "$folder/logits.c" -o "$folder/logits" -lm
+  if grep -q 'm_encode(' "$folder/m.h"; then row=(-DNUMBERS=M_CELLS -DENCODES); fi
+  cc -O1 -ffp-contract=off "-DFEATURE=$feature" "${row[@]}" -I "$folder" "$folder/logits.c" -o "$folder/logits" -lm
   tr '\n' ' ' <"$folder/rows.csv" | "$folder/logits" >"$folder/logits.txt"
-  (cd "$folder" && /usr/bin/python3 "$here/scripts/numpy_torch.py" "$here/../docs/EXPORT.md" "$what")
+  (cd "$folder" && /usr/bin/python3 "$here/scripts/numpy_torch.py" "$here/../docs/EXPORT_PYTHON.md" "$what")
   rm "$folder/checkpoint.safetensors"
 }
 
-digits=$here/../engine/data/digits.csv wdbc=$here/../engine/data/wdbc.csv
+digits=$(realpath -- "$here/../engine/data/digits.csv") wdbc=$here/../engine/data/wdbc.csv
 for recipe in latent8 votes fp32; do
   compare page "$digits" --model mlp:32 --recipe $recipe
   compare logits "$wdbc" --model mlp:24,16 --recipe $recipe
@@ -64,6 +73,29 @@ done
   for ((i = 0; i < 900; i++)); do echo "$((17000000000 + i * 7 % 900)),$((i % 11)),$((i * 7 % 900 > 400))"; done
 } >"$folder/times.csv"
 compare logits "$folder/times.csv" --model mlp:8 --recipe latent8
+# Images of a byte a pixel, of which square roots are taken.
+(cd "$folder" && /usr/bin/python3 - "$digits") <<'PYTHON'
+import sys
+
+import numpy as np
+
+rows = np.loadtxt(sys.argv[1], delimiter=",", skiprows=1)
+rows[:, :-1] *= 15
+np.save("x.npy", rows[:, :-1].reshape(-1, 8, 8).astype(np.uint8))
+np.save("y.npy", rows[:, -1].astype(int))
+np.savetxt("bytes.csv", rows, "%d", delimiter=",", header="names", comments="")
+PYTHON
+data=$folder/x.npy,$folder/y.npy compare logits "$folder/bytes.csv" --model mlp:24 --recipe latent8
+{
+  echo time,b,class
+  for ((i = 0; i < 900; i++)); do
+    time=$((17000000000 + (i % 3 ? i * 7 % 900 : 5))) b=$((i % 11))
+    if ((i % 5 == 1)); then time=; fi
+    if ((b == 7)); then b=; fi
+    echo "$time,$b,$((i * 7 % 900 > 400))"
+  done
+} >"$folder/filled.csv"
+compare logits "$folder/filled.csv" --model mlp:8 --recipe latent8 --missing mode
 compare classes "$digits" --model conv:8x8x1-6-M-8-10 --recipe latent8
 compare classes "$digits" --model mlp:32,16:norm=layer:activation=tanh --recipe votes
 compare classes "$wdbc" --model mlp:20:norm=none --recipe fp32 --lr 0.01

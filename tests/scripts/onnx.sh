@@ -28,12 +28,15 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 cases=()
 
-# reference FOLDER NUMBER TERMS LAST_INPUTS: makes m.h of m.safetensors, and what it computes of rows.csv.
+# reference FOLDER NUMBER TERMS LAST_INPUTS: makes m.h of m.safetensors, and what it computes of rows.csv, or of cells.csv
+# where that is there: the same rows before they are features.
 reference() {
+  local rows=$1/rows.csv encodes=()
+  if [[ -f $1/cells.csv ]]; then rows=$1/cells.csv encodes=(-DENCODES); fi
   "$tritgrad" export "$1/m.safetensors" --to "$1/m.h" >/dev/null
   cc -std=c99 -O2 -Wall -Wextra -Werror -ffp-contract=off "-DMODEL=\"$1/m.h\"" -DNAME=m -DPREFIX=M "-DNUMBER=$2" \
-    "-DTERMS=$3" "-DLAST_INPUTS=$4" "$here/readers/reference.c" -o "$1/reference.exe" -lm
-  "$1/reference.exe" <"$1/rows.csv" >"$1/reference"
+    "-DTERMS=$3" "-DLAST_INPUTS=$4" ${encodes[@]+"${encodes[@]}"} "$here/readers/reference.c" -o "$1/reference.exe" -lm
+  "$1/reference.exe" <"$rows" >"$1/reference"
 }
 
 # exports FOLDER CHECKPOINT: in all forms.
@@ -43,13 +46,16 @@ exports() {
   "$tritgrad" export "$2" --to "$1/raw.onnx" --raw-inputs >/dev/null
 }
 
-# compare KIND NAME NUMBER TERMS LAST_INPUTS [TRAINING...]: trains, or takes $checkpoint, and compares on $rows. KIND is
-# `equal`, or `near` where sums in floats or tanh come before the logits (reference.c).
+# compare KIND NAME NUMBER TERMS LAST_INPUTS [TRAINING...]: trains, or takes $checkpoint, and compares on $rows, of which
+# the header has the cells in $cells if that is a file. KIND is `equal`, or `near` where sums in floats or tanh come
+# before the logits (reference.c).
+cells=
 compare() {
   local kind=$1 folder=$work/$2 number=$3 terms=$4 last=$5
   shift 5
   mkdir "$folder"
   cp -- "$rows" "$folder/rows.csv"
+  if [[ -n $cells ]]; then cp -- "$cells" "$folder/cells.csv"; fi
   if (($#)); then
     "$tritgrad" train --quiet --threads 1 --save "$folder/m.safetensors" "$@"
   else
@@ -80,7 +86,8 @@ small_networks() {
     --set weight.group=64
 
   # Tables: seconds since 1970, which take an offset; numbers of which some are missing in the rows that are compared;
-  # and words, which are features of 0 and 1 whose names they give.
+  # words, which are features of 0 and 1 whose names they give; and numbers and words of which some are missing in
+  # training too, whose most frequent one (0.5 or 1700000000, and red) fills them.
   awk -v folder="$work" 'BEGIN {
     split("blue green red", words)
     for (i = 0; i < 240; ++i) {
@@ -91,15 +98,26 @@ small_networks() {
       print a "," (b % 1000) / 7 "," label > (folder "/gaps.csv.table")
       print (i % 5 == 1 ? "NaN" : a) "," (i % 7 == 2 ? "NaN" : (b % 1000) / 7) > (folder "/gaps.csv")
       print a "," words[word] "," label > (folder "/words.csv.table")
-      print a "," (word == 1) "," (word == 2) "," (word == 3) > (folder "/one_hot.csv")
-      print a "," (word == 1) "," (word == 2) "," (word == 3) "," label > (folder "/one_hot.csv.table")
+      print a "," word > (folder "/words.cells")
+      one_hot = (word == 1) "," (word == 2) "," (word == 3)
+      print a "," one_hot > (folder "/words.csv")
+      if (i % 3 == 0) { a = 0.5; b = 1700000000; word = 3 }
+      one_hot = i % 11 == 3 ? "NaN,NaN,NaN" : (word == 1) "," (word == 2) "," (word == 3)
+      a = i % 5 == 1 ? "" : a; b = i % 7 == 2 ? "" : b; small = b == "" ? "" : b % 1000 / 7
+      print a "," b "," (i % 11 == 3 ? "" : words[word]) "," label > (folder "/mode_time.csv.table")
+      print a "," small "," (i % 11 == 3 ? "" : words[word]) "," label > (folder "/mode.csv.table")
+      a = a == "" ? "NaN" : a; b = b == "" ? "NaN" : b; small = small == "" ? "NaN" : small
+      print a "," b "," one_hot > (folder "/mode_time.csv")
+      print a "," small "," one_hot > (folder "/mode.csv")
+      print a "," b "," (i % 11 == 3 ? "NaN" : word + 1) > (folder "/mode_time.cells")
+      print a "," small "," (i % 11 == 3 ? "NaN" : word + 1) > (folder "/mode.cells")
     }
   }'
-  for name in time gaps one_hot words; do
+  for name in time gaps words mode mode_time; do
     case $name in
       time | gaps) echo "a,b,y" ;;
-      one_hot) echo "a,word=blue,word=green,word=red,y" ;;
       words) echo "a,word,y" ;;
+      mode | mode_time) echo "a,b,word,y" ;;
     esac | cat - "$work/$name.csv.table" >"$work/$name.table.csv"
   done
   table=(--model mlp:16 --recipe latent8 --epochs 5)
@@ -107,11 +125,13 @@ small_networks() {
   compare equal time double 0 0 --data "$work/time.table.csv" "${table[@]}"
   rows=$work/gaps.csv
   compare equal gaps float 0 0 --data "$work/gaps.table.csv" "${table[@]}"
-  rows=$work/one_hot.csv
-  compare equal one_hot float 0 0 --data "$work/one_hot.table.csv" "${table[@]}"
-  # Of words no header can be made, but they train the same network as their features.
-  "$tritgrad" train --quiet --threads 1 --save "$work/words.safetensors" --data "$work/words.table.csv" "${table[@]}"
-  exports "$work/one_hot" "$work/words.safetensors"
+  rows=$work/words.csv cells=$work/words.cells
+  compare equal words float 0 0 --data "$work/words.table.csv" "${table[@]}"
+  rows=$work/mode.csv cells=$work/mode.cells
+  compare equal mode float 0 0 --data "$work/mode.table.csv" --missing mode "${table[@]}"
+  rows=$work/mode_time.csv cells=$work/mode_time.cells
+  compare equal mode_time double 0 0 --data "$work/mode_time.table.csv" --missing mode "${table[@]}"
+  cells=
 }
 
 if (($# == 1)); then
@@ -123,6 +143,23 @@ else
 fi
 
 node "$here/readers/read_onnx.mjs" "$readers" "${cases[@]}"
+
+# The code of the document prints for each row the class that the ES module of the same model has, and its probability.
+mkdir "$work/document"
+ln -s -- "$readers/node_modules" "$work/document/node_modules"
+cp -- "${cases[0]}/m.onnx" "${cases[0]}/rows.csv" "$work/document"
+code_of "$here/../docs/EXPORT_WEB.md" js onnxruntime-node >"$work/document/classes.mjs"
+(cd "$work/document" && node classes.mjs >said.txt)
+"$tritgrad" export "${cases[0]}/m.safetensors" --to "$work/document/m.js" >/dev/null
+mv -- "$work/document/m.js" "$work/document/m.mjs"
+(cd "$work/document" && node --input-type=module -e 'import { readFileSync } from "node:fs"; import { predict } from "./m.mjs";
+  const rows = readFileSync("rows.csv", "utf8").trimEnd().split("\n");
+  for (const row of rows) console.log(predict(row.split(",").map(Number)).number);' >expected.txt)
+[[ -s $work/document/expected.txt ]] && cut -d ' ' -f 1 "$work/document/said.txt" | cmp - "$work/document/expected.txt" || {
+  echo "onnx: the code of docs/EXPORT_WEB.md prints other classes than the ES module has" >&2
+  exit 1
+}
+echo "onnx: the code of docs/EXPORT_WEB.md runs"
 
 /usr/bin/python3 - "${cases[@]}" <<'PYTHON'
 import json
@@ -138,7 +175,8 @@ for folder in sys.argv[1:]:
     assert model.producer_name == "tritgrad" and "Written by tritgrad" in model.doc_string, folder
     known = {each.key: json.loads(each.value) for each in model.metadata_props}
     assert len(known["class_names"]) == model.graph.output[0].type.tensor_type.shape.dim[1].dim_value, folder
-    if folder.endswith("one_hot"):
+    if folder.endswith("words"):
         assert known["feature_names"] == ["a", "word=blue", "word=green", "word=red"], known
+    assert known.get("fill_words") == ({"word": "red"} if "/mode" in folder else None), known
 print("python3-onnx accepts %d models of standard operators" % len(sys.argv[1:]))
 PYTHON

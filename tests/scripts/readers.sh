@@ -16,3 +16,10 @@ need() {
     command -v "$tool" >/dev/null || missing "$tool" "Debian's $packages"
   done
 }
+
+# code_of DOCUMENT LANGUAGE WORD: the block of code of that language in a document that has the word in it.
+code_of() {
+  awk -v fence="\`\`\`$2" -v word="$3" '$0 == "```" && inside { if (index(code, word)) printf "%s", code; inside = 0 }
+    inside { code = code $0 "\n" }
+    $0 == fence { inside = 1; code = "" }' "$1"
+}

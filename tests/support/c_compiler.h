@@ -6,16 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/readers.h"
 #include "tests/support/support_files.h"
 
 namespace tritgrad::test {
 
-// The compilers of C that are installed: cc, clang.
+// Returns which of cc and clang are installed. Where one is not, skip_or_fail() says so.
 inline std::vector<std::string> c_compilers() {
   std::vector<std::string> found;
-  for (const char* name : {"cc", "clang"}) {
-    const std::string ask = std::string("command -v ") + name + " >/dev/null 2>&1";
-    if (std::system(ask.c_str()) == 0) found.emplace_back(name);
+  for (const std::string name : {"cc", "clang"}) {
+    const std::string ask = "command -v " + name + " >/dev/null 2>&1";
+    if (std::system(ask.c_str()) == 0) {
+      found.push_back(name);
+    } else {
+      skip_or_fail(name);
+    }
   }
   return found;
 }

@@ -45,7 +45,9 @@ struct ExportReport {
   const ExportTarget* target;
   std::string trits, onnx_ops;
   bool raw_inputs;
-  bool finished, has_dropout, exact;
+  // Whether the description has the model's logits bit by bit, and what reads the file too.
+  bool described_exactly, is_exact;
+  bool finished, has_dropout;
   std::int64_t steps, weights, file_bytes;
   ExportBytes bytes;
   SelfCheck check;
@@ -66,6 +68,13 @@ void check_replaceable_export(const std::string& path) {
         "' is there and was not written by an export; delete it, or name another file");
 }
 
+// Throws what would be thrown once the work is done. The files are not kept meanwhile, so that a
+// run that is killed leaves nothing of them behind.
+void check_outputs(const ExportOptions& options) {
+  const OutputFile file("--to", options.to, nullptr);
+  const OutputFile json("--json", options.json, kJsonBegins);
+}
+
 // Whether the run has come to the end of its epochs.
 bool is_finished(const SavedRun& run) {
   const auto json = nlohmann::json::parse(run.text());
@@ -73,23 +82,27 @@ bool is_finished(const SavedRun& run) {
   return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
 }
 
-std::vector<std::string> provenance_of(const ExportReport& report, const std::string& sha256) {
+// `trained_on` names the data of the run, `report.data` those of the self-check.
+std::vector<std::string> provenance_of(const ExportReport& report, const std::string& trained_on,
+                                       const std::string& sha256) {
   return {
       fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
-                  report.data, report.steps, report.finished ? "" : " (not finished)"),
-      fmt::format("Accuracy {:.2f} % on {} rows; {} weights of {:.2f} bits.",
-                  100.0 * report.check.accuracy_after, report.check.rows, report.weights,
-                  report.bits_per_weight()),
+                  trained_on, report.steps, report.finished ? "" : " (not finished)"),
+      fmt::format("Accuracy {:.2f} % on {} rows of {}; {} weights of {:.2f} bits.",
+                  100.0 * report.check.accuracy_after, report.check.rows, report.data,
+                  report.weights, report.bits_per_weight()),
       "Weights SHA-256 " + sha256, export_signature()};
 }
 
 void print_report(const ExportReport& r) {
   const auto size = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
   print_lines(stdout, "{}: {} with {} as {}\n", r.to, r.model, r.recipe, r.target->description);
-  if (!r.finished)
+  if (!r.finished) {
     print_lines(stdout, "  note           the run is not finished: step {}\n", r.steps);
-  if (r.has_dropout)
+  }
+  if (r.has_dropout) {
     print_lines(stdout, "  note           dropout is of training alone and left out\n");
+  }
   print_lines(stdout, "  file           {} bytes\n", r.file_bytes);
   print_lines(stdout, "  tables         {} bytes: weights {}, scales {}, norms and inputs {}\n",
               r.bytes.tables(), r.bytes.weights, r.bytes.scales, r.bytes.others);
@@ -98,15 +111,21 @@ void print_report(const ExportReport& r) {
   print_lines(stdout, "  accuracy       {:.2f} % before, {:.2f} % after ({} rows of {})\n",
               100.0 * r.check.accuracy_before, 100.0 * r.check.accuracy_after, r.check.rows,
               r.data);
-  if (r.exact) {
-    print_lines(stdout, "  differing rows {} (logits are compared bit by bit)\n",
-                r.check.differing_rows);
+  if (r.described_exactly) {
+    print_lines(
+        stdout,
+        "  differing rows {} bit by bit, by the description that the file is written from\n",
+        r.check.differing_rows);
   } else {
     print_lines(
         stdout,
-        "  differing rows {} in class; sums in floats have no order that all machines share: "
-        "logits differ by {:.2g} at most\n",
+        "  differing rows {} in class, by the description that the file is written from; sums in "
+        "floats have no order that all machines share: logits differ by {:.2g} at most\n",
         r.check.differing_classes, r.check.largest_difference);
+  }
+  if (r.described_exactly && !r.is_exact) {
+    print_lines(stdout, "  note           what reads {} computes these logits within rounding\n",
+                r.target->ending);
   }
 }
 
@@ -128,7 +147,7 @@ std::string to_json(const ExportReport& r) {
                               {"rows", r.check.rows},
                               {"accuracy_before", r.check.accuracy_before},
                               {"accuracy_after", r.check.accuracy_after},
-                              {"bit_equal", r.exact},
+                              {"bit_equal", r.is_exact},
                               {"differing_rows", r.check.differing_rows},
                               {"differing_classes", r.check.differing_classes},
                               {"largest_difference", r.check.largest_difference}};
@@ -152,13 +171,12 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   check_no_input("--to", options.to, inputs);
   check_no_input("--json", options.json, inputs);
   check_replaceable_export(options.to);
-  OutputFile file("--to", options.to, nullptr);
-  OutputFile json("--json", options.json, kJsonBegins);
+  check_outputs(options);
   Dataset dataset = open_scored_data(command, run, options, schema);
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
   InferenceNetwork network = describe_network(run, loaded);
-  network.extent = measure_images(dataset);
+  if (target.shows_images) network.extent = measure_images(dataset);
   target.check(network, head);
   const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   require_passed(result, options.to, dataset.name);
@@ -171,16 +189,22 @@ void run_export(const CLI::App& command, ExportOptions& options) {
                       options.trits,
                       options.onnx_ops,
                       options.raw_inputs,
+                      network.is_exact(),
+                      target.is_exact(network),
                       is_finished(run),
                       plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f,
-                      network.is_exact(),
                       run.step(),
                       network.weights(),
                       0,
                       target.bytes(network, settings),
                       result};
-  head.provenance = provenance_of(report, weights_sha256(loaded.model->parameters()));
+  const std::string trained_on = command.count("--data") > 0
+                                     ? std::filesystem::path(run.spec().data).stem().string()
+                                     : dataset.name;
+  head.provenance = provenance_of(report, trained_on, weights_sha256(loaded.model->parameters()));
   const std::string bytes = target.write(network, head, settings);
+  OutputFile file("--to", options.to, nullptr);
+  OutputFile json("--json", options.json, kJsonBegins);
   report.file_bytes = std::ssize(bytes);
   file.write_bytes(bytes);
   if (options.json != "-") print_report(report);

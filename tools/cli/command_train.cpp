@@ -244,8 +244,9 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   if (!is_first) return;
   if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
-    if (!train_options.save.empty())
+    if (!train_options.save.empty()) {
       print_lines(stdout, "  saved          {}\n", train_options.save);
+    }
   }
   json.write(to_json(result));
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "models/export/image_extent.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {
@@ -12,8 +11,7 @@ ExportForecast forecast_export(const std::string& ending, const std::string& tri
                                const TrainSpec& spec) {
   const ExportTarget& target = export_target_with(ending, "--export");
   const ExportSettings settings{kTritPackings.parse(trits)};
-  InferenceNetwork network = describe_untrained(plan, dataset, spec);
-  network.extent = measure_images(dataset);
+  const InferenceNetwork network = describe_untrained(plan, dataset, spec);
   target.check(network, {"model", {}});
   return {&target, trits, network.weights(), target.bytes(network, settings)};
 }

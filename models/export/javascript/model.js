@@ -34,6 +34,20 @@ function unpackLayer(layer) {
   return unpacked;
 }
 
+/** Refuses what is no number of float32; NaN is one where training knew what to do with missing cells. */
+function checkFeatures(features) {
+  if (features.length !== inputs) throw new RangeError(`${features.length} features found, ${inputs} expected`);
+  for (let i = 0; i < inputs; i++) {
+    const feature = features[i];
+    const refuse = (why) => {
+      throw new TypeError(`feature ${i}: ${typeof feature === "string" ? `'${feature}'` : feature} found, ${why}`);
+    };
+    if (typeof feature !== "number") refuse("a number expected");
+    if (Number.isNaN(feature) && !missing.allowed) refuse("but in training no cell was missing; give a number");
+    if (Math.abs(f32(feature)) === Infinity) refuse("but float32 ends at 3.4e38; give a smaller number");
+  }
+}
+
 /** Features to zero mean and unit variance; what is missing (NaN) is the mean. */
 function standardize(features) {
   const { means, inverseStds, offsets, squareRoots } = network, most = 3.4028234663852886e38;
@@ -210,11 +224,13 @@ const activations = {
 /**
  * The logits, a number for each class.
  * @param {ArrayLike<number>} features Numbers as the data have them, pixels in the order of rows, pixels of a
- *     row, channels of a pixel; NaN where one is missing.
+ *     row, channels of a pixel; NaN becomes the mean, while encode() fills as in training.
  * @returns {Float32Array}
+ * @throws {RangeError|TypeError} Too few or many of them; what is no number of float32, by its index from 0; NaN where
+ *     training refused or dropped missing cells.
  */
 export function logits(features) {
-  if (features.length !== inputs) throw new RangeError(`${features.length} features found, ${inputs} expected`);
+  checkFeatures(features);
   let x = standardize(features);
   for (const layer of network.layers) {
     if (layer.kind === "max_pool") {
@@ -245,8 +261,11 @@ export function predict(features) {
 /** The number of a cell of a table, NaN where it is missing. */
 function numberOf(cell, column) {
   const text = String(cell).trim();
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(f32(text))) {
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) {
     throw new TypeError(`column '${column.name}': '${text}' found, a number expected`);
+  }
+  if (!Number.isFinite(f32(text))) {
+    throw new TypeError(`column '${column.name}': '${text}' found, but float32 ends at 3.4e38; give a smaller number`);
   }
   return Number(text);
 }

@@ -27,8 +27,18 @@ function oncePerFrame(action) {
 
 // ---- Bars ----
 
-const barCount = Math.min(classes.length, 12);
-const bars = Array.from({ length: barCount }, () => {
+// Of more classes than fit beside a field, the likeliest are shown, and all of them on demand.
+const isLong = classes.length > 12, shortCount = isLong ? 10 : classes.length;
+const bars = [];
+let showsAll = false, shownResult = null;
+
+/** A name that leaves room for a bar: of a longer one the middle is left out, for ends tell names apart. */
+function shortName(name) {
+  const letters = Array.from(name), half = 28;
+  return letters.length <= 2 * half ? name : [...letters.slice(0, half), "…", ...letters.slice(-half)].join("");
+}
+
+function addBar() {
   const bar = {
     name: make("span", { class: "name" }),
     fill: make("div", { class: "fill" }),
@@ -36,33 +46,49 @@ const bars = Array.from({ length: barCount }, () => {
   };
   bar.row = make("li", {}, bar.name, make("div", { class: "track" }, bar.fill), bar.share);
   element("bars").append(bar.row);
-  return bar;
-});
+  bars.push(bar);
+}
 
-/** Shows a result of predict(), or, with null, that there is none yet. Of many classes the likeliest are shown. */
-function showResult(result) {
-  const shares = result ? result.probabilities : classes.map(() => 0);
-  const order = shares.map((_, i) => i);
-  if (barCount < classes.length) order.sort((a, b) => shares[b] - shares[a] || a - b);
+/** Bars of a result of predict(), empty ones for null. */
+function showBars(result) {
+  const count = showsAll ? classes.length : shortCount;
+  while (bars.length < count) addBar();
+  bars.splice(count).forEach((bar) => bar.row.remove());
+  const order = classes.map((_, i) => i);
+  if (isLong && result) order.sort((a, b) => result.probabilities[b] - result.probabilities[a] || a - b);
   bars.forEach((bar, i) => {
-    const share = shares[order[i]];
-    bar.name.textContent = bar.name.title = classes[order[i]];
-    bar.fill.style.width = `${100 * share}%`;
-    bar.share.textContent = result ? `${(100 * share).toFixed(1)} %` : "";
+    const share = result ? 100 * result.probabilities[order[i]] : 0;
+    bar.name.title = classes[order[i]];
+    bar.name.textContent = shortName(classes[order[i]]);
+    bar.fill.style.width = `${share}%`;
+    bar.share.textContent = result ? `${share.toFixed(1)} %` : "";
     bar.row.classList.toggle("best", result !== null && order[i] === result.number);
   });
-  const others = classes.length - barCount;
-  element("rest").textContent = others > 0 ? `and ${others} other classes` : "";
-  element("answer").classList.remove("alert");
-  element("answer").replaceChildren(...(result ? [make("strong", {}, result.label)] : []));
+  const others = classes.length - shortCount;
+  element("more").textContent = showsAll ? "Show fewer" : `Show ${others} more classes`;
 }
 
-/** Shows why there is no result. */
-function showFault(error) {
-  showResult(null);
-  element("answer").classList.add("alert");
-  element("answer").textContent = error.message;
+/** Shows a text or an element as the answer, as a `kind` of it (a class of the style) or a plain one. */
+function showAnswer(answer, kind) {
+  element("answer").className = kind;
+  element("answer").replaceChildren(answer);
 }
+
+/** Shows a result of predict(), and above it what there is to note about its input. */
+function showResult(result, note = "") {
+  element("note").textContent = note;
+  element("note").hidden = note === "";
+  showBars(shownResult = result);
+  showAnswer(make("strong", {}, result.label), "");
+}
+
+/** Shows that there is no result, and why. */
+function showNone(text, kind) {
+  element("note").hidden = true;
+  showBars(shownResult = null);
+  showAnswer(text, kind);
+}
+const showFault = (error) => showNone(error.message, "alert");
 
 // ---- Images ----
 
@@ -141,12 +167,46 @@ function showSeen(values) {
 
 /** Predicts from values of 0 to 1, black to white. */
 function predictImage(values) {
+  element("seen").parentElement.hidden = false;
   showSeen(values);
   showResult(predict(values.map((value) => value * network.white)));
 }
 
+/** Says what to do, while nothing is seen. */
+function showNoImage(text) {
+  element("seen").parentElement.hidden = true;
+  showNone(text, "hint");
+}
+
 function startSeen() {
   [element("seen").height, element("seen").width] = image;
+}
+
+/** Draws strokes, each of which is a list of places [x, y], with a round pen; one that stays in its place is a dot. */
+function drawStrokes(context, strokes, pen) {
+  Object.assign(context, { lineCap: "round", lineJoin: "round", lineWidth: pen });
+  for (const [first, ...others] of strokes) {
+    context.beginPath();
+    context.arc(...first, pen / 2, 0, 2 * Math.PI);
+    context.fill();
+    context.beginPath();
+    context.moveTo(...first);
+    others.forEach((place) => context.lineTo(...place));
+    context.stroke();
+  }
+}
+
+/**
+ * Draws strokes anew, in a square at the top left, which they fill: with a pen that is as wide beside the whole as the
+ * strokes of the data are, however large they were drawn. What is smaller than `least` does not become that large.
+ */
+function drawLarge(context, strokes, side, least) {
+  const [left, top, right, bottom] = [0, 1, 0, 1].map((axis, i) =>
+    strokes.flat().map((place) => place[axis]).reduce((a, b) => (i < 2 ? Math.min(a, b) : Math.max(a, b))));
+  const pen = network.pen * side, factor = (side - pen) / Math.max(right - left, bottom - top, least);
+  const moved = ([x, y]) => [pen / 2 + factor * (x - left), pen / 2 + factor * (y - top)];
+  context.clearRect(0, 0, context.canvas.width, context.canvas.height);
+  drawStrokes(context, strokes.map((stroke) => stroke.map(moved)), pen);
 }
 
 /** A field to draw in. */
@@ -154,44 +214,48 @@ function startPad() {
   startSeen();
   const [height, width] = image, pad = element("pad"), pixel = 336 / Math.max(height, width);
   [pad.height, pad.width] = [Math.round(height * pixel), Math.round(width * pixel)];
-  const context = pad.getContext("2d", { willReadFrequently: true });
-  Object.assign(context, { lineCap: "round", lineJoin: "round", lineWidth: 0.1 * Math.max(pad.width, pad.height) });
+  const context = pad.getContext("2d"), side = Math.min(pad.width, pad.height);
+  // What is seen is right for a drawing of any size; what is drawn is so where its strokes span 0.6 of the field.
+  const pen = 0.6 * side * network.pen / (1 - network.pen);
+  const sheet = make("canvas", { width: pad.width, height: pad.height });
+  const sheetContext = sheet.getContext("2d", { willReadFrequently: true });
+  let strokes = [], isDown = false;
   const update = oncePerFrame(() => {
-    const values = centred(channelOf(pad, 3), pad.width);
+    if (strokes.length === 0) return;
+    drawLarge(sheetContext, strokes, side, pen);
+    const values = centred(channelOf(sheet, 3), sheet.width);
     if (values) predictImage(values);
   });
-  let last = null; // the end of the stroke that is being drawn
   const placeOf = (event) => {
     const box = pad.getBoundingClientRect();
     return [(event.clientX - box.left) * pad.width / box.width, (event.clientY - box.top) * pad.height / box.height];
   };
   const drawTo = (place) => {
-    context.beginPath();
-    context.moveTo(...last);
-    context.lineTo(...place);
-    context.stroke();
-    last = place;
+    const stroke = strokes.at(-1);
+    stroke.push(place);
+    drawStrokes(context, [stroke.slice(-2)], pen);
     update();
   };
   pad.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !event.isPrimary) return;
     pad.setPointerCapture(event.pointerId);
     element("pad-hint").hidden = true;
-    last = placeOf(event);
-    drawTo(last);
+    isDown = true;
+    strokes.push([]);
+    drawTo(placeOf(event));
   });
   pad.addEventListener("pointermove", (event) => {
-    if (!last || !event.isPrimary) return;
+    if (!isDown || !event.isPrimary) return;
     const events = event.getCoalescedEvents?.() ?? [];
     (events.length > 0 ? events : [event]).forEach((each) => drawTo(placeOf(each)));
   });
-  for (const name of ["pointerup", "pointercancel"]) pad.addEventListener(name, () => (last = null));
+  for (const name of ["pointerup", "pointercancel"]) pad.addEventListener(name, () => (isDown = false));
   return () => {
     context.clearRect(0, 0, pad.width, pad.height);
     element("pad-hint").hidden = false;
-    last = null;
-    showSeen(new Float64Array(inputs));
-    showResult(null);
+    strokes = [];
+    isDown = false;
+    showNoImage("Draw in the field: what the network takes it for appears here.");
   };
 }
 
@@ -227,12 +291,13 @@ function startPicture() {
   }
   return () => {
     element("file").value = "";
-    showSeen(new Float64Array(inputs));
-    showResult(null);
+    showNoImage("Choose a picture: what the network takes it for appears here.");
   };
 }
 
 // ---- Tables ----
+
+const mostFields = 64; // rows of more columns are texts alone
 
 /** The cells of a line of text; in quotes, which are doubled there, separators are letters. */
 function cellsOf(line) {
@@ -277,18 +342,39 @@ function fieldOf(column) {
   return make("select", {}, ...(missing.allowed ? [make("option", { value: "" }, "(missing)")] : []), ...words);
 }
 
-/** A form with a field for each column; rows of many columns are texts alone. */
+/** The words of a row that training did not know, in a sentence; "" where there are none. */
+function noteUnknown(cells) {
+  const unknown = columns.flatMap(({ name, words }, i) =>
+    !words || words.includes(cells[i]) || missing.markers.includes(cells[i]) ? [] : [`'${cells[i]}' in '${name}'`]);
+  return unknown.length === 0 ? "" : `Words that training did not know count as none of those it knew: ${unknown.join(", ")}`;
+}
+
+/** The names of all columns in their order, which rows as texts have. */
+function showOrder() {
+  const order = element("order"), [summary, list] = order.children;
+  order.hidden = false;
+  summary.textContent = `The names of the ${columns.length} columns, in their order`;
+  list.append(...columns.map(({ name, words }) =>
+    make("li", {}, words ? `${name}: ${words.slice(0, 12).join(", ")}${words.length > 12 ? ", …" : ""}` : name)));
+}
+
+/** A form with a field for each column. */
 function startForm() {
-  const mostFields = 64, typical = typicalCells(), row = element("row");
+  const typical = typicalCells(), row = element("row");
   const fields = columns.length > mostFields ? [] : columns.map(fieldOf);
   element("fields").append(...fields.map((field, i) =>
     make("label", {}, make("span", {}, columns[i].name), field)));
-  if (fields.length === 0) element("paste").open = true;
+  if (fields.length === 0) {
+    element("paste").open = true;
+    showOrder();
+  }
   if (missing.allowed) fields.forEach((field) => field.removeAttribute("required"));
   let cells = typical;
   const show = oncePerFrame(() => {
     try {
-      showResult(predict(encode(cells)));
+      showResult(predict(encode(cells)), cells === typical
+        ? "A typical row (the means and the most frequent words of the training data), until you change it:"
+        : noteUnknown(cells));
     } catch (error) {
       showFault(error);
     }
@@ -315,11 +401,25 @@ function startForm() {
 
 // ---- Start ----
 
+/** What there is to do, for the headline. */
+function taskOf(kind) {
+  if (kind === "form") return columns.length > mostFields ? "Paste a row" : "Fill in the form";
+  if (kind === "picture") return "Choose a picture";
+  if (classes.every((name) => /^\d$/.test(name))) return "Draw a digit";
+  return classes.every((name) => /^[a-z]$/i.test(name)) ? "Draw a letter" : "Draw a picture";
+}
+
 const kind = image === null ? "form" : image[2] === 1 ? "pad" : "picture";
+element("task").textContent = taskOf(kind);
 element("input").classList.add(kind);
 element("input").append(element(`${kind}-template`).content.cloneNode(true));
 const clear = { pad: startPad, picture: startPicture, form: startForm }[kind]();
 element("clear").addEventListener("click", clear);
+element("more").hidden = !isLong;
+element("more").addEventListener("click", () => {
+  showsAll = !showsAll;
+  showBars(shownResult);
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") clear();
 });

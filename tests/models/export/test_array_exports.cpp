@@ -12,6 +12,7 @@
 #include "engine/files/zip.h"
 #include "models/export/npz.h"
 #include "models/export/pytorch_safetensors.h"
+#include "tests/support/random_network.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
 
@@ -20,27 +21,12 @@ namespace {
 
 const ExportHead kHead{"m", {"A test of m\xC3\xBC.", export_signature()}};
 
-// A network of random numbers, in norms and scales too.
 InferenceNetwork random_network(const std::string& spec, const std::string& recipe,
                                 const std::vector<std::string>& overrides,
                                 const ImageShape& image = {}) {
   const std::int64_t inputs = image.size() > 0 ? image.size() : 37;
-  const SavedModel plan{spec, {inputs, image}, 3, load_recipe(recipe, overrides)};
-  auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, 7);
-  for (Parameter& parameter : model->parameters()) {
-    if (parameter.spec().role == Role::kWeight) continue;
-    std::vector<float> values = numbers(parameter.shape().size(), parameter.stream());
-    const bool positive =
-        parameter.name().ends_with("var") || parameter.spec().role == Role::kScale;
-    for (float& x : values) x = positive ? std::abs(x) + 0.01f : x;
-    encode_all(parameter.storage(), values);
-  }
-  std::vector<float> inverse_stds = numbers(inputs, 22);
-  for (float& x : inverse_stds) x = std::abs(x) + 0.01f;
-  return {inputs,       {"a", "\xC3\xA9t\xC3\xA9", "\xF0\x9F\x98\x80 c"},
-          {},           {},
-          false,        numbers(inputs, 21),
-          inverse_stds, describe_layers(plan, *model)};
+  return network_of(random_model({spec, {inputs, image}, 3, load_recipe(recipe, overrides)}, 7),
+                    {"a", "\xC3\xA9t\xC3\xA9", "\xF0\x9F\x98\x80 c"});
 }
 
 // An archive whose arrays outlive the views of them.
@@ -208,7 +194,19 @@ TEST_CASE("npz: offsets in double, and the bytes that are counted") {
   CHECK(bytes.workspace == 0);
 }
 
-TEST_CASE("npz, safetensors: names that are no text, and filled cells, are refused") {
+TEST_CASE("npz, safetensors: what fills a missing number, if there is such a thing") {
+  InferenceNetwork network = random_network("mlp:8", "latent8", {});
+  CHECK(!Arrays(npz(network, kHead, {})).has("input.fill"));
+  const ExportBytes without = npz_bytes(network, {});
+  for (int i = 0; i < 37; ++i) network.fills.push_back(17000000001.5 + i);
+  Arrays(npz(network, kHead, {})).check_equal("input.fill", {37}, network.fills);
+  CHECK(npz_bytes(network, {}).others == without.others + 8 * 37);
+  const std::string bytes = pytorch_safetensors(network, kHead, {});
+  const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "m");
+  CHECK(nlohmann::json::parse(file.metadata().at("input.fill")) == network.fills);
+}
+
+TEST_CASE("npz, safetensors: names that are no text, and cells that become means, are refused") {
   InferenceNetwork network = random_network("mlp:8", "latent8", {});
   check_npz(network, kHead);
   check_pytorch_safetensors(network, kHead);
@@ -220,9 +218,15 @@ TEST_CASE("npz, safetensors: names that are no text, and filled cells, are refus
   network.table->columns.resize(1);
   network.table->columns[0].name = "age";
   network.table->columns[0].has_indicator = true;
-  CHECK(contains(refusal([&] { check_npz(network, kHead); }), "column 'age' has missing cells"));
+  CHECK(contains(refusal([&] { check_npz(network, kHead); }),
+                 "column 'age' has missing cells that become the mean of the training rows, which "
+                 ".npz cannot express; .h, .onnx, .js and .html do"));
   CHECK(contains(refusal([&] { check_pytorch_safetensors(network, kHead); }),
-                 "column 'age' has missing cells"));
+                 "column 'age' has missing cells that become the mean"));
+  network.table->columns[0].has_indicator = false;
+  network.table->columns[0].fill_number = 40.0;
+  check_npz(network, kHead);
+  check_pytorch_safetensors(network, kHead);
   network.table.reset();
   network.class_names[1] = "\xFF";
   CHECK(contains(refusal([&] { check_npz(network, kHead); }), "is not UTF-8"));

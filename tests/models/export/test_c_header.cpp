@@ -16,6 +16,8 @@
 #include "models/export/self_check.h"
 #include "models/training/train.h"
 #include "tests/support/c_compiler.h"
+#include "tests/support/random_network.h"
+#include "tests/support/readers.h"
 #include "tests/support/support.h"
 #include "tests/support/support_files.h"
 
@@ -201,7 +203,6 @@ Dataset random_data(std::int64_t rows, std::int64_t features, std::size_t classe
   return data;
 }
 
-// A network of random numbers, everywhere: also in norms, statistics and scales.
 Exported random_network(const std::string& spec, const std::string& recipe_name,
                         const std::vector<std::string>& overrides, std::uint32_t salt,
                         const ImageShape& image = {}) {
@@ -210,23 +211,11 @@ Exported random_network(const std::string& spec, const std::string& recipe_name,
   const auto inputs = image.size() > 0 ? image.size() : whole_number(1, 300, salt);
   Dataset data = random_data(9, inputs, static_cast<std::size_t>(2 + salt % 9));
   data.image = image;
-  SavedModel plan{spec, data, data.classes(), load_recipe(recipe_name, overrides)};
-  auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, salt);
-  for (Parameter& parameter : model->parameters()) {
-    if (parameter.spec().role == Role::kWeight) continue;
-    std::vector<float> values = numbers(parameter.shape().size(), parameter.stream());
-    const bool positive =
-        parameter.name().ends_with("var") || parameter.spec().role == Role::kScale;
-    for (float& x : values) x = positive ? std::abs(x) + 0.01f : x;
-    encode_all(parameter.storage(), values);
-  }
-  std::vector<float> means = numbers(inputs, 21), inverse_stds = numbers(inputs, 22);
-  LoadedModel loaded{plan, std::move(model), {means, inverse_stds}};
-  InferenceNetwork network{inputs, data.class_names, {}, {}, false, means, inverse_stds, {}};
-  network.layers = describe_layers(loaded.plan, *loaded.model);
+  const LoadedModel loaded =
+      random_model({spec, data, data.classes(), load_recipe(recipe_name, overrides)}, salt);
   std::vector<std::int32_t> rows(9);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
-  return exported(std::move(network), loaded, data, rows);
+  std::iota(rows.begin(), rows.end(), 0);
+  return exported(network_of(loaded, data.class_names), loaded, data, rows);
 }
 
 // Makes the logits those that the description gives.
@@ -361,6 +350,14 @@ TEST_CASE("c header: rows of words and missing cells are encoded as data sets do
   for (const Exported& e : all) CHECK(e.network.is_exact());
   CHECK(all[0].network.inputs == 1 + 1 + 4 + 2 + 4);  // words, and indicators
   CHECK(all[1].network.inputs == 1 + 1 + 4 + 2);
+  // The most frequent cells fill, a word by a 1 in its feature and 0 in the others.
+  CHECK(all[0].network.fills.empty());
+  const std::vector<double>& fills = all[1].network.fills;
+  REQUIRE(std::ssize(fills) == all[1].network.inputs);
+  CHECK(fills[0] == all[1].network.table->columns[0].fill_number);
+  CHECK(fills[0] >= 1700000000.0);
+  CHECK(std::accumulate(fills.begin() + 2, fills.begin() + 6, 0.0) == 1.0);
+  CHECK(std::accumulate(fills.begin() + 6, fills.end(), 0.0) == 1.0);
   compile_and_compare(all);
 }
 
@@ -368,7 +365,10 @@ TEST_CASE("c header: MNIST, where it is in the cache of fetched sets") {
   const char* home = std::getenv("HOME");
   const std::filesystem::path cache =
       std::filesystem::path(home == nullptr ? "" : home) / ".cache/tritgrad/mnist";
-  if (!std::filesystem::exists(cache)) return;
+  if (!std::filesystem::exists(cache)) {
+    skip_or_fail("MNIST (tritgrad data fetch mnist)");
+    return;
+  }
   const std::vector<Exported> all{trained("mnist", "mlp:32", "latent8", 1, cache.parent_path())};
   CHECK(all[0].network.square_roots);
   compile_and_compare(all);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numbers>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ InferenceNetwork network_of(std::int64_t inputs, const std::string& class_name) 
   product.trits.assign(static_cast<std::size_t>(2 * inputs), 1);
   product.scales = {1.0f, 1.0f};
   product.in_integers = true;
-  InferenceNetwork network{inputs, {class_name, "b"}, {}, {}, false, {0.0f}, {1.0f}, {}};
+  InferenceNetwork network{
+      .inputs = inputs, .class_names = {class_name, "b"}, .means = {0.0f}, .inverse_stds = {1.0f}};
   network.layers.push_back({.product = std::move(product), .bias = {0.0f, 0.0f}});
   return network;
 }
@@ -111,6 +113,34 @@ TEST_CASE("image extent: the largest pixel, and the mean of the boxes around wha
   const ImageExtent digits = measure_images(builtin_dataset("digits"));
   CHECK(digits.white == 16.0f);
   CHECK(digits.ink > 0.99f);
+}
+
+TEST_CASE("image extent: how wide strokes are, blurred or not, beside the box around them") {
+  // A line down the middle of a field, 12 of 24 pixels high and 3 wide, differs from what is around
+  // it by 2 * (12 + 3) for a sum of 36; of the blurred one all lines have the same sums of both.
+  std::vector<float> line(24 * 24, 0.0f), blurred(24 * 24, 0.0f);
+  constexpr float kBlurred[] = {1.0f, 2.0f, 3.0f, 2.0f, 1.0f};
+  for (std::size_t row = 6; row < 18; ++row) {
+    for (std::size_t i = 0; i < 3; ++i) line[row * 24 + 10 + i] = 3.0f;
+    for (std::size_t i = 0; i < 5; ++i) blurred[row * 24 + 9 + i] = kBlurred[i];
+  }
+  const double pen = 8.0 / std::numbers::pi * 36.0 / 30.0 / 12.0;
+  CHECK(measure_images(images_of({24, 24, 1}, {line})).pen == doctest::Approx(pen).epsilon(1e-6));
+  CHECK(measure_images(images_of({24, 24, 1}, {blurred})).pen ==
+        doctest::Approx(pen).epsilon(1e-6));
+  // One that leaves the field at its bottom right corner is as wide: its edges are there.
+  std::vector<float> corner(24 * 24, 0.0f);
+  for (std::size_t row = 12; row < 24; ++row) {
+    for (std::size_t column = 21; column < 24; ++column) corner[row * 24 + column] = 1.0f;
+  }
+  CHECK(measure_images(images_of({24, 24, 1}, {corner})).pen == doctest::Approx(pen).epsilon(1e-6));
+  // A field that is white all over reaches the upper end.
+  CHECK(measure_images(images_of({4, 4, 1}, {std::vector<float>(16, 2.0f)})).pen ==
+        doctest::Approx(2.0 / std::numbers::pi).epsilon(1e-6));
+  // Digits of 8 x 8 pixels fill them with strokes of a fifth.
+  const float digits = measure_images(builtin_dataset("digits")).pen;
+  CHECK(digits > 0.19f);
+  CHECK(digits < 0.21f);
 }
 
 }  // namespace tritgrad::test::test_html_page

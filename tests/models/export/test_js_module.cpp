@@ -24,7 +24,8 @@ InferenceNetwork small_network(const std::vector<std::string>& class_names) {
   }
   product.scales.assign(static_cast<std::size_t>(classes), 1.0f);
   product.in_integers = true;
-  InferenceNetwork network{3, class_names, {}, {}, false, {0.0f}, {1.0f}, {}};
+  InferenceNetwork network{
+      .inputs = 3, .class_names = class_names, .means = {0.0f}, .inverse_stds = {1.0f}};
   network.layers.push_back({.product = std::move(product),
                             .bias = std::vector<float>(static_cast<std::size_t>(classes), -2.0f)});
   return network;

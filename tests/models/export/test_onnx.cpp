@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -24,7 +25,7 @@ InferenceNetwork network_of(const std::string& spec, const std::string& recipe,
                             const ImageShape& image = {}) {
   const SavedModel plan{spec, {inputs, image}, 10, load_recipe(recipe, overrides)};
   const auto model = make_model(spec, plan.input, plan.outputs, plan.recipe, 1);
-  InferenceNetwork network{inputs, {}, {}, {}, false, {0.5f}, {2.0f}, {}};
+  InferenceNetwork network{.inputs = inputs, .means = {0.5f}, .inverse_stds = {2.0f}};
   for (int i = 0; i < 10; ++i) network.class_names.push_back(concat("class ", i));
   network.layers = describe_layers(plan, *model);
   return network;
@@ -252,6 +253,20 @@ TEST_CASE("onnx: gaps of tables and square roots of pixels are part of the graph
   CHECK(operators_of(parsed(all[3], kRaw)).count("IsNaN") == 0);
   CHECK(operators_of(parsed(all[5], kMicrosoft))["Sqrt"] == 1);
   CHECK(metadata(parsed(all[5], kRaw), "square_roots") == "true");
+  InferenceNetwork filled = all[3];  // 7 inputs, without offsets and with them
+  filled.fills = {1.5, 2, 3, 4, 5, 6, std::numeric_limits<double>::quiet_NaN()};
+  filled.table->columns[1].fill_word = "red";
+  const onnx::ModelProto in_floats = parsed(filled, kMicrosoft);
+  CHECK(operators_of(in_floats)["IsNaN"] == 2);
+  CHECK(initializer(in_floats, "inputs/fill").data_type() == onnx::TensorProto::FLOAT);
+  CHECK(metadata(in_floats, "fill_words") == R"({"b":"red"})");
+  check_graph(in_floats);
+  const onnx::ModelProto raw = parsed(filled, kRaw);
+  CHECK(operators_of(raw).count("IsNaN") == 0);
+  CHECK(metadata(raw, "fills") == "[1.5,2.0,3.0,4.0,5.0,6.0,null]");
+  filled.offsets.assign(7, 1e9);
+  CHECK(initializer(parsed(filled, kMicrosoft), "inputs/fill").data_type() ==
+        onnx::TensorProto::DOUBLE);
   // A layer is rounded once, and scaled once by what is one number for each row.
   CHECK(operators_of(parsed(all[0], kMicrosoft))["Round"] == 3);
   CHECK(operators_of(parsed(all[4], kMicrosoft)).count("Round") == 0);

@@ -7,6 +7,11 @@ import { withBrowser } from "./browser.mjs";
 import { digits } from "./strokes.mjs";
 
 const [page, digit, picture, ...flags] = process.argv.slice(2);
+if (digits[digit] === undefined || picture === undefined) {
+  console.error(`picture: digit '${digit}' and picture '${picture}' found, but wanted are one of ` +
+    `${Object.keys(digits).join(", ")}, whose strokes are in strokes.mjs, and the name of a PNG file`);
+  process.exit(2);
+}
 await withBrowser(async (browser) => {
   await browser.open(pathToFileURL(resolve(page)).href);
   await browser.draw("#pad", digits[digit]);

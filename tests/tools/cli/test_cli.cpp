@@ -380,4 +380,24 @@ TEST_CASE("cli: corrupt and truncated checkpoints are refused, and nothing is wr
   CHECK(read_text(file) == good);
 }
 
+TEST_CASE("cli: --all-rows trains on all rows, and none of them are its test") {
+  const TempDir folder;
+  const std::string path = folder / "m.safetensors";
+  const Result trained =
+      run("train --quiet --data iris --model mlp:4 --epochs 2 --all-rows --json - --save " + path);
+  REQUIRE(trained.exit_code == 0);
+  CHECK(Json::parse(trained.out)["test_accuracy"].is_null());
+  CHECK(Json::parse(trained.out)["steps"] == 2 * 5);  // 150 rows in batches of 32
+  const Result eval = run("eval --json - " + path);
+  REQUIRE(eval.exit_code == 0);
+  CHECK(Json::parse(eval.out)["tested"] == "all rows");
+  CHECK(Json::parse(eval.out)["rows"] == 150);
+  check_refused("train --data iris --all-rows --folds 3", "--all-rows: the folds of --folds");
+  check_refused("train --quiet --epochs 3 --resume " + path + " --val 0.1", "--val");
+  // The rows are those of the checkpoint when its run goes on.
+  const Result resumed = run("train --quiet --epochs 3 --json - --resume " + path);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(Json::parse(resumed.out)["steps"] == 3 * 5);
+}
+
 }  // namespace tritgrad::test::test_cli

@@ -63,7 +63,8 @@ TEST_CASE("cli export: the program of docs/EXPORT.md, compiled and run") {
   CAPTURE(made.err);
   REQUIRE(made.exit_code == 0);
   CHECK(made.out.find("97.77 % before, 97.77 % after (359 rows of digits)") != std::string::npos);
-  CHECK(made.out.find("differing rows 0 (logits") != std::string::npos);
+  CHECK(made.out.find("differing rows 0 bit by bit, by the description that the file is") !=
+        std::string::npos);
 
   const std::filesystem::path source = TRITGRAD_SOURCE_DIR;
   const std::string page = read_text(source / "docs/EXPORT.md");
@@ -124,6 +125,19 @@ TEST_CASE("cli export: what cannot be written is refused, and leaves nothing beh
   CHECK(std::filesystem::is_empty(folder / "folder.h"));
   check_no_file(folder.write("notes.safetensors", "my notes"), folder / "m.h", "notes.safetensors");
   check_no_file(folder / "none.safetensors", folder / "m.h", "none.safetensors");
+}
+
+TEST_CASE("cli export: one that is killed during its self-check leaves nothing behind") {
+  const TempDir folder;
+  // 359 rows of 4 million weights take the description longer than half a second.
+  const std::string checkpoint =
+      train(folder, "--data digits --model mlp:2048,2048 --recipe trits --stop-after 1");
+  const std::string to = folder / "m.h", json = folder / "m.json";
+  run("export " + checkpoint + " --threads 1 --to " + to + " --json " + json,
+      "timeout --signal=KILL 0.5");
+  CHECK(!std::filesystem::exists(to + ".tritgrad-tmp"));
+  CHECK(!std::filesystem::exists(json + ".tritgrad-tmp"));
+  check_refused("export " + checkpoint + " --to " + to + " --json " + to, "m.h");
 }
 
 TEST_CASE("cli export: inspect forecasts the bytes of an export before there is a model") {
@@ -226,6 +240,31 @@ TEST_CASE("cli export: ONNX, and options that are another target's") {
   check_no_file(checkpoint + " --onnx-ops standard", folder / "n.h", "--onnx-ops: it is for .onnx");
   check_no_file(checkpoint + " --onnx-ops standart", folder / "n.onnx",
                 "unknown set of operators 'standart'; did you mean 'standard'?");
+}
+
+TEST_CASE("cli export: the report promises bits of a file only where its readers compute them") {
+  const TempDir folder;
+  const std::string data = "--data iris --epochs 1 --model ";
+  const std::string checkpoint = train(folder, data + "mlp:4 --recipe latent8");
+  const auto report = [&](const std::string& to, const std::string& more = "") {
+    const Result result = run("export " + checkpoint + " --to " + (folder / to).string() + more);
+    REQUIRE(result.exit_code == 0);
+    return result.out;
+  };
+  const std::string note = "what reads .safetensors computes these logits within rounding\n";
+  CHECK(contains(report("pytorch.safetensors"), note));
+  CHECK(contains(report("pytorch.safetensors"), "differing rows 0 bit by bit, by the description"));
+  CHECK(Json::parse(report("pytorch.safetensors", " --json -"))["bit_equal"] == false);
+  CHECK(!contains(report("m.onnx"), "within rounding"));
+  CHECK(Json::parse(report("m.onnx", " --json -"))["bit_equal"] == true);
+  REQUIRE(train(folder, data + "mlp:4:activation=tanh --recipe latent8") == checkpoint);
+  CHECK(contains(report("m.onnx"), "what reads .onnx computes these logits within rounding\n"));
+  CHECK(Json::parse(report("m.onnx", " --json -"))["bit_equal"] == false);
+  CHECK(Json::parse(report("m.npz", " --json -"))["bit_equal"] == true);
+  REQUIRE(train(folder, data + "mlp:4 --recipe fp32") == checkpoint);
+  CHECK(contains(report("m.h"), " in class, by the description that the file is written from"));
+  CHECK(!contains(report("m.h"), "within rounding"));
+  CHECK(Json::parse(report("m.h", " --json -"))["bit_equal"] == false);
 }
 
 TEST_CASE("cli export: an export is no checkpoint, and neither replaces the other") {

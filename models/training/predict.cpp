@@ -1,0 +1,36 @@
+#include "models/training/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tritgrad {
+
+std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  const Classification task(dataset, loaded.standardizer);
+  Loader loader = task.test_batches(rows);
+  Tape tape;
+  tape.set_recording(false);
+  std::vector<float> all;
+  for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
+    const Tensor logits = loaded.model->forward(tape, loader.next().x, {}).value;
+    all.insert(all.end(), logits.values().begin(), logits.values().end());
+    tape.reset();
+  }
+  return all;
+}
+
+void softmax_of_row(const float* logits, std::int64_t classes, float* probabilities) {
+  const double largest = static_cast<double>(*std::max_element(logits, logits + classes));
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < classes; ++i) {
+    sum += std::exp(static_cast<double>(logits[i]) - largest);
+  }
+  for (std::int64_t i = 0; i < classes; ++i) {
+    probabilities[i] = static_cast<float>(std::exp(static_cast<double>(logits[i]) - largest) / sum);
+  }
+}
+
+}  // namespace tritgrad

@@ -1,0 +1,18 @@
+// What a trained model says of rows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "models/training/evaluate.h"
+
+namespace tritgrad {
+
+// Returns logits [rows x outputs] of all rows of the data, as evaluate() computes them.
+std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset);
+
+// Turns the logits of a row into probabilities, e^logit over their sum.
+void softmax_of_row(const float* logits, std::int64_t classes, float* probabilities);
+
+}  // namespace tritgrad

@@ -1,0 +1,44 @@
+/* A program in C that trains a ternary network, saves it, and predicts with it (that of docs/C.md). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tritgrad.h"
+
+static int report(const tg_progress *progress, void *context) {
+  (void)context;
+  if (progress->step == progress->total_steps) printf("%d steps\n", (int)progress->step);
+  return 0; /* other numbers end the run */
+}
+
+int main(void) {
+  /* Two numbers a row; the class says whether their product is above zero. */
+  enum { ROWS = 1000, FEATURES = 2 };
+  static float x[ROWS][FEATURES];
+  static int64_t labels[ROWS], classes[ROWS];
+  int i, right = 0;
+  for (i = 0; i < ROWS; i++) {
+    x[i][0] = (float)rand() / (float)RAND_MAX - 0.5f;
+    x[i][1] = (float)rand() / (float)RAND_MAX - 0.5f;
+    labels[i] = x[i][0] * x[i][1] > 0;
+  }
+
+  tg_data *data = tg_data_from_arrays(x, TG_FLOAT32, ROWS, FEATURES, labels, NULL);
+  tg_run *run = tg_run_new(data, "{\"model\": \"mlp:32\", \"recipe\": \"latent8\", \"epochs\": 30}");
+  if (run == NULL || tg_run_observe(run, report, NULL) != TG_OK || tg_run_all(run) != TG_OK ||
+      tg_run_save(run, "product.safetensors") != TG_OK) {
+    fprintf(stderr, "%s\n", tg_error());
+    return 1;
+  }
+  tg_model *model = tg_model_open("product.safetensors");
+  if (tg_model_predict(model, x, TG_FLOAT32, ROWS, FEATURES, classes, NULL, NULL) != TG_OK) {
+    fprintf(stderr, "%s\n", tg_error());
+    return 1;
+  }
+  for (i = 0; i < ROWS; i++) right += classes[i] == labels[i];
+  printf("%d of %d rows right\n", right, ROWS);
+
+  tg_model_close(model);
+  tg_run_close(run);
+  tg_data_close(data);
+  return right > 900 ? 0 : 1;
+}

@@ -1,0 +1,327 @@
+// The C interface: the same bits as the library and the command line, and sentences for every
+// mistake.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/data/npy_writer.h"
+#include "engine/data/open_dataset.h"
+#include "engine/random.h"
+#include "models/training/train.h"
+#include "tests/support/program.h"
+#include "tests/support/support_files.h"
+#include "tools/c/tritgrad.h"
+
+namespace tritgrad::test::test_c_interface {
+namespace {
+
+using Json = nlohmann::json;
+
+// Closes handles.
+struct Data {
+  tg_data* handle;
+  ~Data() { tg_data_close(handle); }
+};
+struct Run {
+  tg_run* handle;
+  ~Run() { tg_run_close(handle); }
+};
+struct ModelHandle {
+  tg_model* handle;
+  ~ModelHandle() { tg_model_close(handle); }
+};
+
+// Rows of a built-in set as a C program would have them.
+struct Arrays {
+  Dataset dataset;
+  std::vector<double> values;
+  std::vector<std::int64_t> labels;
+
+  explicit Arrays(const char* name) : dataset(builtin_dataset(name)) {
+    std::vector<float> row(static_cast<std::size_t>(dataset.features));
+    for (std::int64_t i = 0; i < dataset.rows; ++i) {
+      dataset.gather(i, row.data());
+      values.insert(values.end(), row.begin(), row.end());
+    }
+    labels.assign(dataset.labels.begin(), dataset.labels.end());
+  }
+  tg_data* open(const char* options = nullptr) const {
+    return tg_data_from_arrays(values.data(), TG_FLOAT64, dataset.rows, dataset.features,
+                               labels.data(), options);
+  }
+};
+
+std::string hash_of(const char* result) {
+  REQUIRE(result != nullptr);
+  return Json::parse(result).at("weights_sha256");
+}
+
+void check_error(const void* handle, const char* part) {
+  CHECK(handle == nullptr);
+  CAPTURE(std::string(tg_error()));
+  CHECK(std::string(tg_error()).find(part) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("c interface: a run has the bits of the library's, whole, by epochs and by steps") {
+  for (const std::string recipe : {"votes", "latent8", "eco", "master", "fp32", "shared4"}) {
+    CAPTURE(recipe);
+    TrainOptions options;
+    options.data = "wdbc";
+    options.model = "mlp:24";
+    options.recipe = recipe;
+    options.epochs = 3;
+    options.seed = 7;
+    const std::string expected = train(builtin_dataset("wdbc"), options).weights_sha256;
+    const std::string spec =
+        R"({"model": "mlp:24", "epochs": 3, "seed": 7, "recipe": ")" + recipe + "\"}";
+    const Data data{tg_data_open(R"({"data": "wdbc"})")};
+    const Run whole{tg_run_new(data.handle, spec.c_str())};
+    CHECK(tg_run_all(whole.handle) == TG_OK);
+    CHECK(tg_run_is_over(whole.handle) == 1);
+    CHECK(hash_of(tg_run_finish(whole.handle)) == expected);
+    const Run steps{tg_run_new(data.handle, spec.c_str())};
+    CHECK(tg_run_step(steps.handle) == TG_OK);
+    CHECK(tg_run_epoch(steps.handle) == TG_OK);  // the rest of the first
+    CHECK(tg_run_epoch(steps.handle) == TG_OK);
+    CHECK(tg_run_is_over(steps.handle) == 0);
+    CHECK(tg_run_epoch(steps.handle) == TG_OK);
+    CHECK(tg_run_is_over(steps.handle) == 1);
+    CHECK(hash_of(tg_run_finish(steps.handle)) == expected);
+  }
+}
+
+TEST_CASE("c interface: arrays train as the command line trains .npy files of them") {
+  const Arrays digits("digits");
+  const TempDir folder;
+  const Data data{digits.open(R"({"name": "x"})")};
+  REQUIRE(data.handle != nullptr);
+  const Run run{tg_run_new(data.handle, R"({"model": "mlp:16", "epochs": 2})")};
+  REQUIRE(tg_run_all(run.handle) == TG_OK);
+  const std::string saved = folder / "c.safetensors";
+  REQUIRE(tg_run_save(run.handle, saved.c_str()) == TG_OK);
+  const Json result = Json::parse(tg_run_finish(run.handle));
+  // The command line tests the model, and so did the run.
+  folder.write("x.npy", write_npy({digits.dataset.rows, digits.dataset.features}, digits.values));
+  folder.write("y.npy", write_npy({digits.dataset.rows}, digits.labels));
+  const std::string pair = (folder / "x.npy").string() + "," + (folder / "y.npy").string();
+  const Result evaluated = tritgrad::test::run("eval " + saved + " --json - --data " + pair);
+  REQUIRE(evaluated.exit_code == 0);
+  CHECK(Json::parse(evaluated.out)["test_accuracy"] == result["test_accuracy"]);
+  const Result trained =
+      tritgrad::test::run("train --quiet --json - --model mlp:16 --epochs 2 --data " + pair);
+  REQUIRE(trained.exit_code == 0);
+  CHECK(Json::parse(trained.out)["weights_sha256"] == result["weights_sha256"]);
+}
+
+TEST_CASE("c interface: predictions of a saved model, of all rows at once and of each alone") {
+  const Arrays iris("iris");
+  const TempDir folder;
+  const Data data{iris.open(R"({"class_names": ["setosa", "versicolor", "virginica"]})")};
+  REQUIRE(data.handle != nullptr);
+  const Run run{tg_run_new(
+      data.handle, R"({"model": "mlp:8", "recipe": "latent8", "epochs": 40, "all_rows": true})")};
+  REQUIRE(tg_run_all(run.handle) == TG_OK);
+  const std::string path = folder / "m.safetensors";
+  REQUIRE(tg_run_save(run.handle, path.c_str()) == TG_OK);
+  const std::string bytes = read_text(path);
+  for (const bool from_file : {true, false}) {
+    const ModelHandle model{from_file ? tg_model_open(path.c_str())
+                                      : tg_model_from_bytes(bytes.data(), bytes.size())};
+    REQUIRE(model.handle != nullptr);
+    const Json about = Json::parse(tg_model_describe(model.handle));
+    CHECK(about["classes"] == Json({"setosa", "versicolor", "virginica"}));
+    CHECK(about["inputs"] == 4);
+    const auto rows = static_cast<std::size_t>(iris.dataset.rows);
+    std::vector<std::int64_t> classes(rows);
+    std::vector<float> probabilities(3 * rows), logits(3 * rows);
+    REQUIRE(tg_model_predict(model.handle, iris.values.data(), TG_FLOAT64, iris.dataset.rows, 4,
+                             classes.data(), probabilities.data(), logits.data()) == TG_OK);
+    std::int64_t right = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+      right += classes[row] == iris.labels[row] ? 1 : 0;
+      const float* p = probabilities.data() + 3 * row;
+      // Each of the three is rounded to 24 bits.
+      CHECK(std::abs(p[0] + p[1] + p[2] - 1.0f) <= 3 * 0x1p-24f);
+      std::int64_t alone = -1;
+      float alone_logits[3];
+      REQUIRE(tg_model_predict(model.handle, iris.values.data() + 4 * row, TG_FLOAT64, 1, 4, &alone,
+                               nullptr, alone_logits) == TG_OK);
+      CHECK(alone == classes[row]);
+      CHECK(std::memcmp(alone_logits, logits.data() + 3 * row, sizeof alone_logits) == 0);
+    }
+    CHECK(right > 130);
+  }
+}
+
+TEST_CASE("c interface: an observer ends a run, which goes on to the same bits") {
+  struct Count {
+    int steps = 0;
+    double loss = 0.0;
+  };
+  const auto stop_at_five = [](const tg_progress* progress, void* context) {
+    Count& count = *static_cast<Count*>(context);
+    count.steps = static_cast<int>(progress->step);
+    count.loss = progress->loss;
+    return progress->step == 5 ? 1 : 0;
+  };
+  const Data data{tg_data_open(R"({"data": "wine"})")};
+  const char* spec = R"({"model": "mlp:8", "epochs": 4, "seed": 3})";
+  const Run run{tg_run_new(data.handle, spec)}, other{tg_run_new(data.handle, spec)};
+  Count count;
+  REQUIRE(tg_run_observe(run.handle, stop_at_five, &count) == TG_OK);
+  CHECK(tg_run_all(run.handle) == TG_INTERRUPTED);
+  CHECK(count.steps == 5);
+  CHECK(count.loss > 0.0);
+  CHECK(std::string(tg_error()).find("interrupted after step 5 of") != std::string::npos);
+  CHECK(tg_run_all(run.handle) == TG_OK);
+  CHECK(tg_run_all(other.handle) == TG_OK);
+  CHECK(hash_of(tg_run_finish(run.handle)) == hash_of(tg_run_finish(other.handle)));
+}
+
+TEST_CASE("c interface: a run is resumed from a checkpoint") {
+  const TempDir folder;
+  const Data data{tg_data_open(R"({"data": "wine"})")};
+  const std::string path = folder / "m.safetensors";
+  const Run first{tg_run_new(data.handle, R"({"model": "mlp:8", "epochs": 4})")};
+  REQUIRE(tg_run_epoch(first.handle) == TG_OK);
+  REQUIRE(tg_run_save(first.handle, path.c_str()) == TG_OK);
+  REQUIRE(tg_run_all(first.handle) == TG_OK);
+  const std::string spec = R"({"model": "mlp:8", "epochs": 4, "resume": ")" + path + "\"}";
+  const Run second{tg_run_new(data.handle, spec.c_str())};
+  REQUIRE(second.handle != nullptr);
+  REQUIRE(tg_run_all(second.handle) == TG_OK);
+  CHECK(hash_of(tg_run_finish(second.handle)) == hash_of(tg_run_finish(first.handle)));
+  CHECK(tg_run_step(first.handle) == TG_INVALID);
+  CHECK(std::string(tg_error()).find("finished") != std::string::npos);
+}
+
+TEST_CASE("c interface: what does not fit is refused with a sentence") {
+  CHECK(tg_abi_version() == TG_ABI_VERSION);
+  check_error(tg_data_open(nullptr), "spec: NULL found");
+  check_error(tg_data_open("iris"), "no JSON object");
+  check_error(tg_data_open(R"({"dat": "iris"})"), "unknown key 'dat'; did you mean 'data'?");
+  check_error(tg_data_open(R"({"data": "irs"})"), "irs");
+  const Data data{tg_data_open(R"({"data": "iris"})")};
+  check_error(tg_run_new(data.handle, R"({"epochs": 0})"), "whole number from 1 to 1e+06");
+  check_error(tg_run_new(data.handle, R"({"epochs": -1})"), "'epochs' is -1");
+  check_error(tg_run_new(data.handle, R"({"epochs": 1.5})"), "'epochs' is 1.5");
+  check_error(tg_run_new(data.handle, R"({"recipe": "vote"})"), "did you mean 'votes'?");
+  check_error(tg_run_new(data.handle, R"({"modle": "mlp:4"})"), "did you mean 'model'?");
+  check_error(tg_run_new(data.handle, R"({"set": "x"})"), "a list of texts expected");
+  check_error(tg_run_new(data.handle, R"({"folds": 3})"), "'folds' is of several runs");
+  check_error(tg_run_new(nullptr, "{}"), "data: NULL found");
+  CHECK(tg_run_step(nullptr) == TG_INVALID);
+  CHECK(tg_run_is_over(nullptr) == 0);
+  check_error(tg_model_open("/none.safetensors"), "/none.safetensors");
+  check_error(tg_model_from_bytes("xx", 2), "bytes");
+  const std::vector<float> values{0.0f, 1.0f, 2.0f, NAN};
+  const std::vector<std::int64_t> labels{0, 1, 0, 1};
+  const auto open = [&](const std::int64_t* y, std::int64_t rows, const char* options) {
+    return tg_data_from_arrays(values.data(), TG_FLOAT32, rows, 1, y, options);
+  };
+  check_error(open(labels.data(), 4, nullptr), "row 3, column 0 is nan");
+  check_error(open(nullptr, 3, nullptr), "labels: NULL found");
+  check_error(open(labels.data(), -1, nullptr), "rows -1");
+  check_error(open(labels.data(), 3, R"({"class_names": ["a"]})"), "1 names found");
+  check_error(open(labels.data(), 3, R"({"image": [2, 2, 1]})"), "[height, width, channels]");
+  check_error(open(labels.data(), 3, R"({"nam": "x"})"), "did you mean 'name'?");
+  tg_data_close(nullptr);
+  tg_run_close(nullptr);
+  tg_model_close(nullptr);
+}
+
+TEST_CASE(
+    "c interface: two thousand calls with arguments by chance end in a result or a sentence") {
+  const RandomKey key{11, random_stream("c interface"), 0};
+  std::uint32_t at = 0;
+  const auto below = [&](std::size_t n) {
+    return static_cast<std::size_t>(random_below(key, ++at, static_cast<std::uint32_t>(n)));
+  };
+  const std::vector<const char*> texts{nullptr,
+                                       "",
+                                       "{",
+                                       "{}",
+                                       "[]",
+                                       "null",
+                                       R"({"data": "iris"})",
+                                       R"({"model": "mlp:3", "epochs": 1})",
+                                       R"({"model": "mlp:0"})",
+                                       R"({"model": 7})",
+                                       R"({"epochs": 1e9})",
+                                       R"({"seed": 18446744073709551615})",
+                                       R"({"set": ["weight.lr=x"]})",
+                                       R"({"image": [1, "a", 2]})",
+                                       R"({"class_names": 3})",
+                                       R"({"name": ["\\u0000"]})",
+                                       "\xff\xfe",
+                                       R"({"lr": 1e999})",
+                                       R"({"val": 0.5})"};
+  const std::vector<double> values(64, 0.5);
+  const std::vector<std::int64_t> labels{0, 1, 0, 1, -1, 1, INT64_MAX, INT64_MIN};
+  const std::vector<std::int64_t> sizes{-1, 0, 1, 2, 4, 8, INT64_MAX, INT64_MIN, 1LL << 33};
+  const Data iris{tg_data_open(R"({"data": "iris"})")};
+  std::vector<std::unique_ptr<Data>> data;
+  std::vector<std::unique_ptr<Run>> runs;
+  std::int64_t refused = 0, done = 0;
+  const auto count = [&](bool success) {
+    (success ? done : refused) += 1;
+    if (!success) CHECK(std::strlen(tg_error()) > 0);
+  };
+  const auto any_run = [&] {
+    return runs.empty() || below(4) == 0 ? nullptr : runs[below(runs.size())]->handle;
+  };
+  for (int call = 0; call < 2000; ++call) {
+    const char* text = texts[below(texts.size())];
+    switch (below(8)) {
+      case 0: {
+        // Sizes that the arrays do not have would be the caller's fault.
+        std::int64_t rows = sizes[below(sizes.size())], features = sizes[below(sizes.size())];
+        if (rows > 8) features = std::min<std::int64_t>(features, 0);
+        if (features > 8) rows = std::min<std::int64_t>(rows, 0);
+        data.push_back(std::make_unique<Data>(tg_data_from_arrays(
+            below(9) == 0 ? nullptr : values.data(), static_cast<tg_type>(below(4)), rows, features,
+            below(9) == 0 || rows > 8 ? nullptr : labels.data(), text)));
+        count(data.back()->handle != nullptr);
+        break;
+      }
+      case 1:
+        data.push_back(std::make_unique<Data>(tg_data_open(text)));
+        count(data.back()->handle != nullptr);
+        break;
+      case 2:
+        runs.push_back(
+            std::make_unique<Run>(tg_run_new(below(5) == 0 ? nullptr : iris.handle, text)));
+        count(runs.back()->handle != nullptr);
+        break;
+      case 3:
+        count(tg_run_step(any_run()) == TG_OK);
+        break;
+      case 4:
+        count(tg_run_finish(any_run()) != nullptr);
+        break;
+      case 5:
+        count(tg_run_save(any_run(), text == nullptr ? nullptr : "/none/m.safetensors") == TG_OK);
+        break;
+      case 6: {
+        const ModelHandle model{text == nullptr ? tg_model_open(text)
+                                                : tg_model_from_bytes(text, std::strlen(text))};
+        count(model.handle != nullptr);
+        break;
+      }
+      default:
+        count(tg_set_threads(static_cast<int>(below(9)) - 4) == TG_OK);
+    }
+  }
+  CHECK(refused > 500);
+  CHECK(done > 100);
+  CHECK(tg_set_threads(0) == TG_OK);
+}
+
+}  // namespace tritgrad::test::test_c_interface

@@ -1,0 +1,116 @@
+/* tritgrad for C and for every language that calls C.
+ *
+ *   tg_data *data = tg_data_from_arrays(x, TG_FLOAT32, rows, features, labels, NULL);
+ *   tg_run *run = tg_run_new(data, "{\"model\": \"mlp:64,64\", \"recipe\": \"latent8\"}");
+ *   tg_run_all(run);
+ *   tg_run_save(run, "m.safetensors");
+ *   tg_model *model = tg_model_open("m.safetensors");
+ *   tg_model_predict(model, x, TG_FLOAT32, rows, features, classes, NULL, NULL);
+ *
+ * Errors. A function that makes something returns NULL where it cannot, every other one that can fail returns a
+ * tg_status; tg_error() then is the sentence that says what was found, what was expected and what to do. Nothing
+ * throws, prints or ends the program. Closing NULL does nothing.
+ *
+ * Threads. Handles are independent of each other; a handle is for one thread at a time. tg_error() is of the calling
+ * thread.
+ *
+ * Texts are UTF-8 that ends in a zero byte. Those that a function returns live as long as the handle, and until the
+ * same function is called again with it. */
+#ifndef TRITGRAD_H
+#define TRITGRAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TG_API __attribute__((visibility("default")))
+#else
+#define TG_API
+#endif
+
+/* Grows where a function changes its meaning; compare it with tg_abi_version(). */
+#define TG_ABI_VERSION 1
+
+typedef enum {
+  TG_OK = 0,
+  TG_INVALID = 1,     /* an argument, data, a spec or a file that does not fit */
+  TG_INTERRUPTED = 2, /* the observer ended the run; it may go on */
+  TG_DIVERGED = 3,    /* a loss, a gradient or a weight is no longer finite */
+  TG_MEMORY = 4       /* there is not enough of it */
+} tg_status;
+
+typedef enum { TG_FLOAT32 = 0, TG_FLOAT64 = 1, TG_UINT8 = 2 } tg_type;
+
+typedef struct tg_data tg_data;   /* a data set */
+typedef struct tg_run tg_run;     /* a training run */
+typedef struct tg_model tg_model; /* a trained model */
+
+TG_API int tg_abi_version(void);
+TG_API const char *tg_version(void); /* "0.1.0" */
+/* The sentence of the last failure in this thread; "" if there was none. */
+TG_API const char *tg_error(void);
+/* Threads that a step uses from now on; 0: all cores. Results do not depend on it. */
+TG_API tg_status tg_set_threads(int threads);
+/* The built-in recipes: a JSON array of {"name", "about"}. */
+TG_API const char *tg_recipes(void);
+
+/* Copies `rows` rows of `features` finite numbers, row by row, as the command line reads them from .npy files. `labels`
+ * are `rows` whole numbers that name classes. `options` is NULL or JSON: {"name": "digits", "class_names": ["no",
+ * "yes"], "image": [height, width, channels]}. With class names labels count them from 0, and rows of all classes must
+ * be there; without, a class is called by its number. Pixels of images lie by rows, columns and channels. */
+TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows, int64_t features,
+                                    const int64_t *labels, const char *options);
+/* Reads data as the command line does. `spec` is JSON with keys of its options: {"data": "table.csv", "label": "kind",
+ * "missing": "mean"}. */
+TG_API tg_data *tg_data_open(const char *spec);
+/* JSON: {"name", "rows", "features", "classes": [names], "feature_names", "remarks": [sentences]}. */
+TG_API const char *tg_data_describe(tg_data *data);
+TG_API void tg_data_close(tg_data *data);
+
+/* What a run tells its observer after each step. Other values than 0 end the run: tg_run_step() and its like return
+ * TG_INTERRUPTED, and may be called again to go on. */
+typedef struct {
+  int64_t step, total_steps; /* steps made, and of the whole run */
+  int64_t epoch;             /* that the step belongs to, from 1 */
+  double loss;               /* mean over the epoch so far */
+} tg_progress;
+typedef int (*tg_observer)(const tg_progress *progress, void *context);
+
+/* Prepares a run; `data` must outlive it. `spec` is JSON with keys of the command line's options: {"model":
+ * "mlp:64,64", "recipe": "votes", "epochs": 10, "batch": 32, "seed": 1, "lr": 0.01, "set": ["weight.group=64"],
+ * "val": 0.1, "all_rows": true, ...}. Without "all_rows" the test rows of the command line's fixed split are held back.
+ * "resume" and "save" name checkpoints. */
+TG_API tg_run *tg_run_new(const tg_data *data, const char *spec);
+TG_API tg_status tg_run_observe(tg_run *run, tg_observer observer, void *context);
+/* Makes a step, the rest of an epoch, or all steps that are left; nothing when all are made. */
+TG_API tg_status tg_run_step(tg_run *run);
+TG_API tg_status tg_run_epoch(tg_run *run);
+TG_API tg_status tg_run_all(tg_run *run);
+/* 1 when all steps are made. */
+TG_API int tg_run_is_over(const tg_run *run);
+/* Writes a checkpoint, which replaces other checkpoints alone. */
+TG_API tg_status tg_run_save(tg_run *run, const char *path);
+/* Ends the run and returns its result as the command line's --json does; NULL where it fails. */
+TG_API const char *tg_run_finish(tg_run *run);
+TG_API void tg_run_close(tg_run *run);
+
+/* Reads a checkpoint from a file, or from the bytes of one, which are copied. */
+TG_API tg_model *tg_model_open(const char *path);
+TG_API tg_model *tg_model_from_bytes(const void *bytes, size_t size);
+/* JSON: {"model", "recipe", "inputs", "classes", "steps", "weights_sha256", "bytes_per_parameter", ...}. */
+TG_API const char *tg_model_describe(tg_model *model);
+/* For each row its class, the probabilities of the classes [rows x classes], and logits [rows x classes]; what is
+ * NULL is not written. A row's numbers do not depend on the other rows. */
+TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows, int64_t features,
+                                  int64_t *classes, float *probabilities, float *logits);
+TG_API void tg_model_close(tg_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TRITGRAD_H */
