@@ -116,7 +116,7 @@ void check_folds(const std::vector<Rows>& classes, const Dataset& dataset, int f
 
 }  // namespace
 
-Split all_rows(const Dataset& dataset) {
+Split unsplit(const Dataset& dataset) {
   Split split;
   split.train.resize(static_cast<std::size_t>(dataset.rows));
   std::iota(split.train.begin(), split.train.end(), 0);

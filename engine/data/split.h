@@ -16,7 +16,7 @@ struct Split {
 };
 
 // All rows train, published test rows too.
-Split all_rows(const Dataset& dataset);
+Split unsplit(const Dataset& dataset);
 
 // Train and test. The test rows are the published ones where the data has them (test_fraction is
 // not used then); otherwise they are drawn with a constant key, so that runs of every seed are

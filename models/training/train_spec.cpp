@@ -116,7 +116,7 @@ TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {
 Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold) {
   check(!spec.all_rows || spec.folds == 0,
         "--all-rows: the folds of --folds are its tests; leave one of the two out");
-  Split split = spec.all_rows    ? all_rows(dataset)
+  Split split = spec.all_rows    ? unsplit(dataset)
                 : spec.folds > 0 ? fold_split(dataset, spec.folds, fold, spec.seed)
                                  : fixed_split(dataset);
   if (spec.validation <= 0.0) return split;
