@@ -93,13 +93,16 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
          count;
 }
 
-LoadedModel load_model(const SavedRun& saved) {
+namespace {
+
+// Images have one mean and one scale for all pixels. Old checkpoints do not know whether their
+// inputs are images; data do.
+LoadedModel load_model_of(const SavedRun& saved, bool is_image) {
   SavedModel plan = saved.model();
   check(plan.outputs == std::ssize(saved.class_names()), "checkpoint '", saved.path(),
         "': its model has ", plan.outputs, " outputs but it names ", saved.class_names().size(),
         " classes; the file is damaged");
   auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
-  const bool is_image = plan.input.image.size() > 0;
   std::vector<float> means(is_image ? 1 : static_cast<std::size_t>(plan.input.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedArray> planes = parameter_planes(model->parameters());
@@ -110,6 +113,12 @@ LoadedModel load_model(const SavedRun& saved) {
           {std::move(means), std::move(inverse_stds), saved.spec().pixel_scale()}};
 }
 
+}  // namespace
+
+LoadedModel load_model(const SavedRun& saved) {
+  return load_model_of(saved, saved.model().input.image.size() > 0);
+}
+
 LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
   const SavedModel plan = saved.model();
   check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
@@ -118,7 +127,7 @@ LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
   saved.check_image(dataset);
   renumber_labels(dataset, saved.class_names(), saved.path());
   saved.check_feature_order(dataset);
-  return load_model(saved);
+  return load_model_of(saved, dataset.is_image());
 }
 
 ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset) {

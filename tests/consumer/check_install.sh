@@ -36,7 +36,7 @@ read -ra flags <<<"$(pkg-config --cflags --libs --static tritgrad)"
 echo "C99:"
 cc -std=c99 -pedantic -Wall -Wextra -Werror "$here/main.c" -o "$work/consumer" \
   $(pkg-config --cflags --libs tritgrad-c) -Wl,-rpath,"${pc%/*}/.."
-"$work/consumer"
+(cd "$work" && ./consumer)
 # Nothing but the functions of tritgrad.h can be seen of it.
 others=$(nm -D --defined-only "${pc%/*}"/../libtritgrad_c.so | awk '$3 !~ /^tg_/ { print $3 }')
 [[ -z $others ]] || { echo "libtritgrad_c.so shows more than tritgrad.h: $others" >&2; exit 1; }
