@@ -62,7 +62,7 @@ const ExportTarget& export_target_of(const std::string& path) {
                                                             "', which names no kind of export")));
 }
 
-const ExportTarget& export_target_with(const std::string& ending, const std::string& option) {
+const ExportTarget& export_target_with(const std::string& ending, const char* option) {
   return target_with(ending.starts_with('.') ? ending : "." + ending,
                      concat(option, ": '", ending, "' names no kind of export"));
 }

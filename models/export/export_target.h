@@ -72,7 +72,7 @@ const ExportTarget& export_target_of(const std::string& path);
 
 // Returns the target with this ending, with a dot before it or without. Throws Error for an unknown
 // one, with the nearest; the message begins with the option.
-const ExportTarget& export_target_with(const std::string& ending, const std::string& option);
+const ExportTarget& export_target_with(const std::string& ending, const char* option);
 
 // Whether the target reads an option of the command line, such as "--trits".
 bool reads_option(const ExportTarget& target, std::string_view option);
