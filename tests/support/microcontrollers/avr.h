@@ -1,5 +1,5 @@
-/* An AVR in simavr: text goes to its serial port, which simavr prints, and sleeping for ever ends it. Included by
-   main.c. */
+/* An AVR in simavr: text goes to its serial port, which simavr prints, and sleeping for ever ends
+   it. Included by main.c. */
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>
@@ -7,7 +7,8 @@
 #define IN_ROWS __flash
 #define CLOCK "cycles"
 
-/* The stack grows down to the memory that no variable has, which is filled when the program begins. */
+/* The stack grows down to the memory that no variable has, which is filled when the program begins.
+ */
 #define UNTOUCHED 0xA5
 extern uint8_t _end[];
 

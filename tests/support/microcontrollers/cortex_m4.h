@@ -1,10 +1,10 @@
-/* A Cortex-M4 without an operating system, on qemu's board mps2-an386: text and the end go to qemu by
-   semihosting. Included by main.c. */
+/* A Cortex-M4 without an operating system, on qemu's board mps2-an386: text and the end go to qemu
+   by semihosting. Included by main.c. */
 #define IN_ROWS __attribute__((section(".rows")))
 #define CLOCK "instructions"
 
-extern uint32_t stack_top[], watched_begin[], watched_end[], data_begin[], data_end[], data_in_flash[], bss_begin[],
-    bss_end[];
+extern uint32_t stack_top[], watched_begin[], watched_end[], data_begin[], data_end[],
+    data_in_flash[], bss_begin[], bss_end[];
 
 static void call_host(uint32_t operation, const void *argument) {
   register uint32_t r0 __asm__("r0") = operation;
@@ -16,7 +16,8 @@ static void print(const char *text) { call_host(0x04, text); }
 
 static void end(void) { call_host(0x18, (const void *)0x20026); /* the program has ended well */ }
 
-/* With qemu's -icount shift=0 an instruction takes a nanosecond, and SysTick counts down every 40 of them. */
+/* With qemu's -icount shift=0 an instruction takes a nanosecond, and SysTick counts down every 40
+ * of them. */
 #define NANOSECONDS_PER_TICK 40u
 static volatile uint32_t *const systick = (volatile uint32_t *)0xE000E010;
 
