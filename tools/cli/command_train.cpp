@@ -24,6 +24,37 @@
 namespace tritgrad {
 namespace {
 
+// Time, memory and traffic.
+void print_costs(const RunResult& r) {
+  const auto share = [&](double seconds) {
+    return r.seconds > 0.0 ? 100.0 * seconds / r.seconds : 0.0;
+  };
+  print_lines(
+      stdout,
+      "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %\n",
+      share(r.time.steps), share(r.time.batches), share(r.time.evaluation),
+      share(r.time.preparing));
+  const BytesPerParameter& b = r.bytes_per_parameter;
+  print_lines(
+      stdout,
+      "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
+      "gradients {:.3f}\n",
+      b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
+  print_lines(stdout, "  peak live      {} ({} parameters)\n",
+              human_bytes(static_cast<double>(r.peak_live_bytes)),
+              human_count(static_cast<double>(r.parameters)));
+  if (r.traffic) {
+    const Traffic& t = *r.traffic;
+    print_lines(
+        stdout,
+        "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
+        "({} by formula), {:.3f} B/param\n",
+        human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
+        human_bytes(static_cast<double>(t.last_step_bytes)),
+        human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
+  }
+}
+
 void print_summary(const RunResult& r, const std::string& data) {
   const std::string pixels = pixel_words(r), labels = label_words(r);
   print_lines(stdout, "{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
@@ -57,33 +88,7 @@ void print_summary(const RunResult& r, const std::string& data) {
     print_lines(stdout, "  skipped        updates of {}, which were not finite\n",
                 counted(r.skipped_updates, "step"));
   }
-  const auto share = [&](double seconds) {
-    return r.seconds > 0.0 ? 100.0 * seconds / r.seconds : 0.0;
-  };
-  print_lines(
-      stdout,
-      "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %\n",
-      share(r.time.steps), share(r.time.batches), share(r.time.evaluation),
-      share(r.time.preparing));
-  const BytesPerParameter& b = r.bytes_per_parameter;
-  print_lines(
-      stdout,
-      "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
-      "gradients {:.3f}\n",
-      b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
-  print_lines(stdout, "  peak live      {} ({} parameters)\n",
-              human_bytes(static_cast<double>(r.peak_live_bytes)),
-              human_count(static_cast<double>(r.parameters)));
-  if (r.traffic) {
-    const Traffic& t = *r.traffic;
-    print_lines(
-        stdout,
-        "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
-        "({} by formula), {:.3f} B/param\n",
-        human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
-        human_bytes(static_cast<double>(t.last_step_bytes)),
-        human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
-  }
+  print_costs(r);
   print_lines(stdout, "  weights sha256 {}\n", r.weights_sha256);
   if (r.confusion) print_lines(stdout, "\n{}", confusion_table(*r.confusion));
 }
