@@ -285,19 +285,18 @@ TEST_CASE(
         std::int64_t rows = sizes[below(sizes.size())], features = sizes[below(sizes.size())];
         if (rows > 8) features = std::min<std::int64_t>(features, 0);
         if (features > 8) rows = std::min<std::int64_t>(rows, 0);
-        data.push_back(std::make_unique<Data>(tg_data_from_arrays(
+        data.emplace_back(new Data{tg_data_from_arrays(
             below(9) == 0 ? nullptr : values.data(), static_cast<tg_type>(below(4)), rows, features,
-            below(9) == 0 || rows > 8 ? nullptr : labels.data(), text)));
+            below(9) == 0 || rows > 8 ? nullptr : labels.data(), text)});
         count(data.back()->handle != nullptr);
         break;
       }
       case 1:
-        data.push_back(std::make_unique<Data>(tg_data_open(text)));
+        data.emplace_back(new Data{tg_data_open(text)});
         count(data.back()->handle != nullptr);
         break;
       case 2:
-        runs.push_back(
-            std::make_unique<Run>(tg_run_new(below(5) == 0 ? nullptr : iris.handle, text)));
+        runs.emplace_back(new Run{tg_run_new(below(5) == 0 ? nullptr : iris.handle, text)});
         count(runs.back()->handle != nullptr);
         break;
       case 3:
