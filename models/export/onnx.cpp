@@ -470,9 +470,22 @@ class OnnxWriter {
     set_attribute("axis", 1);
     set_attribute("keepdims", 0);
     graph_.mutable_node(graph_.node_size() - 1)->set_output(0, "label");
+    name_of_label();
     describe(*graph_.add_output(), kLogits, onnx::TensorProto::FLOAT, network_.classes());
     describe(*graph_.add_output(), "probabilities", onnx::TensorProto::FLOAT, network_.classes());
     describe(*graph_.add_output(), "label", onnx::TensorProto::INT64, 0);
+    describe(*graph_.add_output(), "class", onnx::TensorProto::STRING, 0);
+  }
+
+  // Looks the name of the class up by its number.
+  void name_of_label() {
+    onnx::TensorProto& names = *graph_.add_initializer();
+    names.set_name("class_names");
+    names.set_data_type(onnx::TensorProto::STRING);
+    names.add_dims(network_.classes());
+    for (const std::string& name : network_.class_names) names.add_string_data(as_utf8(name));
+    node("Gather", {"class_names", "label"});
+    graph_.mutable_node(graph_.node_size() - 1)->set_output(0, "class");
   }
 
   void metadata() {

@@ -53,7 +53,8 @@ function boundOf(row, { equal, terms }) {
   return 4 * (terms + 16) * 2 ** -24 * largest + row.slack;
 }
 
-function compareRow(file, r, expected, found, kind) {
+// `names` are those of the classes that were met.
+function compareRow(file, r, expected, found, kind, names) {
   const bound = boundOf(expected, kind);
   let difference = 0;
   found.logits.forEach((x, i) => {
@@ -66,6 +67,9 @@ function compareRow(file, r, expected, found, kind) {
   const gap = expected.logits[best] - expected.logits[found.label];
   expect(found.label === best || (!kind.equal && gap <= 2 * bound), file, 'row', r, 'class', found.label, 'expected', best);
   expect(found.label === largestAt(found.logits), file, 'row', r, 'label', found.label, 'is not the largest logit');
+  const named = names.get(found.label) ?? found.name;
+  expect(typeof named === 'string' && found.name === named, file, 'row', r, 'class', found.name, 'expected', named);
+  names.set(found.label, named);
   const sum = found.probabilities.reduce((a, b) => a + b, 0);
   // Each of them is rounded, and so is what they are divided by.
   expect(Math.abs(sum - 1) <= 2 * found.probabilities.length * 2 ** -23, file, 'row', r, 'probabilities add up to', sum);
@@ -81,6 +85,7 @@ async function runRows(session, values, type, inputs) {
     logits: out.logits.data.subarray(r * classes, (r + 1) * classes),
     probabilities: out.probabilities.data.subarray(r * classes, (r + 1) * classes),
     label: Number(out.label.data[r]),
+    name: out.class.data[r],
   }));
 }
 
@@ -93,15 +98,17 @@ async function compareModel(file, folder, kind, level, raw) {
   const { type, shape } = session.inputMetadata[0];
   const [inputs, classes] = [shape[1], session.outputMetadata[0].shape[1]];
   expect(session.inputNames.join() === 'features', file, 'has inputs', session.inputNames);
-  expect(session.outputNames.join() === 'logits,probabilities,label', file, 'has outputs', session.outputNames);
+  expect(session.outputNames.join() === 'logits,probabilities,label,class', file, 'has outputs', session.outputNames);
   const rows = readReference(folder, inputs, classes);
   const values = (row) => Array.from(raw ? row.standardized : row.features);
   const found = await runRows(session, rows.flatMap(values), type, inputs);
   const single = await runRows(session, values(rows[0]), type, inputs);
-  let difference = compareRow(file, 'alone', rows[0], single[0], kind);
+  const names = new Map();
+  let difference = compareRow(file, 'alone', rows[0], single[0], kind, names);
   rows.forEach((row, r) => {
-    difference = Math.max(difference, compareRow(file, r, row, found[r], kind));
+    difference = Math.max(difference, compareRow(file, r, row, found[r], kind, names));
   });
+  expect(new Set(names.values()).size === names.size, file, 'has classes of one name');
   return { rows: rows.length, difference };
 }
 

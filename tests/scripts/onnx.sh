@@ -174,6 +174,8 @@ for folder in sys.argv[1:]:
     assert {each.domain for each in model.opset_import} == {""}, folder
     assert model.producer_name == "tritgrad" and "Written by tritgrad" in model.doc_string, folder
     known = {each.key: json.loads(each.value) for each in model.metadata_props}
+    tables = {each.name: each for each in model.graph.initializer}
+    assert [text.decode() for text in tables["class_names"].string_data] == known["class_names"], folder
     assert len(known["class_names"]) == model.graph.output[0].type.tensor_type.shape.dim[1].dim_value, folder
     if folder.endswith("words"):
         assert known["feature_names"] == ["a", "word=blue", "word=green", "word=red"], known

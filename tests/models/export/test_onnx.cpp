@@ -80,6 +80,10 @@ void check_graph(const onnx::ModelProto& model) {
   for (const auto& input : model.graph().input()) make(input.name());
   for (const onnx::TensorProto& each : model.graph().initializer()) {
     make(each.name());
+    if (each.data_type() == onnx::TensorProto::STRING) {
+      CHECK(each.string_data_size() == size_of(each));
+      continue;
+    }
     const std::map<int, std::int64_t> widths{{onnx::TensorProto::FLOAT, 4},
                                              {onnx::TensorProto::DOUBLE, 8},
                                              {onnx::TensorProto::INT64, 8},
@@ -233,9 +237,11 @@ TEST_CASE("onnx: inputs, outputs, and what a model says of itself") {
   CHECK(input.elem_type() == onnx::TensorProto::DOUBLE);
   CHECK(input.shape().dim(0).dim_param() == "batch");
   CHECK(input.shape().dim(1).dim_value() == 150);
-  const char* outputs[] = {"logits", "probabilities", "label"};
-  REQUIRE(model.graph().output_size() == 3);
-  for (int i = 0; i < 3; ++i) CHECK(model.graph().output(i).name() == outputs[i]);
+  const char* outputs[] = {"logits", "probabilities", "label", "class"};
+  REQUIRE(model.graph().output_size() == 4);
+  CHECK(initializer(model, "class_names").string_data(0) == network.class_names[0]);
+  CHECK(initializer(model, "class_names").string_data_size() == 10);
+  for (int i = 0; i < 4; ++i) CHECK(model.graph().output(i).name() == outputs[i]);
 
   const onnx::ModelProto raw = parsed(network, kRaw);
   CHECK(raw.graph().input(0).type().tensor_type().elem_type() == onnx::TensorProto::FLOAT);
