@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace tritgrad {
 
-std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset) {
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
-  std::iota(rows.begin(), rows.end(), 0);
+std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
+                                  const std::vector<std::int32_t>& rows) {
   const Classification task(dataset, loaded.standardizer);
   Loader loader = task.test_batches(rows);
   Tape tape;

@@ -9,8 +9,9 @@
 
 namespace tritgrad {
 
-// Returns logits [rows x outputs] of all rows of the data, as evaluate() computes them.
-std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset);
+// Returns logits [rows x outputs] of these rows of the data, as evaluate() computes them.
+std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
+                                  const std::vector<std::int32_t>& rows);
 
 // Turns the logits of a row into probabilities, e^logit over their sum.
 void softmax_of_row(const float* logits, std::int64_t classes, float* probabilities);

@@ -14,6 +14,7 @@
 #include "engine/data/npy_dataset.h"
 #include "engine/data/npy_writer.h"
 #include "engine/data/open_dataset.h"
+#include "engine/data/split.h"
 #include "engine/files/checkpoint.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
@@ -380,7 +381,7 @@ tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, in
     const NpyPair pair{x, y, "values", "labels"};
     Dataset dataset = parse_npy_pairs({&pair, 1}, "values", &model->schema);
     dataset.image = plan.input.image;
-    const std::vector<float> all = predict_logits(model->loaded, dataset);
+    const std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
     for (std::int64_t row = 0; row < rows; ++row) {
       const float* y_row = all.data() + row * plan.outputs;
       if (classes != nullptr) {

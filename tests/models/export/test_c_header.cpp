@@ -14,6 +14,7 @@
 #include "models/export/c_header.h"
 #include "models/export/c_text.h"
 #include "models/export/self_check.h"
+#include "models/training/predict.h"
 #include "models/training/train.h"
 #include "tests/support/c_compiler.h"
 #include "tests/support/random_network.h"
@@ -34,22 +35,6 @@ struct Exported {
   std::int64_t rows() const { return std::ssize(inputs) / network.inputs; }
 };
 
-// The logits of these rows as evaluation computes them.
-std::vector<float> logits_of(const LoadedModel& loaded, const Dataset& dataset,
-                             const std::vector<std::int32_t>& rows) {
-  const Classification task(dataset, loaded.standardizer);
-  Loader loader = task.test_batches(rows);
-  Tape tape;
-  tape.set_recording(false);
-  std::vector<float> all;
-  for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
-    const Tensor logits = loaded.model->forward(tape, loader.next().x, {}).value;
-    all.insert(all.end(), logits.values().begin(), logits.values().end());
-    tape.reset();
-  }
-  return all;
-}
-
 Exported exported(InferenceNetwork network, const LoadedModel& loaded, const Dataset& dataset,
                   const std::vector<std::int32_t>& rows) {
   const SelfCheck result = check_network(network, loaded, dataset, rows);
@@ -60,7 +45,7 @@ Exported exported(InferenceNetwork network, const LoadedModel& loaded, const Dat
   for (std::size_t i = 0; i < rows.size(); ++i) {
     dataset.gather(rows[i], inputs.data() + i * static_cast<std::size_t>(dataset.features));
   }
-  return {std::move(network), std::move(inputs), logits_of(loaded, dataset, rows)};
+  return {std::move(network), std::move(inputs), predict_logits(loaded, dataset, rows)};
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
