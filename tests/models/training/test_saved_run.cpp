@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/data/open_dataset.h"
+#include "models/training/evaluate.h"
 #include "models/training/saved_run.h"
 #include "models/training/train.h"
 #include "tests/support/rewritten_checkpoint.h"
@@ -103,6 +104,29 @@ TEST_CASE("saved run: only a user's table is described, and options of tables ar
   rewrite_checkpoint(file, other, [](Json& json) { json["table"]["columns"].erase(0); });
   CHECK(contains(refusal([&] { SavedRun(other).table(); }),
                  "its model has 3 inputs, but its columns become 2 features"));
+}
+
+TEST_CASE("saved run: columns in another order are refused, and scored once they are put back") {
+  const TempDir folder;
+  std::string in_order = "a,b,y\n", turned = "b,a,y\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string a = std::to_string(i % 2 * 5 + i % 3), b = std::to_string(i % 7);
+    const std::string y = std::to_string(i % 2);
+    in_order += a + "," + b + "," + y + "\n";
+    turned += b + "," + a + "," + y + "\n";
+  }
+  TrainOptions options;
+  options.model = "mlp:8";
+  options.epochs = 40;
+  options.save = folder / "m.safetensors";
+  Dataset data = open_dataset(folder.write("in_order.csv", in_order));
+  train(data, options);
+  const SavedRun saved(options.save);
+  Dataset other = open_dataset(folder.write("turned.csv", turned));
+  const std::string message = refusal([&] { load_model(saved, other); });
+  CHECK(message.find("feature 1 was 'a' in the training data and is 'b' in 'turned'; put the "
+                     "columns into the order of the training data") != std::string::npos);
+  CHECK(evaluate_checkpoint(saved, data).accuracy == 1.0);
 }
 
 }  // namespace tritgrad::test::test_saved_run
