@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::int64_t kBytesOfFloat = sizeof(float);
 
-// What tests/scripts/cortex_m4.sh (gcc 12 -Os) says of flash without tables: the header's
-// functions, its caller and sums in double; and the square root in double of layer norm and RMS
-// norm.
-constexpr std::int64_t kCodeBytes = 3500;
+// Between what tests/scripts/cortex_m4.sh says of flash without tables, 3.5 k with gcc 12 -Os and
+// 3.0 k with gcc 14: the header's functions, its caller and sums in double; and the square root in
+// double of layer norm and RMS norm.
+constexpr std::int64_t kCodeBytes = 3250;
 constexpr std::int64_t kCodeBytesOfRowNorm = 2600;
 
 // The digits of a byte, and in C what is left of it without its lowest digit.

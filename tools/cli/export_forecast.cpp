@@ -32,7 +32,7 @@ std::string to_text(const ExportForecast& forecast) {
   if (bytes.code > 0) {
     text += fmt::format(
         "  flash          about {}: tables, and {} bytes of code as measured on a Cortex-M4 "
-        "(gcc 12 -Os)\n",
+        "(gcc 12 to 14, -Os)\n",
         human_bytes(static_cast<double>(bytes.tables() + bytes.code)), bytes.code);
   }
   return text;
