@@ -143,16 +143,18 @@ Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
   Tape tape;
   std::optional<Confusion> confusion;
   if (has_uneven_classes(dataset)) confusion.emplace(dataset.class_names);
-  const double accuracy =
+  const double score =
       *evaluate(*loaded.model, tape, task, rows, nullptr, confusion ? &*confusion : nullptr);
-  return {saved.path(), dataset.name, loaded.plan.recipe.name, accuracy,       std::ssize(rows),
-          saved.step(), all_rows,     std::move(confusion),    dataset.remarks};
+  return {saved.path(),      dataset.name, loaded.plan.recipe.name,
+          Metric::kAccuracy, score,        std::ssize(rows),
+          saved.step(),      all_rows,     std::move(confusion),
+          dataset.remarks};
 }
 
 std::string to_json(const Evaluation& evaluation) {
   nlohmann::ordered_json json{{"checkpoint", evaluation.checkpoint},
                               {"data", evaluation.data},
-                              {"test_accuracy", evaluation.accuracy},
+                              {score_key("test", evaluation.metric), evaluation.score},
                               {"rows", evaluation.rows},
                               {"tested", evaluation.all_rows ? "all rows" : "test rows"},
                               {"steps", evaluation.steps}};

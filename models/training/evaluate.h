@@ -10,6 +10,7 @@
 #include "engine/data/dataset.h"
 #include "models/networks/model.h"
 #include "models/training/confusion.h"
+#include "models/training/metric.h"
 #include "models/training/saved_run.h"
 #include "models/training/task.h"
 #include "optim/parallel/communicator.h"
@@ -46,7 +47,8 @@ ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset);
 
 struct Evaluation {
   std::string checkpoint, data, recipe;
-  double accuracy;
+  Metric metric;
+  double score;
   std::int64_t rows, steps;
   bool all_rows;                       // else the test rows
   std::optional<Confusion> confusion;  // where the classes of the data are uneven

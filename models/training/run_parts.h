@@ -39,7 +39,7 @@ struct TrainingRun::Parts {
   RunResult result;
   Job job;
 
-  std::optional<double> accuracy_on(const std::vector<std::int32_t>& rows, Confusion* confusion) {
+  std::optional<double> score_on(const std::vector<std::int32_t>& rows, Confusion* confusion) {
     return timed(&result.time.evaluation,
                  [&] { return evaluate(*model, tape, task, rows, options.ranks, confusion); });
   }

@@ -43,11 +43,13 @@ void fields(Visitor& visit, Run& run) {
   visit("time", run.time);
   visit("parameters", run.parameters);
   visit("train_loss", run.train_loss);
-  visit("val_accuracy", run.val_accuracy);
-  visit("test_accuracy", run.test_accuracy);
+  if (visit.present("metric", run.metric != Metric::kAccuracy)) visit("metric", run.metric);
+  visit.metric = run.metric;
+  visit(score_key("val", run.metric), run.val_score);
+  visit(score_key("test", run.metric), run.test_score);
   if (visit.present("folds", run.folds > 0)) {
     visit("folds", run.folds);
-    visit("test_accuracy_std", run.test_accuracy_std);
+    visit(score_key("test", run.metric) + "_std", run.test_score_std);
   }
   if (visit.present("confusion", run.confusion.has_value())) {
     visit("balanced_accuracy", run.balanced_accuracy);
@@ -112,39 +114,41 @@ template <typename Visitor, Is<EpochPoint> Point>
 void fields(Visitor& visit, Point& point) {
   visit("epoch", point.epoch);
   visit("train_loss", point.train_loss);
-  visit("train_accuracy", point.train_accuracy);
-  visit("val_accuracy", point.val_accuracy);
+  visit(score_key("train", visit.metric), point.train_score);
+  visit(score_key("val", visit.metric), point.val_score);
 }
 
 struct Writer {
   OrderedJson json = OrderedJson::object();
+  Metric metric = Metric::kAccuracy;  // of the scores of parts
 
   bool present(const char*, bool is_present) { return is_present; }
   void derived(const char* key, double value) { json[key] = json_of(value); }
   template <typename T>
-  void operator()(const char* key, const T& value) {
+  void operator()(const std::string& key, const T& value) {
     json[key] = json_of(value);
   }
 
  private:
   template <typename T>
-  static OrderedJson json_of(const T& value) {
+  OrderedJson json_of(const T& value) const {
     if constexpr (requires(Writer part) { fields(part, value); }) {
-      Writer part;
+      Writer part{OrderedJson::object(), metric};
       fields(part, value);
       return part.json;
     } else {
       return value;
     }
   }
-  static OrderedJson json_of(double value) {
+  OrderedJson json_of(Metric value) const { return key_name(value); }
+  OrderedJson json_of(double value) const {
     return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
   }
   template <typename T>
-  static OrderedJson json_of(const std::optional<T>& value) {
+  OrderedJson json_of(const std::optional<T>& value) const {
     return value ? json_of(*value) : OrderedJson(nullptr);
   }
-  static OrderedJson json_of(const std::vector<EpochPoint>& curve) {
+  OrderedJson json_of(const std::vector<EpochPoint>& curve) const {
     OrderedJson points = OrderedJson::array();
     for (const EpochPoint& point : curve) points.push_back(json_of(point));
     return points;
@@ -153,11 +157,12 @@ struct Writer {
 
 struct Reader {
   const OrderedJson& json;
+  Metric metric = Metric::kAccuracy;  // of the scores of parts
 
   bool present(const char* key, bool) { return json.contains(key); }
   void derived(const char*, double) {}
   template <typename T>
-  void operator()(const char* key, T& value) {
+  void operator()(const std::string& key, T& value) {
     check(json.is_object() && json.contains(key), "run result: '", key, "' is missing");
     try {
       read(json.at(key), value);
@@ -168,23 +173,29 @@ struct Reader {
 
  private:
   template <typename T>
-  static void read(const OrderedJson& found, T& value) {
+  void read(const OrderedJson& found, T& value) const {
     if constexpr (requires(Reader part) { fields(part, value); }) {
-      Reader part{found};
+      Reader part{found, metric};
       fields(part, value);
     } else {
       value = found.get<T>();
     }
   }
-  static void read(const OrderedJson& found, double& value) {
+  void read(const OrderedJson& found, Metric& value) const {
+    const std::optional<Metric> known = find_metric(found.get<std::string>());
+    check(known.has_value(), "run result: 'metric' is '", found.get<std::string>(),
+          "', expected accuracy or rmse; it was written by a newer version");
+    value = *known;
+  }
+  void read(const OrderedJson& found, double& value) const {
     value = found.is_null() ? std::numeric_limits<double>::quiet_NaN() : found.get<double>();
   }
   template <typename T>
-  static void read(const OrderedJson& found, std::optional<T>& value) {
+  void read(const OrderedJson& found, std::optional<T>& value) const {
     value.reset();
     if (!found.is_null()) read(found, value.emplace());
   }
-  static void read(const OrderedJson& found, std::vector<EpochPoint>& curve) {
+  void read(const OrderedJson& found, std::vector<EpochPoint>& curve) const {
     check(found.is_array(), "run result: 'curve' is no list of epochs");
     curve.clear();
     for (const OrderedJson& point : found) read(point, curve.emplace_back());
@@ -208,10 +219,10 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
     return sum / n;
   };
   joined.folds = static_cast<int>(folds.size());
-  joined.test_accuracy = mean([](const RunResult& r) { return *r.test_accuracy; });
-  const double variance = mean(
-      [&](const RunResult& r) { return std::pow(*r.test_accuracy - *joined.test_accuracy, 2); });
-  joined.test_accuracy_std = std::sqrt(variance * n / (n - 1.0));
+  joined.test_score = mean([](const RunResult& r) { return *r.test_score; });
+  const double variance =
+      mean([&](const RunResult& r) { return std::pow(*r.test_score - *joined.test_score, 2); });
+  joined.test_score_std = std::sqrt(variance * n / (n - 1.0));
   if (joined.confusion) {
     joined.balanced_accuracy = mean([](const RunResult& r) { return *r.balanced_accuracy; });
     joined.confusion = Confusion(joined.confusion->classes);
@@ -221,7 +232,7 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
     joined.*number = mean([&](const RunResult& r) { return r.*number; });
   }
   for (std::optional<double> RunResult::*number :
-       {&RunResult::zero_fraction, &RunResult::val_accuracy, &RunResult::movable_fraction}) {
+       {&RunResult::zero_fraction, &RunResult::val_score, &RunResult::movable_fraction}) {
     // Folds lack a number together, but for movable_fraction where no weight had an update.
     if (joined.*number) {
       joined.*number = mean([&](const RunResult& r) { return (r.*number).value_or(1.0); });
@@ -248,9 +259,9 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
   for (std::size_t epoch = 0; epoch < joined.curve.size(); ++epoch) {
     EpochPoint& point = joined.curve[epoch];
     point.train_loss = mean([&](const RunResult& r) { return r.curve[epoch].train_loss; });
-    point.train_accuracy = mean([&](const RunResult& r) { return r.curve[epoch].train_accuracy; });
-    if (point.val_accuracy) {
-      point.val_accuracy = mean([&](const RunResult& r) { return *r.curve[epoch].val_accuracy; });
+    point.train_score = mean([&](const RunResult& r) { return r.curve[epoch].train_score; });
+    if (point.val_score) {
+      point.val_score = mean([&](const RunResult& r) { return *r.curve[epoch].val_score; });
     }
   }
   return joined;

@@ -8,15 +8,16 @@
 
 #include "models/bytes_by_category.h"
 #include "models/training/confusion.h"
+#include "models/training/metric.h"
 
 namespace tritgrad {
 
-// Accuracies are fractions in [0, 1].
+// Scores are of the metric of the run.
 struct EpochPoint {
   double epoch = 0;
   double train_loss = 0;
-  double train_accuracy = 0;
-  std::optional<double> val_accuracy;
+  double train_score = 0;
+  std::optional<double> val_score;
 };
 
 // Seconds of wall time, by phase of the run.
@@ -67,10 +68,11 @@ struct RunResult {
   double seconds = 0;  // all of the run, the final test included
   TimeSpent time;      // the rest of `seconds` is saving and reporting
   std::int64_t parameters = 0;
-  double train_loss = 0;  // what was minimised, smoothed labels included
-  std::optional<double> val_accuracy;
-  std::optional<double> test_accuracy;  // mean over folds when folds > 0
-  std::optional<double> test_accuracy_std;
+  double train_loss = 0;              // what was minimised, smoothed labels included
+  Metric metric = Metric::kAccuracy;  // of all scores
+  std::optional<double> val_score;
+  std::optional<double> test_score;  // mean over folds when folds > 0
+  std::optional<double> test_score_std;
   int folds = 0;                        // 0: one fixed test set
   std::optional<double> zero_fraction;  // absent: no ternary weights
   double flips_per_step = 0;            // weights whose trit changed, per optimizer step
@@ -87,7 +89,7 @@ struct RunResult {
   std::string optimizer_sha256;  // of moments and whatever else rules keep
   std::vector<EpochPoint> curve;
   // Why training ended early: the loss, a gradient or a weight was no longer finite. Empty where it
-  // did not; then there are no accuracies, bytes and hashes.
+  // did not; then there are no scores, bytes and hashes.
   std::string diverged;
   std::string machine;             // that trained it; empty: not noted
   std::optional<Traffic> traffic;  // of data-parallel runs
@@ -108,8 +110,9 @@ std::string pixel_words(const RunResult& run);
 std::string label_words(const RunResult& run);
 
 // Returns one JSON object on one line, keys in a fixed order. Absent and non-finite numbers are
-// null. `folds` and `test_accuracy_std` appear only for cross-validated runs, `diverged` and
-// `cached` only for runs that are, `machine` only where it is noted, `traffic` only for
+// null. Keys of scores name the metric, "test_accuracy"; `metric` appears only for another one than
+// accuracy. `folds` and the spread of the score appear only for cross-validated runs, `diverged`
+// and `cached` only for runs that are, `machine` only where it is noted, `traffic` only for
 // data-parallel runs, `balanced_accuracy` and `confusion` only where classes are uneven.
 std::string to_json(const RunResult& run);
 

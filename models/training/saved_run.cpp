@@ -20,8 +20,8 @@ using Json = nlohmann::json;
 constexpr const char* kCheckpointFormat = "3";
 
 Json to_json(const EpochPoint& point) {
-  return {point.epoch, point.train_loss, point.train_accuracy,
-          point.val_accuracy ? Json(*point.val_accuracy) : Json(nullptr)};
+  return {point.epoch, point.train_loss, point.train_score,
+          point.val_score ? Json(*point.val_score) : Json(nullptr)};
 }
 
 // JSON has no NaN, which it writes as null.
@@ -31,7 +31,7 @@ double number_from(const Json& json) {
 
 EpochPoint point_from(const Json& json) {
   EpochPoint point{json.at(0).get<double>(), number_from(json.at(1)), number_from(json.at(2)), {}};
-  if (!json.at(3).is_null()) point.val_accuracy = json.at(3).get<double>();
+  if (!json.at(3).is_null()) point.val_score = json.at(3).get<double>();
   return point;
 }
 

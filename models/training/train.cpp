@@ -74,7 +74,7 @@ void TrainingRun::step() {
   run.state.add(sums, batch.whole);
   run.monitor.step_is_done(batch.whole);
   if (run.loader.cursor().position == 0) {
-    run.state.end_epoch(run.accuracy_on(run.split.val, nullptr));
+    run.state.end_epoch(run.score_on(run.split.val, nullptr));
     run.monitor.epoch_is_over();
   }
   run.monitor.save_or_stop();
@@ -87,8 +87,7 @@ RunResult TrainingRun::finish() {
   if (!run.split.test.empty() && has_uneven_classes(run.dataset)) {
     result.confusion.emplace(run.dataset.class_names);
   }
-  result.test_accuracy =
-      run.accuracy_on(run.split.test, result.confusion ? &*result.confusion : nullptr);
+  result.test_score = run.score_on(run.split.test, result.confusion ? &*result.confusion : nullptr);
   if (result.confusion) result.balanced_accuracy = result.confusion->balanced_accuracy();
   result.seconds = seconds_since(run.start);
   run.state.describe(result);

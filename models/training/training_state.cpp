@@ -79,11 +79,11 @@ void TrainingState::add(const BatchSums& step, std::int64_t rows) {
   sums_.rows += rows;
 }
 
-void TrainingState::end_epoch(std::optional<double> val_accuracy) {
+void TrainingState::end_epoch(std::optional<double> val_score) {
   // NaN when all steps were left out.
   const double rows = static_cast<double>(sums_.rows);
   curve_.push_back({static_cast<double>(curve_.size() + 1), sums_.loss / rows,
-                    static_cast<double>(sums_.correct) / rows, val_accuracy});
+                    static_cast<double>(sums_.correct) / rows, val_score});
   total_flips_ += sums_.flips;
   sums_ = {};
 }
@@ -177,7 +177,7 @@ void TrainingState::describe(RunResult& result) {
   result.curve = curve_;
   if (!curve_.empty()) {
     result.train_loss = curve_.back().train_loss;
-    result.val_accuracy = curve_.back().val_accuracy;
+    result.val_score = curve_.back().val_score;
   } else {
     result.train_loss = sums_.loss / static_cast<double>(sums_.rows);
   }

@@ -33,7 +33,7 @@ class TrainingState {
   // Returns the trits that changed since the run began, in another process maybe.
   std::int64_t flips() const { return total_flips_ + sums_.flips; }
   // Appends the epoch's means to the curve and starts new sums.
-  void end_epoch(std::optional<double> val_accuracy);
+  void end_epoch(std::optional<double> val_score);
 
   // Is called on all ranks of a data-parallel run; the first one writes, once all agree in every
   // weight.

@@ -20,7 +20,7 @@ int main() {
   options.epochs = 20;
   options.observer = &printer;
   const RunResult run = train(open_dataset("wdbc"), options);
-  std::printf("test accuracy %.1f %% with %.2f bytes a parameter\n", 100.0 * *run.test_accuracy,
+  std::printf("test accuracy %.1f %% with %.2f bytes a parameter\n", 100.0 * *run.test_score,
               run.bytes_per_parameter.total());
-  return *run.test_accuracy > 0.9 ? 0 : 1;
+  return *run.test_score > 0.9 ? 0 : 1;
 }

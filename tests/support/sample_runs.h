@@ -29,7 +29,7 @@ inline RunResult make_run(const std::string& recipe, std::uint64_t seed, double 
   run.seconds = 12.5;
   run.parameters = 668672;
   run.train_loss = 0.01;
-  run.test_accuracy = accuracy;
+  run.test_score = accuracy;
   run.zero_fraction = 0.34;
   run.flips_per_step = 843;
   run.bytes_per_parameter = bytes;

@@ -98,7 +98,7 @@ void print_run(const FinishedRun& finished, const RemainingTime& remaining,
                const std::string& data) {
   const RunResult& run = finished.run;
   const bool trial = finished.tuning_factor > 0.0;
-  const std::optional<double>& accuracy = trial ? run.val_accuracy : run.test_accuracy;
+  const std::optional<double>& accuracy = trial ? run.val_score : run.test_score;
   const std::string what = trial ? fmt::format("rate × {:.3g}", finished.tuning_factor)
                                  : fmt::format("seed {}", run.seed);
   const std::string outcome =

@@ -61,17 +61,17 @@ void print_summary(const RunResult& r, const std::string& data) {
               pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
               counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
   print_lines(stdout, "  data           {}\n", data);
-  if (r.test_accuracy) {
+  if (r.test_score) {
     const std::string spread =
-        r.test_accuracy_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_accuracy_std) : "";
+        r.test_score_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_score_std) : "";
     const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
-    print_lines(stdout, "  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_accuracy, spread, folds);
+    print_lines(stdout, "  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_score, spread, folds);
   }
   if (r.balanced_accuracy) {
     print_lines(stdout, "  balanced       {:.2f} %, the mean over the classes\n",
                 100.0 * *r.balanced_accuracy);
   }
-  if (r.val_accuracy) print_lines(stdout, "  val accuracy   {:.2f} %\n", 100.0 * *r.val_accuracy);
+  if (r.val_score) print_lines(stdout, "  val accuracy   {:.2f} %\n", 100.0 * *r.val_score);
   print_lines(stdout, "  train loss     {}{}\n",
               std::isfinite(r.train_loss) ? fmt::format("{:.4f} nats", r.train_loss) : "-",
               labels.empty() ? "" : ", against " + labels);
@@ -269,7 +269,7 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
     const bool all = evaluation.all_rows;
     print_lines(stdout, "{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
                 options.train.data, evaluation.steps, all ? "accuracy" : "test accuracy",
-                100.0 * evaluation.accuracy, all ? "all " : "", evaluation.rows,
+                100.0 * evaluation.score, all ? "all " : "", evaluation.rows,
                 all ? "rows" : "test rows");
     if (const auto& confusion = evaluation.confusion) {
       print_lines(stdout, "balanced accuracy {:.2f} %, the mean over the classes\n\n{}",

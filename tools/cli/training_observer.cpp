@@ -45,8 +45,8 @@ void RunLog::add(const EpochPoint& point) {
   nlohmann::ordered_json line{{"seed", seed_},
                               {"epoch", point.epoch},
                               {"train_loss", point.train_loss},
-                              {"train_accuracy", point.train_accuracy}};
-  line["val_accuracy"] = point.val_accuracy ? nlohmann::ordered_json(*point.val_accuracy) : nullptr;
+                              {"train_accuracy", point.train_score}};
+  line["val_accuracy"] = point.val_score ? nlohmann::ordered_json(*point.val_score) : nullptr;
   lines_ += line.dump() + '\n';
 }
 

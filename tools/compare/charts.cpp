@@ -161,13 +161,13 @@ std::vector<Figure> draw_charts(const ComparisonRecord& record, const Comparison
                       : "Loss on the training data." + scale);
   add_curves(figures, "training-accuracy",
              curves(runs, comparison, "training accuracy, %",
-                    [](const EpochPoint& point) { return 100.0 * point.train_accuracy; }),
+                    [](const EpochPoint& point) { return 100.0 * point.train_score; }),
              "Accuracy on the training data.");
   const bool tuned = !record.tunings.empty();
   add_curves(
       figures, "validation-accuracy",
       curves(tuned ? chosen_trials(record) : runs, comparison, "validation accuracy, %",
-             [](const EpochPoint& point) { return 100.0 * point.val_accuracy.value_or(kAbsent); }),
+             [](const EpochPoint& point) { return 100.0 * point.val_score.value_or(kAbsent); }),
       tuned ? "Accuracy on data not trained on, of the trials that chose the learning rates."
             : "Accuracy on data not trained on.");
   for (Figure& figure : figures) figure.name = prefix + figure.name;

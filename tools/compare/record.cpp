@@ -19,8 +19,8 @@ OrderedJson tuning_json(const Tuning& tuning) {
   for (const TuningCandidate& candidate : tuning.candidates) {
     candidates.push_back({{"factor", candidate.factor},
                           {"lr", candidate.lr},
-                          {"val_accuracy", number(candidate.val_accuracy)},
-                          {"diverged", !candidate.val_accuracy},
+                          {"val_accuracy", number(candidate.val_score)},
+                          {"diverged", !candidate.val_score},
                           {"seconds", number(candidate.seconds)},
                           {"cached", candidate.cached},
                           {"machine", candidate.machine}});

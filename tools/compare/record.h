@@ -14,7 +14,7 @@ namespace tritgrad {
 struct TuningCandidate {
   double factor = 1;  // the recipe's own rate is multiplied by it
   double lr = 0;
-  std::optional<double> val_accuracy;  // fraction; absent: the run diverged
+  std::optional<double> val_score;  // fraction; absent: the run diverged
   double seconds = 0;
   bool cached = false;  // as in RunResult: an earlier comparison made the run
   std::vector<EpochPoint> curve = {};

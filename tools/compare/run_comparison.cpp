@@ -102,7 +102,7 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
     TrainOptions trial = trial_of(base, options);
     set_rate(trial, candidate);
     const RunResult run = runner.finish(trial, candidate.factor);
-    if (run.diverged.empty()) candidate.val_accuracy = run.val_accuracy;
+    if (run.diverged.empty()) candidate.val_score = run.val_score;
     candidate.seconds = run.seconds;
     candidate.cached = run.cached;
     candidate.curve = run.curve;

@@ -57,11 +57,11 @@ std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
 
 std::optional<Estimate> accuracy_of(const RunList& runs, OptionalField field) {
   std::optional<Estimate> result = estimate(runs, field);
-  const bool folds_only = result && result->count == 1 && field == &RunResult::test_accuracy;
+  const bool folds_only = result && result->count == 1 && field == &RunResult::test_score;
   if (!folds_only) return result;
   for (const RunResult* run : runs) {
-    if (present(run->test_accuracy) && run->folds > 1 && present(run->test_accuracy_std)) {
-      result->spread = run->test_accuracy_std;
+    if (present(run->test_score) && run->folds > 1 && present(run->test_score_std)) {
+      result->spread = run->test_score_std;
       result->count = run->folds;
       result->over_folds = true;
     }
@@ -143,8 +143,8 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
     if (std::find(order.begin(), order.end(), run.recipe) == order.end()) {
       order.push_back(run.recipe);
     }
-    any_test |= present(run.test_accuracy);
-    any_validation |= present(run.val_accuracy);
+    any_test |= present(run.test_score);
+    any_validation |= present(run.val_score);
   }
   std::stable_partition(order.begin(), order.end(),
                         [&](const std::string& recipe) { return recipe == baseline; });
@@ -153,7 +153,7 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
   const bool validated = any_validation && !any_test;
   comparison.accuracy_name = validated ? "validation accuracy" : "test accuracy";
   comparison.baseline = order.empty() ? baseline : order.front();
-  const OptionalField field = validated ? &RunResult::val_accuracy : &RunResult::test_accuracy;
+  const OptionalField field = validated ? &RunResult::val_score : &RunResult::test_score;
   for (const std::string& recipe : order) {
     RunList mine;
     for (const RunResult& run : runs) {

@@ -121,10 +121,10 @@ std::vector<SummaryColumn> columns_of(const Comparison& comparison, SummaryTable
 
 // Returns the cells of runs_table() from the test accuracy on.
 std::vector<std::string> result_cells(const RunResult& run) {
-  std::string test = accuracy_text(run.test_accuracy);
-  if (run.test_accuracy_std) test += " ± " + fixed(100.0 * *run.test_accuracy_std, 2);
+  std::string test = accuracy_text(run.test_score);
+  if (run.test_score_std) test += " ± " + fixed(100.0 * *run.test_score_std, 2);
   return {test,
-          accuracy_text(run.val_accuracy),
+          accuracy_text(run.val_score),
           significant(run.train_loss, 3),
           std::to_string(run.steps),
           significant(run.seconds, 3),
@@ -222,7 +222,7 @@ PageTable tuning_table(const ComparisonRecord& record) {
         row.push_back(kMissing);
         continue;
       }
-      row.push_back(candidate->val_accuracy ? accuracy_text(candidate->val_accuracy) : "diverged");
+      row.push_back(candidate->val_score ? accuracy_text(candidate->val_score) : "diverged");
       ++candidate;
     }
     row.push_back(describe(tuning));

@@ -16,14 +16,14 @@ double next_factor(const std::vector<TuningCandidate>& tried) {
   if (tried.size() < kFirst.size()) return kFirst[tried.size()];
   const std::size_t best = choose_candidate(tried);
   // Where all diverged, the best is one of them, and lower rates are what is left.
-  if (best == 0 || !tried[best].val_accuracy) return tried.front().factor / 2.0;
+  if (best == 0 || !tried[best].val_score) return tried.front().factor / 2.0;
   if (best + 1 == tried.size()) return tried.back().factor * 2.0;
   const TuningCandidate &below = tried[best - 1], &at = tried[best], &above = tried[best + 1];
   const double gap_below = std::log2(at.factor / below.factor);
   const double gap_above = std::log2(above.factor / at.factor);
   const bool upwards = std::abs(gap_above - gap_below) > 0.01
                            ? gap_above > gap_below
-                           : above.val_accuracy.value_or(-1.0) > below.val_accuracy.value_or(-1.0);
+                           : above.val_score.value_or(-1.0) > below.val_score.value_or(-1.0);
   return std::sqrt(at.factor * (upwards ? above : below).factor);
 }
 
@@ -38,8 +38,7 @@ std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates) {
   check(!candidates.empty(), "choose_candidate: there is no candidate; give at least one");
   const auto worth = [&](std::size_t i) {
     const TuningCandidate& candidate = candidates[i];
-    return std::tuple(candidate.val_accuracy.value_or(-1.0),
-                      -std::abs(std::log2(candidate.factor)));
+    return std::tuple(candidate.val_score.value_or(-1.0), -std::abs(std::log2(candidate.factor)));
   };
   std::size_t best = 0;
   for (std::size_t i = 1; i < candidates.size(); ++i) {

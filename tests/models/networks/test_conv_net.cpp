@@ -115,11 +115,11 @@ TEST_CASE("conv net: it learns what an untrained one does not know, whatever the
           kGuessing);
     const RunResult result = train(data, options);
     // 114 of 120 rows. (Measured: microadam 115, all others 117 or more.)
-    CHECK(result.test_accuracy.value() >= 0.95);
+    CHECK(result.test_score.value() >= 0.95);
   }
   TrainOptions linear = options_for("fp32");
   linear.model = "mlp:";
-  CHECK(train(data, linear).test_accuracy.value() < kGuessing);
+  CHECK(train(data, linear).test_score.value() < kGuessing);
 }
 
 TEST_CASE("conv net: the same bits for any number of threads, for kept and released gradients") {
@@ -158,8 +158,7 @@ TEST_CASE("conv net: a checkpoint continues with the same bits and knows its ima
     options.resume = options.save;
     const RunResult resumed = train(data, options);
     CHECK(resumed.weights_sha256 == whole.weights_sha256);
-    CHECK(evaluate_checkpoint(SavedRun(options.save), data).accuracy ==
-          whole.test_accuracy.value());
+    CHECK(evaluate_checkpoint(SavedRun(options.save), data).score == whole.test_score.value());
     CHECK(SavedRun(options.save).model().input.image == data.image);
 
     Dataset turned = bars(data.image, data.rows);
@@ -181,7 +180,7 @@ TEST_CASE("conv net: checkpoints of before the shape of images was saved are rea
   rewrite_checkpoint(options.save, old,
                      [](nlohmann::json& run) { REQUIRE(run.erase("image") == 1); });
   CHECK(SavedRun(old).model().input.image == ImageShape{});
-  CHECK(evaluate_checkpoint(SavedRun(old), data).accuracy == result.test_accuracy.value());
+  CHECK(evaluate_checkpoint(SavedRun(old), data).score == result.test_score.value());
 }
 
 TEST_CASE("conv net: gradients of convolutions are forecast as what they are, in memory") {

@@ -89,7 +89,7 @@ TEST_CASE("imbalance: weights find the rare class, which costs accuracy on the c
   // balanced accuracy has half. Two of those below it is 0.61.
   CHECK(plain.balanced_accuracy.value() <= 0.61);
   CHECK(weighted.balanced_accuracy.value() > 0.61);
-  CHECK(plain.test_accuracy.value() > weighted.test_accuracy.value());
+  CHECK(plain.test_score.value() > weighted.test_score.value());
   std::int64_t rows = 0;
   for (const auto& counts : weighted.confusion->counts) {
     rows = std::accumulate(counts.begin(), counts.end(), rows);
@@ -144,7 +144,7 @@ TEST_CASE("imbalance: a resumed run goes on with the weights; only such checkpoi
         nlohmann::json(saved.confusion->counts));
   // A class of the data that no row has need not be one of the model; one that a row has must.
   same.class_names.push_back("ghost");
-  CHECK(evaluate_checkpoint(SavedRun(part.save), same).accuracy == evaluation.accuracy);
+  CHECK(evaluate_checkpoint(SavedRun(part.save), same).score == evaluation.score);
   same.class_names.push_back("ghost");
   same.labels[3] = static_cast<std::int32_t>(same.class_names.size()) - 1;
   const auto refused = [&] {

@@ -56,7 +56,7 @@ TEST_CASE("non-finite: an epoch all of whose steps were left out has no loss") {
   REQUIRE(result.skipped_updates == result.steps - 1);
   CHECK(std::isfinite(result.curve.at(0).train_loss));
   CHECK(std::isnan(result.curve.at(1).train_loss));
-  CHECK(std::isnan(result.curve.at(2).train_accuracy));
+  CHECK(std::isnan(result.curve.at(2).train_score));
   CHECK(std::isnan(result.train_loss));
   REQUIRE(result.warnings.size() == 1);
   CHECK(

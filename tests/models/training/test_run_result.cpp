@@ -29,7 +29,7 @@ TEST_CASE("run result: JSON has exactly the promised keys and values") {
 TEST_CASE("run result: folds and their spread appear only for cross-validated runs") {
   RunResult run = make_run("latent8", 1, 0.96, kLatent);
   run.folds = 5;
-  run.test_accuracy_std = 0.02;
+  run.test_score_std = 0.02;
   const nlohmann::json json = nlohmann::json::parse(to_json(run));
   CHECK(json["folds"] == 5);
   CHECK(json["test_accuracy_std"] == 0.02);
@@ -67,12 +67,12 @@ TEST_CASE("run result: what is written is read back exactly") {
   RunResult run =
       make_run("latent8", std::numeric_limits<std::uint64_t>::max(), 1.0 / 3.0, kLatent);
   run.time = {0.1, 1e-300, 3.0, 0.7};
-  run.val_accuracy = 0.1 + 0.2;
+  run.val_score = 0.1 + 0.2;
   run.movable_fraction = 0.999999999999999;
   run.skipped_updates = 3;
   run.warnings = {"no trit flipped", "\"x\""};
   run.folds = 5;
-  run.test_accuracy_std = 0.02;
+  run.test_score_std = 0.02;
   run.diverged = "the loss is inf at step 3";
   run.cached = true;
   run.overrides = {"weight.lr=0.05", "name=\"x\""};
@@ -84,11 +84,11 @@ TEST_CASE("run result: what is written is read back exactly") {
   CHECK(to_json(run_from_json(text)) == text);
   const RunResult back = run_from_json(text);
   CHECK(back.seed == run.seed);
-  CHECK(*back.test_accuracy == *run.test_accuracy);
+  CHECK(*back.test_score == *run.test_score);
   CHECK(back.time.batches == 1e-300);
   CHECK(back.bytes_per_parameter.total() == run.bytes_per_parameter.total());
   CHECK(back.curve.size() == 3);
-  CHECK_FALSE(back.curve[2].val_accuracy);
+  CHECK_FALSE(back.curve[2].val_score);
   CHECK(back.diverged == run.diverged);
   CHECK(back.cached);
   CHECK(back.warnings == run.warnings);
@@ -100,7 +100,7 @@ TEST_CASE("run result: what is written is read back exactly") {
   run = make_run("latent8", 1, kNan, kLatent);
   run.train_loss = kInfinity;
   const RunResult odd = run_from_json(to_json(run));
-  CHECK_FALSE(odd.test_accuracy);
+  CHECK_FALSE(odd.test_score);
   CHECK(std::isnan(odd.train_loss));
   CHECK_FALSE(odd.cached);
   CHECK(odd.diverged.empty());

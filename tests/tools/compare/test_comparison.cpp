@@ -72,25 +72,25 @@ TEST_CASE("comparison: tuning picks the better rate on rows that are neither tra
   REQUIRE(tuning.candidates.size() == 5);
   for (const TuningCandidate& candidate : tuning.candidates) {
     CHECK(candidate.lr == doctest::Approx(0.004 * candidate.factor));
-    CHECK(*candidate.val_accuracy <= *tuning.choice().val_accuracy);
+    CHECK(*candidate.val_score <= *tuning.choice().val_score);
     // What was chosen is what training on the validation split says.
     TrainOptions trial = with_defaults(options.train, iris);
     trial.recipe = "fp32";
     trial.overrides.push_back(fmt::format("weight.lr={}", candidate.lr));
-    CHECK(train(iris, trial).val_accuracy == candidate.val_accuracy);
+    CHECK(train(iris, trial).val_score == candidate.val_score);
   }
-  CHECK(*tuning.candidates[0].val_accuracy < *tuning.choice().val_accuracy);
+  CHECK(*tuning.candidates[0].val_score < *tuning.choice().val_score);
   REQUIRE(record.runs.size() == 2);
   for (const RunResult& run : record.runs) {
     CHECK(run.lr == doctest::Approx(tuning.choice().lr));
-    CHECK_FALSE(run.val_accuracy);  // trained on all training rows
-    CHECK(run.test_accuracy);
+    CHECK_FALSE(run.val_score);  // trained on all training rows
+    CHECK(run.test_score);
     CHECK(run.steps == 8 * 4);  // 120 rows in batches of 32
     CHECK(run.machine == describe_machine());
   }
   // What the page draws of rows held out is the chosen trial's.
   CHECK(tuning.choice().curve.size() == 8);
-  CHECK(tuning.choice().curve.back().val_accuracy == tuning.choice().val_accuracy);
+  CHECK(tuning.choice().curve.back().val_score == tuning.choice().val_score);
 }
 
 TEST_CASE("comparison: untuned, it is what train says of every recipe and seed") {
@@ -141,13 +141,13 @@ TEST_CASE("comparison: a recipe that diverges ends nothing, and is named") {
     CHECK(outcome.trained == (again ? 0 : run_count(options)));
     const ComparisonRecord& record = outcome.record;
     for (const TuningCandidate& candidate : record.tunings[0].candidates) {
-      CHECK_FALSE(candidate.val_accuracy);
+      CHECK_FALSE(candidate.val_score);
     }
     CHECK(record.tunings[0].choice().factor == 1);
     REQUIRE(record.runs.size() == 4);
     CHECK(record.runs[0].recipe == "wild");
     CHECK(contains(record.runs[0].diverged, "step"));
-    CHECK_FALSE(record.runs[0].test_accuracy);
+    CHECK_FALSE(record.runs[0].test_score);
     CHECK(record.runs[2].recipe == "master");
     CHECK(record.runs[2].diverged.empty());
     const Json json = Json::parse(to_json({record}, "machine"))["comparisons"][0];
@@ -181,7 +181,7 @@ TEST_CASE("comparison: one that was interrupted goes on where it was") {
   CHECK(whole.trained == 10);
   for (std::size_t i = 0; i < whole.record.runs.size(); ++i) {
     CHECK(again.record.runs[i].weights_sha256 == whole.record.runs[i].weights_sha256);
-    CHECK(again.record.runs[i].test_accuracy == whole.record.runs[i].test_accuracy);
+    CHECK(again.record.runs[i].test_score == whole.record.runs[i].test_score);
     // The time of the run that was made then.
     RunResult kept = again.record.runs[i];
     kept.cached = rest.record.runs[i].cached;

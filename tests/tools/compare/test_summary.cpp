@@ -60,7 +60,7 @@ TEST_CASE("summary: one seed, or one cross-validated seed, has no interval") {
   CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
   for (RunResult& run : runs) {
     run.folds = 5;
-    run.test_accuracy_std = 0.01;
+    run.test_score_std = 0.01;
   }
   CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
 }
@@ -131,7 +131,7 @@ TEST_CASE("summary: recipes that were warned of are marked, with the reason belo
 TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
   RunResult run = make_run("latent8", 1, 0.96, kLatent);
   run.folds = 5;
-  run.test_accuracy_std = 0.02;
+  run.test_score_std = 0.02;
   const Comparison comparison = compare({run}, "master");
   CHECK(accuracy_text(comparison.recipes[0]) == "96.00 ± 2.00");
   CHECK(comparison.recipes[0].accuracy->count == 5);
@@ -140,8 +140,8 @@ TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
 TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
   std::vector<RunResult> runs = two_recipes();
   for (RunResult& run : runs) {
-    run.val_accuracy = run.test_accuracy;
-    run.test_accuracy.reset();
+    run.val_score = run.test_score;
+    run.test_score.reset();
   }
   const Comparison comparison = compare(runs, "master");
   CHECK(comparison.accuracy_name == "validation accuracy");
@@ -151,7 +151,7 @@ TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
 
 TEST_CASE("summary: a seed that broke leaves the means of the others") {
   std::vector<RunResult> runs = two_recipes();
-  runs[0].test_accuracy = kNan;
+  runs[0].test_score = kNan;
   runs[0].train_loss = kInfinity;
   runs[0].epochs = 0;
   const RecipeSummary latent = compare(runs, "master").recipes[1];
@@ -175,7 +175,7 @@ TEST_CASE("conclusion: the smallest recipe whose interval rules out a loss of ha
         "interval rules out a loss of 0.5 points against master: test accuracy 98.53 % against "
         "98.50 % (difference +0.03 points, interval −0.10 … +0.16, 2 seeds).");
   RunResult lost = make_run("latent8", 3, 0.0, {1.0, 0, 0, 0, 0});
-  lost.test_accuracy.reset();
+  lost.test_score.reset();
   lost.diverged = "the loss is inf";
   runs.push_back(lost);
   CHECK(contains(conclusion(compare(runs, "master")),
@@ -206,7 +206,7 @@ TEST_CASE("conclusion: speaks without a baseline, without accuracy and without r
   CHECK(conclusion(compare({make_run("latent8", 1, 0.985, kLatent)}, "master")) ==
         "latent8 reaches 98.50 % test accuracy with 1.18 bytes per parameter (1 seed).");
   RunResult run = make_run("latent8", 1, 0.985, kLatent);
-  run.test_accuracy.reset();
+  run.test_score.reset();
   CHECK(conclusion(compare({run}, "master")) == "No accuracy was measured.");
   CHECK(conclusion(compare({}, "master")) == "No runs to compare.");
 }

@@ -16,7 +16,7 @@ TEST_CASE("tuning: from 1/2, 1 and 2 on to where the best lies, then between its
     for (int i = 0; i < count; ++i) {
       TuningCandidate candidate;
       candidate.factor = next_factor(candidates);
-      candidate.val_accuracy = accuracy(candidate.factor);
+      candidate.val_score = accuracy(candidate.factor);
       factors.push_back(candidate.factor);
       insert_by_factor(candidates, candidate);
     }

@@ -88,7 +88,7 @@ TEST_CASE("report: extreme values neither break the page nor reach it as words")
     RunResult run =
         make_run("r" + std::to_string(runs.size()), 1, value, {value, value, value, value, value});
     run.train_loss = run.seconds = run.flips_per_step = value;
-    run.zero_fraction = run.test_accuracy_std = value;
+    run.zero_fraction = run.test_score_std = value;
     run.curve = {{1, value, value, value}, {value, 0.5, 0.5, 0.5}, {3, 1e-9, 1, 1}};
     run.parameters = std::numeric_limits<std::int64_t>::max();
     run.peak_live_bytes = std::numeric_limits<std::int64_t>::max();
@@ -258,7 +258,7 @@ TEST_CASE("report: the table of trials has a column for every factor that some r
 TEST_CASE("report: a tuned comparison draws the trials on rows held out") {
   ComparisonRecord record = record_of(two_recipes());
   for (RunResult& run : record.runs) {
-    for (EpochPoint& point : run.curve) point.val_accuracy.reset();
+    for (EpochPoint& point : run.curve) point.val_score.reset();
   }
   const auto page = [&] { return render_html(make_page({"c", "m", {record}})); };
   CHECK_FALSE(contains(page(), "validation accuracy, % by epoch"));

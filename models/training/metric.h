@@ -1,0 +1,42 @@
+// What a run is judged by: one number, its score, of a metric that its task has.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/check.h"
+
+namespace tritgrad {
+
+enum class Metric {
+  kAccuracy,  // the fraction of rows that are right, in [0, 1]
+  kRmse,      // the root of the mean squared error, in the units of the label
+};
+
+// Returns the metric's name as keys of JSON write it.
+constexpr std::string_view key_name(Metric metric) {
+  return metric == Metric::kAccuracy ? "accuracy" : "rmse";
+}
+
+// Returns the metric's name as sentences and tables write it.
+constexpr std::string_view to_text(Metric metric) {
+  return metric == Metric::kAccuracy ? "accuracy" : "RMSE";
+}
+
+constexpr bool higher_is_better(Metric metric) { return metric == Metric::kAccuracy; }
+
+// Returns the key of the score on some rows, "test_accuracy" for "test".
+inline std::string score_key(std::string_view rows, Metric metric) {
+  return concat(rows, "_", key_name(metric));
+}
+
+// Returns the metric of that key_name(), if there is one.
+constexpr std::optional<Metric> find_metric(std::string_view name) {
+  for (const Metric metric : {Metric::kAccuracy, Metric::kRmse}) {
+    if (key_name(metric) == name) return metric;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tritgrad
