@@ -26,6 +26,11 @@ constexpr std::string_view to_text(Metric metric) {
 
 constexpr bool higher_is_better(Metric metric) { return metric == Metric::kAccuracy; }
 
+// Rises with the score of a better run.
+constexpr double worth(double score, Metric metric) {
+  return higher_is_better(metric) ? score : -score;
+}
+
 // Returns the key of the score on some rows, "test_accuracy" for "test".
 inline std::string score_key(std::string_view rows, Metric metric) {
   return concat(rows, "_", key_name(metric));

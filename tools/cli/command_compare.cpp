@@ -93,18 +93,24 @@ RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
   return remaining;
 }
 
+// "accuracy  98.25 %", "RMSE 53.13".
+std::string score_words(double score, Metric metric) {
+  return metric == Metric::kAccuracy
+             ? fmt::format("accuracy {:6.2f} %", 100.0 * score)
+             : fmt::format("{} {}", to_text(metric), score_unit(metric, score).text(score));
+}
+
 // Prints a line for a run; it begins with `data` where there are several comparisons.
 void print_run(const FinishedRun& finished, const RemainingTime& remaining,
                const std::string& data) {
   const RunResult& run = finished.run;
   const bool trial = finished.tuning_factor > 0.0;
-  const std::optional<double>& accuracy = trial ? run.val_score : run.test_score;
+  const std::optional<double>& score = trial ? run.val_score : run.test_score;
   const std::string what = trial ? fmt::format("rate × {:.3g}", finished.tuning_factor)
                                  : fmt::format("seed {}", run.seed);
   const std::string outcome =
-      accuracy
-          ? fmt::format("{} accuracy {:6.2f} %", trial ? "validation" : "test", 100.0 * *accuracy)
-          : "diverged: " + run.diverged;
+      score ? fmt::format("{} {}", trial ? "validation" : "test", score_words(*score, run.metric))
+            : "diverged: " + run.diverged;
   print_lines(stderr, "{}{:<17} {:<11} {}  {:5.1f} s{}  [{}]\n", data, run.recipe, what, outcome,
               run.seconds, run.cached ? ", cached" : "", remaining.text());
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -69,7 +71,7 @@ bool wants_log(const LineChart& chart) {
   return low > 0 && high > kLogRatio * low;
 }
 
-void add_curves(std::vector<Figure>& figures, const char* name, const LineChart& chart,
+void add_curves(std::vector<Figure>& figures, const std::string& name, const LineChart& chart,
                 const std::string& caption) {
   bool banded = false, moves = false;
   for (const LineSeries& series : chart.series) {
@@ -81,20 +83,26 @@ void add_curves(std::vector<Figure>& figures, const char* name, const LineChart&
                      render_svg(chart)});
 }
 
+const char* axis_unit(const ScoreUnit& unit) {
+  return unit.metric == Metric::kAccuracy ? ", %" : "";
+}
+
 void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
-  ScatterChart chart{comparison.accuracy_name + " against bytes per parameter",
+  const ScoreUnit& unit = comparison.unit;
+  const bool errors = !higher_is_better(unit.metric);
+  ScatterChart chart{comparison.score_name + " against bytes per parameter",
                      {"bytes per parameter"},
-                     {comparison.accuracy_name + ", %"},
+                     {comparison.score_name + axis_unit(unit)},
                      {}};
   double least = std::numeric_limits<double>::infinity();
   bool spread = false;
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
     const RecipeSummary& recipe = comparison.recipes[i];
-    if (!recipe.accuracy) continue;
+    if (!recipe.score) continue;
     ScatterPoint point{recipe.recipe, static_cast<int>(i), recipe.bytes.total(),
-                       100.0 * recipe.accuracy->mean, std::nullopt};
-    if (recipe.accuracy->spread) {
-      point.y_spread = 100.0 * *recipe.accuracy->spread;
+                       unit.written(recipe.score->mean), std::nullopt};
+    if (recipe.score->spread) {
+      point.y_spread = unit.written(*recipe.score->spread);
       spread = true;
     }
     least = std::min(least, point.x);
@@ -104,11 +112,13 @@ void add_scatter(std::vector<Figure>& figures, const Comparison& comparison) {
   chart.x.log = least > 0;
   for (const std::size_t i : pareto_front(comparison)) {
     chart.front.push_back(
-        {comparison.recipes[i].bytes.total(), 100.0 * comparison.recipes[i].accuracy->mean});
+        {comparison.recipes[i].bytes.total(), unit.written(comparison.recipes[i].score->mean)});
   }
   figures.push_back({"pareto",
-                     "What accuracy costs: up and to the left is better. The line is the Pareto "
-                     "front: nothing lies above it." +
+                     fmt::format("What {} costs: {} and to the left is better. The line is the "
+                                 "Pareto front: nothing lies {} it.",
+                                 errors ? "a small error" : "accuracy", errors ? "down" : "up",
+                                 errors ? "below" : "above") +
                          std::string(spread ? " Bars are one standard deviation." : "") +
                          (chart.x.log ? " Logarithmic bytes." : ""),
                      render_svg(chart)});
@@ -159,17 +169,21 @@ std::vector<Figure> draw_charts(const ComparisonRecord& record, const Comparison
   add_curves(figures, "loss", loss,
              smoothed ? "Loss on the training data, against smoothed labels." + scale
                       : "Loss on the training data." + scale);
-  add_curves(figures, "training-accuracy",
-             curves(runs, comparison, "training accuracy, %",
-                    [](const EpochPoint& point) { return 100.0 * point.train_score; }),
-             "Accuracy on the training data.");
+  const ScoreUnit& unit = comparison.unit;
+  const std::string score(to_text(unit.metric));
+  const std::string caption = unit.metric == Metric::kAccuracy ? "Accuracy" : score;
+  add_curves(figures, "training-" + std::string(key_name(unit.metric)),
+             curves(runs, comparison, "training " + score + axis_unit(unit),
+                    [&](const EpochPoint& point) { return unit.written(point.train_score); }),
+             caption + " on the training data.");
   const bool tuned = !record.tunings.empty();
   add_curves(
-      figures, "validation-accuracy",
-      curves(tuned ? chosen_trials(record) : runs, comparison, "validation accuracy, %",
-             [](const EpochPoint& point) { return 100.0 * point.val_score.value_or(kAbsent); }),
-      tuned ? "Accuracy on data not trained on, of the trials that chose the learning rates."
-            : "Accuracy on data not trained on.");
+      figures, "validation-" + std::string(key_name(unit.metric)),
+      curves(
+          tuned ? chosen_trials(record) : runs, comparison, "validation " + score + axis_unit(unit),
+          [&](const EpochPoint& point) { return unit.written(point.val_score.value_or(kAbsent)); }),
+      caption + (tuned ? " on data not trained on, of the trials that chose the learning rates."
+                       : " on data not trained on."));
   for (Figure& figure : figures) figure.name = prefix + figure.name;
   return figures;
 }

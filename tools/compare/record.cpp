@@ -19,7 +19,7 @@ OrderedJson tuning_json(const Tuning& tuning) {
   for (const TuningCandidate& candidate : tuning.candidates) {
     candidates.push_back({{"factor", candidate.factor},
                           {"lr", candidate.lr},
-                          {"val_accuracy", number(candidate.val_score)},
+                          {score_key("val", tuning.metric), number(candidate.val_score)},
                           {"diverged", !candidate.val_score},
                           {"seconds", number(candidate.seconds)},
                           {"cached", candidate.cached},
@@ -36,9 +36,11 @@ OrderedJson summary_json(const RecipeSummary& summary) {
   json["recipe"] = summary.recipe;
   json["seeds"] = summary.seeds;
   json["diverged"] = summary.diverged;
-  json["accuracy_mean"] = summary.accuracy ? number(summary.accuracy->mean) : OrderedJson(nullptr);
-  json["accuracy_std"] = summary.accuracy ? number(summary.accuracy->spread) : OrderedJson(nullptr);
-  json["delta_points"] = number(summary.delta_points);
+  const Metric metric = summary.unit.metric;
+  const std::string name(key_name(metric));
+  json[name + "_mean"] = summary.score ? number(summary.score->mean) : OrderedJson(nullptr);
+  json[name + "_std"] = summary.score ? number(summary.score->spread) : OrderedJson(nullptr);
+  json[metric == Metric::kAccuracy ? "delta_points" : "delta_rmse"] = number(summary.delta);
   json["delta_interval"] =
       summary.delta_interval
           ? OrderedJson({number(summary.delta_interval->low), number(summary.delta_interval->high)})
@@ -59,7 +61,7 @@ OrderedJson record_json(const ComparisonRecord& record) {
   json["model"] = record.model;
   json["command"] = record.command;
   json["seconds"] = number(record.seconds());
-  json["accuracy"] = comparison.accuracy_name;
+  json["accuracy"] = comparison.score_name;
   json["baseline"] = record.baseline;
   json["recipes"] = OrderedJson::array();
   for (const RecipeSummary& summary : comparison.recipes) {

@@ -25,6 +25,7 @@ struct Tuning {
   std::string recipe;
   std::vector<TuningCandidate> candidates;  // by rising factor
   std::size_t chosen = 0;
+  Metric metric = Metric::kAccuracy;  // of the scores
 
   const TuningCandidate& choice() const { return candidates.at(chosen); }
   // Whether the chosen rate is the lowest or the highest tried: more trials might find a better.
@@ -35,14 +36,14 @@ struct Tuning {
 // 1, 2. Then, where the best lies at an end, the next power of two beyond that end; otherwise the
 // middle (of logarithms) of the wider gap beside the best, of equal gaps that towards the better
 // neighbour.
-double next_factor(const std::vector<TuningCandidate>& tried);
+double next_factor(const std::vector<TuningCandidate>& tried, Metric metric);
 
 // Puts a candidate where its factor belongs.
 void insert_by_factor(std::vector<TuningCandidate>& candidates, TuningCandidate candidate);
 
-// Chooses the highest validation accuracy; of equal ones the factor nearest to 1, the lower of two
+// Chooses the best validation score; of equal ones the factor nearest to 1, the lower of two
 // as near. When every candidate diverged, it chooses that of factor 1.
-std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates);
+std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates, Metric metric);
 
 // Describes the choice in a few words: "0.12 (× 2, edge)".
 std::string describe(const Tuning& tuning);

@@ -12,11 +12,48 @@
 namespace tritgrad {
 namespace {
 
-// A few bytes less are no saving that anybody would give up accuracy for.
+// A few bytes less are no saving that anybody would give up quality for.
 constexpr double kSmallerRatio = 0.9;
-// A loss of so many points of accuracy is what an interval has to rule out (a margin of
-// non-inferiority): that no loss was found would speak for the recipes with the widest intervals.
-constexpr double kLossMargin = 0.5;
+// A loss of so many points of accuracy, or of such a share of the baseline's RMSE, is what an
+// interval has to rule out (a margin of non-inferiority): that no loss was found would speak for
+// the recipes with the widest intervals.
+constexpr double kLossOfPoints = 0.5;
+constexpr double kLossOfRmse = 0.01;
+
+double loss_margin(const RecipeSummary& baseline) {
+  return baseline.unit.metric == Metric::kAccuracy ? kLossOfPoints
+                                                   : kLossOfRmse * baseline.score->mean;
+}
+
+// Whether the interval of the difference to the baseline holds no loss of the margin.
+bool rules_out_loss(const RecipeSummary& summary, const RecipeSummary& baseline) {
+  if (!summary.delta_interval) return false;
+  const Interval& interval = *summary.delta_interval;
+  const double worst = higher_is_better(summary.unit.metric) ? interval.low : -interval.high;
+  return worst > -loss_margin(baseline);
+}
+
+// "rules out a loss of 0.5 points against master".
+std::string margin_text(const RecipeSummary& baseline) {
+  return baseline.unit.metric == Metric::kAccuracy
+             ? fmt::format("rules out a loss of {} points against {}", fixed(kLossOfPoints, 1),
+                           baseline.recipe)
+             : fmt::format("rules out an RMSE {} % above that of {}", fixed(100.0 * kLossOfRmse, 0),
+                           baseline.recipe);
+}
+
+// The names that fit all records of a page.
+ScoreNames names_of(const std::vector<ComparisonRecord>& records) {
+  bool accuracies = records.empty(), errors = false;
+  for (const ComparisonRecord& record : records) {
+    const bool accuracy = record.runs.empty() || record.runs.front().metric == Metric::kAccuracy;
+    (accuracy ? accuracies : errors) = true;
+  }
+  if (!errors) return {"accuracy %", "Points of accuracy"};
+  const std::string units = "RMSE in the units of the label";
+  if (!accuracies) return {"RMSE", units};
+  return {"accuracy % or RMSE", "Points of accuracy, or " + units + ","};
+}
 
 // "3 seeds", or "1 of 3 seeds, as the others diverged".
 std::string seeds_of(const RecipeSummary& summary) {
@@ -32,12 +69,13 @@ Facts definitions_of(const std::vector<ComparisonRecord>& records) {
   const bool tuned =
       std::any_of(records.begin(), records.end(),
                   [](const ComparisonRecord& record) { return !record.tunings.empty(); });
+  const ScoreNames names = names_of(records);
   Facts facts;
   facts.glossary = true;
   for (const SummaryColumn& column : summary_columns()) {
     if (column.meaning.empty() || (column.heading == kLearningRate && !tuned)) continue;
-    facts.entries.emplace_back(with_names(column.heading, base, "accuracy"),
-                               with_names(column.meaning, base, "accuracy"));
+    facts.entries.emplace_back(with_names(column.heading, base, names),
+                               with_names(column.meaning, base, names));
   }
   facts.entries.emplace_back("SHA-256 of the weights",
                              "The same command on the same data and instruction set gives the same "
@@ -109,7 +147,7 @@ void add_record(Page& page, const ComparisonRecord& record, std::size_t number) 
       {{"Data", record.dataset}, {"Model", model_line(record)}, {"Time", time_line(record)}}});
   if (record.runs.empty()) return;
   add(Bullets{differences(comparison)});
-  add(summary_table(comparison, kAccuracyTable));
+  add(summary_table(comparison, kScoreTable));
   for (const std::string& note : footnotes(comparison)) add(Paragraph{note});
   add(Pictures{draw_charts(record, comparison, picture_prefix(record, number))});
   add(Heading{3, "Bytes per parameter"});
@@ -132,33 +170,36 @@ std::string conclusion(const Comparison& comparison) {
   const RecipeSummary* best = nullptr;
   bool any_smaller = false;
   for (const RecipeSummary& summary : comparison.recipes) {
-    if (!summary.accuracy) continue;
-    if (best == nullptr || summary.accuracy->mean > best->accuracy->mean) best = &summary;
-    if (summary.bytes_ratio.value_or(1.0) >= kSmallerRatio || !summary.delta_points) continue;
+    if (!summary.score) continue;
+    const ScoreUnit& unit = summary.unit;
+    if (best == nullptr || unit.worth(summary.score->mean) > unit.worth(best->score->mean)) {
+      best = &summary;
+    }
+    if (summary.bytes_ratio.value_or(1.0) >= kSmallerRatio || !summary.delta) continue;
     any_smaller = true;
-    if (!summary.delta_interval || summary.delta_interval->low <= -kLossMargin) continue;
+    if (!rules_out_loss(summary, baseline)) continue;
     if (smallest == nullptr || summary.bytes.total() < smallest->bytes.total()) smallest = &summary;
   }
-  const std::string margin = fmt::format("rules out a loss of {} points against {}",
-                                         fixed(kLossMargin, 1), baseline.recipe);
+  const std::string margin = margin_text(baseline);
+  const ScoreUnit& unit = comparison.unit;
   if (smallest != nullptr) {
     return fmt::format(
         "{}, at {} bytes per parameter instead of {}, is the smallest whose 95 % interval {}: {} "
-        "{} % against {} % (difference {} points, interval {}, {}).",
+        "{}{} against {}{} (difference {}{}, interval {}, {}).",
         smallest->recipe, fixed(smallest->bytes.total(), 2), fixed(baseline.bytes.total(), 2),
-        margin, comparison.accuracy_name, fixed(100.0 * smallest->accuracy->mean, 2),
-        fixed(100.0 * baseline.accuracy->mean, 2), signed_fixed(*smallest->delta_points, 2),
-        describe(*smallest->delta_interval), seeds_of(*smallest));
+        margin, comparison.score_name, unit.text(smallest->score->mean), unit.sign(),
+        unit.text(baseline.score->mean), unit.sign(), signed_fixed(*smallest->delta, unit.decimals),
+        unit.of_difference(), describe(*smallest->delta_interval, unit), seeds_of(*smallest));
   }
   if (best == nullptr) {
     const bool trained =
         std::any_of(comparison.recipes.begin(), comparison.recipes.end(),
                     [](const RecipeSummary& summary) { return summary.trained(); });
-    return trained ? "No accuracy was measured." : "Every run diverged.";
+    return trained ? concat("No ", to_text(unit.metric), " was measured.") : "Every run diverged.";
   }
-  return fmt::format("{}{} reaches {} % {} with {} bytes per parameter ({}).",
+  return fmt::format("{}{} reaches {}{} {} with {} bytes per parameter ({}).",
                      any_smaller ? "No smaller recipe's 95 % interval " + margin + ". " : "",
-                     best->recipe, describe(*best->accuracy), comparison.accuracy_name,
+                     best->recipe, describe(*best->score, unit), unit.sign(), comparison.score_name,
                      fixed(best->bytes.total(), 2), seeds_of(*best));
 }
 
@@ -166,14 +207,17 @@ std::vector<std::string> differences(const Comparison& comparison) {
   std::vector<std::string> below, above, untold, sentences;
   for (const RecipeSummary& summary : comparison.recipes) {
     if (!summary.delta_interval) continue;
-    const std::string points =
-        fmt::format("{} ({} points)", summary.recipe, signed_fixed(*summary.delta_points, 2));
+    const ScoreUnit& unit = summary.unit;
+    const std::string difference =
+        fmt::format("{} ({}{})", summary.recipe, signed_fixed(*summary.delta, unit.decimals),
+                    unit.of_difference());
     if (is_below(summary)) {
-      below.push_back(points);
+      below.push_back(difference);
     } else if (is_above(summary)) {
-      above.push_back(points);
+      above.push_back(difference);
     } else {
-      untold.push_back(fmt::format("{} ({})", summary.recipe, describe(*summary.delta_interval)));
+      untold.push_back(
+          fmt::format("{} ({})", summary.recipe, describe(*summary.delta_interval, unit)));
     }
   }
   const auto add = [&](const std::string& beginning, const std::vector<std::string>& recipes) {
@@ -181,8 +225,13 @@ std::vector<std::string> differences(const Comparison& comparison) {
     sentences.push_back(fmt::format("{}: {}.", beginning, fmt::join(recipes, ", ")));
   };
   const std::string& base = comparison.baseline;
-  add("Below " + base + " (the 95 % interval of the difference lies below 0)", below);
-  add("Above " + base + " (the 95 % interval of the difference lies above 0)", above);
+  const bool errors = !higher_is_better(comparison.unit.metric);
+  add(fmt::format("{} {} (the 95 % interval of the difference lies below 0)",
+                  errors ? "Better than" : "Below", base),
+      below);
+  add(fmt::format("{} {} (the 95 % interval of the difference lies above 0)",
+                  errors ? "Worse than" : "Above", base),
+      above);
   add("Not told from " + base + " by these seeds (the 95 % interval holds 0)", untold);
   const std::size_t intervals = below.size() + above.size() + untold.size();
   if (intervals > 1) {
@@ -209,9 +258,9 @@ Page make_page(const Report& report) {
   page.blocks.push_back(facts);
   page.blocks.push_back(Code{report.command});
   if (!single) {
-    page.blocks.push_back(
-        Paragraph{"Differences to the baseline in points of accuracy, with the 95 % interval where "
-                  "there is one; in the baseline's row its accuracy."});
+    page.blocks.push_back(Paragraph{
+        "Differences to the baseline in points of accuracy (of numbers: in RMSE), with the "
+        "95 % interval where there is one; in the baseline's row its own."});
     page.blocks.push_back(overview_table(report.records));
   }
   for (std::size_t i = 0; i < report.records.size(); ++i) {

@@ -20,7 +20,7 @@ struct Report {
 };
 
 // Says the result in one or two sentences: the smallest recipe whose interval rules out a loss of
-// half a point of accuracy, or else the most accurate recipe.
+// half a point of accuracy, or of a hundredth of the baseline's RMSE, or else the best recipe.
 std::string conclusion(const Comparison& comparison);
 
 // Names the recipes that are below and above the baseline, and those that these seeds cannot tell
@@ -31,18 +31,21 @@ std::vector<std::string> differences(const Comparison& comparison);
 // tables have their columns in the order of summary_columns().
 struct SummaryColumn {
   // On the page, and in the terminal where there is no shorter one. {base} stands for the baseline,
-  // {accuracy} for "test accuracy" or its like.
+  // {score} and {difference} for the ScoreNames.
   std::string_view heading;
   std::string_view short_heading;  // in the terminal and in the table of bytes; empty: `heading`
   unsigned tables;                 // the tables that have it, as bits of SummaryTable
   std::function<std::string(const RecipeSummary&)> text;
   std::string_view meaning = {};  // for the definitions of the page; empty: needs none
 };
-enum SummaryTable : unsigned { kTerminalTable = 1, kAccuracyTable = 2, kBytesTable = 4 };
+enum SummaryTable : unsigned { kTerminalTable = 1, kScoreTable = 2, kBytesTable = 4 };
 const std::vector<SummaryColumn>& summary_columns();
-// Replaces {base} and {accuracy} in a heading or a meaning.
-std::string with_names(std::string_view text, const std::string& baseline,
-                       const std::string& accuracy);
+// What a score and a difference of two are called: "test accuracy %", "Points of accuracy".
+struct ScoreNames {
+  std::string score, difference;
+};
+// Puts the names into a heading or a meaning.
+std::string with_names(std::string_view text, const std::string& baseline, const ScoreNames& names);
 // The heading of the column that only tuned comparisons have.
 inline constexpr std::string_view kLearningRate = "learning rate";
 
@@ -52,14 +55,14 @@ std::string render_terminal_table(const ComparisonRecord& record);
 // its interval.
 PageTable overview_table(const std::vector<ComparisonRecord>& records);
 
-// `which` is kAccuracyTable or kBytesTable. Learning rates are left out where none were tried.
+// `which` is kScoreTable or kBytesTable. Learning rates are left out where none were tried.
 PageTable summary_table(const Comparison& comparison, SummaryTable which);
-// Shows the validation accuracy at every learning rate that was tried.
+// Shows the validation score at every learning rate that was tried.
 PageTable tuning_table(const ComparisonRecord& record);
 PageTable runs_table(const ComparisonRecord& record);
 
-// Draws accuracy against bytes, bytes by category, and training loss and accuracies by epoch. A
-// picture without data is left out, and so is a scatter of a single recipe. Validation accuracy is
+// Draws the score against bytes, bytes by category, and training loss and scores by epoch. A
+// picture without data is left out, and so is a scatter of a single recipe. The validation score is
 // that of the chosen trials where rates were tuned. The names of the pictures begin with `prefix`.
 std::vector<Figure> draw_charts(const ComparisonRecord& record, const Comparison& comparison,
                                 const std::string& prefix = "");

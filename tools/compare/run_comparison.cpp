@@ -97,11 +97,12 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
   tuning.recipe = recipe.name;
   for (int i = 0; i < options.tune; ++i) {
     TuningCandidate candidate;
-    candidate.factor = next_factor(tuning.candidates);
+    candidate.factor = next_factor(tuning.candidates, tuning.metric);
     candidate.lr = candidate.factor * recipe.group(Role::kWeight).update.lr;
     TrainOptions trial = trial_of(base, options);
     set_rate(trial, candidate);
     const RunResult run = runner.finish(trial, candidate.factor);
+    tuning.metric = run.metric;
     if (run.diverged.empty()) candidate.val_score = run.val_score;
     candidate.seconds = run.seconds;
     candidate.cached = run.cached;
@@ -109,7 +110,7 @@ Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainO
     candidate.machine = run.machine;
     insert_by_factor(tuning.candidates, std::move(candidate));
   }
-  tuning.chosen = choose_candidate(tuning.candidates);
+  tuning.chosen = choose_candidate(tuning.candidates, tuning.metric);
   return tuning;
 }
 

@@ -55,7 +55,7 @@ std::optional<Estimate> estimate(const RunList& runs, OptionalField field) {
   return result;
 }
 
-std::optional<Estimate> accuracy_of(const RunList& runs, OptionalField field) {
+std::optional<Estimate> score_of(const RunList& runs, OptionalField field) {
   std::optional<Estimate> result = estimate(runs, field);
   const bool folds_only = result && result->count == 1 && field == &RunResult::test_score;
   if (!folds_only) return result;
@@ -79,7 +79,7 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
     if (run->warnings.empty()) continue;
     if (summary.warned++ == 0) summary.warning = run->warnings.front();
   }
-  summary.accuracy = accuracy_of(runs, field);
+  summary.score = score_of(runs, field);
   summary.train_loss = mean(runs, [](const RunResult& run) { return run.train_loss; });
   for (const ByteCategory& category : kByteCategories) {
     summary.bytes.*category.bytes = mean(runs, [&](const RunResult& run) {
@@ -108,22 +108,34 @@ void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary
   if (baseline.bytes.total() > 0 && summary.trained()) {
     summary.bytes_ratio = summary.bytes.total() / baseline.bytes.total();
   }
-  if (!summary.accuracy || !baseline.accuracy || summary.is_baseline) return;
-  const Estimate& ours = *summary.accuracy;
-  const Estimate& theirs = *baseline.accuracy;
-  summary.delta_points = 100.0 * (ours.mean - theirs.mean);
+  if (!summary.score || !baseline.score || summary.is_baseline) return;
+  const Estimate& ours = *summary.score;
+  const Estimate& theirs = *baseline.score;
+  const ScoreUnit& unit = summary.unit;
+  summary.delta = unit.written(ours.mean - theirs.mean);
   if (ours.over_folds || theirs.over_folds) return;  // folds of one seed share their rows
-  const auto points = [](const Estimate& of) {
-    return SampleMoments{100.0 * of.mean, 100.0 * of.spread.value_or(0.0), of.count};
+  const auto moments = [&unit](const Estimate& of) {
+    return SampleMoments{unit.written(of.mean), unit.written(of.spread.value_or(0.0)), of.count};
   };
-  summary.delta_interval = welch_interval(points(ours), points(theirs));
+  summary.delta_interval = welch_interval(moments(ours), moments(theirs));
 }
 
 // Values as they are printed: what the page calls the front must not contradict its own numbers.
-double printed(double value) { return std::strtod(fmt::format("{:.2f}", value).c_str(), nullptr); }
-double printed_bytes(const RecipeSummary& recipe) { return printed(recipe.bytes.total()); }
-double printed_accuracy(const RecipeSummary& recipe) {
-  return printed(100.0 * recipe.accuracy->mean);
+double printed(double value, int decimals) {
+  return std::strtod(fmt::format("{:.{}f}", value, decimals).c_str(), nullptr);
+}
+double printed_bytes(const RecipeSummary& recipe) { return printed(recipe.bytes.total(), 2); }
+double printed_worth(const RecipeSummary& recipe) {
+  const ScoreUnit& unit = recipe.unit;
+  return unit.worth(printed(unit.written(recipe.score->mean), unit.decimals));
+}
+
+// Four digits of the baseline's score, or of the first that there is.
+ScoreUnit unit_of(Metric metric, const std::vector<RecipeSummary>& recipes) {
+  for (const RecipeSummary& recipe : recipes) {
+    if (recipe.score) return score_unit(metric, recipe.score->mean);
+  }
+  return score_unit(metric, 0.0);
 }
 
 }  // namespace
@@ -151,7 +163,8 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
 
   Comparison comparison;
   const bool validated = any_validation && !any_test;
-  comparison.accuracy_name = validated ? "validation accuracy" : "test accuracy";
+  const Metric metric = runs.empty() ? Metric::kAccuracy : runs.front().metric;
+  comparison.score_name = concat(validated ? "validation " : "test ", to_text(metric));
   comparison.baseline = order.empty() ? baseline : order.front();
   const OptionalField field = validated ? &RunResult::val_score : &RunResult::test_score;
   for (const std::string& recipe : order) {
@@ -161,6 +174,8 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
     }
     comparison.recipes.push_back(summarize(recipe, mine, field));
   }
+  comparison.unit = unit_of(metric, comparison.recipes);
+  for (RecipeSummary& summary : comparison.recipes) summary.unit = comparison.unit;
   if (!order.empty()) {
     comparison.recipes.front().is_baseline = true;
     const RecipeSummary reference = comparison.recipes.front();
@@ -182,21 +197,21 @@ Comparison compare(const ComparisonRecord& record) {
 std::vector<std::size_t> pareto_front(const Comparison& comparison) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < comparison.recipes.size(); ++i) {
-    if (comparison.recipes[i].accuracy) order.push_back(i);
+    if (comparison.recipes[i].score) order.push_back(i);
   }
-  // By bytes, and the more accurate first where they are equal.
+  // By bytes, and the better first where they are equal.
   const auto rank = [&](std::size_t i) {
     const RecipeSummary& recipe = comparison.recipes[i];
-    return std::tuple(printed_bytes(recipe), -printed_accuracy(recipe));
+    return std::tuple(printed_bytes(recipe), -printed_worth(recipe));
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
   std::vector<std::size_t> front;
-  double best = -1.0;
+  double best = -std::numeric_limits<double>::infinity();
   for (const std::size_t i : order) {
-    const double accuracy = printed_accuracy(comparison.recipes[i]);
-    if (accuracy <= best) continue;
-    best = accuracy;
+    const double worth = printed_worth(comparison.recipes[i]);
+    if (worth <= best) continue;
+    best = worth;
     front.push_back(i);
   }
   return front;
@@ -212,18 +227,17 @@ std::vector<std::string> footnotes(const Comparison& comparison) {
   return notes;
 }
 
-std::string describe(const Estimate& accuracy) {
-  std::string text = fixed(100.0 * accuracy.mean, 2);
-  if (accuracy.spread) text += " ± " + fixed(100.0 * *accuracy.spread, 2);
-  return text;
+std::string describe(const Estimate& score, const ScoreUnit& unit) {
+  return unit.text(score.mean) + (score.spread ? " ± " + unit.text(*score.spread) : "");
 }
 
-std::string describe(const Interval& of_points) {
-  return signed_fixed(of_points.low, 2) + " … " + signed_fixed(of_points.high, 2);
+std::string describe(const Interval& of_delta, const ScoreUnit& unit) {
+  return signed_fixed(of_delta.low, unit.decimals) + " … " +
+         signed_fixed(of_delta.high, unit.decimals);
 }
 
-std::string accuracy_text(const RecipeSummary& summary) {
-  const std::string text = summary.accuracy ? describe(*summary.accuracy) : kMissing;
+std::string score_text(const RecipeSummary& summary) {
+  const std::string text = summary.score ? describe(*summary.score, summary.unit) : kMissing;
   return summary.diverged > 0 ? concat(text, " (", summary.diverged, " diverged)") : text;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/compare/record.h"
+#include "tools/compare/score_unit.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {
@@ -47,12 +48,14 @@ struct RecipeSummary {
   std::string recipe;
   bool is_baseline = false;
   int seeds = 0;
-  int diverged = 0;                    // how many of these seeds diverged
-  int warned = 0;                      // how many of these seeds trained with a warning
-  std::string warning;                 // the first warning
-  std::optional<Estimate> accuracy;    // fraction; Comparison::accuracy_name says of which data
-  std::optional<double> delta_points;  // 100 (accuracy - accuracy of the baseline)
-  // The 95 % confidence interval of that difference, in points (Welch); absent with fewer than two
+  int diverged = 0;               // how many of these seeds diverged
+  int warned = 0;                 // how many of these seeds trained with a warning
+  std::string warning;            // the first warning
+  std::optional<Estimate> score;  // Comparison::score_name says of which rows
+  ScoreUnit unit;                 // of all recipes of a comparison
+  // The score minus that of the baseline, as they are written: accuracies in points.
+  std::optional<double> delta;
+  // The 95 % confidence interval of that difference, likewise (Welch); absent with fewer than two
   // seeds on either side.
   std::optional<Interval> delta_interval;
   std::optional<double> train_loss;
@@ -67,12 +70,13 @@ struct RecipeSummary {
   bool trained() const { return diverged < seeds; }  // whether some seed did not diverge
 };
 
-// Whether the interval tells the recipe from the baseline, and in which direction.
+// Whether the interval of the difference lies on one side of 0.
 bool is_below(const RecipeSummary& summary);
 bool is_above(const RecipeSummary& summary);
 
 struct Comparison {
-  std::string accuracy_name;  // "test accuracy", or "validation accuracy" if no run has a test
+  std::string score_name;  // "test accuracy", or "validation accuracy" if no run has a test
+  ScoreUnit unit;
   std::string baseline;
   std::vector<RecipeSummary> recipes;  // baseline first, then in order of first appearance
 };
@@ -82,9 +86,9 @@ Comparison compare(const std::vector<RunResult>& runs, const std::string& baseli
 // Compares the runs of the record with its baseline, and adds how each recipe was tuned.
 Comparison compare(const ComparisonRecord& record);
 
-// Returns the recipes, as places in comparison.recipes, for which no other has a higher mean
-// accuracy at as few bytes, or as high a one at fewer. They are sorted by rising bytes. Numbers are
-// compared as they are printed, in hundredths. Recipes without accuracy are left out.
+// Returns the recipes, as places in comparison.recipes, for which no other has a better mean
+// score at as few bytes, or as good a one at fewer. They are sorted by rising bytes. Numbers are
+// compared as they are printed. Recipes without a score are left out.
 std::vector<std::size_t> pareto_front(const Comparison& comparison);
 
 // Marks the name of a recipe that has a footnote.
@@ -92,8 +96,8 @@ inline constexpr const char* kFootnoteMark = "*";
 // Returns the notes below a table: one for each recipe that trained with a warning.
 std::vector<std::string> footnotes(const Comparison& comparison);
 
-std::string describe(const Estimate& accuracy);           // "98.56 ± 0.07", in percent
-std::string describe(const Interval& of_points);          // "−0.12 … +0.30"
-std::string accuracy_text(const RecipeSummary& summary);  // "98.60 ± 0.14 (1 diverged)"
+std::string describe(const Estimate& score, const ScoreUnit& unit);     // "98.56 ± 0.07"
+std::string describe(const Interval& of_delta, const ScoreUnit& unit);  // "−0.12 … +0.30"
+std::string score_text(const RecipeSummary& summary);  // "98.60 ± 0.14 (1 diverged)"
 
 }  // namespace tritgrad

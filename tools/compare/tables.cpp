@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/text.h"
 #include "tools/compare/report.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
@@ -12,8 +13,8 @@ namespace {
 
 constexpr const char* kBytesPerParameter = "bytes per parameter";
 
-std::string accuracy_text(const std::optional<double>& value) {
-  return value ? fixed(100.0 * *value, 2) : std::string(kMissing);
+std::string score_text(const std::optional<double>& score, const ScoreUnit& unit) {
+  return score ? unit.text(*score) : std::string(kMissing);
 }
 
 using SummaryRow = const RecipeSummary&;
@@ -33,32 +34,37 @@ auto bytes_cell(Bytes bytes) {
   };
 }
 
-std::string difference_text(SummaryRow row) {
-  if (row.is_baseline) return accuracy_text(row) + " %";
-  if (!row.delta_points) return kMissing;
-  const std::string delta = signed_fixed(*row.delta_points, 2);
-  return row.delta_interval ? fmt::format("{} ({})", delta, describe(*row.delta_interval)) : delta;
+std::string delta_text(SummaryRow row) {
+  return row.delta ? signed_fixed(*row.delta, row.unit.decimals) : std::string(kMissing);
 }
 
-constexpr unsigned kAllTables = kTerminalTable | kAccuracyTable | kBytesTable;
-constexpr unsigned kNotOfBytes = kTerminalTable | kAccuracyTable;
+std::string interval_text(SummaryRow row) {
+  return row.delta_interval ? describe(*row.delta_interval, row.unit) : std::string(kMissing);
+}
 
-std::vector<SummaryColumn> accuracy_columns() {
+std::string difference_text(SummaryRow row) {
+  if (row.is_baseline) return score_text(row) + row.unit.sign();
+  if (!row.delta) return kMissing;
+  const std::string delta = delta_text(row);
+  return row.delta_interval ? fmt::format("{} ({})", delta, interval_text(row)) : delta;
+}
+
+constexpr unsigned kAllTables = kTerminalTable | kScoreTable | kBytesTable;
+constexpr unsigned kNotOfBytes = kTerminalTable | kScoreTable;
+
+std::vector<SummaryColumn> score_columns() {
   return {
       {"recipe", "", kAllTables,
        [](SummaryRow row) {
          return row.recipe + (row.warned > 0 ? std::string(" ") + kFootnoteMark : "");
        }},
-      {"seeds", "", kAccuracyTable, [](SummaryRow row) { return std::to_string(row.seeds); }},
-      {"{accuracy} %", "", kNotOfBytes, [](SummaryRow row) { return accuracy_text(row); },
+      {"seeds", "", kScoreTable, [](SummaryRow row) { return std::to_string(row.seeds); }},
+      {"{score}", "", kNotOfBytes, [](SummaryRow row) { return score_text(row); },
        "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
        "over its folds. Seeds share their test rows, so that this is not the uncertainty of the "
-       "accuracy on other data."},
-      {"Δ {base}", "", kNotOfBytes,
-       cell_of(&RecipeSummary::delta_points, [](double v) { return signed_fixed(v, 2); }),
-       "Points of accuracy above or below {base}."},
-      {"95 % interval", "", kNotOfBytes,
-       cell_of(&RecipeSummary::delta_interval, [](const Interval& v) { return describe(v); }),
+       "score on other data."},
+      {"Δ {base}", "", kNotOfBytes, delta_text, "{difference} above or below {base}."},
+      {"95 % interval", "", kNotOfBytes, interval_text,
        "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
        "(Welch's t)."}};
 }
@@ -84,7 +90,7 @@ std::vector<SummaryColumn> other_columns() {
       {"zeros", "", kNotOfBytes,
        cell_of(&RecipeSummary::zero_fraction, [](double v) { return percent(v, 1); }),
        "Share of ternary weights that are zero at the end."},
-      {"flips/step", "", kAccuracyTable,
+      {"flips/step", "", kScoreTable,
        cell_of(&RecipeSummary::flips_per_step, [](double v) { return human_count(v); }),
        "Ternary weights that changed their value, per optimizer step."},
       {"seconds per run", "s/run", kNotOfBytes,
@@ -112,19 +118,19 @@ std::vector<SummaryColumn> columns_of(const Comparison& comparison, SummaryTable
     if ((column.tables & which) == 0) continue;
     if (column.heading == kLearningRate && !tuned) continue;
     columns.push_back(column);
-    if (which != kAccuracyTable && !column.short_heading.empty()) {
+    if (which != kScoreTable && !column.short_heading.empty()) {
       columns.back().heading = column.short_heading;
     }
   }
   return columns;
 }
 
-// Returns the cells of runs_table() from the test accuracy on.
-std::vector<std::string> result_cells(const RunResult& run) {
-  std::string test = accuracy_text(run.test_score);
-  if (run.test_score_std) test += " ± " + fixed(100.0 * *run.test_score_std, 2);
+// Returns the cells of runs_table() from the test score on.
+std::vector<std::string> result_cells(const RunResult& run, const ScoreUnit& unit) {
+  std::string test = score_text(run.test_score, unit);
+  if (run.test_score_std) test += " ± " + unit.text(*run.test_score_std);
   return {test,
-          accuracy_text(run.val_score),
+          score_text(run.val_score, unit),
           significant(run.train_loss, 3),
           std::to_string(run.steps),
           significant(run.seconds, 3),
@@ -145,7 +151,7 @@ std::vector<std::string> diverged_cells(const RunResult& run) {
 const std::vector<SummaryColumn>& summary_columns() {
   static const std::vector<SummaryColumn> columns = [] {
     std::vector<SummaryColumn> all;
-    for (const auto& part : {accuracy_columns(), byte_columns(), other_columns()}) {
+    for (const auto& part : {score_columns(), byte_columns(), other_columns()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -154,9 +160,9 @@ const std::vector<SummaryColumn>& summary_columns() {
 }
 
 std::string with_names(std::string_view text, const std::string& baseline,
-                       const std::string& accuracy) {
-  return fmt::format(fmt::runtime(text), fmt::arg("base", baseline),
-                     fmt::arg("accuracy", accuracy));
+                       const ScoreNames& names) {
+  return fmt::format(fmt::runtime(text), fmt::arg("base", baseline), fmt::arg("score", names.score),
+                     fmt::arg("difference", names.difference));
 }
 
 PageTable overview_table(const std::vector<ComparisonRecord>& records) {
@@ -190,13 +196,13 @@ PageTable summary_table(const Comparison& comparison, SummaryTable which) {
   const std::vector<SummaryColumn> columns = columns_of(comparison, which);
   PageTable table;
   for (const SummaryColumn& column : columns) {
-    table.heads.push_back(
-        with_names(column.heading, comparison.baseline, comparison.accuracy_name));
+    table.heads.push_back(with_names(column.heading, comparison.baseline,
+                                     {comparison.score_name + comparison.unit.sign(), ""}));
   }
   for (const RecipeSummary& summary : comparison.recipes) {
     std::vector<std::string>& row = table.rows.emplace_back();
     for (const SummaryColumn& column : columns) row.push_back(column.text(summary));
-    // The footnotes stand below the table of accuracies.
+    // The footnotes stand below the table of scores.
     if (which == kBytesTable) row.front() = summary.recipe;
     if (summary.is_baseline) table.emphasised = row.front();
   }
@@ -204,6 +210,9 @@ PageTable summary_table(const Comparison& comparison, SummaryTable which) {
 }
 
 PageTable tuning_table(const ComparisonRecord& record) {
+  const ScoreUnit unit = compare(record).unit;
+  const std::string head =
+      unit.metric == Metric::kAccuracy ? " %" : concat(" ", to_text(unit.metric));
   PageTable table;
   table.heads = {"recipe"};
   std::set<double> factors;
@@ -211,7 +220,7 @@ PageTable tuning_table(const ComparisonRecord& record) {
     for (const TuningCandidate& candidate : tuning.candidates) factors.insert(candidate.factor);
   }
   for (const double factor : factors) {
-    table.heads.push_back(fmt::format("validation % at × {:.3g}", factor));
+    table.heads.push_back(fmt::format("validation{} at × {:.3g}", head, factor));
   }
   table.heads.push_back("chosen rate");
   for (const Tuning& tuning : record.tunings) {
@@ -222,7 +231,7 @@ PageTable tuning_table(const ComparisonRecord& record) {
         row.push_back(kMissing);
         continue;
       }
-      row.push_back(candidate->val_score ? accuracy_text(candidate->val_score) : "diverged");
+      row.push_back(candidate->val_score ? unit.text(*candidate->val_score) : "diverged");
       ++candidate;
     }
     row.push_back(describe(tuning));
@@ -233,14 +242,16 @@ PageTable tuning_table(const ComparisonRecord& record) {
 }
 
 PageTable runs_table(const ComparisonRecord& record) {
+  const ScoreUnit unit = compare(record).unit;
+  const std::string score = concat(to_text(unit.metric), unit.sign());
   PageTable table;
   table.folded = fmt::format("Every run ({})", record.runs.size());
   table.heads = {"recipe",
                  "compute",
                  "learning rate",
                  "seed",
-                 "test accuracy %",
-                 "validation accuracy %",
+                 "test " + score,
+                 "validation " + score,
                  "training loss",
                  "steps",
                  "seconds",
@@ -251,7 +262,7 @@ PageTable runs_table(const ComparisonRecord& record) {
     std::vector<std::string> row = {run.recipe, run.compute, fmt::format("{:g}", run.lr),
                                     std::to_string(run.seed)};
     const std::vector<std::string> result =
-        run.diverged.empty() ? result_cells(run) : diverged_cells(run);
+        run.diverged.empty() ? result_cells(run, unit) : diverged_cells(run);
     row.insert(row.end(), result.begin(), result.end());
     table.rows.push_back(std::move(row));
   }
@@ -260,7 +271,9 @@ PageTable runs_table(const ComparisonRecord& record) {
 
 std::string render_terminal_table(const ComparisonRecord& record) {
   Comparison comparison = compare(record);
-  comparison.accuracy_name = comparison.accuracy_name == "test accuracy" ? "test acc" : "val acc";
+  if (comparison.unit.metric == Metric::kAccuracy) {
+    comparison.score_name = comparison.score_name == "test accuracy" ? "test acc" : "val acc";
+  }
   const PageTable cells = summary_table(comparison, kTerminalTable);
   std::vector<Column> heads;
   for (const SummaryColumn& column : columns_of(comparison, kTerminalTable)) {

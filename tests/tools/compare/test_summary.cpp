@@ -20,11 +20,11 @@ TEST_CASE("summary: means, sample deviations and the difference with its interva
   const RecipeSummary& latent = comparison.recipes[1];
   CHECK(master.is_baseline);
   CHECK(latent.recipe == "latent8");
-  CHECK(latent.accuracy->mean == doctest::Approx(0.986));
+  CHECK(latent.score->mean == doctest::Approx(0.986));
   // Two values 0.002 apart: deviation 0.002 / sqrt 2.
-  CHECK(*latent.accuracy->spread == doctest::Approx(0.002 / std::sqrt(2.0)));
-  CHECK_FALSE(master.delta_points);
-  CHECK(*latent.delta_points == doctest::Approx(0.15));
+  CHECK(*latent.score->spread == doctest::Approx(0.002 / std::sqrt(2.0)));
+  CHECK_FALSE(master.delta);
+  CHECK(*latent.delta == doctest::Approx(0.15));
   // Variances 2e-6 and 0.5e-6 over two seeds each: their means' 1e-6 and 0.25e-6, together 1.25e-6;
   // degrees of freedom 1.25^2 / (1^2 + 0.25^2) = 25 / 17.
   const double half = t_quantile(0.975, 25.0 / 17.0) * 100.0 * std::sqrt(1.25e-6);
@@ -49,14 +49,14 @@ TEST_CASE("summary: where the baseline was not run, the first recipe takes its p
   const Comparison comparison = compare(two_recipes(), "none of these");
   CHECK(comparison.baseline == "latent8");
   CHECK(comparison.recipes[0].is_baseline);
-  CHECK(*comparison.recipes[1].delta_points == doctest::Approx(-0.15));
+  CHECK(*comparison.recipes[1].delta == doctest::Approx(-0.15));
   CHECK(*comparison.recipes[1].bytes_ratio == doctest::Approx(16 / 1.18));
 }
 
 TEST_CASE("summary: one seed, or one cross-validated seed, has no interval") {
   std::vector<RunResult> runs = {make_run("latent8", 1, 0.985, kLatent),
                                  make_run("master", 1, 0.984, kMaster)};
-  CHECK(compare(runs, "master").recipes[1].delta_points);
+  CHECK(compare(runs, "master").recipes[1].delta);
   CHECK_FALSE(compare(runs, "master").recipes[1].delta_interval);
   for (RunResult& run : runs) {
     run.folds = 5;
@@ -81,24 +81,24 @@ TEST_CASE("summary: what diverged is counted, named, and in no mean") {
   const RecipeSummary& latent = comparison.recipes[1];
   CHECK(latent.diverged == 1);
   CHECK(latent.seeds == 3);
-  CHECK(latent.accuracy->count == 2);
+  CHECK(latent.score->count == 2);
   CHECK(latent.bytes.total() == doctest::Approx(kLatent.total()));
   CHECK(*latent.seconds_per_run == doctest::Approx(12.5));
-  CHECK(accuracy_text(latent) == "98.60 ± 0.14 (1 diverged)");
+  CHECK(score_text(latent) == "98.60 ± 0.14 (1 diverged)");
   const std::string html = html_of(runs);
   CHECK(markup_error(html) == "");
   CHECK(contains(html, "<td>diverged: the loss is inf at step 3</td>"));
   // Nothing is known of what no seed finished.
-  CHECK(accuracy_text(comparison.recipes[2]) == std::string(kMissing) + " (1 diverged)");
+  CHECK(score_text(comparison.recipes[2]) == std::string(kMissing) + " (1 diverged)");
   for (const SummaryColumn& column : summary_columns()) {
     CAPTURE(column.heading);
     const std::string_view heading = column.heading;
-    if (heading == "recipe" || heading == "seeds" || heading == "{accuracy} %") continue;
+    if (heading == "recipe" || heading == "seeds" || heading == "{score}") continue;
     CHECK(column.text(comparison.recipes[2]) == kMissing);
   }
   CHECK_FALSE(contains(html, "<td>0 B</td>"));
   CHECK(conclusion(compare({gone}, "master")) == "Every run diverged.");
-  CHECK(compare({gone}, "master").accuracy_name == "test accuracy");
+  CHECK(compare({gone}, "master").score_name == "test accuracy");
   CHECK_FALSE(says_nan(render_terminal_table(record)));
 }
 
@@ -133,8 +133,8 @@ TEST_CASE("summary: one cross-validated seed has the spread of its folds") {
   run.folds = 5;
   run.test_score_std = 0.02;
   const Comparison comparison = compare({run}, "master");
-  CHECK(accuracy_text(comparison.recipes[0]) == "96.00 ± 2.00");
-  CHECK(comparison.recipes[0].accuracy->count == 5);
+  CHECK(score_text(comparison.recipes[0]) == "96.00 ± 2.00");
+  CHECK(comparison.recipes[0].score->count == 5);
 }
 
 TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
@@ -144,8 +144,8 @@ TEST_CASE("summary: validation accuracy stands in when nothing was tested") {
     run.test_score.reset();
   }
   const Comparison comparison = compare(runs, "master");
-  CHECK(comparison.accuracy_name == "validation accuracy");
-  CHECK(accuracy_text(comparison.recipes[1]) == "98.60 ± 0.14");
+  CHECK(comparison.score_name == "validation accuracy");
+  CHECK(score_text(comparison.recipes[1]) == "98.60 ± 0.14");
   CHECK(contains(render_terminal_table(record_of(runs)), "val acc %"));
 }
 
@@ -155,10 +155,63 @@ TEST_CASE("summary: a seed that broke leaves the means of the others") {
   runs[0].train_loss = kInfinity;
   runs[0].epochs = 0;
   const RecipeSummary latent = compare(runs, "master").recipes[1];
-  CHECK(latent.accuracy->mean == 0.987);
-  CHECK(latent.accuracy->count == 1);
-  CHECK_FALSE(latent.accuracy->spread);
+  CHECK(latent.score->mean == 0.987);
+  CHECK(latent.score->count == 1);
+  CHECK_FALSE(latent.score->spread);
   CHECK(*latent.train_loss == 0.01);
+}
+
+// Runs of a regression, whose scores are RMSE in the units of the label: lower is better.
+std::vector<RunResult> rmse_runs(double first, double second) {
+  std::vector<RunResult> runs;
+  for (const double score : {50.0, 50.2}) runs.push_back(make_run("master", 1, score, kMaster));
+  for (const double score : {first, second}) {
+    runs.push_back(make_run("latent8", 1, score, kLatent));
+  }
+  for (RunResult& run : runs) run.metric = Metric::kRmse;
+  return runs;
+}
+
+TEST_CASE("summary: RMSE is written with four digits, in the units of the label") {
+  const Comparison comparison = compare(rmse_runs(60.0, 60.4), "master");
+  const RecipeSummary& latent = comparison.recipes[1];
+  CHECK(comparison.score_name == "test RMSE");
+  CHECK(score_text(comparison.recipes[0]) == "50.10 ± 0.14");
+  CHECK(*latent.delta == doctest::Approx(10.1));
+  CHECK(pareto_front(comparison) == std::vector<std::size_t>{1, 0});
+  CHECK(is_above(latent));
+  CHECK(differences(comparison) ==
+        std::vector<std::string>{
+            "Worse than master (the 95 % interval of the difference lies above 0): latent8 "
+            "(+10.10)."});
+  CHECK(conclusion(comparison) ==
+        "No smaller recipe's 95 % interval rules out an RMSE 1 % above that of master. master "
+        "reaches 50.10 ± 0.14 test RMSE with 16.00 bytes per parameter (2 seeds).");
+  const std::string table = render_terminal_table(record_of(rmse_runs(60.0, 60.4)));
+  CHECK(contains(table, "test RMSE "));
+  CHECK_FALSE(contains(table, " acc"));
+}
+
+TEST_CASE("summary: a smaller error is better, and better on the front") {
+  const Comparison comparison = compare(rmse_runs(40.0, 40.02), "master");
+  CHECK(pareto_front(comparison) == std::vector<std::size_t>{1});
+  CHECK(conclusion(comparison)
+            .starts_with("latent8, at 1.18 bytes per parameter instead of 16.00, is the smallest "
+                         "whose 95 % interval "
+                         "rules out an RMSE 1 % above that of master: test RMSE 40.01 against "
+                         "50.10 (difference "
+                         "−10.09, interval "));
+  for (const std::string& page : {html_of(rmse_runs(40.0, 40.02))}) {
+    CHECK(contains(page, "down and to the left is better"));
+    CHECK(contains(page, "RMSE in the units of the label above or below"));
+    CHECK_FALSE(contains(page, "accuracy %"));
+  }
+}
+
+TEST_CASE("summary: errors far from 1 keep four digits") {
+  CHECK(score_unit(Metric::kRmse, 53211.7).text(53211.7) == "53212");
+  CHECK(score_unit(Metric::kRmse, 0.001234).text(0.001234) == "0.001234");
+  CHECK(score_unit(Metric::kRmse, 0.0).text(0.0) == "0.00");
 }
 
 TEST_CASE("conclusion: the smallest recipe whose interval rules out a loss of half a point") {

@@ -15,7 +15,7 @@ TEST_CASE("tuning: from 1/2, 1 and 2 on to where the best lies, then between its
     std::vector<double> factors;
     for (int i = 0; i < count; ++i) {
       TuningCandidate candidate;
-      candidate.factor = next_factor(candidates);
+      candidate.factor = next_factor(candidates, Metric::kAccuracy);
       candidate.val_score = accuracy(candidate.factor);
       factors.push_back(candidate.factor);
       insert_by_factor(candidates, candidate);
@@ -43,14 +43,15 @@ TEST_CASE("tuning: from 1/2, 1 and 2 on to where the best lies, then between its
 }
 
 TEST_CASE("tuning: the best wins, ties go to the factor nearest 1, divergence never") {
-  const auto choose = [](const std::vector<std::optional<double>>& accuracies) {
+  Metric metric = Metric::kAccuracy;
+  const auto choose = [&](const std::vector<std::optional<double>>& scores) {
     std::vector<TuningCandidate> candidates;
-    double factor = accuracies.size() < 4 ? 0.5 : 0.25;
-    for (const std::optional<double>& accuracy : accuracies) {
-      candidates.push_back({factor, factor, accuracy, 0, false});
+    double factor = scores.size() < 4 ? 0.5 : 0.25;
+    for (const std::optional<double>& score : scores) {
+      candidates.push_back({factor, factor, score, 0, false});
       factor *= 2.0;
     }
-    return candidates[choose_candidate(candidates)].factor;
+    return candidates[choose_candidate(candidates, metric)].factor;
   };
   CHECK(choose({0.5, 0.6, 0.7}) == 2);
   CHECK(choose({0.7, 0.7, 0.7}) == 1);
@@ -58,6 +59,9 @@ TEST_CASE("tuning: the best wins, ties go to the factor nearest 1, divergence ne
   CHECK(choose({0.8, 0.7, 0.7, 0.7, 0.8}) == 0.25);
   CHECK(choose({std::nullopt, std::nullopt, 0.0}) == 2);
   CHECK(choose({std::nullopt, std::nullopt, std::nullopt}) == 1);
+  metric = Metric::kRmse;
+  CHECK(choose({50.0, 60.0, 70.0}) == 0.5);
+  CHECK(choose({std::nullopt, std::nullopt, 70.0}) == 2);
 }
 
 }  // namespace tritgrad::test::test_tuning
