@@ -79,19 +79,20 @@ std::string planes_sha256(const std::vector<NamedArray>& planes) {
   return hash.finish();
 }
 
-void write_checkpoint(AtomicFile& file, const Metadata& metadata,
-                      const std::vector<NamedArray>& planes) {
+void write_checkpoint(const ByteSink& write, const Metadata& metadata,
+                      const std::vector<NamedArray>& planes, const std::string& name) {
   std::vector<StoredTensor> tensors;
   for (const NamedArray& plane : planes) {
     tensors.push_back({plane.name, plane.dtype, extents(plane.shape), plane.bytes, plane.order});
   }
-  write_safetensors(file, tensors, metadata);
+  write_safetensors(write, tensors, metadata, name);
 }
 
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedArray>& planes) {
   AtomicFile file(path);
-  write_checkpoint(file, metadata, planes);
+  write_checkpoint([&](std::span<const std::byte> piece) { file.write(piece); }, metadata, planes,
+                   file.path().string());
   file.commit();
 }
 

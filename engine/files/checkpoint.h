@@ -22,9 +22,9 @@ std::string weights_sha256(const ParameterStore& store);
 // Returns that hash of any planes.
 std::string planes_sha256(const std::vector<NamedArray>& planes);
 
-// Writes a whole checkpoint, which the caller commits.
-void write_checkpoint(AtomicFile& file, const Metadata& metadata,
-                      const std::vector<NamedArray>& planes);
+// Hands the bytes of a whole checkpoint to `write`; `name` stands for its path in errors.
+void write_checkpoint(const ByteSink& write, const Metadata& metadata,
+                      const std::vector<NamedArray>& planes, const std::string& name);
 void save_checkpoint(const std::string& path, const Metadata& metadata,
                      const std::vector<NamedArray>& planes);
 

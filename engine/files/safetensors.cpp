@@ -389,17 +389,6 @@ std::string file_start(std::span<const StoredTensor* const> tensors, const Metad
   return start.replace(8 + kHashedHeaderStart.size(), kHashDigits, hash);
 }
 
-// Hands the bytes of a file to write(piece), in their order.
-template <typename Write>
-void write_pieces(std::span<const StoredTensor> tensors, const Metadata& metadata,
-                  const std::string& name, const Write& write) {
-  check_arguments(tensors, metadata, name);
-  const std::vector<const StoredTensor*> ordered = in_file_order(tensors);
-  const std::string start = file_start(ordered, metadata, name);
-  write(std::as_bytes(std::span(start)));
-  for (const StoredTensor* tensor : ordered) tensor->order.for_each_piece(tensor->bytes, write);
-}
-
 }  // namespace
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -417,6 +406,7 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, const s
 
   SafetensorsFile file;
   file.name_ = name;
+  file.bytes_ = bytes;
   file.metadata_ = std::move(header.metadata);
   for (HeaderEntry& entry : header.entries) {
     entry.tensor.bytes = data.subspan(entry.begin, entry.end - entry.begin);
@@ -472,25 +462,31 @@ const StoredTensor& SafetensorsFile::tensor(std::string_view name) const {
   return *found;
 }
 
+void write_safetensors(const ByteSink& write, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata, const std::string& name) {
+  check_arguments(tensors, metadata, name);
+  const std::vector<const StoredTensor*> ordered = in_file_order(tensors);
+  const std::string start = file_start(ordered, metadata, name);
+  write(std::as_bytes(std::span(start)));
+  for (const StoredTensor* tensor : ordered) tensor->order.for_each_piece(tensor->bytes, write);
+}
+
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const Metadata& metadata) {
   AtomicFile file(path);
-  write_safetensors(file, tensors, metadata);
+  write_safetensors([&](std::span<const std::byte> piece) { file.write(piece); }, tensors, metadata,
+                    file.path().string());
   file.commit();
-}
-
-void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
-                       const Metadata& metadata) {
-  write_pieces(tensors, metadata, file.path().string(),
-               [&](std::span<const std::byte> piece) { file.write(piece); });
 }
 
 std::string safetensors_bytes(std::span<const StoredTensor> tensors, const Metadata& metadata,
                               const std::string& name) {
   std::string bytes;
-  write_pieces(tensors, metadata, name, [&](std::span<const std::byte> piece) {
-    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  });
+  write_safetensors(
+      [&](std::span<const std::byte> piece) {
+        bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+      },
+      tensors, metadata, name);
   return bytes;
 }
 

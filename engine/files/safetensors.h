@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -33,8 +34,6 @@
 #include "engine/memory/column_blocks.h"
 
 namespace tritgrad {
-
-class AtomicFile;
 
 // A named array whose bytes belong to someone else: the caller when writing, the file when reading.
 struct StoredTensor {
@@ -53,10 +52,12 @@ using Metadata = std::map<std::string, std::string>;
 // and for metadata keys beginning with "tritgrad.xxh3" or "tritgrad.integrity", which are ours.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const Metadata& metadata);
-// Writes all of the file, which is the caller's to commit.
-void write_safetensors(AtomicFile& file, std::span<const StoredTensor> tensors,
-                       const Metadata& metadata);
-// Returns the bytes of the file; `name` stands for its path in errors.
+// Takes the bytes of a file, piece by piece in their order.
+using ByteSink = std::function<void(std::span<const std::byte> piece)>;
+// Hands the bytes of the file to `write`; `name` stands for its path in errors.
+void write_safetensors(const ByteSink& write, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata, const std::string& name);
+// Returns the bytes of the file.
 std::string safetensors_bytes(std::span<const StoredTensor> tensors, const Metadata& metadata,
                               const std::string& name);
 
@@ -73,6 +74,8 @@ class SafetensorsFile {
 
   // Returns the path, or the name that stands for it.
   const std::string& name() const { return name_; }
+  // Returns all bytes of the file.
+  std::span<const std::byte> bytes() const { return bytes_; }
   // Returns the tensors in the order of their bytes in the file.
   std::span<const StoredTensor> tensors() const { return tensors_; }
   // Returns nullptr when there is no such array.
@@ -90,6 +93,7 @@ class SafetensorsFile {
 
   std::string name_;
   MappedFile mapping_;
+  std::span<const std::byte> bytes_;
   std::vector<StoredTensor> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;
   Metadata metadata_;

@@ -52,6 +52,8 @@ class SavedRun {
   ~SavedRun();
 
   const std::string& path() const { return path_; }
+  // Returns all bytes of the file.
+  std::span<const std::byte> bytes() const { return file_.bytes(); }
   // Returns the metadata of the run, as JSON.
   std::string text() const;
 

@@ -64,6 +64,7 @@ TrainingRun::~TrainingRun() = default;
 bool TrainingRun::is_over() const { return parts_->monitor.is_over(); }
 const std::vector<EpochPoint>& TrainingRun::curve() const { return parts_->state.curve(); }
 void TrainingRun::save_copy(const std::string& path) { parts_->state.save_copy(path); }
+std::vector<std::byte> TrainingRun::checkpoint_bytes() { return parts_->state.checkpoint_bytes(); }
 
 void TrainingRun::step() {
   Parts& run = *parts_;

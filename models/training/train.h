@@ -1,9 +1,11 @@
 // Training one model on one split, or on all folds: the job behind `tritgrad train` and `compare`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/data/split.h"
@@ -51,6 +53,8 @@ class TrainingRun {
   const std::vector<EpochPoint>& curve() const;
   // Writes a checkpoint to a file that is not RunControl::save, which is written by itself.
   void save_copy(const std::string& path);
+  // Returns the bytes of such a file.
+  std::vector<std::byte> checkpoint_bytes();
 
  private:
   struct Parts;

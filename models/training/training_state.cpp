@@ -121,10 +121,14 @@ void TrainingState::save() {
 }
 
 void TrainingState::write(AtomicFile& file) {
+  write([&](std::span<const std::byte> piece) { file.write(piece); }, file.path().string());
+}
+
+void TrainingState::write(const ByteSink& sink, const std::string& name) {
   if (data_xxh3_.empty()) data_xxh3_ = data_xxh3(*dataset_);
   const int ranks = parallel_ == nullptr ? 0 : parallel_->ranks().size();
-  write_checkpoint(file, run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
-                   planes());
+  write_checkpoint(sink, run_metadata(options_, recipe_, *dataset_, data_xxh3_, position(), ranks),
+                   planes(), name);
 }
 
 void TrainingState::save_copy(const std::string& path) {
@@ -135,6 +139,18 @@ void TrainingState::save_copy(const std::string& path) {
   AtomicFile file(path);
   write(file);
   file.commit();
+}
+
+std::vector<std::byte> TrainingState::checkpoint_bytes() {
+  check(parallel_ == nullptr, "a run of several ranks is saved by --save");
+  check_finite(model_->parameters());
+  std::vector<std::byte> bytes;
+  write(
+      [&](std::span<const std::byte> piece) {
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+      },
+      "checkpoint");
+  return bytes;
 }
 
 void TrainingState::load(const SavedRun& saved) {

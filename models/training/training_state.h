@@ -44,6 +44,8 @@ class TrainingState {
   // Writes a checkpoint to another file, which is kept from other writers only meanwhile. Throws
   // Error for a file that is no checkpoint, and for a run of several ranks.
   void save_copy(const std::string& path);
+  // Returns the bytes of such a file. Throws Error for a run of several ranks.
+  std::vector<std::byte> checkpoint_bytes();
   void load(const SavedRun& saved);
 
   // Fills in what the state knows: losses, counts, bytes, hashes.
@@ -51,6 +53,7 @@ class TrainingState {
 
  private:
   void write(AtomicFile& file);
+  void write(const ByteSink& sink, const std::string& name);
   std::vector<NamedArray> optimizer_planes();
   std::vector<NamedArray> planes();
   RunPosition position() const;
