@@ -10,7 +10,8 @@
 
 namespace tritgrad {
 
-void Dataset::allocate(std::int64_t row_count, std::int64_t feature_count, Element type) {
+// Returns the bytes of the values.
+std::int64_t Dataset::set_sizes(std::int64_t row_count, std::int64_t feature_count, Element type) {
   check(row_count > 0 && feature_count > 0, "data set ", name, ": ", counted(row_count, "row"),
         " of ", counted(feature_count, "feature"), " found, at least one of each needed");
   check(row_count <= std::numeric_limits<std::int32_t>::max(), "data set ", name, ": ", row_count,
@@ -22,7 +23,20 @@ void Dataset::allocate(std::int64_t row_count, std::int64_t feature_count, Eleme
   rows = row_count;
   features = feature_count;
   element = type;
-  values = Buffer(static_cast<std::size_t>(rows * features * value_bytes), Category::kData);
+  return rows * features * value_bytes;
+}
+
+void Dataset::allocate(std::int64_t row_count, std::int64_t feature_count, Element type) {
+  const std::int64_t bytes = set_sizes(row_count, feature_count, type);
+  values = Buffer(static_cast<std::size_t>(bytes), Category::kData);
+}
+
+void Dataset::borrow(std::int64_t row_count, std::int64_t feature_count, Element type,
+                     std::span<const std::byte> bytes) {
+  const std::int64_t expected = set_sizes(row_count, feature_count, type);
+  check(std::ssize(bytes) == expected, "data set ", name, ": ", bytes.size(), " bytes found, ",
+        expected, " expected");
+  values = Buffer::borrow(bytes);
 }
 
 std::vector<std::int64_t> Dataset::class_counts() const {

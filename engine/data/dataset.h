@@ -5,8 +5,10 @@
 // Labels are 0 .. classes-1 in the order of class_names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,9 @@ struct Dataset {
   // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a
   // row number does not fit int32, or when the size overflows.
   void allocate(std::int64_t row_count, std::int64_t feature_count, Element type);
+  // Does so with the values of somebody else, who keeps them, unchanged, for as long.
+  void borrow(std::int64_t row_count, std::int64_t feature_count, Element type,
+              std::span<const std::byte> bytes);
 
   // All features share one unit: one mean and one scale for all.
   bool is_image() const { return image.size() > 0; }
@@ -59,6 +64,9 @@ struct Dataset {
   void gather(std::int64_t row, std::int64_t begin, std::int64_t end, float* out) const;
   // Asks for the memory of a row that will be read soon.
   void prefetch(std::int64_t row) const;
+
+ private:
+  std::int64_t set_sizes(std::int64_t row_count, std::int64_t feature_count, Element type);
 };
 
 }  // namespace tritgrad

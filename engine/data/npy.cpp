@@ -201,8 +201,9 @@ std::string integer_text(const char* at) {
 
 template <typename T, bool kSwap, bool kInteger>
 constexpr NpyElement number_type(bool fits_fp32) {
-  NpyElement element{sizeof(T), std::is_same_v<T, std::uint8_t>, fits_fp32, number_at<T, kSwap>,
-                     nullptr};
+  NpyElement element{sizeof(T),           std::is_same_v<T, std::uint8_t>,
+                     fits_fp32,           std::is_same_v<T, float> && !kSwap,
+                     number_at<T, kSwap>, nullptr};
   if constexpr (kInteger) element.integer = integer_text<T, kSwap>;
   return element;
 }
@@ -320,11 +321,10 @@ std::optional<std::string> NpyArray::text(std::int64_t i) const {
   return decoded_text(payload.data() + i * element.bytes, element);
 }
 
-NpyArray parse_npy(std::string_view bytes, const std::string& where) {
-  const NpyHeader header = parse_npy_header(bytes, where);
-  NpyArray array{header.extents, bytes.substr(header.bytes), find_type(header.descr, where),
-                 // One axis has the same layout in both orders.
-                 header.fortran_order && header.extents.size() > 1};
+namespace {
+
+// Throws Error unless the payload is what type and extents demand.
+void check_payload(const NpyArray& array, const std::string& where) {
   const bool empty = std::count(array.extents.begin(), array.extents.end(), 0) > 0;
   check(!empty, where, ": the array is empty, its shape is ", array.shape_text(),
         "; save one that has rows, and features or labels in them");
@@ -332,13 +332,30 @@ NpyArray parse_npy(std::string_view bytes, const std::string& where) {
         ": every text of the array is empty; save the array that holds the labels");
   const auto payload = static_cast<std::int64_t>(array.payload.size());
   std::int64_t expected = array.element.bytes;
-  for (std::int64_t extent : header.extents) {
+  for (std::int64_t extent : array.extents) {
     check(extent <= payload / expected, where, ": ", payload,
           " bytes of values found, fewer than the shape needs; the file is truncated");
     expected *= extent;
   }
   check(payload == expected, where, ": ", payload, " bytes of values found, ", expected,
         " expected from the shape; ", payload < expected ? "the file is truncated" : "bytes trail");
+}
+
+}  // namespace
+
+NpyArray parse_npy(std::string_view bytes, const std::string& where) {
+  const NpyHeader header = parse_npy_header(bytes, where);
+  NpyArray array{header.extents, bytes.substr(header.bytes), find_type(header.descr, where),
+                 // One axis has the same layout in both orders.
+                 header.fortran_order && header.extents.size() > 1};
+  check_payload(array, where);
+  return array;
+}
+
+NpyArray view_npy(std::vector<std::int64_t> extents, std::string_view payload,
+                  const std::string& descr, const std::string& where) {
+  NpyArray array{std::move(extents), payload, find_type(descr, where)};
+  check_payload(array, where);
   return array;
 }
 

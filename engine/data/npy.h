@@ -18,6 +18,7 @@ struct NpyElement {
   std::int64_t bytes = 0;
   bool is_byte = false;                              // uint8 or bool
   bool fits_fp32 = true;                             // every number of the type is one of fp32
+  bool is_native_fp32 = false;                       // the numbers are floats of this machine
   double (*number)(const char* at) = nullptr;        // null for texts
   std::string (*integer)(const char* at) = nullptr;  // all digits; null for floats and texts
   enum class Text { kNone, kBytes, kUtf32, kUtf32BigEndian };
@@ -51,5 +52,9 @@ struct NpyArray {
 
 // `where` names the source in messages.
 NpyArray parse_npy(std::string_view bytes, const std::string& where);
+
+// Views elements that lie in C order, whose type is `descr` as NumPy spells it ("<f4").
+NpyArray view_npy(std::vector<std::int64_t> extents, std::string_view payload,
+                  const std::string& descr, const std::string& where);
 
 }  // namespace tritgrad

@@ -23,12 +23,7 @@
 namespace tritgrad {
 namespace {
 
-struct ArrayPair {
-  NpyArray x, y;
-  const NpyPair* source;
-
-  std::int64_t rows() const { return x.extents[0]; }
-};
+std::int64_t rows_of_pair(const ArrayPair& pair) { return pair.x.extents[0]; }
 
 void check_feature_array(const NpyArray& x, const std::string& where) {
   check(!x.holds_texts(), where,
@@ -42,23 +37,18 @@ void check_feature_array(const NpyArray& x, const std::string& where) {
                 : "array.reshape(len(array), -1), or grey images as array.astype('uint8')");
 }
 
-void check_label_array(const NpyArray& y, std::int64_t rows, const NpyPair& source) {
+void check_label_array(const ArrayPair& pair) {
+  const NpyArray& y = pair.y;
   const auto& extents = y.extents;
+  const std::int64_t rows = rows_of_pair(pair);
   const bool flat =
       std::count_if(extents.begin(), extents.end(), [](auto extent) { return extent > 1; }) < 2;
   const bool one_hot = !flat && extents.size() == 2 && extents[0] == rows;
-  check(flat, source.y_where, ": an array of shape ", y.shape_text(),
+  check(flat, pair.y_where, ": an array of shape ", y.shape_text(),
         " found, one label per row expected; save ",
         one_hot ? "numpy.argmax(y, axis=1) of one-hot labels" : "an array of one axis");
-  check(y.size() == rows, source.x_where, " holds ", counted(rows, "row"), " but ", source.y_where,
+  check(y.size() == rows, pair.x_where, " holds ", counted(rows, "row"), " but ", pair.y_where,
         " holds ", counted(y.size(), "label"), "; give files that belong together");
-}
-
-ArrayPair parse_pair(const NpyPair& source) {
-  ArrayPair pair{parse_npy(source.x, source.x_where), parse_npy(source.y, source.y_where), &source};
-  check_feature_array(pair.x, source.x_where);
-  check_label_array(pair.y, pair.rows(), source);
-  return pair;
 }
 
 // Returns the place behind the copy.
@@ -91,7 +81,7 @@ std::vector<double> offsets_of(const TableSchema& schema, std::size_t features) 
 TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
   TableSchema schema;
   schema.label = "y";
-  std::vector<double> numbers(static_cast<std::size_t>(pair.rows()));
+  std::vector<double> numbers(static_cast<std::size_t>(rows_of_pair(pair)));
   for (std::int64_t place : pair.x.places_in_row()) {
     for (std::size_t row = 0; row < numbers.size(); ++row) {
       numbers[row] = pair.x.number(static_cast<std::int64_t>(row) * pair.x.row_stride() + place);
@@ -101,7 +91,7 @@ TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
     column.name = concat("column ", column.place);
     const ColumnStatistics statistics = column_statistics(numbers);
     column.offset = offset_of(statistics);
-    const std::string where = concat(pair.source->x_where, ": numbers of ", column.name);
+    const std::string where = concat(pair.x_where, ": numbers of ", column.name);
     for (std::string& warning : warnings_of_losses(numbers, statistics, column.offset, where)) {
       remarks.warnings.push_back(std::move(warning));
     }
@@ -109,6 +99,12 @@ TableSchema learn_offsets(const ArrayPair& pair, Remarks& remarks) {
   schema.label_place = std::ssize(schema.columns);
   schema.table_columns = schema.label_place + 1;
   return schema;
+}
+
+[[noreturn]] void refuse_number(const std::string& where, std::int64_t row, std::int64_t column,
+                                double value) {
+  fail(where, ": row ", row, ", column ", column, " is ", value,
+       ", finite fp32 numbers expected; fill or remove the row");
 }
 
 void copy_numbers(const NpyArray& x, const std::string& where, std::span<const double> offsets,
@@ -120,8 +116,7 @@ void copy_numbers(const NpyArray& x, const std::string& where, std::span<const d
       const double value = x.number(row * stride + places[column]);
       // Compared in double, because converting a larger value to float is undefined.
       if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
-        fail(where, ": row ", row, ", column ", column, " is ", value,
-             ", finite fp32 numbers expected; fill or remove the row");
+        refuse_number(where, row, static_cast<std::int64_t>(column), value);
       }
       *out++ = static_cast<float>(value - offsets[column]);
     }
@@ -143,7 +138,7 @@ void copy_all_numbers(std::span<const ArrayPair> pairs, const TableSchema* known
   }
   float* out = dataset.values.as<float>();
   for (const ArrayPair& pair : pairs) {
-    copy_numbers(pair.x, pair.source->x_where, offsets, out);
+    copy_numbers(pair.x, pair.x_where, offsets, out);
     out += pair.x.size();
   }
   if (std::any_of(offsets.begin(), offsets.end(), [](double offset) { return offset != 0.0; })) {
@@ -180,17 +175,17 @@ std::string label_of(const NpyArray& y, std::int64_t row, const std::string& whe
 
 void add_labels(const ArrayPair& pair, const std::vector<std::string>& known,
                 LabelEncoder& labels) {
-  for (std::int64_t row = 0; row < pair.rows(); ++row) {
-    labels.add(label_of(pair.y, row, pair.source->y_where, known));
+  for (std::int64_t row = 0; row < rows_of_pair(pair); ++row) {
+    labels.add(label_of(pair.y, row, pair.y_where, known));
   }
 }
 
 std::string place_of(std::span<const ArrayPair> pairs, std::int64_t row) {
-  while (row >= pairs[0].rows()) {
-    row -= pairs[0].rows();
+  while (row >= rows_of_pair(pairs[0])) {
+    row -= rows_of_pair(pairs[0]);
     pairs = pairs.subspan(1);
   }
-  return concat(pairs[0].source->y_where, ", row ", row);
+  return concat(pairs[0].y_where, ", row ", row);
 }
 
 void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs, const TableSchema* schema) {
@@ -199,13 +194,13 @@ void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs, const Table
   const auto place = [&](std::int64_t row) { return place_of(pairs, row); };
   const std::string advice = "save the array that holds the classes";
   if (classes.empty() && pairs.size() > 1) {
-    LabelEncoder labels(pairs[0].source->y_where, advice);
+    LabelEncoder labels(pairs[0].y_where, advice);
     add_labels(pairs[0], {}, labels);
     Dataset training;
     labels.finish(training, {}, place);
     classes = std::move(training.class_names);
   }
-  LabelEncoder labels(pairs.back().source->y_where, advice);
+  LabelEncoder labels(pairs.back().y_where, advice);
   for (const ArrayPair& pair : pairs) add_labels(pair, classes, labels);
   labels.finish(dataset, classes, place, schema != nullptr);
 }
@@ -260,38 +255,85 @@ std::vector<std::string> find_arrays(const ZipArchive& archive) {
        found.empty() ? "nothing" : found, "); save numpy.savez(path, X=features, y=labels)");
 }
 
-}  // namespace
-
-Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& name,
-                        const TableSchema* schema) {
-  std::vector<ArrayPair> pairs;
-  std::int64_t rows = 0;
-  for (const NpyPair& source : sources) {
-    const ArrayPair& pair = pairs.emplace_back(parse_pair(source));
-    rows += pair.rows();
-    const NpyArray &x = pair.x, &first = pairs[0].x;
+// Throws Error unless all pairs have rows of the same shape and type.
+void check_pairs(std::span<const ArrayPair> pairs) {
+  const NpyArray& first = pairs[0].x;
+  for (const ArrayPair& pair : pairs) {
+    check_feature_array(pair.x, pair.x_where);
+    check_label_array(pair);
+    const NpyArray& x = pair.x;
     check(x.element.is_byte == first.element.is_byte &&
               std::equal(x.extents.begin() + 1, x.extents.end(), first.extents.begin() + 1,
                          first.extents.end()),
-          source.x_where, ": rows of another shape or type than in ", sources[0].x_where,
+          pair.x_where, ": rows of another shape or type than in ", pairs[0].x_where,
           "; save both alike");
   }
+}
+
+bool has_offsets(const TableSchema* schema, std::size_t features) {
+  if (schema == nullptr) return false;
+  const std::vector<double> offsets = offsets_of(*schema, features);
+  return std::any_of(offsets.begin(), offsets.end(), [](double offset) { return offset != 0.0; });
+}
+
+// Takes the values as they are, if they are those of a data set already.
+bool borrow_values(const NpyArray& x, const std::string& where, const TableSchema* schema,
+                   Dataset& dataset) {
+  const bool as_they_are =
+      !x.fortran_order &&
+      (x.element.is_byte ||
+       (x.element.is_native_fp32 &&
+        !has_offsets(schema, static_cast<std::size_t>(x.row_stride())) &&
+        reinterpret_cast<std::uintptr_t>(x.payload.data()) % alignof(float) == 0));
+  if (!as_they_are) return false;
+  const auto bytes = std::as_bytes(std::span(x.payload));
+  dataset.borrow(x.extents[0], x.row_stride(),
+                 x.element.is_byte ? Element::kByte : Element::kFloat32, bytes);
+  if (x.element.is_byte) return true;
+  const float* values = dataset.values.as<float>();
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    if (!std::isfinite(values[i]))
+      refuse_number(where, i / x.row_stride(), i % x.row_stride(), values[i]);
+  }
+  return true;
+}
+
+void copy_values(std::span<const ArrayPair> pairs, const TableSchema* schema, Dataset& dataset) {
+  const NpyArray& first = pairs[0].x;
+  std::int64_t rows = 0;
+  for (const ArrayPair& pair : pairs) rows += rows_of_pair(pair);
+  dataset.allocate(rows, first.size() / first.extents[0],
+                   first.element.is_byte ? Element::kByte : Element::kFloat32);
+  if (!first.element.is_byte) return copy_all_numbers(pairs, schema, dataset);
+  std::uint8_t* out = dataset.values.as<std::uint8_t>();
+  for (const ArrayPair& pair : pairs) out = copy_bytes(pair.x, out);
+}
+
+}  // namespace
+
+Dataset dataset_of_arrays(std::span<const ArrayPair> pairs, const std::string& name,
+                          const TableSchema* schema, bool borrow) {
+  check_pairs(pairs);
   const NpyArray& first = pairs[0].x;
   Dataset dataset;
   dataset.name = name;
   if (first.extents.size() == 3) dataset.image = {first.extents[1], first.extents[2], 1};
-  const bool bytes = first.element.is_byte;
-  dataset.allocate(rows, first.size() / pairs[0].rows(),
-                   bytes ? Element::kByte : Element::kFloat32);
-  if (bytes) {
-    std::uint8_t* out = dataset.values.as<std::uint8_t>();
-    for (const ArrayPair& pair : pairs) out = copy_bytes(pair.x, out);
-  } else {
-    copy_all_numbers(pairs, schema, dataset);
-  }
+  const bool borrowed =
+      borrow && pairs.size() == 1 && borrow_values(first, pairs[0].x_where, schema, dataset);
+  if (!borrowed) copy_values(pairs, schema, dataset);
   copy_labels(dataset, pairs, schema);
-  dataset.published_test_rows = rows - pairs[0].rows();
+  dataset.published_test_rows = dataset.rows - rows_of_pair(pairs[0]);
   return dataset;
+}
+
+Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& name,
+                        const TableSchema* schema) {
+  std::vector<ArrayPair> pairs;
+  for (const NpyPair& source : sources) {
+    pairs.push_back({parse_npy(source.x, source.x_where), parse_npy(source.y, source.y_where),
+                     source.x_where, source.y_where});
+  }
+  return dataset_of_arrays(pairs, name, schema);
 }
 
 Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/data/dataset.h"
+#include "engine/data/npy.h"
 #include "engine/data/table_schema.h"
 
 namespace tritgrad {
@@ -26,6 +27,19 @@ struct NpyPair {
 // its offsets and classes, or null: then rows of one class are enough.
 Dataset parse_npy_pairs(std::span<const NpyPair> pairs, const std::string& name,
                         const TableSchema* schema = nullptr);
+
+// Two arrays of some rows.
+struct ArrayPair {
+  NpyArray x, y;
+  std::string x_where, y_where;
+};
+// Reads arrays as parse_npy_pairs() reads those of files. With `borrow` the values of a single pair
+// stay where they are, and must outlive the data set, if they need no conversion: uint8, and
+// aligned fp32 of which no offsets are to be subtracted, in C order; others are copied all the same
+// (Buffer::is_borrowed()).
+Dataset dataset_of_arrays(std::span<const ArrayPair> pairs, const std::string& name,
+                          const TableSchema* schema = nullptr, bool borrow = false);
+
 Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,
                       const TableSchema* schema = nullptr);
 

@@ -79,8 +79,16 @@ Buffer::Buffer(std::size_t bytes, Category category) : size_(bytes), category_(c
   ledger::acquire(category, bytes);
 }
 
+Buffer Buffer::borrow(std::span<const std::byte> bytes) {
+  Buffer buffer;
+  buffer.data_ = const_cast<std::byte*>(bytes.data());
+  buffer.size_ = bytes.size();
+  buffer.is_borrowed_ = true;
+  return buffer;
+}
+
 Buffer::~Buffer() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || is_borrowed_) return;
   ledger::release(category_, size_);
   free_bytes(data_, size_);
 }

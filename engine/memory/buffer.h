@@ -1,4 +1,5 @@
-// Owned bytes, zeroed, aligned to 64 (a cache line and the widest vector), counted by the ledger.
+// Owned bytes, zeroed, aligned to 64 (a cache line and the widest vector), counted by the ledger;
+// or bytes of somebody else, as they are.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,8 @@ class Buffer {
   Buffer() = default;
   // Throws Error when the memory cannot be had.
   Buffer(std::size_t bytes, Category category);
+  // Lends bytes that outlive it, are not written to, and are not counted: they are another's.
+  static Buffer borrow(std::span<const std::byte> bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -27,6 +30,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   std::size_t size() const { return size_; }
+  bool is_borrowed() const { return is_borrowed_; }
   std::span<std::byte> bytes() const { return {data_, size_}; }
 
   template <typename T>
@@ -39,11 +43,13 @@ class Buffer {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(category_, other.category_);
+    std::swap(is_borrowed_, other.is_borrowed_);
   }
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   Category category_ = Category::kWorkspace;
+  bool is_borrowed_ = false;
 };
 
 }  // namespace tritgrad
