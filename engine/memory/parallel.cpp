@@ -2,18 +2,22 @@
 
 #include <omp.h>
 
+#include <atomic>
 #include <exception>
 
 namespace tritgrad {
 namespace {
 
-int g_threads = 0;
+std::atomic<int> g_threads{0};  // programs in C may set it while another thread trains
 
 }  // namespace
 
 void set_thread_count(int threads) { g_threads = std::max(threads, 0); }
 
-int thread_count() { return g_threads > 0 ? g_threads : omp_get_max_threads(); }
+int thread_count() {
+  const int threads = g_threads;
+  return threads > 0 ? threads : omp_get_max_threads();
+}
 
 // The number is a variable of the calling thread, not of the process.
 OnThisThread::OnThisThread() : threads_before_(omp_get_max_threads()) { omp_set_num_threads(1); }
