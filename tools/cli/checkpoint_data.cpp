@@ -7,21 +7,25 @@ namespace {
 
 // The label column, the header and the way with missing cells may be others than those of the
 // training file. The model decides which columns are read, and as what.
-void adopt_table_options(const CLI::App& command, const TrainSpec& given, TrainSpec& saved,
+void adopt_table_options(const Given& given, const TrainSpec& asked, TrainSpec& saved,
                          TableSchema& schema) {
   for (const char* option : {"--columns", "--drop", "--words", "--max-categories"}) {
-    check(command.count(option) == 0, option,
+    check(!given(option), option,
           ": the model knows its columns from its training; leave the option out");
   }
-  if (command.count("--header") > 0) saved.header = given.header;
-  if (command.count("--missing") > 0) saved.missing = given.missing;
-  if (command.count("--label") > 0) {
-    saved.label = given.label;
+  if (given("--header")) saved.header = asked.header;
+  if (given("--missing")) saved.missing = asked.missing;
+  if (given("--label")) {
+    saved.label = asked.label;
     schema.label.clear();  // its name would be looked for first
   }
 }
 
 }  // namespace
+
+Given given_on(const CLI::App& command) {
+  return [&command](const char* option) { return command.count(option) > 0; };
+}
 
 void forget_columns(const std::string& data, TrainSpec& saved) {
   if (is_csv(data)) return;
@@ -48,29 +52,27 @@ Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
   }
 }
 
-TableSchema adopt_scored_data(const CLI::App& command, const SavedRun& run,
-                              CommonOptions& options) {
+TableSchema adopt_scored_data(const Given& given, const SavedRun& run, CommonOptions& options) {
   TrainSpec saved = run.spec();
-  if (command.count("--data") > 0) {
+  if (given("--data")) {
     saved.data = options.train.data;
     forget_columns(saved.data, saved);
   }
   TableSchema schema = run.table();
-  adopt_table_options(command, options.train, saved, schema);
+  adopt_table_options(given, options.train, saved, schema);
   static_cast<TrainSpec&>(options.train) = saved;
   return schema;
 }
 
-Dataset open_scored_data(const CLI::App& command, const SavedRun& run, const CommonOptions& options,
+Dataset open_scored_data(const Given& given, const SavedRun& run, const CommonOptions& options,
                          const TableSchema& schema) {
-  const bool given = command.count("--data") > 0;
-  Dataset dataset = given ? open_data(options, schema) : open_saved_data(run, options);
+  const bool named = given("--data");
+  Dataset dataset = named ? open_data(options, schema) : open_saved_data(run, options);
   run.adopt_image(dataset);
-  if (!given) {
+  if (!named) {
     run.check_same_data(
         dataset, "its test rows may be others now; name them by --data to score them as new");
   }
-  say_remarks(dataset.remarks, false);
   return dataset;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 
 #include "models/training/saved_run.h"
 #include "tools/cli/common_options.h"
@@ -16,13 +17,18 @@ void forget_columns(const std::string& data, TrainSpec& saved);
 // Opens the data that a checkpoint names, as seen from where the program runs now.
 Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options);
 
-// Fills in the options of a command that scores the checkpoint: all are the checkpoint's own but
-// for what the command names. Returns what the model knows of its table.
-TableSchema adopt_scored_data(const CLI::App& command, const SavedRun& run, CommonOptions& options);
+// Whether an option, such as "--data", is given.
+using Given = std::function<bool(const char* option)>;
+// Whether it is on the command line.
+Given given_on(const CLI::App& command);
 
-// Opens the data to score a checkpoint on, and says what was noticed. Throws Error where the
+// Fills in the options of a command that scores the checkpoint: all are the checkpoint's own but
+// for what is given. Returns what the model knows of its table.
+TableSchema adopt_scored_data(const Given& given, const SavedRun& run, CommonOptions& options);
+
+// Opens the data to score a checkpoint on. Throws Error where the
 // checkpoint's own have changed since.
-Dataset open_scored_data(const CLI::App& command, const SavedRun& run, const CommonOptions& options,
+Dataset open_scored_data(const Given& given, const SavedRun& run, const CommonOptions& options,
                          const TableSchema& schema);
 
 }  // namespace tritgrad

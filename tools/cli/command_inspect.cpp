@@ -2,27 +2,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/text.h"
-#include "models/footprint.h"
-#include "models/training/parallel_run.h"
-#include "models/training/saved_run.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
-#include "tools/cli/export_forecast.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/terminal.h"
-#include "tools/cli/traffic_forecast.h"
+#include "tools/inspect/inspection.h"
 #include "tools/report/number_text.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct InspectOptions : CommonOptions {
   std::string checkpoint;
@@ -36,27 +29,6 @@ struct InspectOptions : CommonOptions {
   std::vector<int> ranks = {2};
   int parts = 0;  // 0: one for each rank
   std::vector<double> links = {1, 10, 100};
-};
-
-// How several ranks would train the model.
-struct JointForecast {
-  ParallelSpec spec;
-  int ranks;
-  TrafficForecast traffic;
-
-  // The mean over a run with the warm-up that training has unless told otherwise.
-  TrafficForecast mean() const { return traffic.with_warmup(*spec.warmup); }
-};
-
-// What there is to say of a model, as text and as JSON.
-struct Inspection {
-  std::string model;
-  Recipe recipe;
-  ModelFootprint forecast;
-  std::optional<ModelFootprint> live = {};
-  std::optional<JointForecast> joint = {};
-  std::optional<TableSchema> table = {};  // what a checkpoint knows of a user's table
-  std::optional<ExportForecast> exported = {};
 };
 
 std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
@@ -190,54 +162,6 @@ std::string to_text(const Inspection& inspection) {
   return text;
 }
 
-Json to_json(const Footprint& footprint) {
-  Json json;
-  for (const auto& [name, bytes] : named_bytes(footprint)) json[name] = bytes;
-  return json;
-}
-
-Json to_json(const JointForecast& joint) {
-  return {{"method", method_name(joint.spec.method)},
-          {"ranks", joint.ranks},
-          {"gradient_bytes", joint.traffic.gradients},
-          {"warmup_gradient_bytes", joint.traffic.warmup},
-          {"warmup_share", joint.traffic.warmup > 0 ? *joint.spec.warmup : 0.0},
-          {"statistics_bytes", joint.traffic.statistics},
-          {"sums_bytes", joint.traffic.sums},
-          {"bytes_per_step", joint.mean().total()},
-          {"last_step_bytes", joint.traffic.total()},
-          {"error_feedback_bytes", joint.traffic.state}};
-}
-
-std::string to_json(const Inspection& inspection) {
-  const ModelFootprint& f = inspection.forecast;
-  Json json;
-  json["model"] = inspection.model;
-  json["recipe"] = inspection.recipe.name;
-  json["parameters"] = f.parameters;
-  json["gradient_policy"] = f.gradients == GradientPolicy::kKept ? "kept" : "released";
-  json["gradient_format"] = format_name(f.gradient_format);
-  json["transient_gradient_bytes"] = f.transient_gradient;
-  json["forecast_bytes"] = to_json(f.total);
-  if (inspection.live) json["live_bytes"] = to_json(inspection.live->total);
-  for (const auto& [name, bytes] : named_bytes(f.total)) {
-    json["bytes_per_parameter"][name] = f.per_parameter(bytes);
-  }
-  for (const TensorFootprint& t : f.tensors) {
-    json["tensors"].push_back({{"name", t.spec.name},
-                               {"role", role_name(t.spec.role)},
-                               {"rows", t.spec.shape.rows()},
-                               {"cols", t.spec.shape.cols()},
-                               {"format", format_name(t.spec.format.kind)},
-                               {"rule", t.rule},
-                               {"bytes", to_json(t.bytes)}});
-  }
-  if (inspection.joint) json["traffic"] = to_json(*inspection.joint);
-  if (inspection.exported) json["export"] = to_json(*inspection.exported);
-  if (inspection.table) json["table"] = Json::parse(to_json(*inspection.table));
-  return json.dump(2);
-}
-
 // Returns the footprint with gradients as exchanges between ranks keep them.
 ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe recipe,
                                const ParallelSpec& spec) {
@@ -257,28 +181,19 @@ ModelFootprint joint_footprint(const std::vector<ParameterSpec>& plan, Recipe re
 }
 
 // Counts the bytes that a model and its optimizer add to the ledger while they exist.
-ModelFootprint allocate_and_count(const std::string& spec, const ModelInput& input,
-                                  std::int64_t outputs, const Recipe& recipe) {
+ModelFootprint count_by_ledger(const SavedModel& plan) {
   const Footprint before = ledger_footprint();
-  const auto model = make_model(spec, input, outputs, recipe, 1);
-  Optimizer optimizer = make_optimizer(*model, recipe, 1, 1);
-  ModelFootprint live = live_footprint(*model, optimizer, recipe);
-  live.total = ledger_footprint(before);
+  Footprint held;
+  ModelFootprint live = allocate_and_count(plan, [&] { held = ledger_footprint(before); });
+  live.total = held;
   return live;
 }
 
 Inspection inspect_checkpoint(const std::string& path) {
   const SavedRun run(path);
-  const SavedModel saved = run.model();
-  const auto plan = plan_model(saved.model, saved.input, saved.outputs, saved.recipe);
-  std::optional<TableSchema> table = run.table();
-  if (table && table->table_columns == 0) table.reset();  // it is that of a built-in set
-  return {saved.model,
-          saved.recipe,
-          forecast_footprint(plan, saved.recipe),
-          allocate_and_count(saved.model, saved.input, saved.outputs, saved.recipe),
-          std::nullopt,
-          std::move(table)};
+  Inspection result = inspect_saved(run);
+  result.live = count_by_ledger(run.model());
+  return result;
 }
 
 // What is asked of a model that is not there yet. Without data, the model names its own input.
@@ -298,7 +213,7 @@ Inspection inspect_model(const Question& question) {
       options.model, recipe,
       forecast_footprint(plan_model(plan.model, plan.input, plan.outputs, recipe), recipe)};
   if (options.live) {
-    result.live = allocate_and_count(plan.model, plan.input, plan.outputs, recipe);
+    result.live = count_by_ledger(plan);
   }
   if (!options.ending.empty()) {
     result.exported =

@@ -3,15 +3,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "models/footprint.h"
 #include "tools/cli/commands.h"
+#include "tools/inspect/recipe_list.h"
 #include "tools/report/table.h"
 
 namespace tritgrad {
 namespace {
-
-// This network is so wide that its vectors hardly count.
-constexpr const char* kExample = "mlp:1024-1024-1024-1024";
 
 void list_recipes() {
   Table table({{"recipe"},
@@ -21,16 +18,16 @@ void list_recipes() {
                {"gradient", Align::kRight, "B/param"},
                {"total", Align::kRight, "B/param"},
                {"what, when, and where it comes from"}});
-  for (const std::string& name : recipe_names()) {
-    const Recipe recipe = load_recipe(name);
-    const ModelFootprint model = forecast_footprint(plan_model(kExample, 0, 0, recipe), recipe);
+  for (const ListedRecipe& listed : list_builtin_recipes()) {
+    const Recipe& recipe = listed.recipe;
+    const ModelFootprint& model = listed.footprint;
     const std::int64_t total = model.total.total();
     const std::int64_t moments = model.total.moments;
     const std::int64_t gradients = model.total.gradients;
     const auto per_parameter = [&](std::int64_t count) {
       return fmt::format("{:.2f}", model.per_parameter(count));
     };
-    table.add_row({name, per_parameter(total - moments - gradients), per_parameter(moments),
+    table.add_row({recipe.name, per_parameter(total - moments - gradients), per_parameter(moments),
                    per_parameter(total - gradients),
                    gradients == 0 ? "released" : per_parameter(gradients), per_parameter(total),
                    recipe.summary});
@@ -41,7 +38,7 @@ void list_recipes() {
       "residual. moments: what the update rule keeps. gradient: kept beside both, or released as "
       "soon\nas it is used; where it is kept, --set gradients=released leaves what 'both' says.\n"
       "'tritgrad recipes show NAME' prints one.\n",
-      table.render(), kExample);
+      table.render(), kRecipeExample);
 }
 
 }  // namespace

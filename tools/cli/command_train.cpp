@@ -258,12 +258,13 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
 void run_eval(const CLI::App& command, const std::string& path, CommonOptions& options) {
   apply(options);
   const SavedRun run(path);
-  const TableSchema schema = adopt_scored_data(command, run, options);
+  const TableSchema schema = adopt_scored_data(given_on(command), run, options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", path});
   check_no_input("--json", options.json, inputs);
   OutputFile json("--json", options.json, kJsonBegins);
-  Dataset dataset = open_scored_data(command, run, options, schema);
+  Dataset dataset = open_scored_data(given_on(command), run, options, schema);
+  say_remarks(dataset.remarks, false);
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;

@@ -82,16 +82,20 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->check(in_range(1, 1000000));
 }
 
+void expand_all_recipes(std::vector<std::string>& recipes) {
+  if (std::find(recipes.begin(), recipes.end(), "all") == recipes.end()) return;
+  check(recipes.size() == 1,
+        "--recipes: 'all' stands alone; leave the other names out, or name every recipe");
+  recipes = recipe_names();
+}
+
 void prepare(ComparisonRequest& request, const CLI::App& app) {
   apply(request.common);
   request.options.train = request.common.train;
   request.command = repeat_command(app);
   std::vector<std::string>& recipes = request.options.recipes;
   for (std::string& recipe : recipes) recipe = without_outer_spaces(recipe);
-  if (std::find(recipes.begin(), recipes.end(), "all") == recipes.end()) return;
-  check(recipes.size() == 1,
-        "--recipes: 'all' stands alone; leave the other names out, or name every recipe");
-  recipes = recipe_names();
+  expand_all_recipes(recipes);
 }
 
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache) {

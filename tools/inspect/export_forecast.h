@@ -1,4 +1,4 @@
-// The bytes of an export of a model that has not been trained yet.
+// The bytes of an export of a model, trained or not trained yet.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,6 +24,11 @@ struct ExportForecast {
 ExportForecast forecast_export(const std::string& ending, const std::string& trits,
                                const SavedModel& plan, const Dataset& dataset,
                                const TrainSpec& spec);
+
+// Returns what the export of a trained model takes, to the byte for its tables. Throws Error as
+// forecast_export() does.
+ExportForecast measure_export(const ExportTarget& target, const ExportSettings& settings,
+                              const InferenceNetwork& network);
 
 std::string to_text(const ExportForecast& forecast);
 nlohmann::ordered_json to_json(const ExportForecast& forecast);

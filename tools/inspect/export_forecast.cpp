@@ -1,4 +1,4 @@
-#include "tools/cli/export_forecast.h"
+#include "tools/inspect/export_forecast.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,15 @@ namespace tritgrad {
 ExportForecast forecast_export(const std::string& ending, const std::string& trits,
                                const SavedModel& plan, const Dataset& dataset,
                                const TrainSpec& spec) {
-  const ExportTarget& target = export_target_with(ending, "--export");
-  const ExportSettings settings{kTritPackings.parse(trits)};
-  const InferenceNetwork network = describe_untrained(plan, dataset, spec);
+  return measure_export(export_target_with(ending, "--export"), {kTritPackings.parse(trits)},
+                        describe_untrained(plan, dataset, spec));
+}
+
+ExportForecast measure_export(const ExportTarget& target, const ExportSettings& settings,
+                              const InferenceNetwork& network) {
   target.check(network, {"model", {}});
-  return {&target, trits, network.weights(), target.bytes(network, settings)};
+  return {&target, std::string(kTritPackings.name(settings.trits)), network.weights(),
+          target.bytes(network, settings)};
 }
 
 std::string to_text(const ExportForecast& forecast) {

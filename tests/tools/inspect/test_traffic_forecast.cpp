@@ -6,7 +6,7 @@
 #include "models/training/train.h"
 #include "tests/support/program.h"
 #include "tests/support/thread_ranks.h"
-#include "tools/cli/traffic_forecast.h"
+#include "tools/inspect/traffic_forecast.h"
 
 namespace tritgrad::test::test_traffic_forecast {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/cli/traffic_forecast.h"
+#include "tools/inspect/traffic_forecast.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,113 @@
+#include "tools/export/model_export.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/files/checkpoint.h"
+#include "engine/files/read_file.h"
+#include "models/networks/mlp.h"
+#include "models/training/evaluate.h"
+
+namespace tritgrad {
+namespace {
+
+// The operators of a graph: whether standard ones alone.
+constexpr Names<bool, 2> kOnnxOperators{"set of operators",
+                                        {{{false, "microsoft"}, {true, "standard"}}}};
+
+// Whether the run has come to the end of its epochs.
+bool is_finished(const SavedRun& run) {
+  const auto json = nlohmann::json::parse(run.text());
+  const auto& curve = json.at("curve");
+  return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
+}
+
+// `trained_on` names the data of the run, `report.data` those of the self-check.
+std::vector<std::string> provenance_of(const ExportReport& report, const std::string& trained_on,
+                                       const std::string& sha256) {
+  return {
+      fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
+                  trained_on, report.steps, report.finished ? "" : " (not finished)"),
+      fmt::format("Accuracy {:.2f} % on {} rows of {}; {} weights of {:.2f} bits.",
+                  100.0 * report.check.accuracy_after, report.check.rows, report.data,
+                  report.weights, report.bits_per_weight()),
+      "Weights SHA-256 " + sha256, export_signature()};
+}
+
+}  // namespace
+
+ExportSettings parse_export_settings(const std::string& trits, const std::string& onnx_ops,
+                                     bool raw_inputs) {
+  return {kTritPackings.parse(trits), kOnnxOperators.parse(onnx_ops), raw_inputs};
+}
+
+void check_replaceable_export(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return;
+  check(std::filesystem::is_regular_file(path, error), "--to: '", path,
+        "' is there and is no file that could be replaced; name another one");
+  const std::string text = read_file(path);
+  check(text.empty() || is_export(text), "--to: '", path,
+        "' is there and was not written by an export; delete it, or name another file");
+}
+
+std::string to_json(const ExportReport& r) {
+  const ExportTarget& target = *r.request.target;
+  const ExportSettings& settings = r.request.settings;
+  nlohmann::ordered_json json{{"checkpoint", r.checkpoint},
+                              {"to", r.request.to},
+                              {"model", r.model},
+                              {"recipe", r.recipe},
+                              {"data", r.data},
+                              {"steps", r.steps},
+                              {"finished", r.finished},
+                              {"file_bytes", r.file_bytes},
+                              {"table_bytes", r.bytes.tables()},
+                              {"weight_bytes", r.bytes.weights},
+                              {"scale_bytes", r.bytes.scales},
+                              {"workspace_bytes", r.bytes.workspace},
+                              {"weights", r.weights},
+                              {"bits_per_weight", r.bits_per_weight()},
+                              {"rows", r.check.rows},
+                              {"accuracy_before", r.check.accuracy_before},
+                              {"accuracy_after", r.check.accuracy_after},
+                              {"bit_equal", r.is_exact},
+                              {"differing_rows", r.check.differing_rows},
+                              {"differing_classes", r.check.differing_classes},
+                              {"largest_difference", r.check.largest_difference}};
+  if (reads_option(target, "--trits")) json["trits"] = kTritPackings.name(settings.trits);
+  if (reads_option(target, "--onnx-ops"))
+    json["onnx_ops"] = kOnnxOperators.name(settings.standard_onnx_ops);
+  if (reads_option(target, "--raw-inputs")) json["raw_inputs"] = settings.raw_inputs;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::string& trained_on,
+                            const ExportRequest& request) {
+  const ExportTarget& target = *request.target;
+  ExportHead head{std::filesystem::path(request.to).stem().string(), {}};
+  const LoadedModel loaded = load_model(run, dataset);
+  const SavedModel& plan = loaded.plan;
+  InferenceNetwork network = describe_network(run, loaded);
+  if (target.shows_images) network.extent = measure_images(dataset);
+  target.check(network, head);
+  const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
+  require_passed(result, request.to, dataset.name);
+  FinishedExport made{
+      {run.path(), plan.model, plan.recipe.name, dataset.name, request, network.is_exact(),
+       target.is_exact(network), is_finished(run),
+       plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f, run.step(),
+       network.weights(), 0, target.bytes(network, request.settings), result},
+      {}};
+  head.provenance =
+      provenance_of(made.report, trained_on, weights_sha256(loaded.model->parameters()));
+  made.bytes = target.write(network, head, request.settings);
+  made.report.file_bytes = std::ssize(made.bytes);
+  return made;
+}
+
+}  // namespace tritgrad
