@@ -55,21 +55,26 @@ TG_API const char *tg_version(void); /* "0.1.0" */
 TG_API const char *tg_error(void);
 /* Threads that a step uses from now on; 0: all cores. Results do not depend on it. */
 TG_API tg_status tg_set_threads(int threads);
-/* The built-in recipes: a JSON array of {"name", "about"}. */
+/* The built-in recipes: a JSON array of {"name", "about", "source", "format", "rule", "compute",
+ * "bytes_per_parameter": {"weights", ..., "total"}}. Format and rule are those of the weights. */
 TG_API const char *tg_recipes(void);
 
-/* Copies `rows` rows of `features` finite numbers, row by row, as the command line reads them from
- * .npy files. `labels` are `rows` whole numbers that name classes. `options` is NULL or JSON:
- * {"name": "digits", "class_names": ["no", "yes"], "image": [height, width, channels]}. With class
- * names labels count them from 0, and rows of all classes must be there; without, a class is called
- * by its number. Pixels of images lie by rows, columns and channels. */
+/* Takes `rows` rows of `features` finite numbers, row by row, as the command line reads them from
+ * .npy files. They are copied; with {"borrow": true} they stay the caller's and must outlive the
+ * data unchanged, where they need no conversion: TG_UINT8 and aligned TG_FLOAT32. Others are copied
+ * all the same, and tg_data_describe() tells "borrowed": false. Labels are always copied. `labels`
+ * are `rows` whole numbers that name classes. `options` is NULL or JSON:
+ * {"name": "digits", "class_names": ["no", "yes"], "image": [height, width, channels],
+ * "borrow": true}. With class names labels count them from 0, and rows of all classes must be
+ * there; without, a class is called by its number. Pixels of images lie by rows, columns and
+ * channels. */
 TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows,
                                     int64_t features, const int64_t *labels, const char *options);
 /* Reads data as the command line does. `spec` is JSON with keys of its options: {"data":
  * "table.csv", "label": "kind", "missing": "mean"}. */
 TG_API tg_data *tg_data_open(const char *spec);
-/* JSON: {"name", "rows", "features", "classes": [names], "feature_names", "remarks": [sentences]}.
- */
+/* JSON: {"name", "rows", "features", "classes": [names], "feature_names", "borrowed",
+ * "remarks": [sentences]}. */
 TG_API const char *tg_data_describe(tg_data *data);
 TG_API void tg_data_close(tg_data *data);
 
@@ -96,6 +101,9 @@ TG_API tg_status tg_run_all(tg_run *run);
 TG_API int tg_run_is_over(const tg_run *run);
 /* Writes a checkpoint, which replaces other checkpoints alone. */
 TG_API tg_status tg_run_save(tg_run *run, const char *path);
+/* The model as the run has it now, with all that a checkpoint holds; no file is made. It needs the
+ * run no more. */
+TG_API tg_model *tg_run_model(tg_run *run);
 /* Ends the run and returns its result as the command line's --json does; NULL where it fails. */
 TG_API const char *tg_run_finish(tg_run *run);
 TG_API void tg_run_close(tg_run *run);
@@ -103,15 +111,43 @@ TG_API void tg_run_close(tg_run *run);
 /* Reads a checkpoint from a file, or from the bytes of one, which are copied. */
 TG_API tg_model *tg_model_open(const char *path);
 TG_API tg_model *tg_model_from_bytes(const void *bytes, size_t size);
-/* JSON: {"model", "recipe", "inputs", "classes", "steps", "weights_sha256", "bytes_per_parameter",
- * ...}. */
+/* The bytes of its checkpoint, `size` of them, which live as long as the model: those of the file
+ * where it was opened from one. */
+TG_API const void *tg_model_bytes(tg_model *model, size_t *size);
+/* JSON: {"model", "recipe", "inputs", "classes": [names], "feature_names", "steps", "parameters",
+ * "bytes_per_parameter": {"weights", ..., "total"}, "checkpoint_bytes", "weights_sha256"}, and
+ * "image": [height, width, channels] where rows are images. */
 TG_API const char *tg_model_describe(tg_model *model);
+/* What `tritgrad inspect FILE --json -` tells: bytes by tensor and by category, those of training
+ * included. `options` is NULL or JSON such as {"export": "h", "trits": "2bit"}: then "export" has
+ * the bytes of such an export. */
+TG_API const char *tg_model_inspect(tg_model *model, const char *options);
 /* For each row its class, the probabilities of the classes [rows x classes], and logits [rows x
  * classes]; what is NULL is not written. A row's numbers do not depend on the other rows. */
 TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows,
                                   int64_t features, int64_t *classes, float *probabilities,
                                   float *logits);
+/* Copies rows by which exports of the model are checked from now on, with their classes as
+ * tg_model_predict() numbers them: for models that were trained on arrays. */
+TG_API tg_status tg_model_check_rows(tg_model *model, const void *values, tg_type type,
+                                     int64_t rows, int64_t features, const int64_t *classes);
+/* Writes the model for other programs, by the ending of `path`: .h, .onnx, .js, .html, .npz or
+ * .safetensors. The bytes, and the JSON that it returns, are those of `tritgrad export MODEL --to
+ * path --json -`. The file is compared with the model first, on the rows of tg_model_check_rows(),
+ * or on those of the data that the model was trained on or that `options` name; where they differ
+ * nothing is written. `options` is NULL or JSON with keys of the command line's options:
+ * {"trits": "2bit", "onnx_ops": "standard", "raw_inputs": true, "data": "table.csv"}. */
+TG_API const char *tg_model_export(tg_model *model, const char *path, const char *options);
 TG_API void tg_model_close(tg_model *model);
+
+/* Trains recipes x seeds on the same rows and returns the JSON of `tritgrad compare --json`, which
+ * lives until the next call in this thread. `spec` is JSON with keys of the command's options:
+ * {"model": "mlp:64,64", "recipes": ["master", "votes"], "seeds": 3, "tune": 3, "baseline":
+ * "master", "epochs": 10, ...}; ["all"] are all recipes. The observer, NULL or called after each
+ * step and each run, is told runs in tg_progress.step and total_steps, and may end the comparison.
+ * Finished runs are kept nowhere, unless "cache" names a folder. */
+TG_API const char *tg_compare(const tg_data *data, const char *spec, tg_observer observer,
+                              void *context);
 
 #ifdef __cplusplus
 }

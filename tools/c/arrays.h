@@ -1,0 +1,19 @@
+// Arrays of a caller, as a data set reads them.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/data/dataset.h"
+#include "engine/data/npy.h"
+#include "tools/c/tritgrad.h"
+
+namespace tritgrad {
+
+// Views [rows x features] numbers, or grey images of one byte a pixel, as a .npy file has them.
+// Throws Error for NULL, for unknown types, and for sizes that no memory has.
+NpyArray view_values(const void* values, tg_type type, std::int64_t rows, std::int64_t features,
+                     const ImageShape& image);
+// Views a whole number for each row. Throws Error for NULL; `what` names them.
+NpyArray view_labels(const std::int64_t* labels, std::int64_t rows, const char* what);
+
+}  // namespace tritgrad

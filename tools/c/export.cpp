@@ -1,0 +1,122 @@
+// The functions of tritgrad.h that tell the bytes of a model and write it for other programs.
+#include <filesystem>
+#include <utility>
+
+#include "engine/data/npy_dataset.h"
+#include "engine/data/npy_writer.h"
+#include "tools/c/arrays.h"
+#include "tools/c/border.h"
+#include "tools/c/handles.h"
+#include "tools/c/spec_json.h"
+#include "tools/cli/checkpoint_data.h"
+#include "tools/export/model_export.h"
+#include "tools/inspect/inspection.h"
+
+namespace tritgrad {
+namespace {
+
+void check_given_options(const ExportSpec& spec, const ExportTarget& target) {
+  for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
+    if (spec.is_given(option)) check_option_of(target, option);
+  }
+}
+
+// The names of classes that these numbers are of.
+std::vector<std::string> class_texts(const tg_model& model, const std::int64_t* classes,
+                                     std::int64_t rows) {
+  check(classes != nullptr, "classes: NULL found, a number for each row expected");
+  const std::vector<std::string> names = model.saved.class_names();
+  std::vector<std::string> texts;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    check(classes[row] >= 0 && classes[row] < std::ssize(names), "classes: row ", row, " is ",
+          classes[row], ", a number from 0 to ", std::ssize(names) - 1, " expected");
+    texts.push_back(names[static_cast<std::size_t>(classes[row])]);
+  }
+  return texts;
+}
+
+Dataset checked_rows(const tg_model& model, const NpyArray& values, const std::int64_t* classes) {
+  const TableSchema schema = model.saved.table();
+  const std::string labels = write_npy_texts(class_texts(model, classes, values.extents[0]));
+  const ArrayPair pair{values, parse_npy(labels, "classes"), "values", "classes"};
+  Dataset dataset = dataset_of_arrays({&pair, 1}, "arrays", &schema);
+  dataset.image = model.loaded.plan.input.image;
+  return dataset;
+}
+
+// Opens the data of a checkpoint, or those that are named.
+Dataset open_rows(const SavedRun& saved, const ExportSpec& spec, const std::string& to) {
+  const Given given = [&](const char* option) { return spec.is_given(option); };
+  CommonOptions options;
+  static_cast<TrainSpec&>(options.train) = spec.data;
+  options.terminal.cache = spec.cache;
+  const TableSchema schema = adopt_scored_data(given, saved, options);
+  try {
+    check_no_input("--to", to, input_files(options));
+    return open_scored_data(given, saved, options, schema);
+  } catch (const Error& error) {
+    if (given("--data")) throw;
+    fail(error.what(), "; or give rows by tg_model_check_rows()");
+  }
+}
+
+FinishedExport export_of(tg_model& model, const ExportSpec& spec, const ExportRequest& request) {
+  const SavedRun& saved = model.saved;
+  const std::string trained_on = std::filesystem::path(saved.spec().data).stem().string();
+  if (model.rows && !spec.is_given("--data")) {
+    return export_model(saved, *model.rows, trained_on, request);
+  }
+  Dataset dataset = open_rows(saved, spec, request.to);
+  return export_model(saved, dataset, spec.is_given("--data") ? trained_on : dataset.name, request);
+}
+
+}  // namespace
+}  // namespace tritgrad
+
+using namespace tritgrad;
+
+const char* tg_model_inspect(tg_model* model, const char* options) {
+  return pointer_of([&]() -> const char* {
+    const SavedRun& saved = of(model, "model").saved;
+    const InspectSpec spec = inspect_spec_from_json(options == nullptr ? "{}" : options);
+    Inspection inspection = inspect_saved(saved);
+    inspection.live = allocate_and_count(saved.model());
+    if (!spec.ending.empty()) {
+      const ExportTarget& target = export_target_with(spec.ending, "export");
+      check_given_options(spec.options, target);
+      inspection.exported =
+          measure_export(target, spec.options.settings(), describe_network(saved, model->loaded));
+    }
+    model->inspection = to_json(inspection);
+    return model->inspection.c_str();
+  });
+}
+
+tg_status tg_model_check_rows(tg_model* model, const void* values, tg_type type, int64_t rows,
+                              int64_t features, const int64_t* classes) {
+  return status_of([&] {
+    const SavedModel& plan = of(model, "model").loaded.plan;
+    check(features == plan.input.features, "features: ", features, " found, the model has ",
+          plan.input.features, " inputs");
+    model->rows =
+        checked_rows(*model, view_values(values, type, rows, features, plan.input.image), classes);
+  });
+}
+
+const char* tg_model_export(tg_model* model, const char* path, const char* options) {
+  return pointer_of([&]() -> const char* {
+    of(model, "model");
+    text_of(path, "path", "the name of a file");
+    const ExportTarget& target = export_target_of(path);
+    const ExportSpec spec = export_spec_from_json(options == nullptr ? "{}" : options);
+    check_given_options(spec, target);
+    const ExportRequest request{path, &target, spec.settings()};
+    check_no_input("--to", path, {{"the checkpoint", model->saved.path()}});
+    check_replaceable_export(path);
+    check_output("--to", path, nullptr);
+    const FinishedExport finished = export_of(*model, spec, request);
+    OutputFile("--to", path, nullptr).write_bytes(finished.bytes);
+    model->report = to_json(finished.report);
+    return model->report.c_str();
+  });
+}

@@ -1,0 +1,121 @@
+// The functions of tritgrad.h that open a model, describe it and predict by it.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "engine/data/npy_dataset.h"
+#include "engine/files/checkpoint.h"
+#include "models/footprint.h"
+#include "models/training/predict.h"
+#include "tools/c/arrays.h"
+#include "tools/c/border.h"
+#include "tools/c/handles.h"
+#include "tools/c/spec_json.h"
+
+namespace tritgrad {
+
+// The heap keeps the bytes where the checkpoint's arrays point to, however few they are.
+tg_model* model_of_bytes(std::vector<std::byte> bytes) {
+  const std::span<const std::byte> kept(bytes);
+  return new tg_model{std::move(bytes), SavedRun(kept, "bytes")};
+}
+
+namespace {
+
+nlohmann::ordered_json bytes_per_parameter(const ModelFootprint& footprint) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, bytes] : named_bytes(footprint.total)) {
+    json[name] = footprint.per_parameter(bytes);
+  }
+  return json;
+}
+
+// Reads rows by what the model knows of its columns; all labels are 0.
+Dataset rows_to_score(const tg_model& model, const NpyArray& values) {
+  TableSchema schema = model.saved.table();
+  schema.class_names = {"0"};
+  const std::vector<std::int64_t> zeros(static_cast<std::size_t>(values.extents[0]));
+  const ArrayPair pair{values, view_labels(zeros.data(), values.extents[0], "labels"), "values",
+                       "labels"};
+  Dataset dataset = dataset_of_arrays({&pair, 1}, "values", &schema, true);
+  dataset.image = model.loaded.plan.input.image;
+  return dataset;
+}
+
+}  // namespace
+}  // namespace tritgrad
+
+using namespace tritgrad;
+
+tg_model* tg_model_open(const char* path) {
+  return pointer_of([&] {
+    return new tg_model{{}, SavedRun(text_of(path, "path", "the name of a file"))};
+  });
+}
+
+tg_model* tg_model_from_bytes(const void* bytes, size_t size) {
+  return pointer_of([&] {
+    check(bytes != nullptr, "bytes: NULL found, those of a checkpoint expected");
+    const auto* first = static_cast<const std::byte*>(bytes);
+    return model_of_bytes(std::vector<std::byte>(first, first + size));
+  });
+}
+
+const void* tg_model_bytes(tg_model* model, size_t* size) {
+  return pointer_of([&]() -> const void* {
+    check(size != nullptr, "size: NULL found, a place for the number of bytes expected");
+    const std::span<const std::byte> bytes = of(model, "model").saved.bytes();
+    *size = bytes.size();
+    return bytes.data();
+  });
+}
+
+const char* tg_model_describe(tg_model* model) {
+  return pointer_of([&]() -> const char* {
+    const SavedModel& plan = of(model, "model").loaded.plan;
+    const ModelFootprint footprint = forecast_footprint(
+        plan_model(plan.model, plan.input, plan.outputs, plan.recipe), plan.recipe);
+    nlohmann::ordered_json json{
+        {"model", plan.model},
+        {"recipe", plan.recipe.name},
+        {"inputs", plan.input.features},
+        {"classes", model->saved.class_names()},
+        {"feature_names", model->saved.table().feature_names()},
+        {"steps", model->saved.step()},
+        {"parameters", footprint.parameters},
+        {"bytes_per_parameter", bytes_per_parameter(footprint)},
+        {"checkpoint_bytes", model->saved.bytes().size()},
+        {"weights_sha256", weights_sha256(model->loaded.model->parameters())}};
+    const ImageShape& image = plan.input.image;
+    if (image.size() > 0) json["image"] = {image.height, image.width, image.channels};
+    model->description = json_text(json);
+    return model->description.c_str();
+  });
+}
+
+tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, int64_t rows,
+                           int64_t features, int64_t* classes, float* probabilities,
+                           float* logits) {
+  return status_of([&] {
+    const SavedModel& plan = of(model, "model").loaded.plan;
+    check(features == plan.input.features, "features: ", features, " found, the model has ",
+          plan.input.features, " inputs");
+    if (rows == 0) return;
+    const Dataset dataset =
+        rows_to_score(*model, view_values(values, type, rows, features, plan.input.image));
+    const std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* y_row = all.data() + row * plan.outputs;
+      if (classes != nullptr) {
+        classes[row] = std::max_element(y_row, y_row + plan.outputs) - y_row;
+      }
+      if (probabilities != nullptr) {
+        softmax_of_row(y_row, plan.outputs, probabilities + row * plan.outputs);
+      }
+    }
+    if (logits != nullptr) std::copy(all.begin(), all.end(), logits);
+  });
+}
+
+void tg_model_close(tg_model* model) { delete model; }
