@@ -4,67 +4,24 @@
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/data/npy_writer.h"
-#include "engine/data/open_dataset.h"
-#include "engine/random.h"
 #include "models/training/train.h"
+#include "tests/support/c_handles.h"
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
-#include "tools/c/tritgrad.h"
 
 namespace tritgrad::test::test_c_interface {
 namespace {
 
 using Json = nlohmann::json;
 
-// Closes handles.
-struct Data {
-  tg_data* handle;
-  ~Data() { tg_data_close(handle); }
-};
-struct Run {
-  tg_run* handle;
-  ~Run() { tg_run_close(handle); }
-};
-struct ModelHandle {
-  tg_model* handle;
-  ~ModelHandle() { tg_model_close(handle); }
-};
-
-// Rows of a built-in set as a C program would have them.
-struct Arrays {
-  Dataset dataset;
-  std::vector<double> values;
-  std::vector<std::int64_t> labels;
-
-  explicit Arrays(const char* name) : dataset(builtin_dataset(name)) {
-    std::vector<float> row(static_cast<std::size_t>(dataset.features));
-    for (std::int64_t i = 0; i < dataset.rows; ++i) {
-      dataset.gather(i, row.data());
-      values.insert(values.end(), row.begin(), row.end());
-    }
-    labels.assign(dataset.labels.begin(), dataset.labels.end());
-  }
-  tg_data* open(const char* options = nullptr) const {
-    return tg_data_from_arrays(values.data(), TG_FLOAT64, dataset.rows, dataset.features,
-                               labels.data(), options);
-  }
-};
-
 std::string hash_of(const char* result) {
   REQUIRE(result != nullptr);
   return Json::parse(result).at("weights_sha256");
-}
-
-void check_error(const void* handle, const char* part) {
-  CHECK(handle == nullptr);
-  CAPTURE(std::string(tg_error()));
-  CHECK(std::string(tg_error()).find(part) != std::string::npos);
 }
 
 }  // namespace
@@ -81,12 +38,12 @@ TEST_CASE("c interface: a run has the bits of the library's, whole, by epochs an
     const std::string expected = train(builtin_dataset("wdbc"), options).weights_sha256;
     const std::string spec =
         R"({"model": "mlp:24", "epochs": 3, "seed": 7, "recipe": ")" + recipe + "\"}";
-    const Data data{tg_data_open(R"({"data": "wdbc"})")};
-    const Run whole{tg_run_new(data.handle, spec.c_str())};
+    const DataHandle data{tg_data_open(R"({"data": "wdbc"})")};
+    const RunHandle whole{tg_run_new(data.handle, spec.c_str())};
     CHECK(tg_run_all(whole.handle) == TG_OK);
     CHECK(tg_run_is_over(whole.handle) == 1);
     CHECK(hash_of(tg_run_finish(whole.handle)) == expected);
-    const Run steps{tg_run_new(data.handle, spec.c_str())};
+    const RunHandle steps{tg_run_new(data.handle, spec.c_str())};
     CHECK(tg_run_step(steps.handle) == TG_OK);
     CHECK(tg_run_epoch(steps.handle) == TG_OK);  // the rest of the first
     CHECK(tg_run_epoch(steps.handle) == TG_OK);
@@ -98,11 +55,11 @@ TEST_CASE("c interface: a run has the bits of the library's, whole, by epochs an
 }
 
 TEST_CASE("c interface: arrays train as the command line trains .npy files of them") {
-  const Arrays digits("digits");
+  const CArrays digits("digits");
   const TempDir folder;
-  const Data data{digits.open(R"({"name": "x"})")};
+  const DataHandle data{digits.open(R"({"name": "x"})")};
   REQUIRE(data.handle != nullptr);
-  const Run run{tg_run_new(data.handle, R"({"model": "mlp:16", "epochs": 2})")};
+  const RunHandle run{tg_run_new(data.handle, R"({"model": "mlp:16", "epochs": 2})")};
   REQUIRE(tg_run_all(run.handle) == TG_OK);
   const std::string saved = folder / "c.safetensors";
   REQUIRE(tg_run_save(run.handle, saved.c_str()) == TG_OK);
@@ -121,11 +78,11 @@ TEST_CASE("c interface: arrays train as the command line trains .npy files of th
 }
 
 TEST_CASE("c interface: predictions of a saved model, of all rows at once and of each alone") {
-  const Arrays iris("iris");
+  const CArrays iris("iris");
   const TempDir folder;
-  const Data data{iris.open(R"({"class_names": ["setosa", "versicolor", "virginica"]})")};
+  const DataHandle data{iris.open(R"({"class_names": ["setosa", "versicolor", "virginica"]})")};
   REQUIRE(data.handle != nullptr);
-  const Run run{tg_run_new(
+  const RunHandle run{tg_run_new(
       data.handle, R"({"model": "mlp:8", "recipe": "latent8", "epochs": 40, "all_rows": true})")};
   REQUIRE(tg_run_all(run.handle) == TG_OK);
   const std::string path = folder / "m.safetensors";
@@ -171,9 +128,9 @@ TEST_CASE("c interface: an observer ends a run, which goes on to the same bits")
     count.loss = progress->loss;
     return progress->step == 5 ? 1 : 0;
   };
-  const Data data{tg_data_open(R"({"data": "wine"})")};
+  const DataHandle data{tg_data_open(R"({"data": "wine"})")};
   const char* spec = R"({"model": "mlp:8", "epochs": 4, "seed": 3})";
-  const Run run{tg_run_new(data.handle, spec)}, other{tg_run_new(data.handle, spec)};
+  const RunHandle run{tg_run_new(data.handle, spec)}, other{tg_run_new(data.handle, spec)};
   Count count;
   REQUIRE(tg_run_observe(run.handle, stop_at_five, &count) == TG_OK);
   CHECK(tg_run_all(run.handle) == TG_INTERRUPTED);
@@ -187,14 +144,14 @@ TEST_CASE("c interface: an observer ends a run, which goes on to the same bits")
 
 TEST_CASE("c interface: a run is resumed from a checkpoint") {
   const TempDir folder;
-  const Data data{tg_data_open(R"({"data": "wine"})")};
+  const DataHandle data{tg_data_open(R"({"data": "wine"})")};
   const std::string path = folder / "m.safetensors";
-  const Run first{tg_run_new(data.handle, R"({"model": "mlp:8", "epochs": 4})")};
+  const RunHandle first{tg_run_new(data.handle, R"({"model": "mlp:8", "epochs": 4})")};
   REQUIRE(tg_run_epoch(first.handle) == TG_OK);
   REQUIRE(tg_run_save(first.handle, path.c_str()) == TG_OK);
   REQUIRE(tg_run_all(first.handle) == TG_OK);
   const std::string spec = R"({"model": "mlp:8", "epochs": 4, "resume": ")" + path + "\"}";
-  const Run second{tg_run_new(data.handle, spec.c_str())};
+  const RunHandle second{tg_run_new(data.handle, spec.c_str())};
   REQUIRE(second.handle != nullptr);
   REQUIRE(tg_run_all(second.handle) == TG_OK);
   CHECK(hash_of(tg_run_finish(second.handle)) == hash_of(tg_run_finish(first.handle)));
@@ -204,123 +161,37 @@ TEST_CASE("c interface: a run is resumed from a checkpoint") {
 
 TEST_CASE("c interface: what does not fit is refused with a sentence") {
   CHECK(tg_abi_version() == TG_ABI_VERSION);
-  check_error(tg_data_open(nullptr), "spec: NULL found");
-  check_error(tg_data_open("iris"), "no JSON object");
-  check_error(tg_data_open(R"({"dat": "iris"})"), "unknown key 'dat'; did you mean 'data'?");
-  check_error(tg_data_open(R"({"data": "irs"})"), "irs");
-  const Data data{tg_data_open(R"({"data": "iris"})")};
-  check_error(tg_run_new(data.handle, R"({"epochs": 0})"), "whole number from 1 to 1e+06");
-  check_error(tg_run_new(data.handle, R"({"epochs": -1})"), "'epochs' is -1");
-  check_error(tg_run_new(data.handle, R"({"epochs": 1.5})"), "'epochs' is 1.5");
-  check_error(tg_run_new(data.handle, R"({"recipe": "vote"})"), "did you mean 'votes'?");
-  check_error(tg_run_new(data.handle, R"({"modle": "mlp:4"})"), "did you mean 'model'?");
-  check_error(tg_run_new(data.handle, R"({"set": "x"})"), "a list of texts expected");
-  check_error(tg_run_new(data.handle, R"({"folds": 3})"), "'folds' is of several runs");
-  check_error(tg_run_new(nullptr, "{}"), "data: NULL found");
+  check_c_error(tg_data_open(nullptr), "spec: NULL found");
+  check_c_error(tg_data_open("iris"), "no JSON object");
+  check_c_error(tg_data_open(R"({"dat": "iris"})"), "unknown key 'dat'; did you mean 'data'?");
+  check_c_error(tg_data_open(R"({"data": "irs"})"), "irs");
+  const DataHandle data{tg_data_open(R"({"data": "iris"})")};
+  check_c_error(tg_run_new(data.handle, R"({"epochs": 0})"), "whole number from 1 to 1e+06");
+  check_c_error(tg_run_new(data.handle, R"({"epochs": -1})"), "'epochs' is -1");
+  check_c_error(tg_run_new(data.handle, R"({"epochs": 1.5})"), "'epochs' is 1.5");
+  check_c_error(tg_run_new(data.handle, R"({"recipe": "vote"})"), "did you mean 'votes'?");
+  check_c_error(tg_run_new(data.handle, R"({"modle": "mlp:4"})"), "did you mean 'model'?");
+  check_c_error(tg_run_new(data.handle, R"({"set": "x"})"), "a list of texts expected");
+  check_c_error(tg_run_new(data.handle, R"({"folds": 3})"), "'folds' is of several runs");
+  check_c_error(tg_run_new(nullptr, "{}"), "data: NULL found");
   CHECK(tg_run_step(nullptr) == TG_INVALID);
   CHECK(tg_run_is_over(nullptr) == 0);
-  check_error(tg_model_open("/none.safetensors"), "/none.safetensors");
-  check_error(tg_model_from_bytes("xx", 2), "bytes");
+  check_c_error(tg_model_open("/none.safetensors"), "/none.safetensors");
+  check_c_error(tg_model_from_bytes("xx", 2), "bytes");
   const std::vector<float> values{0.0f, 1.0f, 2.0f, NAN};
   const std::vector<std::int64_t> labels{0, 1, 0, 1};
   const auto open = [&](const std::int64_t* y, std::int64_t rows, const char* options) {
     return tg_data_from_arrays(values.data(), TG_FLOAT32, rows, 1, y, options);
   };
-  check_error(open(labels.data(), 4, nullptr), "row 3, column 0 is nan");
-  check_error(open(nullptr, 3, nullptr), "labels: NULL found");
-  check_error(open(labels.data(), -1, nullptr), "rows -1");
-  check_error(open(labels.data(), 3, R"({"class_names": ["a"]})"), "1 names found");
-  check_error(open(labels.data(), 3, R"({"image": [2, 2, 1]})"), "[height, width, channels]");
-  check_error(open(labels.data(), 3, R"({"nam": "x"})"), "did you mean 'name'?");
+  check_c_error(open(labels.data(), 4, nullptr), "row 3, column 0 is nan");
+  check_c_error(open(nullptr, 3, nullptr), "labels: NULL found");
+  check_c_error(open(labels.data(), -1, nullptr), "rows -1");
+  check_c_error(open(labels.data(), 3, R"({"class_names": ["a"]})"), "1 names found");
+  check_c_error(open(labels.data(), 3, R"({"image": [2, 2, 1]})"), "[height, width, channels]");
+  check_c_error(open(labels.data(), 3, R"({"nam": "x"})"), "did you mean 'name'?");
   tg_data_close(nullptr);
   tg_run_close(nullptr);
   tg_model_close(nullptr);
-}
-
-TEST_CASE(
-    "c interface: two thousand calls with arguments by chance end in a result or a sentence") {
-  const RandomKey key{11, random_stream("c interface"), 0};
-  std::uint32_t at = 0;
-  const auto below = [&](std::size_t n) {
-    return static_cast<std::size_t>(random_below(key, ++at, static_cast<std::uint32_t>(n)));
-  };
-  const std::vector<const char*> texts{nullptr,
-                                       "",
-                                       "{",
-                                       "{}",
-                                       "[]",
-                                       "null",
-                                       R"({"data": "iris"})",
-                                       R"({"model": "mlp:3", "epochs": 1})",
-                                       R"({"model": "mlp:0"})",
-                                       R"({"model": 7})",
-                                       R"({"epochs": 1e9})",
-                                       R"({"seed": 18446744073709551615})",
-                                       R"({"set": ["weight.lr=x"]})",
-                                       R"({"image": [1, "a", 2]})",
-                                       R"({"class_names": 3})",
-                                       R"({"name": ["\\u0000"]})",
-                                       "\xff\xfe",
-                                       R"({"lr": 1e999})",
-                                       R"({"val": 0.5})"};
-  const std::vector<double> values(64, 0.5);
-  const std::vector<std::int64_t> labels{0, 1, 0, 1, -1, 1, INT64_MAX, INT64_MIN};
-  const std::vector<std::int64_t> sizes{-1, 0, 1, 2, 4, 8, INT64_MAX, INT64_MIN, 1LL << 33};
-  const Data iris{tg_data_open(R"({"data": "iris"})")};
-  std::vector<std::unique_ptr<Data>> data;
-  std::vector<std::unique_ptr<Run>> runs;
-  std::int64_t refused = 0, done = 0;
-  const auto count = [&](bool success) {
-    (success ? done : refused) += 1;
-    if (!success) CHECK(std::strlen(tg_error()) > 0);
-  };
-  const auto any_run = [&] {
-    return runs.empty() || below(4) == 0 ? nullptr : runs[below(runs.size())]->handle;
-  };
-  for (int call = 0; call < 2000; ++call) {
-    const char* text = texts[below(texts.size())];
-    switch (below(8)) {
-      case 0: {
-        // Sizes that the arrays do not have would be the caller's fault.
-        std::int64_t rows = sizes[below(sizes.size())], features = sizes[below(sizes.size())];
-        if (rows > 8) features = std::min<std::int64_t>(features, 0);
-        if (features > 8) rows = std::min<std::int64_t>(rows, 0);
-        data.emplace_back(new Data{tg_data_from_arrays(
-            below(9) == 0 ? nullptr : values.data(), static_cast<tg_type>(below(4)), rows, features,
-            below(9) == 0 || rows > 8 ? nullptr : labels.data(), text)});
-        count(data.back()->handle != nullptr);
-        break;
-      }
-      case 1:
-        data.emplace_back(new Data{tg_data_open(text)});
-        count(data.back()->handle != nullptr);
-        break;
-      case 2:
-        runs.emplace_back(new Run{tg_run_new(below(5) == 0 ? nullptr : iris.handle, text)});
-        count(runs.back()->handle != nullptr);
-        break;
-      case 3:
-        count(tg_run_step(any_run()) == TG_OK);
-        break;
-      case 4:
-        count(tg_run_finish(any_run()) != nullptr);
-        break;
-      case 5:
-        count(tg_run_save(any_run(), text == nullptr ? nullptr : "/none/m.safetensors") == TG_OK);
-        break;
-      case 6: {
-        const ModelHandle model{text == nullptr ? tg_model_open(text)
-                                                : tg_model_from_bytes(text, std::strlen(text))};
-        count(model.handle != nullptr);
-        break;
-      }
-      default:
-        count(tg_set_threads(static_cast<int>(below(9)) - 4) == TG_OK);
-    }
-  }
-  CHECK(refused > 500);
-  CHECK(done > 100);
-  CHECK(tg_set_threads(0) == TG_OK);
 }
 
 }  // namespace tritgrad::test::test_c_interface
