@@ -1,0 +1,75 @@
+"""Data sets as the library holds them."""
+
+import json
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+import numpy as np
+
+from . import _arrays, _spec
+from ._errors import made, text
+from ._handle import Handle
+from ._library import lib
+
+
+_MOST_CHECKED = 1000  # rows by which exports of a model are checked
+
+
+class Data(Handle):
+    """Rows with a class each. Those of arrays are borrowed where the library can read them as they
+    are, so that the arrays are kept here for as long."""
+
+    _what = "data"
+    _close = lib.tg_data_close
+
+    def __init__(
+        self,
+        pointer: int,
+        rows: Optional[_arrays.Rows] = None,
+        labels: Optional[_arrays.Labels] = None,
+    ) -> None:
+        super().__init__(pointer)
+        self._rows = rows
+        self._labels = labels
+
+    def rows_to_check(self) -> Optional[Tuple[_arrays.Rows, np.ndarray]]:
+        """Returns some of the rows of arrays, spread over all, and their classes, int64."""
+        if self._rows is None or self._labels is None:
+            return None
+        codes = self._labels.codes
+        some = slice(None, None, -(-len(codes) // _MOST_CHECKED))
+        numbered = np.searchsorted(np.unique(codes), codes[some]).astype(np.int64)
+        values = np.ascontiguousarray(self._rows.values[some])
+        return self._rows._replace(values=values), numbered
+
+    def describe(self) -> Dict[str, Any]:
+        """Returns name, rows, features, classes, feature_names and remarks."""
+        with self._held() as pointer:
+            return json.loads(text(lib.tg_data_describe(pointer)))
+
+
+def from_labels(rows: _arrays.Rows, labels: _arrays.Labels) -> Data:
+    """Makes data of arrays."""
+    options: Dict[str, Any] = {"borrow": True}
+    if labels.names is not None:
+        options["class_names"] = labels.names
+    if rows.image is not None:
+        options["image"] = rows.image
+    pointer = lib.tg_data_from_arrays(
+        *rows.arguments(), labels.codes.ctypes.data, _spec.to_json(options, "options")
+    )
+    return Data(made(pointer), rows, labels)
+
+
+def of(spec: Mapping[str, Any], X: Any, y: Any) -> Tuple[Data, Dict[str, Any]]:
+    """Returns the data that a spec names, or those of arrays, and what the spec says of the run."""
+    of_data, of_run = _spec.split(spec)
+    if X is None:
+        if y is not None:
+            raise ValueError("y: labels found, but no X; give both arrays, or data by a name")
+        return Data(made(lib.tg_data_open(_spec.to_json(of_data)))), of_run
+    if of_data:
+        raise ValueError(
+            f"spec: {next(iter(of_data))!r} is of data that are read, but X is given; leave one out"
+        )
+    rows = _arrays.as_rows(X)
+    return from_labels(rows, _arrays.as_labels(y, len(rows.values))), of_run

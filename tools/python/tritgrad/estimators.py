@@ -1,0 +1,245 @@
+"""TernaryClassifier and TernaryRegressor, with scikit-learn's habits."""
+
+import numbers
+from typing import Any, Dict, Optional, Sequence, Union
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from . import _arrays, _data, training
+from ._observer import watchers_of
+from .model import Model
+from .progress import bar_of
+from .threads import set_threads
+
+try:
+    from sklearn.utils.validation import validate_data  # scikit-learn 1.6
+except ImportError:
+
+    def validate_data(estimator: BaseEstimator, /, *arrays: Any, **how: Any) -> Any:
+        return estimator._validate_data(*arrays, **how)
+
+
+_NUMBERS = [np.float64, np.float32, np.uint8]  # of any other type become float64
+
+
+class _Ternary(BaseEstimator):
+    """What both have in common: a perceptron on the columns of X, which it standardises itself."""
+
+    model_: Model
+
+    def __init__(
+        self,
+        recipe: str = "latent8",
+        *,
+        hidden: Union[int, Sequence[int]] = (64, 64),
+        norm: str = "batch",
+        activation: str = "relu",
+        dropout: float = 0.0,
+        epochs: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        learning_rate: Optional[float] = None,
+        validation_fraction: float = 0.0,
+        random_state: Any = None,
+        n_threads: Optional[int] = None,
+        verbose: int = 0,
+    ) -> None:
+        self.recipe = recipe
+        self.hidden = hidden
+        self.norm = norm
+        self.activation = activation
+        self.dropout = dropout
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _spec(self) -> Dict[str, Any]:
+        """Returns the command line's options for these parameters."""
+        hidden = [self.hidden] if isinstance(self.hidden, numbers.Integral) else self.hidden
+        widths = ",".join(str(width) for width in hidden)
+        options = f"norm={self.norm}:activation={self.activation}:dropout={self.dropout}"
+        return {
+            "model": f"mlp:{widths}:{options}",
+            "recipe": self.recipe,
+            "epochs": self.epochs,
+            "batch": self.batch_size,
+            "lr": self.learning_rate,
+            "val": self.validation_fraction,
+            "seed": self._seed(),
+            "all_rows": True,
+        }
+
+    def _seed(self) -> int:
+        """Returns a whole number as it is, so that the command line has the same run; of anything
+        else what it draws."""
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _train(self, data: _data.Data) -> None:
+        if self.n_threads is not None:
+            set_threads(self.n_threads)
+        bar = bar_of(self.verbose)
+        with data:
+            self.model_ = training.run(data, self._spec(), watchers_of(None, bar), bar)
+        result = self.model_.result or {}
+        self.history_ = result["curve"]
+        self.bytes_per_parameter_ = result["bytes_per_parameter"]["total"]
+
+    def _rows_to_predict(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=_NUMBERS)
+
+
+class TernaryClassifier(ClassifierMixin, _Ternary):
+    """A classifier with weights in ternary or other low precision, trained without masters.
+
+    It is a perceptron on the columns of X, which it standardises itself.
+
+    Parameters
+    ----------
+    recipe : str, default="latent8"
+        One of tritgrad.recipes(), or the path of a .toml file.
+    hidden : int or sequence of int, default=(64, 64)
+        Widths of the hidden layers.
+    norm : {"batch", "layer", "rms", "none"}, default="batch"
+        What follows each product.
+    activation : {"relu", "squared_relu", "tanh"}, default="relu"
+    dropout : float in [0, 1), default=0.0
+        The share of a hidden layer's outputs that a step leaves out.
+    epochs : int, default=None
+        Passes over the rows; None: 60, or 10 from 10,000 rows on.
+    batch_size : int, default=None
+        Rows a step; None: 32, or 128 from 10,000 rows on.
+    learning_rate : float, default=None
+        Of the weights; None: the recipe's.
+    label_smoothing : float in [0, 0.9], default=None
+        The share of the target that is spread over all classes; None: 0.
+    validation_fraction : float in [0, 0.9], default=0.0
+        The share of the rows that is held out and watched: see history_.
+    random_state : int, RandomState or None, default=None
+        A whole number is the command line's --seed, so that the run has the same bits.
+    n_threads : int, default=None
+        Threads, 0: one a core. It is set for the whole process (tritgrad.set_threads) when fit()
+        begins, and stays; None leaves it. Results do not depend on it.
+    verbose : int, default=0
+        1 shows progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X has names of columns that are all texts.
+    history_ : list of dict
+        Of every epoch: "epoch", "train_loss", and what is known of "train_accuracy"
+        and "val_accuracy".
+    bytes_per_parameter_ : float
+        The bytes that a trained parameter took while training, everything counted.
+    model_ : tritgrad.Model
+        What was trained, to be inspected, exported and saved.
+
+    Notes
+    -----
+    There is no partial_fit: columns are standardised by, and rates scheduled over, all of the rows.
+    Ctrl-C ends fit() after a step, with a warning; the estimator is then fitted as far as it was.
+    Pickles hold the checkpoint, and load wherever tritgrad is installed.
+    """
+
+    def __init__(
+        self,
+        recipe: str = "latent8",
+        *,
+        hidden: Union[int, Sequence[int]] = (64, 64),
+        norm: str = "batch",
+        activation: str = "relu",
+        dropout: float = 0.0,
+        epochs: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        learning_rate: Optional[float] = None,
+        label_smoothing: Optional[float] = None,
+        validation_fraction: float = 0.0,
+        random_state: Any = None,
+        n_threads: Optional[int] = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            recipe,
+            hidden=hidden,
+            norm=norm,
+            activation=activation,
+            dropout=dropout,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            n_threads=n_threads,
+            verbose=verbose,
+        )
+        self.label_smoothing = label_smoothing
+
+    def _spec(self) -> Dict[str, Any]:
+        return {**super()._spec(), "label_smoothing": self.label_smoothing}
+
+    def fit(self, X: Any, y: Any) -> "TernaryClassifier":
+        """Trains on all rows.
+
+        X: array of shape (n_samples, n_features), finite numbers.
+        y: array of shape (n_samples,), labels of at least two classes.
+        """
+        X, y = validate_data(self, X, y, dtype=_NUMBERS)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds {len(y)} labels of one class, {classes[0]!r}; a classifier needs rows of "
+                "at least two classes"
+            )
+        names = [str(label) for label in classes]
+        labels = _arrays.Labels(np.ascontiguousarray(codes, dtype=np.int64), names)
+        self._train(_data.from_labels(_arrays.as_rows(X), labels))
+        self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Returns the label of each row, of shape (n_samples,)."""
+        X = self._rows_to_predict(X)
+        return self.classes_[self.model_.predict_codes(X)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Returns probabilities in the order of classes_, float32 of shape (n_samples, n_classes)."""
+        X = self._rows_to_predict(X)
+        return self.model_.predict_proba(X)
+
+
+class TernaryRegressor(RegressorMixin, _Ternary):
+    """A regressor with weights in ternary or other low precision, trained without masters.
+
+    Targets are standardised, their squared error is minimised, and predictions are in their units.
+    Parameters and attributes are those of TernaryClassifier, without label_smoothing and classes_;
+    history_ has the errors of training and validation.
+    """
+
+    def fit(self, X: Any, y: Any) -> "TernaryRegressor":
+        """Trains on all rows.
+
+        X: array of shape (n_samples, n_features), finite numbers.
+        y: array of shape (n_samples,), finite numbers.
+        """
+        X, y = validate_data(self, X, y, dtype=_NUMBERS, y_numeric=True)
+        self._train(_data.from_targets(_arrays.as_rows(X), _arrays.as_targets(y, len(X))))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Returns a number for each row in the units of y, of shape (n_samples,)."""
+        X = self._rows_to_predict(X)
+        return self.model_.values(X)

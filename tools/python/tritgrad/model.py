@@ -1,0 +1,200 @@
+"""Trained models."""
+
+import ctypes
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Union
+
+import numpy as np
+
+from . import _arrays, _spec, weights
+from ._errors import check, made, text
+from ._handle import Handle
+from ._library import lib
+from .inspection import Inspection
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def path_bytes(path: PathLike) -> bytes:
+    """Returns a path for C. Raises ValueError for a zero byte, at which C would end it."""
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise ValueError(f"path: a zero byte found in {path!r}, the name of a file expected")
+    return found
+
+
+class Model(Handle):
+    """A trained model, made by train() or load().
+
+    Closes by itself, at the end of a `with` block, or by close(); what is asked of a closed one
+    raises ValueError. Several threads may share a model, and take turns. Pickles and copies through
+    the bytes of its checkpoint.
+
+    result: what `tritgrad train --json` prints of the run that made it (a dictionary with "curve",
+        "test_accuracy", "bytes_per_parameter", ...); None for a model that was loaded.
+    """
+
+    _what = "model"
+    _close = lib.tg_model_close
+
+    def __init__(self, pointer: int, result: Optional[Dict[str, Any]] = None) -> None:
+        super().__init__(pointer)
+        self.result = result
+        self._about = self.describe()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, result: Optional[Dict[str, Any]] = None) -> "Model":
+        """Reads the bytes of a checkpoint. Raises ValueError for others."""
+        return cls(made(lib.tg_model_from_bytes(data, len(data))), result)
+
+    def describe(self) -> Dict[str, Any]:
+        """Returns "model", "recipe", "inputs", "classes", "steps", "weights_sha256" and more."""
+        with self._held() as pointer:
+            return json.loads(text(lib.tg_model_describe(pointer)))
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The classes in the order of the columns of predict_proba() [classes]: whole numbers where
+        all names are such, else texts. Of a regression there are none."""
+        names: List[str] = self._about.get("classes", [])
+        if names and all(_is_whole(name) for name in names):
+            return np.array([int(name) for name in names], dtype=np.int64)
+        return np.array(names, dtype=str)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Returns the class of each row [rows]; of a regression its number, in the units of the
+        targets.
+
+        X: numbers [rows x inputs], or uint8 images; converted as train() does. A row's answer does
+            not depend on the other rows.
+        Raises ValueError for another number of inputs, NaN and infinite numbers.
+        """
+        if self._is_regression():
+            return self.values(X)
+        return self.classes[self.predict_codes(X)]
+
+    def predict_codes(self, X: Any) -> np.ndarray:
+        """Returns the place of each row's class among `classes`, int64 [rows]."""
+        rows = _arrays.as_rows(X)
+        codes = np.empty(len(rows.values), dtype=np.int64)
+        self._predict(rows, codes, None, None)
+        return codes
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Returns the probability of each class, float32 [rows x classes]; they sum up to 1."""
+        rows = _arrays.as_rows(X)
+        probabilities = np.empty((len(rows.values), self._outputs()), dtype=np.float32)
+        self._predict(rows, None, probabilities, None)
+        return probabilities
+
+    def values(self, X: Any) -> np.ndarray:
+        """Returns what the network computes, float32: logits [rows x classes], or, of a regression,
+        numbers in the units of the targets [rows]."""
+        rows = _arrays.as_rows(X)
+        shape = (len(rows.values),) + (() if self._is_regression() else (self._outputs(),))
+        values = np.empty(shape, dtype=np.float32)
+        self._predict(rows, None, None, values)
+        return values
+
+    def inspect(self) -> Inspection:
+        """Returns where every byte is, by tensor and category, as `tritgrad inspect` prints it."""
+        with self._held() as pointer:
+            return Inspection(json.loads(text(lib.tg_model_inspect(pointer, None))))
+
+    def weights(self) -> Dict[str, weights.LayerWeights]:
+        """Returns the matrices by the names of their layers, in the order of the network."""
+        with tempfile.TemporaryDirectory() as folder, Model.from_bytes(self.to_bytes()) as copy:
+            path = Path(folder) / "model.npz"
+            copy.export(path, X=np.zeros((1, self._about["inputs"]), dtype=np.float32))
+            return weights.read(path)
+
+    def export(self, path: PathLike, *, X: Any = None, **options: Any) -> Dict[str, Any]:
+        """Writes the model for other programs, by the ending: .h, .onnx, .js, .html, .npz or
+        .safetensors, as `tritgrad export` does.
+
+        X: rows on which the file is compared with the model before it is written, from now on.
+            None: at most 1,000 of those that train() or fit() was given, or those of the data that
+            the spec named; a model of arrays that was loaded or unpickled has none, and needs X.
+        options: those of `tritgrad export --help`, such as trits="2bit".
+        Returns the report of `tritgrad export --json`, in which rows of X count as called by their
+        own predictions. Raises ValueError for what cannot be written.
+        """
+        name = path_bytes(path)
+        if X is not None:
+            self.check_exports_on(_arrays.as_rows(X), self.predict_codes(X))
+        with self._held() as pointer:
+            found = lib.tg_model_export(pointer, name, _spec.to_json(options, "options"))
+            return json.loads(text(found))
+
+    def check_exports_on(self, rows: _arrays.Rows, codes: np.ndarray) -> None:
+        """Compares exports on these rows from now on; `codes` are their classes, int64 [rows]."""
+        with self._held() as pointer:
+            check(lib.tg_model_check_rows(pointer, *rows.arguments(), codes.ctypes.data))
+
+    def save(self, path: PathLike) -> None:
+        """Writes the checkpoint, which `tritgrad eval`, `train --resume` and load() read. It replaces
+        another checkpoint, and no other file (ValueError)."""
+        target = Path(path)
+        if target.exists():
+            load(target).close()
+        written = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            written.write_bytes(self.to_bytes())
+            written.replace(target)
+        finally:
+            written.unlink(missing_ok=True)
+
+    def to_bytes(self) -> bytes:
+        """Returns the bytes of the checkpoint, as save() writes them."""
+        with self._held() as pointer:
+            size = ctypes.c_size_t()
+            found = made(lib.tg_model_bytes(pointer, ctypes.byref(size)))
+            return ctypes.string_at(found, size.value)
+
+    def __reduce__(self) -> Any:
+        return Model.from_bytes, (self.to_bytes(), self.result)
+
+    def __repr__(self) -> str:
+        if self._pointer is None:
+            return "<tritgrad.Model, closed>"
+        return "<tritgrad.Model {model}, {recipe}>".format(**self._about)
+
+    def _is_regression(self) -> bool:
+        return not self._about.get("classes")
+
+    def _outputs(self) -> int:
+        return len(self._about["classes"])
+
+    def _predict(
+        self,
+        rows: _arrays.Rows,
+        codes: Optional[np.ndarray],
+        probabilities: Optional[np.ndarray],
+        values: Optional[np.ndarray],
+    ) -> None:
+        written = (codes, probabilities, values)
+        outputs = [None if each is None else each.ctypes.data for each in written]
+        with self._held() as pointer:
+            check(lib.tg_model_predict(pointer, *rows.arguments(), *outputs))
+
+
+def load(path: PathLike) -> Model:
+    """Reads a checkpoint that save(), or `tritgrad train --save`, has written.
+
+    Raises FileNotFoundError where there is none, ValueError for other files.
+    """
+    return Model(made(lib.tg_model_open(path_bytes(path))))
+
+
+def _is_whole(name: str) -> bool:
+    """Whether the name of a class is a whole number of 64 bits as Python writes it."""
+    digits = name[1:] if name.startswith("-") else name
+    return (
+        digits.isascii()
+        and digits.isdigit()
+        and str(int(name)) == name
+        and -(2**63) <= int(name) < 2**63
+    )

@@ -1,0 +1,104 @@
+"""Training."""
+
+import json
+import warnings
+from typing import Any, Callable, Mapping, Optional, Sequence
+
+from . import _data, _spec
+from ._errors import INTERRUPTED, check, made, text
+from ._handle import Handle
+from ._interrupt import Interrupt
+from ._library import lib
+from ._observer import Observer, Progress, watchers_of
+from .model import Model
+from .progress import bar_of
+
+
+class _Run(Handle):
+    """A run; the data must outlive it."""
+
+    _what = "run"
+    _close = lib.tg_run_close
+
+    def __init__(self, data: _data.Data, spec: Mapping[str, Any]) -> None:
+        with data._held() as pointer:
+            super().__init__(made(lib.tg_run_new(pointer, _spec.to_json(spec))))
+
+    def make_all_steps(self, watchers: Sequence[Callable[[Progress], Any]]) -> bool:
+        """Returns whether Ctrl-C ended it."""
+        with self._held() as pointer, Interrupt() as interrupt:
+            observer = Observer(watchers, interrupt)
+            check(lib.tg_run_observe(pointer, observer.function, None))
+            status = lib.tg_run_all(pointer)
+            observer.reraise()
+            if status != INTERRUPTED:
+                check(status)
+            return interrupt.asked and not lib.tg_run_is_over(pointer)
+
+    def finish(self) -> Model:
+        """Returns the model as it is now, with the result of the run."""
+        with self._held() as pointer:
+            model = made(lib.tg_run_model(pointer))
+            return Model(model, json.loads(text(lib.tg_run_finish(pointer))))
+
+
+def train(
+    spec: Optional[Mapping[str, Any]] = None,
+    X: Any = None,
+    y: Any = None,
+    *,
+    callback: Optional[Callable[[Progress], Any]] = None,
+    verbose: int = 0,
+    **options: Any,
+) -> Model:
+    """Trains a model, as `tritgrad train` does: equal options, data and seed make equal bits.
+
+    spec, options: the command line's options by their names, as a dictionary or as keywords:
+        train({"recipe": "latent8", "epochs": 20}, X, y), train(data="iris", micro_batches=2).
+        `tritgrad train --help` lists them; `set` is a list. "save" writes a checkpoint after every
+        epoch, "resume" goes on from one. Without `all_rows=True` a fifth of the rows is held back
+        as a test, and model.result["test_accuracy"] is the accuracy on it.
+    X: numbers [rows x features], or uint8 images [rows x height x width (x channels)]; every type
+        of real numbers, layout and order of bytes. None where the spec names data.
+    y: the class of each row: whole numbers or texts.
+    callback: is called after each step with a Progress. A true value ends the run, whose model is
+        returned as it is then; an exception ends it too, and comes out of train().
+    verbose: 1 shows progress on standard error, a bar where tqdm is installed; 0 shows nothing.
+
+    Ctrl-C ends the run after its step: the model is returned as it is then, with a warning.
+    Warnings of the run are Python's (UserWarning).
+    Raises ValueError for what cannot be trained, FileNotFoundError, DivergedError, MemoryError.
+    """
+    bar = bar_of(verbose)
+    watchers = watchers_of(callback, bar)
+    data, of_run = _data.of(_spec.merged(spec, options), X, y)
+    with data:
+        return run(data, of_run, watchers, bar)
+
+
+def run(
+    data: _data.Data,
+    spec: Mapping[str, Any],
+    watchers: Sequence[Callable[[Progress], Any]],
+    bar: Any,
+) -> Model:
+    """Trains on data of the library; `bar`, if there is one, is among the watchers."""
+    with _Run(data, spec) as training:
+        try:
+            interrupted = training.make_all_steps(watchers)
+        finally:
+            if bar is not None:
+                bar.close()
+        model = training.finish()
+    checked = data.rows_to_check()
+    if checked is not None:
+        model.check_exports_on(*checked)
+    result = model.result or {}
+    for warning in result.get("warnings", ()):
+        warnings.warn(warning, stacklevel=3)
+    if interrupted:
+        warnings.warn(
+            f"training was interrupted after {result['steps']} steps; the model is as it was then",
+            stacklevel=3,
+        )
+    return model
