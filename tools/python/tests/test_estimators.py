@@ -22,7 +22,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 def test_labels_of_every_type_come_back():
     X, y = blobs()
-    for labels in (np.array(["b", "a", "c"])[y], y * 0.5, y == 1, np.array(["b", "", "nan"])[y]):
+    for labels in (np.array(["b", "a", "c"])[y], y * 0.5, y == 1, np.array(["b", "1.0", "nan"])[y]):
         try:
             estimator = tritgrad.TernaryClassifier(epochs=3, random_state=0).fit(X, labels)
         except ValueError as error:  # halves are no classes for scikit-learn

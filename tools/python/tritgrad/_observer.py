@@ -1,6 +1,6 @@
 """Those who watch a run: callbacks of Python that C calls."""
 
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from . import _library
 from ._interrupt import Interrupt
@@ -24,25 +24,34 @@ class Observer:
     No exception can pass through C: the first one ends the run, and reraise() raises it."""
 
     def __init__(self, watchers: Sequence[Watcher], interrupt: Interrupt) -> None:
-        self._error: list = []
-        error = self._error  # not self: a cycle would keep the callback until the next collection
+        self._errors: List[BaseException] = []
+        self._ends: List[bool] = []
+        # Not self: a cycle would keep the callback until the next collection.
+        errors, ends = self._errors, self._ends
 
         def observe(progress: Any, context: Any) -> int:
             try:
                 at = progress.contents
                 point = Progress(at.step, at.total_steps, at.epoch, at.loss)
                 wishes = [bool(watcher(point)) for watcher in watchers]
-                return int(any(wishes) or interrupt.asked)
+                if not any(wishes) and not interrupt.asked:
+                    return 0
             except BaseException as raised:
-                error.append(raised)
-                return 1
+                errors.append(raised)
+            ends.append(True)
+            return 1
 
         self.function = _library.OBSERVER(observe)
 
     def reraise(self) -> None:
         """Raises the very exception that a watcher raised, if one did."""
-        if self._error:
-            raise self._error.pop()
+        if self._errors:
+            raise self._errors.pop(0)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether somebody wanted the end."""
+        return bool(self._ends)
 
 
 def watchers_of(callback: Optional[Watcher], *others: Optional[Watcher]) -> Sequence[Watcher]:

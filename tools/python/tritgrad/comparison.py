@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from . import _data, _spec, _table
-from ._errors import INTERRUPTED, raise_error, text
+from ._errors import text
 from ._interrupt import Interrupt
 from ._library import lib
 from ._observer import Observer, Progress, watchers_of
@@ -86,6 +86,6 @@ def compare(
             if bar is not None:
                 bar.close()
         observer.reraise()
-        if found is None and observer.ended:
-            raise KeyboardInterrupt
+        if found is None and observer.has_ended:
+            raise KeyboardInterrupt("the comparison was ended before all of its runs were made")
         return Comparison(json.loads(text(found)))
