@@ -290,6 +290,7 @@ void drop_empty_ends(const CsvSurvey& survey, DataTable& table) {
 // Names of columns may be numbers, so a first line with a label of its own is one of names or of
 // data.
 void check_first_label(const Dataset& dataset) {
+  if (dataset.is_regression()) return;  // each label may well be one of its own
   const std::vector<std::int64_t> counts = dataset.class_counts();
   const auto first = static_cast<std::size_t>(dataset.labels[0]);
   const bool lone = counts[first] == 1 && std::count(counts.begin(), counts.end(), 1) == 1;

@@ -1,4 +1,5 @@
-// Tables with one label column, as text (engine/data/csv_records.h says how it is written).
+// Tables with one label column, of classes or of numbers to predict, as text
+// (engine/data/csv_records.h says how it is written).
 //
 // A column holds words when most of its cells are none of numbers and markers of missing cells;
 // names of columns, classes and words must be UTF-8.

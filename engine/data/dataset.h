@@ -1,8 +1,9 @@
-// A classification data set in memory: one row of features and one label per example.
+// A data set in memory: one row of features and one label, a class or a number, per example.
 //
 // Feature values are finite, or NaN where a table's cell is missing and the mean stands for it.
 // Pixels stay one byte each, everything else is fp32; both are counted by the ledger as data.
-// Labels are 0 .. classes-1 in the order of class_names.
+// Labels are 0 .. classes-1 in the order of class_names. Data for regression have targets instead,
+// finite numbers in their own units, and neither labels nor names of classes.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,7 @@ struct Dataset {
   std::vector<std::string> feature_names;  // empty for images
   std::vector<std::string> class_names;
   std::vector<std::int32_t> labels;
+  std::vector<double> targets;
   std::vector<std::int64_t> lines;  // of rows in the text of a table, from 1; else empty
   Element element = Element::kFloat32;
   Buffer values;                              // [rows x features], row-major
@@ -55,6 +57,9 @@ struct Dataset {
   // From 0 (black) to 255.
   bool has_byte_pixels() const { return is_image() && element == Element::kByte; }
   int classes() const { return static_cast<int>(class_names.size()); }
+  bool is_regression() const { return !targets.empty(); }
+  // What a model of the data has: a logit for each class, or one number.
+  std::int64_t outputs() const { return is_regression() ? 1 : classes(); }
   // Rows of each class.
   std::vector<std::int64_t> class_counts() const;
   // Where a row stands: "line 7" of a table's text, else "row 6 (counted from 0)", as NumPy counts.

@@ -10,16 +10,25 @@
 
 namespace tritgrad {
 
+Batch Batch::part(std::int64_t begin, std::int64_t n) const {
+  const auto of_part = [&](auto all) {
+    return all.empty() ? all
+                       : all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+  };
+  return {{x.row(begin), {n, x.cols()}}, of_part(labels), of_part(targets), first + begin, whole};
+}
+
 Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
                std::int64_t batch_size, std::uint64_t seed, RowOrder order,
-               const Augmentation& augmentation)
+               const Augmentation& augmentation, const TargetScale& target_scale)
     : dataset_(&dataset),
       rows_(std::move(rows)),
       order_(rows_),
       standardizer_(std::move(standardizer)),
       seed_(seed),
       shuffled_(order == RowOrder::kShuffled),
-      augmentation_(augmentation) {
+      augmentation_(augmentation),
+      target_scale_(target_scale) {
   const auto count = static_cast<std::int64_t>(rows_.size());
   check(count > 0, "Loader: no rows of ", dataset.name, " given, at least one needed");
   check(batch_size > 0, "Loader: batch size ", batch_size, " found, at least 1 needed");
@@ -57,7 +66,8 @@ void Loader::allocate() {
   const auto rows = static_cast<std::size_t>(most);
   x_ = Buffer();
   x_ = Buffer(rows * static_cast<std::size_t>(dataset_->features) * sizeof(float), Category::kData);
-  labels_ = Buffer(rows * sizeof(std::int32_t), Category::kData);
+  static_assert(sizeof(std::int32_t) == sizeof(float));
+  labels_ = Buffer(rows * sizeof(float), Category::kData);
 }
 
 void Loader::seek(Cursor cursor) {
@@ -106,7 +116,9 @@ Batch Loader::next() {
   const RandomKey key{seed_, random_stream("augmentation"),
                       static_cast<std::uint32_t>(cursor_.epoch)};
   float* x = x_.as<float>();
-  auto* labels = labels_.as<std::int32_t>();
+  const bool regression = dataset_->is_regression();
+  auto* labels = regression ? nullptr : labels_.as<std::int32_t>();
+  auto* targets = regression ? labels_.as<float>() : nullptr;
   constexpr std::int64_t kValuesPerUnit = 16384;  // enough work to be worth a thread
   constexpr std::int64_t kRowsAhead = 4;
   parallel_ranges(count, kValuesPerUnit / features, [&](std::int64_t first, std::int64_t last) {
@@ -118,11 +130,21 @@ Batch Loader::next() {
         dataset_->prefetch(order_[ahead]);
       }
       read_row(row, key, x + i * features);
-      labels[i] = dataset_->labels[static_cast<std::size_t>(row)];
+      const auto at = static_cast<std::size_t>(row);
+      if (regression) {
+        targets[i] = target_scale_.standardised(dataset_->targets[at]);
+      } else {
+        labels[i] = dataset_->labels[at];
+      }
     }
   });
   if (++cursor_.position == batches_) cursor_ = {cursor_.epoch + 1, 0};
-  return {{x, {count, features}}, {labels, static_cast<std::size_t>(count)}, share_begin, whole};
+  const auto n = static_cast<std::size_t>(count);
+  return {{x, {count, features}},
+          {labels, regression ? 0 : n},
+          {targets, regression ? n : 0},
+          share_begin,
+          whole};
 }
 
 }  // namespace tritgrad

@@ -14,6 +14,7 @@
 #include "engine/data/augmentation.h"
 #include "engine/data/dataset.h"
 #include "engine/data/standardizer.h"
+#include "engine/data/targets.h"
 #include "engine/memory/buffer.h"
 #include "engine/random.h"
 #include "engine/tensor.h"
@@ -26,11 +27,16 @@ enum class RowOrder {
 };
 
 struct Batch {
-  Tensor x;  // [rows x features], valid until the next call of next()
-  std::span<const std::int32_t> labels;
+  Tensor x;                              // [rows x features], valid until the next call of next()
+  std::span<const std::int32_t> labels;  // of classes
+  std::span<const float> targets;        // of regression, standardised
   // These are rows [first, first + rows) of a batch of `whole` rows.
   std::int64_t first;
   std::int64_t whole;
+
+  std::int64_t rows() const { return x.rows(); }
+  // Returns `n` of its rows, from number `begin` on.
+  Batch part(std::int64_t begin, std::int64_t n) const;
 };
 
 class Loader {
@@ -48,10 +54,11 @@ class Loader {
   // last batch when that would be a single row among larger ones, because batch statistics of one
   // row are void; the row left out differs from epoch to epoch.
   //
-  // Augmentation changes every row anew in every epoch, before it is standardised.
+  // Augmentation changes every row anew in every epoch, before it is standardised. The scale is
+  // that of the targets of regression.
   Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
          std::int64_t batch_size, std::uint64_t seed, RowOrder order,
-         const Augmentation& augmentation = {});
+         const Augmentation& augmentation = {}, const TargetScale& target_scale = {});
 
   std::int64_t batches_per_epoch() const { return batches_; }
   // Rows given in one epoch: all, or all but one (see above).
@@ -85,12 +92,13 @@ class Loader {
   std::uint64_t seed_;
   bool shuffled_;
   Augmentation augmentation_;
+  TargetScale target_scale_;
   std::vector<float> of_bytes_;  // all there can be of a feature, where rows are bytes of one scale
   std::int64_t order_epoch_ = -1;
   Cursor cursor_;
   Share share_ = [](std::int64_t whole) { return std::pair<std::int64_t, std::int64_t>(0, whole); };
   Buffer x_;
-  Buffer labels_;
+  Buffer labels_;  // or the targets of regression
 };
 
 }  // namespace tritgrad

@@ -16,6 +16,7 @@
 #include "engine/data/column_statistics.h"
 #include "engine/data/label_encoder.h"
 #include "engine/data/npy.h"
+#include "engine/data/targets.h"
 #include "engine/files/read_file.h"
 #include "engine/files/zip.h"
 #include "engine/text.h"
@@ -167,8 +168,10 @@ std::string label_of(const NpyArray& y, std::int64_t row, const std::string& whe
   const double value = y.number(row);
   if (!(std::abs(value) < kExactLabels) || value != std::floor(value)) {
     fail(where, ": the label of row ", row, " is ", value, ", integers below 2^53 expected; ",
-         std::isfinite(value) ? "number the classes: save numpy.unique(y, return_inverse=True)[1]"
-                              : "fill or remove the row");
+         std::isfinite(value)
+             ? "number the classes: save numpy.unique(y, return_inverse=True)[1], or predict "
+               "the numbers (--task regress)"
+             : "fill or remove the row");
   }
   return std::to_string(static_cast<std::int64_t>(value));
 }
@@ -203,6 +206,42 @@ void copy_labels(Dataset& dataset, std::span<const ArrayPair> pairs, const Table
   LabelEncoder labels(pairs.back().y_where, advice);
   for (const ArrayPair& pair : pairs) add_labels(pair, classes, labels);
   labels.finish(dataset, classes, place, schema != nullptr);
+}
+
+// Decides between classes and targets by the labels of the training rows. A model that knows
+// classes has its schema beside it.
+bool takes_targets_of(const ArrayPair& training, const TableSchema* schema, TaskKind task,
+                      Remarks& remarks) {
+  const NpyArray& y = training.y;
+  if (task == TaskKind::kRegress) {
+    check(!y.holds_texts(), training.y_where,
+          ": the labels are texts and no numbers to predict; save y.astype('float64') if they are "
+          "numbers, else train on classes (--task classify)");
+    return true;
+  }
+  if (task == TaskKind::kClassify || schema != nullptr || y.holds_texts()) return false;
+  std::vector<double> numbers;
+  for (std::int64_t row = 0; row < rows_of_pair(training); ++row) {
+    if (const double number = y.number(row); std::isfinite(number)) numbers.push_back(number);
+  }
+  if (!look_measured(numbers)) return false;
+  remarks.notes.push_back(note_of_measured(training.y_where, numbers));
+  return true;
+}
+
+void copy_targets(Dataset& dataset, std::span<const ArrayPair> pairs, bool to_score) {
+  for (const ArrayPair& pair : pairs) {
+    check(!pair.y.holds_texts(), pair.y_where, ": texts found, but the labels in ",
+          pairs[0].y_where, " are numbers; save both alike");
+    for (std::int64_t row = 0; row < rows_of_pair(pair); ++row) {
+      const double target = pair.y.number(row);
+      check(is_usable_target(target), pair.y_where, ": the label of row ", row, " is ", target,
+            ", a number up to 3.4e38 expected; fill or remove the row");
+      dataset.targets.push_back(target);
+    }
+  }
+  check_targets(dataset, pairs.back().y_where, to_score,
+                "save the array that holds the numbers to predict");
 }
 
 // ---- Archives ----
@@ -312,7 +351,7 @@ void copy_values(std::span<const ArrayPair> pairs, const TableSchema* schema, Da
 }  // namespace
 
 Dataset dataset_of_arrays(std::span<const ArrayPair> pairs, const std::string& name,
-                          const TableSchema* schema, bool borrow) {
+                          const TableSchema* schema, bool borrow, TaskKind task) {
   check_pairs(pairs);
   const NpyArray& first = pairs[0].x;
   Dataset dataset;
@@ -321,30 +360,35 @@ Dataset dataset_of_arrays(std::span<const ArrayPair> pairs, const std::string& n
   const bool borrowed =
       borrow && pairs.size() == 1 && borrow_values(first, pairs[0].x_where, schema, dataset);
   if (!borrowed) copy_values(pairs, schema, dataset);
-  copy_labels(dataset, pairs, schema);
+  if (takes_targets_of(pairs[0], schema, task, dataset.remarks)) {
+    copy_targets(dataset, pairs, schema != nullptr);
+  } else {
+    copy_labels(dataset, pairs, schema);
+  }
   dataset.published_test_rows = dataset.rows - rows_of_pair(pairs[0]);
   return dataset;
 }
 
 Dataset parse_npy_pairs(std::span<const NpyPair> sources, const std::string& name,
-                        const TableSchema* schema) {
+                        const TableSchema* schema, TaskKind task) {
   std::vector<ArrayPair> pairs;
   for (const NpyPair& source : sources) {
     pairs.push_back({parse_npy(source.x, source.x_where), parse_npy(source.y, source.y_where),
                      source.x_where, source.y_where});
   }
-  return dataset_of_arrays(pairs, name, schema);
+  return dataset_of_arrays(pairs, name, schema, false, task);
 }
 
 Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,
-                      const TableSchema* schema) {
+                      const TableSchema* schema, TaskKind task) {
   const std::string x = read_file(x_path);
   const std::string y = read_file(y_path);
   const std::array<NpyPair, 1> pairs = {NpyPair{x, y, x_path, y_path}};
-  return parse_npy_pairs(pairs, std::filesystem::path(x_path).stem().string(), schema);
+  return parse_npy_pairs(pairs, std::filesystem::path(x_path).stem().string(), schema, task);
 }
 
-Dataset parse_npz(std::string_view bytes, const std::string& where, const TableSchema* schema) {
+Dataset parse_npz(std::string_view bytes, const std::string& where, const TableSchema* schema,
+                  TaskKind task) {
   const ZipArchive archive(bytes, where);
   const std::vector<std::string> taken = find_arrays(archive);
   std::vector<std::string> arrays, names;
@@ -356,7 +400,7 @@ Dataset parse_npz(std::string_view bytes, const std::string& where, const TableS
   for (std::size_t i = 0; i + 1 < arrays.size(); i += 2) {
     pairs.push_back({arrays[i], arrays[i + 1], names[i], names[i + 1]});
   }
-  Dataset dataset = parse_npy_pairs(pairs, where, schema);
+  Dataset dataset = parse_npy_pairs(pairs, where, schema, task);
   std::vector<std::string> left;
   for (const std::string& entry : archive.names()) {
     if (std::find(taken.begin(), taken.end(), entry) == taken.end()) left.push_back(entry);
@@ -368,8 +412,8 @@ Dataset parse_npz(std::string_view bytes, const std::string& where, const TableS
   return dataset;
 }
 
-Dataset read_npz(const std::string& path, const TableSchema* schema) {
-  Dataset dataset = parse_npz(read_file(path), path, schema);
+Dataset read_npz(const std::string& path, const TableSchema* schema, TaskKind task) {
+  Dataset dataset = parse_npz(read_file(path), path, schema, task);
   dataset.name = std::filesystem::path(path).stem().string();
   return dataset;
 }

@@ -24,9 +24,10 @@ struct NpyPair {
 //
 // Numbers whose differences fp32 would lose have an offset subtracted from their column before,
 // which the schema of the data set keeps; else it has none. `schema` is that of a model that knows
-// its offsets and classes, or null: then rows of one class are enough.
+// its offsets and classes, or null; with one, rows of one class are enough. `task`: see
+// TableOptions; labels that are texts are never targets.
 Dataset parse_npy_pairs(std::span<const NpyPair> pairs, const std::string& name,
-                        const TableSchema* schema = nullptr);
+                        const TableSchema* schema = nullptr, TaskKind task = TaskKind::kAuto);
 
 // Two arrays of some rows.
 struct ArrayPair {
@@ -38,15 +39,17 @@ struct ArrayPair {
 // aligned fp32 of which no offsets are to be subtracted, in C order; others are copied all the same
 // (Buffer::is_borrowed()).
 Dataset dataset_of_arrays(std::span<const ArrayPair> pairs, const std::string& name,
-                          const TableSchema* schema = nullptr, bool borrow = false);
+                          const TableSchema* schema = nullptr, bool borrow = false,
+                          TaskKind task = TaskKind::kAuto);
 
 Dataset read_npy_pair(const std::string& x_path, const std::string& y_path,
-                      const TableSchema* schema = nullptr);
+                      const TableSchema* schema = nullptr, TaskKind task = TaskKind::kAuto);
 
 // An archive as numpy.savez and savez_compressed write it, with features and labels in it as X and
 // y or under other usual names, or training and test rows as x_train, y_train, x_test and y_test.
 Dataset parse_npz(std::string_view bytes, const std::string& where,
-                  const TableSchema* schema = nullptr);
-Dataset read_npz(const std::string& path, const TableSchema* schema = nullptr);
+                  const TableSchema* schema = nullptr, TaskKind task = TaskKind::kAuto);
+Dataset read_npz(const std::string& path, const TableSchema* schema = nullptr,
+                 TaskKind task = TaskKind::kAuto);
 
 }  // namespace tritgrad

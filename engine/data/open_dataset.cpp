@@ -25,6 +25,9 @@ constexpr KnownDataset kKnown[] = {
      "Alpaydin, Kaynak, Optical Recognition of Handwritten Digits, UCI, doi:10.24432/C50P49",
      "CC BY 4.0"},
     {"wine", 178, 13, 3, 0, true, "Aeberhard, Forina, Wine, UCI, doi:10.24432/C5PC7J", "CC BY 4.0"},
+    {"diabetes", 442, 10, 0, 0, true,
+     "Efron, Hastie, Johnstone, Tibshirani, Least Angle Regression, doi:10.1214/009053604000000067",
+     "not stated by the authors"},
     {"mnist", 70000, 784, 10, 10000, false, "LeCun, Cortes, Burges, The MNIST database",
      "not stated by the authors"},
     {"fashion-mnist", 70000, 784, 10, 10000, false,
@@ -47,14 +50,18 @@ Dataset without_schema(Dataset dataset) {
 
 // A table whose rows are in the order of their publication.
 Dataset open_table(const KnownDataset& known, const fs::path& path, const DataOptions& options) {
-  Dataset dataset = without_schema(read_csv(path.string()));
+  CsvOptions csv;
+  csv.task = options.csv.task;
+  Dataset dataset = without_schema(read_csv(path.string(), csv));
   check(dataset.rows == known.rows, path.string(), ": ", dataset.rows, " rows found, ", known.rows,
         " expected; run: tritgrad data fetch ", known.name, options.fetch_arguments);
   dataset.published_test_rows = known.published_test_rows;
   return dataset;
 }
 
-Dataset open_folder(const fs::path& folder, const std::string& name) {
+Dataset open_folder(const fs::path& folder, const std::string& name, TaskKind task) {
+  check(task != TaskKind::kRegress, "--task regress: '", name,
+        "' holds images of classes and no numbers to predict; leave the option out");
   if (has_idx_files(folder)) return read_idx_folder(folder, name);
   if (has_cifar_files(folder)) return read_cifar_folder(folder, name);
   fail("folder ", folder.string(),
@@ -76,7 +83,7 @@ Dataset open_fetched(const KnownDataset& known, const fs::path& folder,
   if (fs::exists(table, error)) return open_table(known, table, options);
   check(has_idx_files(folder) || has_cifar_files(folder), "data set ", known.name, " is not in ",
         folder.string(), "; run: tritgrad data fetch ", known.name, options.fetch_arguments);
-  return open_folder(folder, known.name);
+  return open_folder(folder, known.name, options.csv.task);
 }
 
 // Whatever ends the path: "dir", "dir/", "dir/.", "..".
@@ -104,16 +111,17 @@ bool is_there(const std::string& path) {
 
 std::span<const KnownDataset> known_datasets() { return kKnown; }
 
-Dataset builtin_dataset(const std::string& name) {
+Dataset builtin_dataset(const std::string& name, TaskKind task) {
   const auto files = embedded_files();
   const auto file = std::find_if(files.begin(), files.end(),
                                  [&](const EmbeddedFile& each) { return each.name == name; });
   check(file != files.end(), "no built-in data set is called \"", name,
-        "\"; there are iris, wdbc, digits and wine");
+        "\"; there are iris, wdbc, digits, wine and diabetes");
   std::string text;
   for (std::string_view piece : file->pieces) text += piece;
   CsvOptions options;
   options.header = CsvOptions::Header::kYes;
+  options.task = task;
   // The published order, in which malignant comes first; alphabetical for the other sets.
   if (name == "wdbc") options.class_names = {"malignant", "benign"};
   Dataset dataset = without_schema(parse_csv(text, name, options));
@@ -141,18 +149,18 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
   const DataSource source = data_source(spec, options.cache_folder);
   switch (source.kind) {
     case Kind::kBuiltIn:
-      return builtin_dataset(spec);
+      return builtin_dataset(spec, options.csv.task);
     case Kind::kFetched:
       return open_fetched(*find_known(spec), source.paths[0], options);
     case Kind::kNpyPair:
       check(!source.paths[1].empty(), "data \"", spec,
             "\": labels are missing; give both arrays as x.npy,y.npy");
-      return read_npy_pair(source.paths[0], source.paths[1], options.csv.schema);
+      return read_npy_pair(source.paths[0], source.paths[1], options.csv.schema, options.csv.task);
     case Kind::kNpz:
       if (!is_there(spec)) refuse(spec);
-      return read_npz(spec, options.csv.schema);
+      return read_npz(spec, options.csv.schema, options.csv.task);
     case Kind::kFolder:
-      return open_folder(spec, folder_name(spec));
+      return open_folder(spec, folder_name(spec), options.csv.task);
     case Kind::kCsv:
       break;
   }

@@ -15,7 +15,7 @@ struct KnownDataset {
   const char* name;
   std::int64_t rows;  // training and test together
   std::int64_t features;
-  int classes;
+  int classes;  // 0: the label is a number to predict
   std::int64_t published_test_rows;
   bool built_in;  // part of the library; the others are fetched into the cache folder
   const char* source;
@@ -24,9 +24,9 @@ struct KnownDataset {
 
 std::span<const KnownDataset> known_datasets();
 
-// "iris", "wdbc", "digits" or "wine", which are part of the library (engine/data/README.md has
-// sources and licence). Throws Error for other names.
-Dataset builtin_dataset(const std::string& name);
+// "iris", "wdbc", "digits", "wine" or "diabetes", which are part of the library
+// (engine/data/README.md has sources and licence). Throws Error for other names.
+Dataset builtin_dataset(const std::string& name, TaskKind task = TaskKind::kAuto);
 
 struct DataOptions {
   CsvOptions csv;
@@ -46,7 +46,8 @@ struct DataSource {
 DataSource data_source(const std::string& spec, const std::string& cache_folder);
 
 // `spec` is, in this order:
-//   "iris", "wdbc", "digits", "wine"   a set that is part of the library
+//   "iris", "wdbc", "digits", "wine",  a set that is part of the library
+//   "diabetes"
 //   "mnist", "fashion-mnist",          a fetched set in <cache_folder>/<name>: four IDX files,
 //   "cifar10", "letter", "shuttle"     CIFAR-10's six, or <name>.csv
 //   "x.npy,y.npy"                      features and labels

@@ -16,13 +16,15 @@ namespace {
 
 using Rows = std::vector<std::int32_t>;
 
-// The rows of each class, each list shuffled by its own step of the key.
+// The rows of each class, or of regression all of them, each list shuffled by its own step of the
+// key.
 std::vector<Rows> shuffled_classes(const Rows& rows, const Dataset& dataset, std::uint64_t seed,
                                    std::string_view purpose) {
-  std::vector<Rows> classes(dataset.class_names.size());
-  for (std::int32_t row : rows) {
-    const auto label = static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(row)]);
-    classes[label].push_back(row);
+  std::vector<Rows> classes(dataset.is_regression() ? 1 : dataset.class_names.size());
+  if (dataset.is_regression()) classes[0] = rows;
+  for (std::size_t i = 0; i < rows.size() && !dataset.is_regression(); ++i) {
+    const auto label = static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(rows[i])]);
+    classes[label].push_back(rows[i]);
   }
   for (std::size_t label = 0; label < classes.size(); ++label) {
     const RandomKey key{seed, random_stream(purpose), static_cast<std::uint32_t>(label)};
@@ -85,6 +87,12 @@ Rows row_range(std::int64_t begin, std::int64_t end) {
 
 // Throws Error where a class has fewer rows than there are folds, and names at once what works.
 void check_folds(const std::vector<Rows>& classes, const Dataset& dataset, int folds) {
+  if (dataset.is_regression()) {
+    const auto rows = std::ssize(classes[0]);
+    check(rows >= folds, "folds: ", folds, " found, but ", dataset.name, " has only ",
+          counted(rows, "row"), "; use ", rows, " folds at most (--folds ", rows, ")");
+    return;
+  }
   std::size_t most = static_cast<std::size_t>(folds), rarest = 0;
   std::vector<std::size_t> lone;  // classes that no two folds can share
   for (std::size_t label = 0; label < classes.size(); ++label) {

@@ -1,5 +1,6 @@
 // Which rows train, validate and test. Every split is stratified: in each part the rows of a class
-// differ from their exact share by less than one. Rows are in increasing order within a part.
+// differ from their exact share by less than one; the rows of regression are drawn as those of one
+// class. Rows are in increasing order within a part.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 
 #include "engine/check.h"
 #include "engine/data/cell_text.h"
-#include "engine/data/label_encoder.h"
 #include "engine/data/learned_schema.h"
+#include "engine/data/table_labels.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -193,37 +193,6 @@ void drop_rows(DataTable& table, ColumnPlaces columns, const TableSchema* schema
   }
   columns.push_back(table.label);
   drop_incomplete_rows(table, columns, advice);
-}
-
-[[noreturn]] void fail_for_missing_label(const DataTable& table, std::int64_t row,
-                                         bool knows_columns) {
-  // No row before this one lacks its label, so it is the one that the column has noted.
-  const std::string& text = table.columns[table.label].missing->text;
-  const std::string remedy = "; fill or remove the row, or leave such rows out by --missing drop";
-  if (text.empty()) fail(table.place(row), ": the label is empty", remedy);
-  fail(table.place(row), ": the label ", quoted_cell(text), " stands for a missing cell", remedy,
-       knows_columns ? ""
-                     : ", or, if it is a class, say --words " + table.column_argument(table.label));
-}
-
-void write_labels(const DataTable& table, const TableOptions& options, Dataset& dataset) {
-  const TableColumn& column = table.columns[table.label];
-  LabelEncoder labels(table.where, "name the column that holds classes by --label");
-  for (std::int64_t row = 0; row < table.rows; ++row) {
-    if (column.is_missing(row)) fail_for_missing_label(table, row, options.schema != nullptr);
-    const auto at = static_cast<std::size_t>(row);
-    const std::string text = column.holds_words
-                                 ? column.words[static_cast<std::size_t>(column.codes[at])]
-                                 : number_text(column.numbers[at]);
-    if (const auto number = parse_number(text); number && std::isinf(*number)) {
-      fail(table.place(row), ": the label is ", quoted_cell(text), "; fill or remove the row");
-    }
-    labels.add(text);
-  }
-  const bool to_score = options.schema != nullptr;
-  labels.finish(
-      dataset, to_score ? options.schema->class_names : options.class_names,
-      [&](std::int64_t row) { return table.place(row); }, to_score);
 }
 
 // Different values of a column, or a number above `most`.

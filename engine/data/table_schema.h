@@ -1,4 +1,5 @@
-// A schema is what a model knows of its table: classes, and how a row of cells becomes features.
+// A schema is what a model knows of its table: classes, if it tells any, and how a row of cells
+// becomes features.
 //
 // It is learned from the file that a model is trained on, kept in its checkpoints, and applied to
 // every other file, whose columns are found by name. A column of numbers is one feature; one of
@@ -13,6 +14,7 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/table.h"
+#include "engine/data/task_kind.h"
 
 namespace tritgrad {
 
@@ -66,6 +68,7 @@ struct TableOptions {
   // The label column: a name, or a number counted from 0 (negative: from the end). A name wins over
   // a number; empty means the last column.
   std::string label;
+  TaskKind task = TaskKind::kAuto;  // kAuto with a `schema`: its classes
   // The classes in order; empty: found in the data (engine/data/label_encoder.h).
   std::vector<std::string> class_names;
   MissingCells missing = MissingCells::kRefuse;

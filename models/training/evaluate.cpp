@@ -1,6 +1,7 @@
 #include "models/training/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -11,21 +12,21 @@
 namespace tritgrad {
 namespace {
 
-std::int64_t count_correct_rows(Model& model, Tape& tape, const Task& task,
-                                const std::vector<std::int32_t>& rows, Confusion* confusion) {
-  if (rows.empty()) return 0;
+ScoreSums score_sums_of_rows(Model& model, Tape& tape, const Task& task,
+                             const std::vector<std::int32_t>& rows, Confusion* confusion) {
+  ScoreSums sums;
+  if (rows.empty()) return sums;
   Loader loader = task.test_batches(rows);
   tape.set_recording(false);
-  std::int64_t correct = 0;
   for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
     const Batch batch = loader.next();
     const Tensor outputs = model.forward(tape, batch.x, {}).value;
-    correct += task.count_correct(outputs, batch.labels);
+    sums += task.score_sums(outputs, batch);
     if (confusion != nullptr) confusion->add(outputs, batch.labels);
     tape.reset();
   }
   tape.set_recording(true);
-  return correct;
+  return sums;
 }
 
 // Adds the tables of all ranks, which are of the same classes.
@@ -69,15 +70,14 @@ void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
 
 }  // namespace
 
-std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
+std::optional<Scores> evaluate(Model& model, Tape& tape, const Task& task,
                                const std::vector<std::int32_t>& rows, Communicator* ranks,
                                Confusion* confusion) {
   if (rows.empty()) return std::nullopt;
   check(tape.node_count() == 0, "evaluate: the tape holds ", tape.node_count(),
         " steps; call reset() first");
-  const auto count = static_cast<double>(rows.size());
   if (ranks == nullptr) {
-    return static_cast<double>(count_correct_rows(model, tape, task, rows, confusion)) / count;
+    return task.scores(score_sums_of_rows(model, tape, task, rows, confusion), rows);
   }
   const auto place = [&](int rank) {
     return rows.begin() + rank * std::ssize(rows) / ranks->size();
@@ -85,21 +85,28 @@ std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
   const std::vector<std::int32_t> own(place(ranks->rank()), place(ranks->rank() + 1));
   std::optional<Confusion> own_confusion;
   if (confusion != nullptr) own_confusion.emplace(confusion->classes);
-  const std::vector<std::int64_t> correct = gather_values(
-      *ranks,
-      count_correct_rows(model, tape, task, own, own_confusion ? &*own_confusion : nullptr));
+  const ScoreSums own_sums =
+      score_sums_of_rows(model, tape, task, own, own_confusion ? &*own_confusion : nullptr);
+  ScoreSums all;
+  for (const ScoreSums& theirs : gather_values(*ranks, own_sums)) all += theirs;
   if (own_confusion) add_of_all_ranks(*confusion, *own_confusion, *ranks);
-  return static_cast<double>(std::accumulate(correct.begin(), correct.end(), std::int64_t{0})) /
-         count;
+  return task.scores(all, rows);
 }
 
 namespace {
+
+void check_target_scale(const TargetScale& scale, const SavedRun& saved) {
+  check(std::isfinite(scale.mean) && std::isfinite(scale.deviation) && scale.deviation > 0.0,
+        "checkpoint '", saved.path(), "': its scale of targets, ", scale.mean, " and ",
+        scale.deviation, ", is no mean and deviation; the file is damaged");
+}
 
 // Images have one mean and one scale for all pixels. Old checkpoints do not know whether their
 // inputs are images; data do.
 LoadedModel load_model_of(const SavedRun& saved, bool is_image) {
   SavedModel plan = saved.model();
-  check(plan.outputs == std::ssize(saved.class_names()), "checkpoint '", saved.path(),
+  const bool regression = saved.is_regression();
+  check(regression || plan.outputs == std::ssize(saved.class_names()), "checkpoint '", saved.path(),
         "': its model has ", plan.outputs, " outputs but it names ", saved.class_names().size(),
         " classes; the file is damaged");
   auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
@@ -107,10 +114,15 @@ LoadedModel load_model_of(const SavedRun& saved, bool is_image) {
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedArray> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
+  TargetScale target_scale;
+  if (regression) add_target_planes(target_scale, planes);
   saved.load_part(planes);
+  check_target_scale(target_scale, saved);
   return {std::move(plan),
           std::move(model),
-          {std::move(means), std::move(inverse_stds), saved.spec().pixel_scale()}};
+          {std::move(means), std::move(inverse_stds), saved.spec().pixel_scale()},
+          regression,
+          target_scale};
 }
 
 }  // namespace
@@ -125,7 +137,8 @@ LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
         counted(plan.input.features, "input"), " but '", dataset.name, "' has ",
         counted(dataset.features, "feature"));
   saved.check_image(dataset);
-  renumber_labels(dataset, saved.class_names(), saved.path());
+  saved.check_task(dataset);
+  if (!saved.is_regression()) renumber_labels(dataset, saved.class_names(), saved.path());
   saved.check_feature_order(dataset);
   return load_model_of(saved, dataset.is_image());
 }
@@ -139,25 +152,30 @@ ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset) {
 Evaluation evaluate_checkpoint(const SavedRun& saved, Dataset& dataset) {
   const LoadedModel loaded = load_model(saved, dataset);
   const auto [rows, all_rows] = scored_rows(saved, dataset);
-  const Classification task(dataset, loaded.standardizer);
+  const auto task = make_task(dataset, loaded.standardizer, loaded.target_scale);
   Tape tape;
   std::optional<Confusion> confusion;
   if (has_uneven_classes(dataset)) confusion.emplace(dataset.class_names);
-  const double score =
-      *evaluate(*loaded.model, tape, task, rows, nullptr, confusion ? &*confusion : nullptr);
-  return {saved.path(),      dataset.name, loaded.plan.recipe.name,
-          Metric::kAccuracy, score,        std::ssize(rows),
-          saved.step(),      all_rows,     std::move(confusion),
+  const Scores scores =
+      *evaluate(*loaded.model, tape, *task, rows, nullptr, confusion ? &*confusion : nullptr);
+  return {saved.path(),       dataset.name, loaded.plan.recipe.name,
+          metric_of(dataset), scores,       std::ssize(rows),
+          saved.step(),       all_rows,     std::move(confusion),
           dataset.remarks};
 }
 
 std::string to_json(const Evaluation& evaluation) {
   nlohmann::ordered_json json{{"checkpoint", evaluation.checkpoint},
                               {"data", evaluation.data},
-                              {score_key("test", evaluation.metric), evaluation.score},
+                              {score_key("test", evaluation.metric), evaluation.scores.score},
                               {"rows", evaluation.rows},
                               {"tested", evaluation.all_rows ? "all rows" : "test rows"},
                               {"steps", evaluation.steps}};
+  if (evaluation.metric == Metric::kRmse) {
+    json["test_mae"] = evaluation.scores.mae.value();
+    const std::optional<double> r2 = evaluation.scores.r2;
+    json["test_r2"] = r2 ? nlohmann::ordered_json(*r2) : nullptr;
+  }
   if (const auto& confusion = evaluation.confusion) {
     json["balanced_accuracy"] = confusion->balanced_accuracy();
     json["confusion"] = {{"classes", confusion->classes}, {"counts", confusion->counts}};

@@ -1,4 +1,4 @@
-// The accuracy of a model, in training or saved in a checkpoint.
+// The scores of a model, in training or saved in a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,26 @@
 
 namespace tritgrad {
 
-// Returns the fraction of rows that the model gets right; nothing for no rows. The model is not
-// changed. The tape, which must be empty, lends its memory. With `ranks`, which all have the same
-// model, each of them looks at some of the rows. The class that every row is taken for is counted
-// in `confusion`, if there is one.
-std::optional<double> evaluate(Model& model, Tape& tape, const Task& task,
+// Returns how good the model is on the rows; nothing for no rows. The model is not changed. The
+// tape, which must be empty, lends its memory. With `ranks`, which all have the same model, each of
+// them looks at some of the rows. The class that every row is taken for is counted in `confusion`,
+// if there is one.
+std::optional<Scores> evaluate(Model& model, Tape& tape, const Task& task,
                                const std::vector<std::int32_t>& rows, Communicator* ranks = nullptr,
                                Confusion* confusion = nullptr);
 
-// A model out of a checkpoint, and the standardisation of its inputs.
+// A model out of a checkpoint, and the standardisation of its inputs and of its targets.
 struct LoadedModel {
   SavedModel plan;
   std::unique_ptr<Model> model;
   Standardizer standardizer;
+  bool is_regression = false;
+  TargetScale target_scale = {};  // of regression
 };
 // Loads a model for whatever rows its inputs are.
 LoadedModel load_model(const SavedRun& saved);
-// Loads a model for data, whose labels become numbers of the model's classes, some of which they
-// may lack. Throws Error for data that do not fit.
+// Loads a model for data, whose labels become numbers of the model's classes, if it has classes,
+// some of which they may lack. Throws Error for data that do not fit.
 LoadedModel load_model(const SavedRun& saved, Dataset& dataset);
 
 // The rows that a saved model is scored on: the test rows of the data that it was trained on and of
@@ -48,7 +50,7 @@ ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset);
 struct Evaluation {
   std::string checkpoint, data, recipe;
   Metric metric;
-  double score;
+  Scores scores;
   std::int64_t rows, steps;
   bool all_rows;                       // else the test rows
   std::optional<Confusion> confusion;  // where the classes of the data are uneven

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/check.h"
+#include "engine/data/dataset.h"
 
 namespace tritgrad {
 
@@ -29,6 +30,11 @@ constexpr bool higher_is_better(Metric metric) { return metric == Metric::kAccur
 // Rises with the score of a better run.
 constexpr double worth(double score, Metric metric) {
   return higher_is_better(metric) ? score : -score;
+}
+
+// Returns the metric that models of the data are judged by.
+inline Metric metric_of(const Dataset& dataset) {
+  return dataset.is_regression() ? Metric::kRmse : Metric::kAccuracy;
 }
 
 // Returns the key of the score on some rows, "test_accuracy" for "test".

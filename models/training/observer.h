@@ -24,6 +24,7 @@ struct RunStart {
   std::int64_t total_steps;
   std::int64_t steps_done;               // before this process
   const std::vector<EpochPoint>& curve;  // of the epochs before this process
+  Metric metric = Metric::kAccuracy;     // of its scores
 };
 
 struct StepReport {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/check.h"
+
 namespace tritgrad {
 
 std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
                                   const std::vector<std::int32_t>& rows) {
-  const Classification task(dataset, loaded.standardizer);
-  Loader loader = task.test_batches(rows);
+  const auto task = make_task(dataset, loaded.standardizer, loaded.target_scale);
+  Loader loader = task->test_batches(rows);
   Tape tape;
   tape.set_recording(false);
   std::vector<float> all;
@@ -18,6 +20,17 @@ std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& data
     tape.reset();
   }
   return all;
+}
+
+std::vector<double> predict_values(const LoadedModel& loaded, const Dataset& dataset,
+                                   const std::vector<std::int32_t>& rows) {
+  check(loaded.is_regression, "predict_values: the model has ", loaded.plan.outputs,
+        " classes; ask for its logits");
+  std::vector<double> values;
+  for (const float output : predict_logits(loaded, dataset, rows)) {
+    values.push_back(loaded.target_scale.in_units(output));
+  }
+  return values;
 }
 
 void softmax_of_row(const float* logits, std::int64_t classes, float* probabilities) {

@@ -18,9 +18,10 @@ void begin_unless_interrupted(const TrainOptions& options) {
   }
 }
 
-RunMonitor::RunMonitor(const TrainOptions& options, const Recipe& recipe, const Model& model,
-                       const Optimizer& optimizer, TrainingState& state)
+RunMonitor::RunMonitor(const TrainOptions& options, Metric metric, const Recipe& recipe,
+                       const Model& model, const Optimizer& optimizer, TrainingState& state)
     : options_(options),
+      metric_(metric),
       recipe_(recipe),
       model_(model),
       optimizer_(optimizer),
@@ -37,7 +38,7 @@ void RunMonitor::note_schedule(const TrainSpec& saved) {
 
 void RunMonitor::begin() {
   const std::int64_t total = optimizer_.total_steps();
-  observer_.begin({options_.seed, options_.epochs, total, steps_done(), state_.curve()});
+  observer_.begin({options_.seed, options_.epochs, total, steps_done(), state_.curve(), metric_});
   if (!other_schedule_.empty()) observer_.note(other_schedule_);
   if (steps_done() < total) return;
   observer_.note(concat("the run in '", options_.resume,

@@ -17,7 +17,8 @@ void begin_unless_interrupted(const TrainOptions& options);
 class RunMonitor {
  public:
   // All must outlive the monitor.
-  RunMonitor(const TrainOptions& options, const Recipe& recipe, const Model& model,
+  // The metric is that of the scores.
+  RunMonitor(const TrainOptions& options, Metric metric, const Recipe& recipe, const Model& model,
              const Optimizer& optimizer, TrainingState& state);
 
   // Tells the observer where a resumed run has another number of epochs than before.
@@ -40,6 +41,7 @@ class RunMonitor {
   std::int64_t steps_done() const { return optimizer_.steps_done(); }
 
   const TrainOptions& options_;
+  Metric metric_;
   const Recipe& recipe_;
   const Model& model_;
   const Optimizer& optimizer_;

@@ -28,7 +28,8 @@ struct TrainingRun::Parts {
   Recipe recipe;
   // Rows, standardised as those to train on ask for; of each batch, those that are this rank's.
   Standardizer standardizer;
-  Classification task;
+  TargetScale target_scale;  // of regression
+  std::unique_ptr<Task> task;
   Loader loader;
   std::unique_ptr<Model> model;
   Optimizer optimizer;
@@ -39,9 +40,9 @@ struct TrainingRun::Parts {
   RunResult result;
   Job job;
 
-  std::optional<double> score_on(const std::vector<std::int32_t>& rows, Confusion* confusion) {
+  std::optional<Scores> scores_on(const std::vector<std::int32_t>& rows, Confusion* confusion) {
     return timed(&result.time.evaluation,
-                 [&] { return evaluate(*model, tape, task, rows, options.ranks, confusion); });
+                 [&] { return evaluate(*model, tape, *task, rows, options.ranks, confusion); });
   }
 };
 

@@ -47,6 +47,10 @@ void fields(Visitor& visit, Run& run) {
   visit.metric = run.metric;
   visit(score_key("val", run.metric), run.val_score);
   visit(score_key("test", run.metric), run.test_score);
+  if (run.metric == Metric::kRmse) {
+    visit("test_mae", run.test_mae);
+    visit("test_r2", run.test_r2);
+  }
   if (visit.present("folds", run.folds > 0)) {
     visit("folds", run.folds);
     visit(score_key("test", run.metric) + "_std", run.test_score_std);
@@ -208,6 +212,17 @@ void add_new(std::vector<std::string>& said, const std::vector<std::string>& mor
   }
 }
 
+// Returns the mean of a number that some folds may lack; nothing then.
+std::optional<double> mean_if_all(const std::vector<RunResult>& folds,
+                                  std::optional<double> RunResult::*number) {
+  double sum = 0.0;
+  for (const RunResult& fold : folds) {
+    if (!(fold.*number)) return std::nullopt;
+    sum += *(fold.*number);
+  }
+  return sum / static_cast<double>(folds.size());
+}
+
 }  // namespace
 
 RunResult mean_of_folds(const std::vector<RunResult>& folds) {
@@ -228,11 +243,13 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
     joined.confusion = Confusion(joined.confusion->classes);
     for (const RunResult& fold : folds) joined.confusion->add(*fold.confusion);
   }
+  joined.test_r2 = mean_if_all(folds, &RunResult::test_r2);
   for (double RunResult::*number : {&RunResult::train_loss, &RunResult::flips_per_step}) {
     joined.*number = mean([&](const RunResult& r) { return r.*number; });
   }
   for (std::optional<double> RunResult::*number :
-       {&RunResult::zero_fraction, &RunResult::val_score, &RunResult::movable_fraction}) {
+       {&RunResult::zero_fraction, &RunResult::val_score, &RunResult::movable_fraction,
+        &RunResult::test_mae}) {
     // Folds lack a number together, but for movable_fraction where no weight had an update.
     if (joined.*number) {
       joined.*number = mean([&](const RunResult& r) { return (r.*number).value_or(1.0); });

@@ -73,9 +73,10 @@ struct RunResult {
   std::optional<double> val_score;
   std::optional<double> test_score;  // mean over folds when folds > 0
   std::optional<double> test_score_std;
-  int folds = 0;                        // 0: one fixed test set
-  std::optional<double> zero_fraction;  // absent: no ternary weights
-  double flips_per_step = 0;            // weights whose trit changed, per optimizer step
+  std::optional<double> test_mae, test_r2;  // of regression, see Scores; means over folds
+  int folds = 0;                            // 0: one fixed test set
+  std::optional<double> zero_fraction;      // absent: no ternary weights
+  double flips_per_step = 0;                // weights whose trit changed, per optimizer step
   // The share of the sampled weights with updates that some watched update moved; it is below 1
   // where rounding to nearest loses updates or the learning rate is 0. Absent for resumed runs.
   std::optional<double> movable_fraction;

@@ -35,6 +35,12 @@ EpochPoint point_from(const Json& json) {
   return point;
 }
 
+// Counts of right rows are whole numbers, as they have always been in files.
+Json json_of_sum(double score) {
+  const bool whole = score == std::floor(score) && score <= 0x1p53;
+  return whole ? Json(static_cast<std::int64_t>(score)) : Json(score);
+}
+
 // The keys of ParallelSpec are those of an object of their own, which runs without ranks lack.
 constexpr std::string_view kParallel = "parallel.";
 
@@ -47,6 +53,7 @@ Json json_of(const Field& field, const std::optional<double>& value) {
 Json json_of(const Field&, const std::optional<PixelScale>& value) {
   return to_text(value.value_or(PixelScale::kLinear));
 }
+Json json_of(const Field&, TaskKind task) { return to_text(task); }
 Json json_of(const Field&, Imbalance imbalance) { return to_text(imbalance); }
 Json json_of(const Field&, ParallelMethod method) { return method_name(method); }
 Json json_of(const Field&, WireCode squeeze) { return squeeze == WireCode::kRmsSigns; }
@@ -61,6 +68,7 @@ void read(const Json& json, std::optional<double>& value) {
 void read(const Json& json, std::optional<PixelScale>& value) {
   value = parse_pixel_scale(json.get<std::string>());
 }
+void read(const Json& json, TaskKind& task) { task = parse_task(json.get<std::string>()); }
 void read(const Json& json, Imbalance& imbalance) {
   imbalance = parse_imbalance(json.get<std::string>());
 }
@@ -178,6 +186,8 @@ int SavedRun::ranks() const {
 
 std::int64_t SavedRun::step() const { return fields_->get<std::int64_t>("step"); }
 
+bool SavedRun::is_regression() const { return spec().task == TaskKind::kRegress; }
+
 std::vector<std::string> SavedRun::class_names() const {
   return fields_->get<std::vector<std::string>>("class_names");
 }
@@ -199,7 +209,9 @@ RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
   const auto cursor = fields_->get<std::vector<std::int64_t>>("cursor");
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path_,
         "': metadata field 'sums' or 'cursor' has the wrong length");
-  const bool counts = std::all_of(sums.begin() + 1, sums.end(),
+  // The second one is ScoreSums::score, which is a count only of classes.
+  const bool counts = sums[1] >= 0.0 && (is_regression() || sums[1] <= 0x1p53) &&
+                      std::all_of(sums.begin() + 2, sums.end(),
                                   [](double count) { return count >= 0.0 && count <= 0x1p53; });
   check(counts, "checkpoint '", path_, "': metadata field 'sums' has a count below 0");
   RunPosition position;
@@ -213,7 +225,7 @@ RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
         "checkpoint '", path_, "': step ", position.step, " is not batch ", cursor[1], " of epoch ",
         cursor[0], ", where its data stand, as an epoch has ", steps_per_epoch,
         "; the file is damaged");
-  position.sums = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+  position.sums = {sums[0], sums[1], static_cast<std::int64_t>(sums[2]),
                    static_cast<std::int64_t>(sums[3])};
   position.total_flips = static_cast<std::int64_t>(sums[4]);
   const auto curve = fields_->get<Json>("curve");
@@ -253,9 +265,16 @@ TableSchema SavedRun::table() const {
 
 void SavedRun::check_inputs(const Dataset& dataset) const {
   check(fields_->get<std::int64_t>("inputs") == dataset.features &&
-            fields_->get<std::size_t>("outputs") == dataset.class_names.size(),
+            fields_->get<std::int64_t>("outputs") == dataset.outputs(),
         "checkpoint '", path_, "': it was trained on '", fields_->get<std::string>("data"),
         "', which has other features or classes than '", dataset.name, "'");
+}
+
+void SavedRun::check_task(const Dataset& dataset) const {
+  const bool regression = is_regression();
+  check(regression == dataset.is_regression(), "checkpoint '", path_, "': its model predicts ",
+        regression ? "a number" : "classes", ", but the labels of '", dataset.name, "' are ",
+        regression ? "classes" : "numbers", "; give data of the kind that it was trained on");
 }
 
 void SavedRun::adopt_image(Dataset& dataset) const {
@@ -310,7 +329,8 @@ Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset
   });
   if (ranks > 0) run["parallel"]["ranks"] = ranks;
   run["inputs"] = dataset.features;
-  run["outputs"] = dataset.class_names.size();
+  if (dataset.is_regression()) run["task"] = to_text(TaskKind::kRegress);
+  run["outputs"] = dataset.outputs();
   if (const ImageShape& image = dataset.image; dataset.is_image()) {
     run["image"] = {image.height, image.width, image.channels};
   }
@@ -320,8 +340,8 @@ Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset
   run["data_xxh3"] = data_hash;
   run["step"] = position.step;
   run["cursor"] = {position.cursor.epoch, position.cursor.position};
-  run["sums"] = {position.sums.loss, position.sums.correct, position.sums.rows, position.sums.flips,
-                 position.total_flips};
+  run["sums"] = {position.sums.loss, json_of_sum(position.sums.score), position.sums.rows,
+                 position.sums.flips, position.total_flips};
   run["skipped_updates"] = position.skipped_updates;
   run["curve"] = Json::array();
   for (const EpochPoint& point : position.curve) run["curve"].push_back(to_json(point));
@@ -346,8 +366,9 @@ std::string data_xxh3(const Dataset& dataset) {
   std::string names;
   for (const std::string& name : dataset.class_names) names += name + '\n';
   for (const std::string& name : dataset.feature_names) names += name + '\n';
-  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()),
-                                 xxh3(std::as_bytes(std::span(dataset.labels))),
+  const auto labels = dataset.is_regression() ? std::as_bytes(std::span(dataset.targets))
+                                              : std::as_bytes(std::span(dataset.labels));
+  const std::uint64_t parts[] = {xxh3(dataset.values.bytes()), xxh3(labels),
                                  xxh3(std::as_bytes(std::span(names)))};
   return hex(xxh3(std::as_bytes(std::span(parts))));
 }
@@ -358,6 +379,14 @@ void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inve
   planes.push_back({"data/mean", Dtype::kF32, {n}, std::as_writable_bytes(std::span(means))});
   planes.push_back(
       {"data/inverse_std", Dtype::kF32, {n}, std::as_writable_bytes(std::span(inverse_stds))});
+}
+
+void add_target_planes(TargetScale& scale, std::vector<NamedArray>& planes) {
+  const auto bytes_of = [](double& number) {
+    return std::as_writable_bytes(std::span(&number, 1));
+  };
+  planes.push_back({"data/target_mean", Dtype::kF64, {1}, bytes_of(scale.mean)});
+  planes.push_back({"data/target_deviation", Dtype::kF64, {1}, bytes_of(scale.deviation)});
 }
 
 }  // namespace tritgrad

@@ -11,6 +11,7 @@
 #include "engine/data/loader.h"
 #include "engine/data/standardizer.h"
 #include "engine/data/table_schema.h"
+#include "engine/data/targets.h"
 #include "engine/files/checkpoint.h"
 #include "models/networks/model.h"
 #include "models/training/run_result.h"
@@ -27,8 +28,8 @@ struct SavedModel {
 
 // Running sums over the current epoch.
 struct EpochSums {
-  double loss = 0.0;  // weighted by rows
-  std::int64_t correct = 0;
+  double loss = 0.0;   // weighted by rows
+  double score = 0.0;  // see ScoreSums
   std::int64_t rows = 0;
   std::int64_t flips = 0;
 };
@@ -64,6 +65,8 @@ class SavedRun {
   // Returns the number of ranks of the run that wrote it.
   int ranks() const;
   std::int64_t step() const;
+  // Returns whether its model predicts a number, and has no classes.
+  bool is_regression() const;
   std::vector<std::string> class_names() const;
   std::string data_hash() const;
   // Returns what the model knows of its columns and classes. The pixels of images are columns of
@@ -79,6 +82,9 @@ class SavedRun {
   void adopt_image(Dataset& dataset) const;
   // Throws Error when the data's images are not those of the model.
   void check_image(const Dataset& dataset) const;
+  // Throws Error when the labels of the data are numbers and those of the model classes, or the
+  // other way about.
+  void check_task(const Dataset& dataset) const;
   // Throws Error when the columns of the data are those of the training data in another order.
   void check_feature_order(const Dataset& dataset) const;
   // Throws Error when the data are not what the run was trained on, value by value. `remedy` ends
@@ -110,12 +116,14 @@ Metadata run_metadata(const TrainSpec& spec, const Recipe& recipe, const Dataset
 // is empty or another checkpoint.
 bool is_replaceable(const std::string& path);
 
-// Returns a hash, 16 digits, of values, labels, names of classes and features, by which changed
-// data are recognised.
+// Returns a hash, 16 digits, of values, labels or targets, names of classes and features, by which
+// changed data are recognised.
 std::string data_xxh3(const Dataset& dataset);
 
 // Adds the planes of a checkpoint that hold the standardisation of the data.
 void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
                              std::vector<NamedArray>& planes);
+// Adds those that hold the standardisation of the targets of regression.
+void add_target_planes(TargetScale& scale, std::vector<NamedArray>& planes);
 
 }  // namespace tritgrad

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/training/regression.h"
 #include "ops/loss.h"
 
 namespace tritgrad {
@@ -22,19 +23,24 @@ Loader Classification::training_batches(const std::vector<std::int32_t>& rows) c
 }
 
 Loader Classification::test_batches(const std::vector<std::int32_t>& rows) const {
-  // No more than the usual batch of training, whose memory is used again.
-  constexpr std::int64_t kBatch = 128;
-  return {dataset_, rows, standardizer_, kBatch, 0, RowOrder::kAsGiven};
+  return {dataset_, rows, standardizer_, kTestBatch, 0, RowOrder::kAsGiven};
 }
 
-Var Classification::loss(Tape& tape, const Var& outputs,
-                         std::span<const std::int32_t> labels) const {
-  return softmax_cross_entropy(tape, outputs, labels, label_smoothing_, class_weights_);
+Var Classification::loss(Tape& tape, const Var& outputs, const Batch& batch) const {
+  return softmax_cross_entropy(tape, outputs, batch.labels, label_smoothing_, class_weights_);
 }
 
-std::int64_t Classification::count_correct(const Tensor& outputs,
-                                           std::span<const std::int32_t> labels) const {
-  return tritgrad::count_correct(outputs, labels);
+// Counts are whole numbers, of which doubles hold more than there can be rows.
+ScoreSums Classification::score_sums(const Tensor& outputs, const Batch& batch) const {
+  return {static_cast<double>(count_correct(outputs, batch.labels)), 0.0};
+}
+
+double Classification::score(double sum, std::int64_t rows) const {
+  return sum / static_cast<double>(rows);
+}
+
+Scores Classification::scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const {
+  return {score(sums.score, std::ssize(rows)), {}, {}};
 }
 
 std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
@@ -52,6 +58,21 @@ std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::
         count == 0 ? 0.0f : static_cast<float>(1.0 / (static_cast<double>(present) * share)));
   }
   return weights;
+}
+
+std::unique_ptr<Task> make_task(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+                                const Standardizer& standardizer, const TargetScale& target_scale,
+                                const TrainSpec& spec) {
+  if (dataset.is_regression()) {
+    return std::make_unique<Regression>(dataset, standardizer, target_scale, spec);
+  }
+  return std::make_unique<Classification>(dataset, standardizer, spec,
+                                          class_weights(dataset, rows, spec.imbalance));
+}
+
+std::unique_ptr<Task> make_task(const Dataset& dataset, const Standardizer& standardizer,
+                                const TargetScale& target_scale) {
+  return make_task(dataset, {}, standardizer, target_scale, {});
 }
 
 }  // namespace tritgrad

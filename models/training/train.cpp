@@ -34,16 +34,18 @@ TrainingRun::Parts::Parts(const Dataset& data, const Split& rows, const TrainOpt
           dataset, options,
           saved ? saved->model().recipe : load_recipe(options.recipe, options.overrides))),
       standardizer(Standardizer::fit(dataset, split.train, options.pixel_scale())),
-      task(dataset, standardizer, options, class_weights(dataset, split.train, options.imbalance)),
-      loader(batches_of_rank(task, split, options)),
-      model(make_model(options.model, dataset, dataset.classes(), recipe, options.seed)),
+      target_scale(TargetScale::fit(dataset, split.train)),
+      task(make_task(dataset, split.train, standardizer, target_scale, options)),
+      loader(batches_of_rank(*task, split, options)),
+      model(make_model(options.model, dataset, dataset.outputs(), recipe, options.seed)),
       optimizer(make_optimizer(*model, recipe, options.epochs * loader.batches_per_epoch(),
                                options.seed)),
       parallel(make_parallel(options, recipe, *model, optimizer)),
-      state(*model, optimizer, loader, standardizer, dataset, options, recipe, parallel.get()),
-      monitor(options, recipe, *model, optimizer, state),
+      state(*model, optimizer, loader, standardizer, target_scale, dataset, options, recipe,
+            parallel.get()),
+      monitor(options, metric_of(dataset), recipe, *model, optimizer, state),
       result(describe_run(dataset, options, recipe, *model)),
-      job{options, recipe, task, *model, optimizer, tape, parallel.get()} {
+      job{options, recipe, *task, *model, optimizer, tape, parallel.get()} {
   if (saved) {
     state.load(*saved);
     monitor.note_schedule(saved->spec());
@@ -75,7 +77,10 @@ void TrainingRun::step() {
   run.state.add(sums, batch.whole);
   run.monitor.step_is_done(batch.whole);
   if (run.loader.cursor().position == 0) {
-    run.state.end_epoch(run.score_on(run.split.val, nullptr));
+    const EpochSums& sums_of_epoch = run.state.sums();
+    const double train_score = run.task->score(sums_of_epoch.score, sums_of_epoch.rows);
+    const std::optional<Scores> val = run.scores_on(run.split.val, nullptr);
+    run.state.end_epoch(train_score, val ? std::optional(val->score) : std::nullopt);
     run.monitor.epoch_is_over();
   }
   run.monitor.save_or_stop();
@@ -88,7 +93,13 @@ RunResult TrainingRun::finish() {
   if (!run.split.test.empty() && has_uneven_classes(run.dataset)) {
     result.confusion.emplace(run.dataset.class_names);
   }
-  result.test_score = run.score_on(run.split.test, result.confusion ? &*result.confusion : nullptr);
+  const std::optional<Scores> test =
+      run.scores_on(run.split.test, result.confusion ? &*result.confusion : nullptr);
+  if (test) {
+    result.test_score = test->score;
+    result.test_mae = test->mae;
+    result.test_r2 = test->r2;
+  }
   if (result.confusion) result.balanced_accuracy = result.confusion->balanced_accuracy();
   result.seconds = seconds_since(run.start);
   run.state.describe(result);

@@ -1,5 +1,6 @@
 #include "models/training/train_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <concepts>
@@ -42,6 +43,7 @@ requires std::integral<Number> || std::floating_point<Number> std::string as_tex
 }
 
 std::string as_text(PixelScale value) { return to_text(value); }
+std::string as_text(TaskKind value) { return std::string(to_text(value)); }
 std::string as_text(Imbalance value) { return std::string(to_text(value)); }
 std::string as_text(ParallelMethod value) { return std::string(method_name(value)); }
 std::string as_text(WireCode value) { return std::string(kSignScales.name(value)); }
@@ -56,6 +58,13 @@ std::string classes_of(const Dataset& dataset) {
     text += concat(i == 0 ? " (" : ", ", printable(dataset.class_names[i]), " ", counts[i]);
   }
   return text + ")";
+}
+
+// Returns what the labels of a data set are: "3 classes", "labels from 25 to 346".
+std::string labels_of(const Dataset& dataset) {
+  if (!dataset.is_regression()) return counted(dataset.classes(), "class") + classes_of(dataset);
+  const auto [least, most] = std::minmax_element(dataset.targets.begin(), dataset.targets.end());
+  return concat("labels from ", *least, " to ", *most);
 }
 
 }  // namespace
@@ -87,6 +96,10 @@ void parse_field(const Field&, const std::string& text, std::optional<PixelScale
   value = parse_pixel_scale(text);
 }
 
+void parse_field(const Field&, const std::string& text, TaskKind& value) {
+  value = parse_task(text);
+}
+
 void parse_field(const Field&, const std::string& text, Imbalance& value) {
   value = parse_imbalance(text);
 }
@@ -104,7 +117,8 @@ TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {
   if (spec.epochs == 0) spec.epochs = large ? 10 : 60;
   if (spec.batch == 0) spec.batch = large ? 128 : 32;
   if (!spec.label_smoothing) {
-    spec.label_smoothing = large && dataset.is_image() ? kImageLabelSmoothing : 0.0;
+    const bool smoothed = large && dataset.is_image() && !dataset.is_regression();
+    spec.label_smoothing = smoothed ? kImageLabelSmoothing : 0.0;
   }
   if (!spec.pixels) {
     const bool grey = dataset.has_byte_pixels() && dataset.image.channels == 1;
@@ -129,11 +143,11 @@ std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
       : spec.folds > 0 ? concat(spec.folds, "-fold cross-validation")
       : dataset.published_test_rows > 0
           ? concat("the published test set of ", counted(dataset.published_test_rows, "row"))
-          : "a fixed, stratified test split of 20 %";
+      : dataset.is_regression() ? "a fixed test split of 20 %"
+                                : "a fixed, stratified test split of 20 %";
   const std::string table = dataset.schema ? dataset.schema->summary() + "; " : "";
   return concat(dataset.name, ": ", counted(dataset.rows, "row"), ", ",
-                counted(dataset.features, "feature"), ", ", counted(dataset.classes(), "class"),
-                classes_of(dataset), "; ", table, split);
+                counted(dataset.features, "feature"), ", ", labels_of(dataset), "; ", table, split);
 }
 
 }  // namespace tritgrad

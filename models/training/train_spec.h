@@ -11,6 +11,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/split.h"
 #include "engine/data/standardizer.h"
+#include "engine/data/task_kind.h"
 #include "optim/parallel/data_parallel.h"
 
 namespace tritgrad {
@@ -23,6 +24,7 @@ enum class Imbalance {
 
 struct TrainSpec {
   std::string data = "wdbc";
+  TaskKind task = TaskKind::kAuto;   // what labels are
   std::string label;                 // label column of a CSV file; empty: the last
   std::string header = "auto";       // of a CSV file
   std::string missing = "refuse";    // what becomes of a table's missing cells
@@ -59,6 +61,7 @@ enum FieldTrait : unsigned {
   kYounger = 16,    // older checkpoints lack it: Field::absent stands for it
   kSingleRun = 32,  // a comparison of many runs sets it itself
   kSparse = 64,     // kYounger, and kept in checkpoints only where it is not the default
+  kOfTable = 128,   // for tables alone
 };
 
 struct Field {
@@ -80,29 +83,35 @@ void visit_data(Spec& spec, const Visitor& visitor) {
                 "input), X.npy,Y.npy, FILE.npz, or a folder of IDX or of CIFAR-10's files",
                 kOfData | kChangeable},
           spec.data);
+  visitor(
+      Field{"task", "--task", "task",
+            "classify; regress, to predict labels that are numbers; or auto: regress for labels "
+            "of many different numbers [auto]",
+            kOfData | kYounger | kSparse},
+      spec.task);
   visitor(Field{"label", "--label", "label column",
                 "label column of a CSV file: name, or number from 0 (-1 = last) [last]", kOfData},
           spec.label);
   visitor(Field{"header", "--header", "header", "CSV header line: auto, yes or no", kOfData},
           spec.header);
-  constexpr unsigned kOfTable = kOfData | kYounger | kSparse;
+  constexpr unsigned kTable = kOfData | kOfTable | kYounger | kSparse;
   visitor(Field{"missing", "--missing", "way with missing cells",
                 "missing cells of a table: refuse; mean, with a feature that says where; mode, the "
                 "most frequent value; or drop, their rows",
-                kOfTable},
+                kTable},
           spec.missing);
   visitor(Field{"max_categories", "--max-categories", "number of categories",
                 "most different words in a column of a table, each of which is a feature [64]",
-                kOfTable, "", 1, 65536},
+                kTable, "", 1, 65536},
           spec.max_categories);
   visitor(Field{"columns", "--columns", "choice of columns",
-                "NAME,NAME: the columns of a table to learn from [all]", kOfTable},
+                "NAME,NAME: the columns of a table to learn from [all]", kTable},
           spec.columns);
   visitor(Field{"drop", "--drop", "choice of columns",
-                "NAME,NAME: columns of a table not to learn from", kOfTable},
+                "NAME,NAME: columns of a table not to learn from", kTable},
           spec.drop);
   visitor(Field{"words", "--words", "choice of words",
-                "NAME,NAME: columns of a table whose numbers are words, such as codes", kOfTable},
+                "NAME,NAME: columns of a table whose numbers are words, such as codes", kTable},
           spec.words);
 }
 
@@ -207,6 +216,7 @@ Imbalance parse_imbalance(std::string_view text);
 // Reads what field_texts() writes. Throws Error that names the option.
 void parse_field(const Field& field, const std::string& text, std::optional<double>& value);
 void parse_field(const Field& field, const std::string& text, std::optional<PixelScale>& value);
+void parse_field(const Field& field, const std::string& text, TaskKind& value);
 void parse_field(const Field& field, const std::string& text, Imbalance& value);
 void parse_field(const Field& field, const std::string& text, ParallelMethod& value);
 void parse_field(const Field& field, const std::string& text, WireCode& value);

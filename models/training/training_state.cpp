@@ -55,9 +55,9 @@ void append(std::vector<NamedArray>& planes, const std::vector<NamedArray>& more
 }  // namespace
 
 TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
-                             const Standardizer& standardizer, const Dataset& dataset,
-                             const TrainOptions& options, const Recipe& recipe,
-                             DataParallel* parallel)
+                             const Standardizer& standardizer, const TargetScale& target_scale,
+                             const Dataset& dataset, const TrainOptions& options,
+                             const Recipe& recipe, DataParallel* parallel)
     : model_(&model),
       optimizer_(&optimizer),
       loader_(&loader),
@@ -66,7 +66,8 @@ TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
       recipe_(recipe),
       parallel_(parallel),
       means_(standardizer.means()),
-      inverse_stds_(standardizer.inverse_stds()) {
+      inverse_stds_(standardizer.inverse_stds()),
+      target_scale_(target_scale) {
   const bool is_first = parallel == nullptr || parallel->ranks().rank() == 0;
   if (is_first && !options.save.empty()) checkpoint_.emplace(options.save);
 }
@@ -75,15 +76,14 @@ void TrainingState::add(const BatchSums& step, std::int64_t rows) {
   sums_.flips += optimizer_->take_flips().flips;
   if (!step.finite) return;
   sums_.loss += step.loss * static_cast<double>(rows);
-  sums_.correct += step.correct;
+  sums_.score += step.score;
   sums_.rows += rows;
 }
 
-void TrainingState::end_epoch(std::optional<double> val_score) {
+void TrainingState::end_epoch(double train_score, std::optional<double> val_score) {
   // NaN when all steps were left out.
-  const double rows = static_cast<double>(sums_.rows);
-  curve_.push_back({static_cast<double>(curve_.size() + 1), sums_.loss / rows,
-                    static_cast<double>(sums_.correct) / rows, val_score});
+  const double loss = sums_.loss / static_cast<double>(sums_.rows);
+  curve_.push_back({static_cast<double>(curve_.size() + 1), loss, train_score, val_score});
   total_flips_ += sums_.flips;
   sums_ = {};
 }
@@ -95,6 +95,7 @@ std::vector<NamedArray> TrainingState::planes() {
   append(planes, optimizer_planes());
   if (parallel_ != nullptr) append(planes, parallel_->state());
   add_standardizer_planes(means_, inverse_stds_, planes);
+  if (dataset_->is_regression()) add_target_planes(target_scale_, planes);
   return planes;
 }
 
@@ -216,6 +217,7 @@ void TrainingState::describe(RunResult& result) {
 RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Recipe& recipe,
                        const Model& model) {
   RunResult result;
+  result.metric = metric_of(dataset);
   result.data = dataset.name;
   result.model = spec.model;
   result.recipe = recipe.name;

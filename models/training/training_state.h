@@ -22,8 +22,8 @@ namespace tritgrad {
 class TrainingState {
  public:
   TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
-                const Standardizer& standardizer, const Dataset& dataset,
-                const TrainOptions& options, const Recipe& recipe,
+                const Standardizer& standardizer, const TargetScale& target_scale,
+                const Dataset& dataset, const TrainOptions& options, const Recipe& recipe,
                 DataParallel* parallel = nullptr);
 
   // Counts a step on so many rows, of all ranks.
@@ -32,8 +32,8 @@ class TrainingState {
   const std::vector<EpochPoint>& curve() const { return curve_; }
   // Returns the trits that changed since the run began, in another process maybe.
   std::int64_t flips() const { return total_flips_ + sums_.flips; }
-  // Appends the epoch's means to the curve and starts new sums.
-  void end_epoch(std::optional<double> val_score);
+  // Appends the epoch's mean loss and its scores to the curve and starts new sums.
+  void end_epoch(double train_score, std::optional<double> val_score);
 
   // Is called on all ranks of a data-parallel run; the first one writes, once all agree in every
   // weight.
@@ -68,6 +68,7 @@ class TrainingState {
   DataParallel* parallel_;
   std::vector<float> means_;
   std::vector<float> inverse_stds_;
+  TargetScale target_scale_;
   EpochSums sums_;
   std::int64_t total_flips_ = 0;
   std::vector<EpochPoint> curve_;

@@ -39,13 +39,12 @@ auto timed_phase(const Job& job, double StepTimes::*phase, const Body& body) {
 }
 
 struct PartResult {
-  Var logits, loss;
+  Var outputs, loss;
 };
 
-PartResult forward_part(const Job& job, const Tensor& x, std::span<const std::int32_t> labels,
-                        const RandomKey& key) {
-  const Var logits = job.model.forward(job.tape, x, {.training = true, .key = key});
-  return {logits, job.task.loss(job.tape, logits, labels)};
+PartResult forward_part(const Job& job, const Batch& part, const RandomKey& key) {
+  const Var outputs = job.model.forward(job.tape, part.x, {.training = true, .key = key});
+  return {outputs, job.task.loss(job.tape, outputs, part)};
 }
 
 // Runs backward of a part's loss, which counts by `weight`, its part of the rows; parameters move
@@ -77,20 +76,18 @@ void backward_part(const Job& job, const Var& loss, int part, double weight) {
 void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, BatchSums& sums) {
   const std::int64_t begin = part_begin(part, parts, batch.whole) - batch.first;
   const std::int64_t n = part_begin(part + 1, parts, batch.whole) - batch.first - begin;
-  const auto labels =
-      batch.labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+  const Batch rows = batch.part(begin, n);
   const RandomKey key{job.spec.seed, static_cast<std::uint32_t>(part),
                       static_cast<std::uint32_t>(job.step())};
-  const Tensor x{batch.x.row(begin), {n, batch.x.cols()}};
   const PartResult done =
-      timed_phase(job, &StepTimes::forward, [&] { return forward_part(job, x, labels, key); });
+      timed_phase(job, &StepTimes::forward, [&] { return forward_part(job, rows, key); });
   const double loss_value = static_cast<double>(done.loss.value.data[0]);
   sums.finite = std::isfinite(loss_value);
   if (job.recipe.non_finite == NonFinite::kRefuse) check_loss(loss_value, job.step());
   if (sums.finite) {
     const double weight = static_cast<double>(n) / static_cast<double>(batch.whole);
     sums.loss += loss_value * weight;
-    sums.correct += job.task.count_correct(done.logits.value, labels);
+    sums.score += job.task.score_sums(done.outputs.value, rows).score;
     backward_part(job, done.loss, part, weight);
   }
   job.tape.reset();

@@ -128,12 +128,12 @@ BatchSums DataParallel::exchange(const BatchSums& own) {
 BatchSums DataParallel::add_up(const BatchSums& own) {
   bool finite = own.finite;
   for (const auto& one : exchanges_) finite = finite && one->is_finite();
-  const SentSums mine{finite ? own.loss : std::numeric_limits<double>::quiet_NaN(), own.correct};
+  const SentSums mine{finite ? own.loss : std::numeric_limits<double>::quiet_NaN(), own.score};
   ranks_->all_gather(std::as_bytes(std::span(&mine, 1)), sum_places_);
   BatchSums all;
   for (const SentSums& theirs : sums_) {
     all.loss += theirs.loss;
-    all.correct += theirs.correct;
+    all.score += theirs.score;
     all.finite = all.finite && std::isfinite(theirs.loss);
   }
   return all;

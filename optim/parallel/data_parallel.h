@@ -48,14 +48,13 @@ bool statistics_are_exact(const ParallelSpec& spec, int ranks);
 
 // The sums over all parts of a batch.
 struct BatchSums {
-  double loss = 0.0;  // mean over the batch
-  std::int64_t correct = 0;
+  double loss = 0.0;   // mean over the batch
+  double score = 0.0;  // sum of what the rows add to a score
   bool finite = true;
 };
 // The sums as they travel: a loss that is NaN says that something is not finite.
 struct SentSums {
-  double loss;
-  std::int64_t correct;
+  double loss, score;
 };
 
 class DataParallel {

@@ -79,7 +79,7 @@ class StepMeasurement : public Measurement {
     const Dataset no_data;
     const TrainSpec spec;
     const Classification task(no_data, Standardizer({0.0f}, {1.0f}));
-    const Batch whole{batch.x, batch.labels, 0, batch_};
+    const Batch whole{batch.x, batch.labels, {}, 0, batch_};
     for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
       StepSeconds measured;
       const Job job{spec, recipe_, task, *model, optimizer, tape, nullptr, &measured.phases};

@@ -66,7 +66,8 @@ tg_data* tg_data_from_arrays(const void* values, tg_type type, int64_t rows, int
                          view_labels(labels, rows, "labels"), "values", "labels"};
     auto data = std::make_unique<tg_data>();
     data->spec.data = asked.name;
-    data->dataset = dataset_of_arrays({&pair, 1}, asked.name, nullptr, asked.borrow);
+    data->dataset =
+        dataset_of_arrays({&pair, 1}, asked.name, nullptr, asked.borrow, TaskKind::kClassify);
     if (image.size() > 0) data->dataset.image = image;
     if (!asked.class_names.empty()) name_classes(data->dataset, asked.class_names);
     return data.release();

@@ -13,6 +13,8 @@ void adopt_table_options(const Given& given, const TrainSpec& asked, TrainSpec& 
     check(!given(option), option,
           ": the model knows its columns from its training; leave the option out");
   }
+  check(!given("--task"),
+        "--task: the model knows its task from its training; leave the option out");
   if (given("--header")) saved.header = asked.header;
   if (given("--missing")) saved.missing = asked.missing;
   if (given("--label")) {

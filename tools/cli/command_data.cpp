@@ -21,7 +21,8 @@ void list_data() {
                {"source"}});
   for (const KnownDataset& set : known_datasets()) {
     table.add_row({set.name, std::to_string(set.rows), std::to_string(set.features),
-                   std::to_string(set.classes), set.built_in ? "built in" : "by data fetch",
+                   set.classes == 0 ? "numbers" : std::to_string(set.classes),
+                   set.built_in ? "built in" : "by data fetch",
                    fmt::format("{} ({})", set.source, set.licence)});
   }
   fmt::print(

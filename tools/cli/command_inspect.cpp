@@ -202,7 +202,7 @@ struct Question {
   std::optional<Dataset> data;
 
   ModelInput input() const { return data ? ModelInput(*data) : ModelInput(0); }
-  std::int64_t outputs() const { return data ? data->classes() : 0; }
+  std::int64_t outputs() const { return data ? data->outputs() : 0; }
 };
 
 Inspection inspect_model(const Question& question) {

@@ -55,25 +55,48 @@ void print_costs(const RunResult& r) {
   }
 }
 
+// "98.56 %", or, in the units of the label, "53.12".
+std::string score_text(Metric metric, double score) {
+  return metric == Metric::kRmse ? fmt::format("{:.4g}", score)
+                                 : fmt::format("{:.2f} %", 100.0 * score);
+}
+
+// ", MAE 43.2, R² 0.48": what is told of regression beside the score.
+std::string error_text(const std::optional<double>& mae, const std::optional<double>& r2) {
+  return (mae ? fmt::format(", MAE {:.4g}", *mae) : "") +
+         (r2 ? fmt::format(", R² {:.2f}", *r2) : "");
+}
+
+void print_scores(const RunResult& r) {
+  if (!r.test_score) return;
+  std::string spread = r.test_score_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_score_std) : "";
+  if (r.test_score_std && r.metric == Metric::kRmse) {
+    spread = fmt::format(" +- {:.2g}", *r.test_score_std);
+  }
+  const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
+  print_lines(stdout, "  {:<15}{}{}{}{}\n", concat("test ", to_text(r.metric)),
+              score_text(r.metric, *r.test_score), spread, error_text(r.test_mae, r.test_r2),
+              folds);
+}
+
 void print_summary(const RunResult& r, const std::string& data) {
   const std::string pixels = pixel_words(r), labels = label_words(r);
   print_lines(stdout, "{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
               pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
               counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
   print_lines(stdout, "  data           {}\n", data);
-  if (r.test_score) {
-    const std::string spread =
-        r.test_score_std ? fmt::format(" +- {:.2f}", 100.0 * *r.test_score_std) : "";
-    const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
-    print_lines(stdout, "  test accuracy  {:.2f} %{}{}\n", 100.0 * *r.test_score, spread, folds);
-  }
+  print_scores(r);
   if (r.balanced_accuracy) {
     print_lines(stdout, "  balanced       {:.2f} %, the mean over the classes\n",
                 100.0 * *r.balanced_accuracy);
   }
-  if (r.val_score) print_lines(stdout, "  val accuracy   {:.2f} %\n", 100.0 * *r.val_score);
+  if (r.val_score) {
+    print_lines(stdout, "  {:<15}{}\n", concat("val ", to_text(r.metric)),
+                score_text(r.metric, *r.val_score));
+  }
+  const char* unit = r.metric == Metric::kRmse ? "squared deviations" : "nats";
   print_lines(stdout, "  train loss     {}{}\n",
-              std::isfinite(r.train_loss) ? fmt::format("{:.4f} nats", r.train_loss) : "-",
+              std::isfinite(r.train_loss) ? fmt::format("{:.4f} {}", r.train_loss, unit) : "-",
               labels.empty() ? "" : ", against " + labels);
   if (r.zero_fraction) {
     print_lines(stdout, "  zero weights   {:.1f} %, {:.1f} flips per step\n",
@@ -268,10 +291,11 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;
-    print_lines(stdout, "{}: {} on {}, step {}: {} {:.2f} % ({}{} {})\n", path, evaluation.recipe,
-                options.train.data, evaluation.steps, all ? "accuracy" : "test accuracy",
-                100.0 * evaluation.score, all ? "all " : "", evaluation.rows,
-                all ? "rows" : "test rows");
+    print_lines(stdout, "{}: {} on {}, step {}: {}{} {}{} ({}{} {})\n", path, evaluation.recipe,
+                options.train.data, evaluation.steps, all ? "" : "test ",
+                to_text(evaluation.metric), score_text(evaluation.metric, evaluation.scores.score),
+                error_text(evaluation.scores.mae, evaluation.scores.r2), all ? "all " : "",
+                evaluation.rows, all ? "rows" : "test rows");
     if (const auto& confusion = evaluation.confusion) {
       print_lines(stdout, "balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
                   100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));

@@ -169,6 +169,7 @@ CsvOptions csv_options(const TrainSpec& train, const std::optional<TableSchema>&
   check(train.header == "auto" || train.header == "yes" || train.header == "no", "--header: '",
         train.header, "', expected auto, yes or no");
   if (train.header != "auto") csv.header = train.header == "yes" ? Header::kYes : Header::kNo;
+  csv.task = train.task;
   csv.label = train.label;
   csv.missing = parse_missing(train.missing);
   csv.max_categories = train.max_categories;
@@ -186,9 +187,8 @@ void check_table_options(const TrainSpec& train) {
   const std::vector<FieldText> given = field_texts(train), untouched = field_texts(TrainSpec());
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Field& field = given[i].field;
-    check((field.traits & kSparse) == 0 || (field.traits & kOfData) == 0 ||
-              given[i].text == untouched[i].text,
-          field.option, " is for CSV files, which '", train.data,
+    check((field.traits & kOfTable) == 0 || given[i].text == untouched[i].text, field.option,
+          " is for CSV files, which '", train.data,
           "' is not; leave it out or name a file by --data");
   }
 }

@@ -27,9 +27,9 @@ std::string what_was_saved(const TrainOptions& train, const TerminalOptions& opt
 
 }  // namespace
 
-RunLog::RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done)
-    : file_(file), seed_(seed) {
-  for (const EpochPoint& point : done) add(point);
+RunLog::RunLog(OutputFile& file, const RunStart& start)
+    : file_(file), seed_(start.seed), metric_(start.metric) {
+  for (const EpochPoint& point : start.curve) add(point);
 }
 
 void RunLog::write(const EpochPoint& point) {
@@ -45,8 +45,9 @@ void RunLog::add(const EpochPoint& point) {
   nlohmann::ordered_json line{{"seed", seed_},
                               {"epoch", point.epoch},
                               {"train_loss", point.train_loss},
-                              {"train_accuracy", point.train_score}};
-  line["val_accuracy"] = point.val_score ? nlohmann::ordered_json(*point.val_score) : nullptr;
+                              {score_key("train", metric_), point.train_score}};
+  line[score_key("val", metric_)] =
+      point.val_score ? nlohmann::ordered_json(*point.val_score) : nullptr;
   lines_ += line.dump() + '\n';
 }
 
@@ -67,7 +68,7 @@ TerminalObserver::TerminalObserver(const TrainOptions& train, const TerminalOpti
 }
 
 void TerminalObserver::begin(const RunStart& start) {
-  if (log_file_ != nullptr) log_.emplace(*log_file_, start.seed, start.curve);
+  if (log_file_ != nullptr) log_.emplace(*log_file_, start);
   progress_.emplace(stderr, options_.quiet, start.epochs, start.total_steps, start.steps_done);
   is_training_ = true;
 }

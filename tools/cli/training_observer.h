@@ -25,7 +25,7 @@ class RunLog {
   // With the first epoch, or at the end, the file begins anew, with the epochs that a resumed run
   // has behind it: a run that fails before, be it that the disk is full, has not touched an older
   // log. `file` must outlive the object.
-  RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done);
+  RunLog(OutputFile& file, const RunStart& start);
 
   void write(const EpochPoint& point);
   // Makes the file if it is not begun: for a run that ends without an epoch.
@@ -37,6 +37,7 @@ class RunLog {
 
   OutputFile& file_;
   std::uint64_t seed_;
+  Metric metric_;
   std::string lines_;  // that are not written yet
   bool begun_ = false;
 };

@@ -52,7 +52,7 @@ class Runner {
       return train(dataset_, split, options);
     } catch (const Diverged& error) {
       const Recipe recipe = load_recipe(options.recipe, options.overrides);
-      const auto model = make_model(options.model, dataset_, dataset_.classes(), recipe, 1);
+      const auto model = make_model(options.model, dataset_, dataset_.outputs(), recipe, 1);
       RunResult run = describe_run(dataset_, options, recipe, *model);
       run.diverged = error.what();
       run.train_loss = std::numeric_limits<double>::quiet_NaN();
@@ -126,7 +126,7 @@ ExpectedWork expected_work(const Dataset& dataset, const ComparisonOptions& opti
   const int epochs =
       trial_count(options) * trial_of(run, options).epochs + options.seeds * run.epochs;
   return {run_count(options), static_cast<double>(options.recipes.size()) * epochs,
-          products_per_row(run.model, dataset, dataset.classes(), recipe) *
+          products_per_row(run.model, dataset, dataset.outputs(), recipe) *
               static_cast<double>(dataset.rows) * std::max(1, run.folds)};
 }
 
@@ -145,7 +145,7 @@ void check_comparison(const Dataset& dataset, const ComparisonOptions& options) 
           "' is named twice", recipe == loaded.name ? "" : ", by '" + recipe + "' as well",
           "; give each recipe a name of its own (key 'name' of its file)");
     names.push_back(loaded.name);
-    plan_model(run.model, dataset, dataset.classes(), loaded);
+    plan_model(run.model, dataset, dataset.outputs(), loaded);
     check_micro_batches(run, loaded);
   }
   check(options.baseline.empty() || std::count(names.begin(), names.end(), options.baseline) > 0,

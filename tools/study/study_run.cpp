@@ -250,8 +250,9 @@ Curve train_curve(const Dataset& dataset, const Variant& variant, int epochs, st
   }
   curve.numbers = measure_curve(curve.epoch_loss, trace);
   curve.numbers.buckets = buckets.count();
-  curve.numbers.test_accuracy =
-      evaluate(*model, tape, Classification(dataset, standardizer), split.test).value_or(0.0);
+  const std::optional<Scores> test =
+      evaluate(*model, tape, Classification(dataset, standardizer), split.test);
+  curve.numbers.test_accuracy = test ? test->score : 0.0;
   return curve;
 }
 

@@ -1,0 +1,66 @@
+#include "engine/data/targets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/data/column_statistics.h"
+#include "engine/text.h"
+
+namespace tritgrad {
+namespace {
+
+std::size_t count_different(std::span<const double> numbers) {
+  std::vector<double> sorted(numbers.begin(), numbers.end());
+  std::sort(sorted.begin(), sorted.end());
+  return static_cast<std::size_t>(std::unique(sorted.begin(), sorted.end()) - sorted.begin());
+}
+
+}  // namespace
+
+bool look_measured(std::span<const double> labels) {
+  constexpr std::size_t kMostClasses = 20;  // that nobody has to ask for
+  constexpr std::size_t kRowsOfClass = 10;
+  const std::size_t different = count_different(labels);
+  if (different <= kMostClasses) return false;
+  const bool whole =
+      std::all_of(labels.begin(), labels.end(), [](double x) { return x == std::floor(x); });
+  return !whole || labels.size() < kRowsOfClass * different;
+}
+
+std::string note_of_measured(const std::string& label, std::span<const double> labels) {
+  return concat("the label, ", label, ", has ", count_different(labels), " different numbers in ",
+                counted(std::ssize(labels), "row"),
+                " and is predicted as a number; if they are classes, say --task classify");
+}
+
+bool is_usable_target(double target) {
+  return std::abs(target) <= static_cast<double>(std::numeric_limits<float>::max());
+}
+
+void check_targets(const Dataset& dataset, const std::string& where, bool to_score,
+                   const std::string& advice) {
+  const std::vector<double>& targets = dataset.targets;
+  const bool differ = std::any_of(targets.begin(), targets.end(),
+                                  [&](double target) { return target != targets.front(); });
+  check(to_score || differ, where, ": ",
+        targets.size() == 1 ? "the one row has" : concat("all ", targets.size(), " rows have"),
+        " the label ", targets.front(), ", at least two different numbers are needed; ", advice);
+}
+
+TargetScale TargetScale::fit(const Dataset& dataset, std::span<const std::int32_t> rows) {
+  if (!dataset.is_regression()) return {};
+  std::vector<double> targets;
+  for (const std::int32_t row : rows) {
+    targets.push_back(dataset.targets[static_cast<std::size_t>(row)]);
+  }
+  const ColumnStatistics statistics = column_statistics(targets);
+  check(statistics.deviation > 0.0, dataset.name, ": the targets of the ",
+        counted(std::ssize(rows), "training row"), " are all ", statistics.low,
+        ", different numbers are needed; give more rows, or other labels");
+  return {statistics.mean, statistics.deviation};
+}
+
+}  // namespace tritgrad
