@@ -27,12 +27,25 @@ NpyArray view_values(const void* values, tg_type type, std::int64_t rows, std::i
       "values");
 }
 
+namespace {
+
+template <typename Number>
+NpyArray view_numbers(const Number* numbers, std::int64_t rows, const char* descr,
+                      const char* what) {
+  check(numbers != nullptr, what, ": NULL found, a number for each row expected");
+  return view_npy(
+      {rows},
+      {reinterpret_cast<const char*>(numbers), static_cast<std::size_t>(rows) * sizeof(Number)},
+      descr, what);
+}
+
+}  // namespace
+
 NpyArray view_labels(const std::int64_t* labels, std::int64_t rows, const char* what) {
-  check(labels != nullptr, what, ": NULL found, a number for each row expected");
-  return view_npy({rows},
-                  {reinterpret_cast<const char*>(labels),
-                   static_cast<std::size_t>(rows) * sizeof(std::int64_t)},
-                  "<i8", what);
+  return view_numbers(labels, rows, "<i8", what);
+}
+NpyArray view_targets(const double* targets, std::int64_t rows, const char* what) {
+  return view_numbers(targets, rows, "<f8", what);
 }
 
 }  // namespace tritgrad

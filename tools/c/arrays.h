@@ -13,7 +13,8 @@ namespace tritgrad {
 // Throws Error for NULL, for unknown types, and for sizes that no memory has.
 NpyArray view_values(const void* values, tg_type type, std::int64_t rows, std::int64_t features,
                      const ImageShape& image);
-// Views a whole number for each row. Throws Error for NULL; `what` names them.
+// View a whole number, or any number, for each row. Throw Error for NULL; `what` names them.
 NpyArray view_labels(const std::int64_t* labels, std::int64_t rows, const char* what);
+NpyArray view_targets(const double* targets, std::int64_t rows, const char* what);
 
 }  // namespace tritgrad

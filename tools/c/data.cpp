@@ -44,6 +44,15 @@ void name_classes(Dataset& dataset, const std::vector<std::string>& names) {
   dataset.class_names = std::move(named);
 }
 
+std::unique_ptr<tg_data> data_of(const ArrayPair& pair, const ImageShape& image,
+                                 const ArrayOptions& asked, TaskKind task) {
+  auto data = std::make_unique<tg_data>();
+  data->spec.data = asked.name;
+  data->dataset = dataset_of_arrays({&pair, 1}, asked.name, nullptr, asked.borrow, task);
+  if (image.size() > 0) data->dataset.image = image;
+  return data;
+}
+
 nlohmann::ordered_json remarks_of(const Dataset& dataset) {
   auto remarks = nlohmann::ordered_json::array();
   for (const auto* sentences : {&dataset.remarks.warnings, &dataset.remarks.notes}) {
@@ -64,13 +73,22 @@ tg_data* tg_data_from_arrays(const void* values, tg_type type, int64_t rows, int
     const ImageShape image = image_of(asked, features);
     const ArrayPair pair{view_values(values, type, rows, features, image),
                          view_labels(labels, rows, "labels"), "values", "labels"};
-    auto data = std::make_unique<tg_data>();
-    data->spec.data = asked.name;
-    data->dataset =
-        dataset_of_arrays({&pair, 1}, asked.name, nullptr, asked.borrow, TaskKind::kClassify);
-    if (image.size() > 0) data->dataset.image = image;
+    std::unique_ptr<tg_data> data = data_of(pair, image, asked, TaskKind::kClassify);
     if (!asked.class_names.empty()) name_classes(data->dataset, asked.class_names);
     return data.release();
+  });
+}
+
+tg_data* tg_data_from_targets(const void* values, tg_type type, int64_t rows, int64_t features,
+                              const double* targets, const char* options) {
+  return pointer_of([&] {
+    const ArrayOptions asked = array_options_from_json(options == nullptr ? "{}" : options);
+    check(asked.class_names.empty(),
+          "class_names: names found, but targets are of no classes; leave them out");
+    const ImageShape image = image_of(asked, features);
+    const ArrayPair pair{view_values(values, type, rows, features, image),
+                         view_targets(targets, rows, "targets"), "values", "targets"};
+    return data_of(pair, image, asked, TaskKind::kRegress).release();
   });
 }
 
@@ -90,6 +108,7 @@ const char* tg_data_describe(tg_data* data) {
   return pointer_of([&]() -> const char* {
     const Dataset& dataset = of(data, "data").dataset;
     const nlohmann::ordered_json json{{"name", dataset.name},
+                                      {"task", dataset.is_regression() ? "regress" : "classify"},
                                       {"rows", dataset.rows},
                                       {"features", dataset.features},
                                       {"classes", dataset.class_names},

@@ -39,7 +39,7 @@ Dataset checked_rows(const tg_model& model, const NpyArray& values, const std::i
   const TableSchema schema = model.saved.table();
   const std::string labels = write_npy_texts(class_texts(model, classes, values.extents[0]));
   const ArrayPair pair{values, parse_npy(labels, "classes"), "values", "classes"};
-  Dataset dataset = dataset_of_arrays({&pair, 1}, "arrays", &schema);
+  Dataset dataset = dataset_of_arrays({&pair, 1}, "arrays", &schema, false, TaskKind::kClassify);
   dataset.image = model.loaded.plan.input.image;
   return dataset;
 }
@@ -98,6 +98,8 @@ tg_status tg_model_check_rows(tg_model* model, const void* values, tg_type type,
     const SavedModel& plan = of(model, "model").loaded.plan;
     check(features == plan.input.features, "features: ", features, " found, the model has ",
           plan.input.features, " inputs");
+    check(!model->loaded.is_regression,
+          "classes: the model predicts a number, and only models of classes can be exported");
     model->rows =
         checked_rows(*model, view_values(values, type, rows, features, plan.input.image), classes);
   });

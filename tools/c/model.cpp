@@ -31,6 +31,17 @@ nlohmann::ordered_json bytes_per_parameter(const ModelFootprint& footprint) {
   return json;
 }
 
+// Writes for each row of logits its class and the probabilities of all, where there is a place.
+void tell_classes(const std::vector<float>& logits, std::int64_t outputs, std::int64_t* classes,
+                  float* probabilities) {
+  const std::int64_t rows = std::ssize(logits) / outputs;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float* y = logits.data() + row * outputs;
+    if (classes != nullptr) classes[row] = std::max_element(y, y + outputs) - y;
+    if (probabilities != nullptr) softmax_of_row(y, outputs, probabilities + row * outputs);
+  }
+}
+
 // Reads rows by what the model knows of its columns; all labels are 0.
 Dataset rows_to_score(const tg_model& model, const NpyArray& values) {
   TableSchema schema = model.saved.table();
@@ -38,7 +49,7 @@ Dataset rows_to_score(const tg_model& model, const NpyArray& values) {
   const std::vector<std::int64_t> zeros(static_cast<std::size_t>(values.extents[0]));
   const ArrayPair pair{values, view_labels(zeros.data(), values.extents[0], "labels"), "values",
                        "labels"};
-  Dataset dataset = dataset_of_arrays({&pair, 1}, "values", &schema, true);
+  Dataset dataset = dataset_of_arrays({&pair, 1}, "values", &schema, true, TaskKind::kClassify);
   dataset.image = model.loaded.plan.input.image;
   return dataset;
 }
@@ -79,6 +90,7 @@ const char* tg_model_describe(tg_model* model) {
     nlohmann::ordered_json json{
         {"model", plan.model},
         {"recipe", plan.recipe.name},
+        {"task", model->loaded.is_regression ? "regress" : "classify"},
         {"inputs", plan.input.features},
         {"classes", model->saved.class_names()},
         {"feature_names", model->saved.table().feature_names()},
@@ -101,18 +113,17 @@ tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, in
     const SavedModel& plan = of(model, "model").loaded.plan;
     check(features == plan.input.features, "features: ", features, " found, the model has ",
           plan.input.features, " inputs");
+    check(!model->loaded.is_regression || (classes == nullptr && probabilities == nullptr),
+          "classes, probabilities: the model predicts a number and has no classes; give NULL, and "
+          "a place for the numbers as logits");
     if (rows == 0) return;
     const Dataset dataset =
         rows_to_score(*model, view_values(values, type, rows, features, plan.input.image));
-    const std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const float* y_row = all.data() + row * plan.outputs;
-      if (classes != nullptr) {
-        classes[row] = std::max_element(y_row, y_row + plan.outputs) - y_row;
-      }
-      if (probabilities != nullptr) {
-        softmax_of_row(y_row, plan.outputs, probabilities + row * plan.outputs);
-      }
+    std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
+    if (model->loaded.is_regression) {
+      for (float& y : all) y = static_cast<float>(model->loaded.target_scale.in_units(y));
+    } else {
+      tell_classes(all, plan.outputs, classes, probabilities);
     }
     if (logits != nullptr) std::copy(all.begin(), all.end(), logits);
   });

@@ -70,11 +70,15 @@ TG_API const char *tg_recipes(void);
  * channels. */
 TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows,
                                     int64_t features, const int64_t *labels, const char *options);
+/* Takes rows whose targets, finite numbers, are to be predicted: for regression. The rest is as of
+ * tg_data_from_arrays(); there are no class names. */
+TG_API tg_data *tg_data_from_targets(const void *values, tg_type type, int64_t rows,
+                                     int64_t features, const double *targets, const char *options);
 /* Reads data as the command line does. `spec` is JSON with keys of its options: {"data":
  * "table.csv", "label": "kind", "missing": "mean"}. */
 TG_API tg_data *tg_data_open(const char *spec);
-/* JSON: {"name", "rows", "features", "classes": [names], "feature_names", "borrowed",
- * "remarks": [sentences]}. */
+/* JSON: {"name", "task": "classify" or "regress", "rows", "features", "classes": [names],
+ * "feature_names", "borrowed", "remarks": [sentences]}. */
 TG_API const char *tg_data_describe(tg_data *data);
 TG_API void tg_data_close(tg_data *data);
 
@@ -114,16 +118,19 @@ TG_API tg_model *tg_model_from_bytes(const void *bytes, size_t size);
 /* The bytes of its checkpoint, `size` of them, which live as long as the model: those of the file
  * where it was opened from one. */
 TG_API const void *tg_model_bytes(tg_model *model, size_t *size);
-/* JSON: {"model", "recipe", "inputs", "classes": [names], "feature_names", "steps", "parameters",
- * "bytes_per_parameter": {"weights", ..., "total"}, "checkpoint_bytes", "weights_sha256"}, and
- * "image": [height, width, channels] where rows are images. */
+/* JSON: {"model", "recipe", "task": "classify" or "regress", "inputs", "classes": [names],
+ * "feature_names", "steps", "parameters", "bytes_per_parameter": {"weights", ..., "total"},
+ * "checkpoint_bytes", "weights_sha256"}, and "image": [height, width, channels] where rows are
+ * images. */
 TG_API const char *tg_model_describe(tg_model *model);
 /* What `tritgrad inspect FILE --json -` tells: bytes by tensor and by category, those of training
  * included. `options` is NULL or JSON such as {"export": "h", "trits": "2bit"}: then "export" has
  * the bytes of such an export. */
 TG_API const char *tg_model_inspect(tg_model *model, const char *options);
 /* For each row its class, the probabilities of the classes [rows x classes], and logits [rows x
- * classes]; what is NULL is not written. A row's numbers do not depend on the other rows. */
+ * classes]; what is NULL is not written. A model of regression has no classes: in place of logits
+ * it gives its prediction in the units of the targets [rows]. A row's numbers do not depend on the
+ * other rows. */
 TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows,
                                   int64_t features, int64_t *classes, float *probabilities,
                                   float *logits);

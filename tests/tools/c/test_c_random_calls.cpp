@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -71,6 +72,7 @@ class Caller {
     const std::vector<std::function<bool()>> calls{
         [&] { return keep(data_, tg_data_open(text())); },
         [&] { return arrays(); },
+        [&] { return targets(); },
         [&] { return tg_data_describe(any(data_)) != nullptr; },
         [&] { return keep(runs_, tg_run_new(below(5) == 0 ? any(data_) : iris_.handle, text())); },
         [&] { return tg_run_step(any(runs_)) == TG_OK; },
@@ -141,6 +143,13 @@ class Caller {
     return keep(data_, tg_data_from_arrays(values(), type(), size.rows, size.features, labels(size),
                                            text()));
   }
+  bool targets() {
+    const Sizes size = sizes();
+    return keep(data_,
+                tg_data_from_targets(
+                    values(), type(), size.rows, size.features,
+                    below(9) == 0 || size.rows > kLabels ? nullptr : targets_.data(), text()));
+  }
   // A checkpoint that ends early, has a changed byte, or is no checkpoint.
   tg_model* damaged() {
     std::string bytes = checkpoint_;
@@ -189,6 +198,7 @@ class Caller {
   const TempDir folder_;
   const std::vector<double> values_ = std::vector<double>(kValues, 0.5);
   const std::vector<std::int64_t> labels_{0, 1, 0, 1, -1, 1, INT64_MAX, INT64_MIN};
+  const std::vector<double> targets_{0.5, 1e9, -3.0, 0.0, 1e300, 2.0, NAN, 1.0};
   const DataHandle iris_{tg_data_open(R"({"data": "iris"})")};
   std::string checkpoint_, whole_, path_;
   std::vector<std::unique_ptr<DataHandle>> data_;
