@@ -68,19 +68,13 @@ class Writer {
     input_tables();
     functions();
     standardize();
-    logits();
-    say(R"(
-/* Returns the number of the class, the one with the largest logit. */
-static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
-  int best = 0, i;
-  $_logits(features, w->x, w); /* which reads w->x no more when it writes the logits */
-  for (i = 1; i < @_CLASSES; i++) {
-    if (w->x[i] > w->x[best]) best = i;
-  }
-  return best;
-}
-)");
-    class_names();
+    outputs();
+    if (network_.is_regression()) {
+      predict_value();
+    } else {
+      predict_class();
+      class_names();
+    }
     say("\n#endif\n");
     return std::move(text_);
   }
@@ -169,8 +163,9 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
     for (const std::string& line : provenance) text_ += c_comment_text(line) + "\n   ";
     say(R"(A network in plain C99. Include this file in one source file, and:
      static $_workspace workspace;
-     int number = $_predict(features, &workspace);
 )");
+    say(network_.is_regression() ? "     double value = $_predict(features, &workspace);\n"
+                                 : "     int number = $_predict(features, &workspace);\n");
     say(encodes()
             ? "   features: what $_encode() makes of the cells of a row; they are standardised "
               "here. "
@@ -193,8 +188,11 @@ static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
 #define @_FLASH
 #endif
 )");
-    text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs, ", ", capitals_,
-                    "_CLASSES = ", network_.classes(), " };\n");
+    text_ += concat("\nenum { ", capitals_, "_INPUTS = ", network_.inputs);
+    if (!network_.is_regression()) {
+      text_ += concat(", ", capitals_, "_CLASSES = ", network_.classes());
+    }
+    text_ += " };\n";
     if (network_.table && has_column_names(*network_.table)) {
       text_ += c_feature_names(*network_.table, capitals_);
     }
@@ -291,12 +289,19 @@ static inline void $_standardize(float *x, const % features[@_INPUTS]) {
     if (encodes()) say(kCEncoder);
   }
 
-  void logits() {
-    say(R"(
+  void outputs() {
+    if (network_.is_regression()) {
+      say(R"(
+/* Writes the value before it is brought into the units of the label. */
+static inline void $_output(const % features[@_INPUTS], float output[1], $_workspace *w) {
+)");
+    } else {
+      say(R"(
 /* Writes the logits, one number for each class. */
 static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
                             $_workspace *w) {
 )");
+    }
     if (rounds()) say("  float scale;\n");
     if (has_kind<InferenceLayer::Kind::kConvolution>()) say("  int i;\n");
     say("  $_standardize(w->x, features);\n");
@@ -358,7 +363,7 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
       say("  ");
       product(layer, "w->y", w.in_integers ? "w->codes" : "w->x");
       say("  ");
-      norm(layer, is_last ? "logits" : "w->x", "w->y");
+      norm(layer, !is_last ? "w->x" : network_.is_regression() ? "output" : "logits", "w->y");
     }
     if (layer.activation) {
       say(concat("  $_", activation_call(*layer.activation), "(w->x, ", layer.outputs(), ");\n"));
@@ -388,6 +393,31 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
         break;
     }
     return "relu";
+  }
+
+  void predict_value() {
+    const TargetScale& scale = network_.target_scale;
+    say(R"(
+/* Returns the value, in the units of the label. */
+static inline double $_predict(const % features[@_INPUTS], $_workspace *w) {
+  $_output(features, w->x, w); /* which reads w->x no more when it writes the value */
+)");
+    say(concat("  return ", c_literal(scale.mean), " + ", c_literal(scale.deviation),
+               " * (double)w->x[0];\n}\n"));
+  }
+
+  void predict_class() {
+    say(R"(
+/* Returns the number of the class, the one with the largest logit. */
+static inline int $_predict(const % features[@_INPUTS], $_workspace *w) {
+  int best = 0, i;
+  $_logits(features, w->x, w); /* which reads w->x no more when it writes the logits */
+  for (i = 1; i < @_CLASSES; i++) {
+    if (w->x[i] > w->x[best]) best = i;
+  }
+  return best;
+}
+)");
   }
 
   void class_names() {

@@ -212,18 +212,14 @@ InferenceNetwork describe_whole(const SavedModel& plan, Model& model,
 }  // namespace
 
 InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& loaded) {
-  check(!loaded.is_regression, "export: the model of '", saved.path(),
-        "' predicts a number, and only models of classes can be exported; score it by tritgrad "
-        "eval");
-  return describe_whole(loaded.plan, *loaded.model, loaded.standardizer, saved.spec(),
-                        saved.class_names(), saved.table());
+  InferenceNetwork network = describe_whole(loaded.plan, *loaded.model, loaded.standardizer,
+                                            saved.spec(), saved.class_names(), saved.table());
+  network.target_scale = loaded.target_scale;
+  return network;
 }
 
 InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
                                     const TrainSpec& asked) {
-  check(!dataset.is_regression(), "export: the labels of '", dataset.name,
-        "' are numbers to predict, and only models of classes can be exported; leave the file's "
-        "forecast out");
   const TrainSpec spec = with_defaults(asked, dataset);
   const auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, 1);
   const Standardizer standardizer =

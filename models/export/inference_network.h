@@ -1,6 +1,9 @@
 // What a trained network computes of one row of features, in the order of our own inference: the
 // description that every target of an export is written from.
 //
+// The last layer makes the logits of classes, or the one standardised value of a regression, which
+// target_scale brings into the units of the label, in double.
+//
 // It is made from a model once. infer() is its meaning, in plain loops: a target that does the same
 // operations in the same order, each rounded to its type, gives the same bits. Logits of our own
 // inference are these bits where all products are in integers (is_exact()); products in floats are
@@ -15,6 +18,7 @@
 
 #include "engine/data/image_shape.h"
 #include "engine/data/table_schema.h"
+#include "engine/data/targets.h"
 #include "models/export/image_extent.h"
 #include "models/networks/mlp.h"
 #include "models/networks/model.h"
@@ -66,12 +70,13 @@ struct InferenceLayer {
 
 struct InferenceNetwork {
   std::int64_t inputs = 0;
-  std::vector<std::string> class_names = {};
+  std::vector<std::string> class_names = {};  // empty: a regression
   std::optional<TableSchema> table = {};  // whose rows become features; none: features are given
   std::vector<double> offsets = {};       // subtracted from inputs in double; empty: none
   bool square_roots = false;              // of inputs, which are pixels
   std::vector<float> means = {}, inverse_stds = {};  // of inputs; a single one is that of all
-  std::vector<InferenceLayer> layers = {};           // the last one makes logits
+  std::vector<InferenceLayer> layers = {};           // the last one makes the outputs
+  TargetScale target_scale = {};                     // of a regression
   // What stands for a missing input, as the data have it, before offsets are subtracted; NaN: the
   // mean does. Empty where that is so of all.
   std::vector<double> fills = {};
@@ -80,6 +85,8 @@ struct InferenceNetwork {
   ImageExtent extent = {};                       // of images, for targets that show them
 
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
+  bool is_regression() const { return class_names.empty(); }
+  std::int64_t outputs() const { return is_regression() ? 1 : classes(); }
   // Returns the most numbers that a layer reads or makes.
   std::int64_t widest() const;
   std::int64_t weights() const;
@@ -101,7 +108,7 @@ InferenceNetwork describe_network(const SavedRun& saved, const LoadedModel& load
 InferenceNetwork describe_untrained(const SavedModel& plan, const Dataset& dataset,
                                     const TrainSpec& spec);
 
-// Returns the logits of a row of features, as data sets have them: missing numbers and words that
+// Returns the outputs of a row of features, as data sets have them: missing numbers and words that
 // have a fill are filled and offsets are subtracted already, and NaN is the mean.
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features);
 

@@ -116,6 +116,10 @@ ModuleJson description_json(const InferenceNetwork& network) {
                  {"ink", network.extent.ink},
                  {"pen", network.extent.pen}});
   }
+  if (network.is_regression()) {
+    json["target"] = {{"mean", network.target_scale.mean},
+                      {"deviation", network.target_scale.deviation}};
+  }
   if (network.table) json["columns"] = columns_json(*network.table);
   if (!network.offsets.empty()) json["offsets"] = network.offsets;
   if (network.square_roots) json["squareRoots"] = true;

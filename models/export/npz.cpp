@@ -21,7 +21,12 @@ class ArrayWriter {
     add("provenance", write_npy_texts(head_.provenance));
     inputs();
     layers();
-    add("class_names", write_npy_texts(network_.class_names));
+    if (network_.is_regression()) {
+      add("target.mean", write_npy({}, std::span(&network_.target_scale.mean, 1)));
+      add("target.deviation", write_npy({}, std::span(&network_.target_scale.deviation, 1)));
+    } else {
+      add("class_names", write_npy_texts(network_.class_names));
+    }
     return write_zip(entries_, head_.provenance.empty() ? "" : head_.provenance.back());
   }
 

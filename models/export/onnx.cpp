@@ -30,6 +30,7 @@ constexpr const char* kMicrosoft = "com.microsoft";
 
 constexpr const char* kInput = "features";
 constexpr const char* kLogits = "logits";
+constexpr const char* kValue = "value";  // of a regression
 
 using Shape64 = std::vector<std::int64_t>;
 
@@ -80,7 +81,8 @@ class OnnxWriter {
     std::string x = settings.raw_inputs ? kInput : standardized();
     if (network.layers.front().kind != InferenceLayer::Kind::kLinear) x = image_of_pixels(x);
     for (const InferenceLayer& layer : network.layers) x = apply(layer, x);
-    graph_.mutable_node(graph_.node_size() - 1)->set_output(0, kLogits);
+    if (network.is_regression()) in_units(x);
+    graph_.mutable_node(graph_.node_size() - 1)->set_output(0, output_name());
     declare_inputs_and_outputs();
   }
   OnnxWriter(const OnnxWriter&) = delete;
@@ -459,10 +461,22 @@ class OnnxWriter {
     if (columns > 0) tensor.mutable_shape()->add_dim()->set_dim_value(columns);
   }
 
+  void in_units(const std::string& x) {
+    const TargetScale& scale = network_.target_scale;
+    node("Add", {node("Mul", {to_double(x), number("target_deviation", scale.deviation)}),
+                 number("target_mean", scale.mean)});
+  }
+
+  const char* output_name() const { return network_.is_regression() ? kValue : kLogits; }
+
   void declare_inputs_and_outputs() {
     const bool wide = !network_.offsets.empty() && !settings_.raw_inputs;
     describe(*graph_.add_input(), kInput,
              wide ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT, network_.inputs);
+    if (network_.is_regression()) {
+      describe(*graph_.add_output(), kValue, onnx::TensorProto::DOUBLE, 1);
+      return;
+    }
     node("Softmax", {kLogits});
     set_attribute("axis", 1);
     graph_.mutable_node(graph_.node_size() - 1)->set_output(0, "probabilities");
@@ -494,7 +508,7 @@ class OnnxWriter {
       entry.set_key(key);
       entry.set_value(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     };
-    add("class_names", network_.class_names);
+    if (!network_.is_regression()) add("class_names", network_.class_names);
     if (network_.table) {
       add("feature_names", network_.table->feature_names());
       const nlohmann::json words = fill_words(*network_.table);

@@ -54,6 +54,10 @@ class SequentialWriter {
         {"input.offset", network_.offsets.empty() ? "0" : nlohmann::json(network_.offsets).dump()},
         {"input.square_roots", network_.square_roots ? "true" : "false"},
         {"provenance", sentences}};
+    if (network_.is_regression()) {
+      metadata["target.mean"] = nlohmann::json(network_.target_scale.mean).dump();
+      metadata["target.deviation"] = nlohmann::json(network_.target_scale.deviation).dump();
+    }
     if (!network_.fills.empty()) metadata["input.fill"] = nlohmann::json(network_.fills).dump();
     if (network_.table) {
       metadata["feature_names"] = nlohmann::json(network_.table->feature_names()).dump();

@@ -12,6 +12,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/export/model_export.h"
 #include "tools/report/number_text.h"
+#include "tools/report/score_unit.h"
 
 namespace tritgrad {
 namespace {
@@ -51,9 +52,11 @@ void print_report(const ExportReport& r) {
               r.bytes.tables(), r.bytes.weights, r.bytes.scales, r.bytes.others);
   print_lines(stdout, "  bits a weight  {:.3f} ({} weights)\n", r.bits_per_weight(), r.weights);
   if (r.bytes.workspace > 0) print_lines(stdout, "  workspace      {}\n", size(r.bytes.workspace));
-  print_lines(stdout, "  accuracy       {:.2f} % before, {:.2f} % after ({} rows of {})\n",
-              100.0 * r.check.accuracy_before, 100.0 * r.check.accuracy_after, r.check.rows,
-              r.data);
+  const ScoreUnit unit = score_unit(r.check.metric, r.check.score_before);
+  print_lines(stdout, "  {:<14} {} before, {} after ({} rows of {})\n", to_text(r.check.metric),
+              unit.full_text(r.check.score_before), unit.full_text(r.check.score_after),
+              r.check.rows, r.data);
+  const char* numbers = r.check.metric == Metric::kAccuracy ? "logits" : "values";
   if (r.described_exactly) {
     print_lines(
         stdout,
@@ -63,12 +66,12 @@ void print_report(const ExportReport& r) {
     print_lines(
         stdout,
         "  differing rows {} in class, by the description that the file is written from; sums in "
-        "floats have no order that all machines share: logits differ by {:.2g} at most\n",
-        r.check.differing_classes, r.check.largest_difference);
+        "floats have no order that all machines share: {} differ by {:.2g} at most\n",
+        r.check.differing_classes, numbers, r.check.largest_difference);
   }
   if (r.described_exactly && !r.is_exact) {
-    print_lines(stdout, "  note           what reads {} computes these logits within rounding\n",
-                r.request.target->ending);
+    print_lines(stdout, "  note           what reads {} computes these {} within rounding\n",
+                r.request.target->ending, numbers);
   }
 }
 

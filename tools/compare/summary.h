@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/compare/record.h"
-#include "tools/compare/score_unit.h"
+#include "tools/report/score_unit.h"
 #include "tools/report/statistics.h"
 
 namespace tritgrad {

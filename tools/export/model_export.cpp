@@ -11,6 +11,7 @@
 #include "engine/files/read_file.h"
 #include "models/networks/mlp.h"
 #include "models/training/evaluate.h"
+#include "tools/report/score_unit.h"
 
 namespace tritgrad {
 namespace {
@@ -29,12 +30,14 @@ bool is_finished(const SavedRun& run) {
 // `trained_on` names the data of the run, `report.data` those of the self-check.
 std::vector<std::string> provenance_of(const ExportReport& report, const std::string& trained_on,
                                        const std::string& sha256) {
+  const SelfCheck& check = report.check;
   return {
       fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
                   trained_on, report.steps, report.finished ? "" : " (not finished)"),
-      fmt::format("Accuracy {:.2f} % on {} rows of {}; {} weights of {:.2f} bits.",
-                  100.0 * report.check.accuracy_after, report.check.rows, report.data,
-                  report.weights, report.bits_per_weight()),
+      fmt::format("{} {} on {} rows of {}; {} weights of {:.2f} bits.",
+                  check.metric == Metric::kAccuracy ? "Accuracy" : to_text(check.metric),
+                  score_unit(check.metric, check.score_after).full_text(check.score_after),
+                  check.rows, report.data, report.weights, report.bits_per_weight()),
       "Weights SHA-256 " + sha256, export_signature()};
 }
 
@@ -58,6 +61,7 @@ void check_replaceable_export(const std::string& path) {
 std::string to_json(const ExportReport& r) {
   const ExportTarget& target = *r.request.target;
   const ExportSettings& settings = r.request.settings;
+  const std::string score(key_name(r.check.metric));
   nlohmann::ordered_json json{{"checkpoint", r.checkpoint},
                               {"to", r.request.to},
                               {"model", r.model},
@@ -73,8 +77,8 @@ std::string to_json(const ExportReport& r) {
                               {"weights", r.weights},
                               {"bits_per_weight", r.bits_per_weight()},
                               {"rows", r.check.rows},
-                              {"accuracy_before", r.check.accuracy_before},
-                              {"accuracy_after", r.check.accuracy_after},
+                              {score + "_before", r.check.score_before},
+                              {score + "_after", r.check.score_after},
                               {"bit_equal", r.is_exact},
                               {"differing_rows", r.check.differing_rows},
                               {"differing_classes", r.check.differing_classes},

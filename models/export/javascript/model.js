@@ -222,7 +222,7 @@ const activations = {
 };
 
 /**
- * The logits, a number for each class.
+ * The logits, a number for each class; of a regression the one value, not yet in the units of the label.
  * @param {ArrayLike<number>} features Numbers as the data have them, pixels in the order of rows, pixels of a
  *     row, channels of a pixel; NaN becomes the mean, while encode() fills as in training.
  * @returns {Float32Array}
@@ -247,12 +247,15 @@ export function logits(features) {
 }
 
 /**
- * The class, which is the one with the largest logit, and the probabilities of all.
+ * The class, which is the one with the largest logit, and the probabilities of all; of a regression the value, in
+ * the units of the label.
  * @param {ArrayLike<number>} features See logits().
- * @returns {{label: string, number: number, probabilities: number[], logits: Float32Array}}
+ * @returns {{label: string, number: number, probabilities: number[], logits: Float32Array}|{value: number}}
  */
 export function predict(features) {
-  const found = logits(features), largest = Math.max(...found), number = found.indexOf(largest);
+  const found = logits(features);
+  if (target) return { value: target.mean + target.deviation * found[0] };
+  const largest = Math.max(...found), number = found.indexOf(largest);
   const exponentials = Array.from(found, (each) => Math.exp(each - largest));
   const sum = exponentials.reduce((a, b) => a + b);
   return { label: classes[number], number, probabilities: exponentials.map((each) => each / sum), logits: found };
@@ -298,7 +301,7 @@ export function encode(row) {
   return columns.flatMap((column, i) => encodeCell(cells[i], column));
 }
 
-const { missing, ...description } = /* DESCRIPTION */ {};
+const { missing, target, ...description } = /* DESCRIPTION */ {};
 
 const network = {
   ...description,
@@ -307,7 +310,7 @@ const network = {
   layers: description.layers.map(unpackLayer),
 };
 
-/** How many features there are; the names of the classes. */
+/** How many features there are; the names of the classes, none for a regression. */
 export const { inputs, classes } = network;
 /** The columns of a table, each with its `name` and, if it holds words, `words`; null for images. */
 export const columns = network.columns ?? null;

@@ -79,7 +79,7 @@ function showResult(result, note = "") {
   element("note").textContent = note;
   element("note").hidden = note === "";
   showBars(shownResult = result);
-  showAnswer(make("strong", {}, result.label), "");
+  showAnswer(make("strong", {}, result.label ?? String(Number(result.value.toPrecision(6)))), "");
 }
 
 /** Shows that there is no result, and why. */

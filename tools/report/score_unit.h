@@ -1,5 +1,5 @@
-// How a comparison writes its scores: accuracies in percent and their differences in points, RMSE
-// and its differences in the units of the label.
+// How scores are written: accuracies in percent and their differences in points, RMSE and its
+// differences in the units of the label.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,8 @@ struct ScoreUnit {
   // Scores as they are written.
   double written(double score) const { return metric == Metric::kAccuracy ? 100.0 * score : score; }
   std::string text(double score) const { return fixed(written(score), decimals); }
+  // With what belongs to the number: "98.25 %".
+  std::string full_text(double score) const { return text(score) + sign(); }
   const char* sign() const { return metric == Metric::kAccuracy ? " %" : ""; }
   const char* of_difference() const { return metric == Metric::kAccuracy ? " points" : ""; }
   // Rises with the score of a better run.
