@@ -22,6 +22,8 @@ def odd_number():
 
 
 def odd_array(rows):
+    if draw.random() < 0.6:
+        return draw.normal(size=(rows, 4))
     columns = pick(0, 1, 2, 4, 4, 4)
     X = draw.normal(size=(rows, columns))
     dtype = pick("f4", "f8", "f2", ">f4", ">i8", "u1", "i2", "?", "O", "c8", "U3", "S2", "M8[s]")
@@ -30,11 +32,13 @@ def odd_array(rows):
         X = X.astype("i8").astype(dtype) if dtype in ("u1", "?", "M8[s]") else X.astype(dtype)
     if X.size and X.dtype.kind == "f" and draw.random() < 0.2:
         X.flat[draw.integers(X.size)] = pick(np.nan, np.inf, -np.inf, 0.0)
-    return pick(X, X, X, X[::2], np.asfortranarray(X), X.T, X.reshape(-1), X[None], X.tolist(), None,
-                X[..., None, None], "text", odd_number())
+    return pick(X, X, X, X[::2], np.asfortranarray(X), X.T, X.reshape(-1), X[None],
+                X.tolist(), None, X[..., None, None], "text", odd_number())
 
 
 def odd_labels(rows):
+    if draw.random() < 0.6:
+        return np.arange(rows) % 2
     y = draw.integers(0, pick(1, 2, 3, 50), rows)
     return pick(y, y, y, y.astype("U2"), y.astype(object), y.astype("f4"), y.astype("S1"), -y,
                 y[:-1], y.reshape(-1, 1), y.reshape(1, -1), y * 0.3, y.astype(">u2"), y == 0,
@@ -43,11 +47,12 @@ def odd_labels(rows):
 
 def odd_spec():
     spec = {"epochs": pick(1, 2), "model": pick("mlp:4", "mlp:3,2", "mlp:", "conv:2,M,2")}
-    for _ in range(draw.integers(0, 3)):
+    for _ in range(pick(0, 0, 1, 2)):
         key = pick("epochs", "batch", "val", "lr", "seed", "model", "recipe", "set", "pixels",
                    "label_smoothing", "imbalance", "augment", "micro_batches", "all_rows", "folds",
                    "compute", "data", "resume", "no such key", "ä", 3)
-        spec[key] = pick(odd_number(), "votes", "latent8", "mlp:5", ["weight.lr=0.1"], ["x"], "iris")
+        spec[key] = pick(odd_number(), "votes", "latent8", "mlp:5", ["weight.lr=0.1"], ["x"],
+                         "iris")
     if spec.get("epochs") in (2**31, 10**30) or spec.get("data") == "7":
         del spec["epochs"]
     return spec
@@ -83,14 +88,17 @@ def other_calls(model):
         lambda: tritgrad.load(pick("none", "", ".", "a\0b", 3, None, b"/")),
         lambda: tritgrad.set_threads(pick(1, 2, odd_number())),
         lambda: tritgrad.Model.from_bytes(pick(b"", b"abc", "text", None, 3)),
-        lambda: model.export(pick("", ".", "x.unknown", "/none/m.h", None, "a\0.h"), **pick({}, {"x": 1})),
+        lambda: model.export(pick("", ".", "x.unknown", "/none/m.h", None, "a\0.h"),
+                             X=odd_array(3), **pick({}, {"x": 1})),
+        lambda: (model.inspect(), model.weights(), tritgrad.recipes()),
         lambda: model.save(pick("", "/none/m", None, ".")),
         lambda: tritgrad.compare(odd_spec(), odd_array(20), odd_labels(20), callback=stop_soon),
     )()
 
 
 def main():
-    good = tritgrad.train({"epochs": 1, "model": "mlp:4"}, draw.normal(size=(40, 4)), np.arange(40) % 2)
+    X, y = draw.normal(size=(40, 4)), np.arange(40) % 2
+    good = tritgrad.train({"epochs": 1, "model": "mlp:4"}, X, y)
     made = refused = 0
     for _ in range(500):
         model = tritgrad.Model.from_bytes(good.to_bytes())

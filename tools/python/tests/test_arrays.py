@@ -21,7 +21,8 @@ def test_layout_and_order_of_bytes_do_not_matter():
     for same in (np.asfortranarray(X), wide[::2, ::2], backwards, X.astype(">f8"), X.tolist(),
                  np.array(X, dtype=np.longdouble)):
         assert sha(same, y) == sha(X, y)
-    for labels in (y.astype(">i2"), y.astype(float), y.reshape(-1, 1), y.tolist(), list(map(str, y))):
+    texts = list(map(str, y))
+    for labels in (y.astype(">i2"), y.astype(float), y.reshape(-1, 1), y.tolist(), texts):
         assert sha(X, labels) == sha(X, y)
     assert sha(X, y.astype("uint8")) == sha(X, y)
 

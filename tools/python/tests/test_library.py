@@ -32,6 +32,15 @@ def test_another_version_of_the_interface_is_refused(tmp_path):
         _library.load(str(library))
 
 
+def test_an_unfinished_library_is_refused(tmp_path):
+    source = tmp_path / "other.c"
+    source.write_text(f"int tg_abi_version(void) {{ return {_library.ABI_VERSION}; }}\n")
+    library = tmp_path / "libtritgrad_c.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    with pytest.raises(ImportError, match="has no function tg_version"):
+        _library.load(str(library))
+
+
 def test_what_is_no_library_of_tritgrad_is_refused(tmp_path):
     with pytest.raises(ImportError, match="name libtritgrad_c.so by TRITGRAD_LIBRARY"):
         _library.load(str(tmp_path / "none.so"))

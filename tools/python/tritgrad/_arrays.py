@@ -110,6 +110,13 @@ def one_axis(given: Any, rows: int, name: str = "y", what: str = "label") -> np.
     return array.reshape(rows)
 
 
+def as_targets(given: Any, rows: int, name: str = "y") -> np.ndarray:
+    """Converts numbers to predict to float64 [rows]. Raises ValueError for what holds none."""
+    array = one_axis(given, rows, name, "target")
+    _number_type(array.dtype, name)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 

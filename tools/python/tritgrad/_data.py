@@ -15,8 +15,8 @@ _MOST_CHECKED = 1000  # rows by which exports of a model are checked
 
 
 class Data(Handle):
-    """Rows with a class each. Those of arrays are borrowed where the library can read them as they
-    are, so that the arrays are kept here for as long."""
+    """Rows with a class or a number each. Those of arrays are borrowed where the library can read
+    them as they are, so that the arrays are kept here for as long."""
 
     _what = "data"
     _close = lib.tg_data_close
@@ -47,17 +47,25 @@ class Data(Handle):
             return json.loads(text(lib.tg_data_describe(pointer)))
 
 
-def from_labels(rows: _arrays.Rows, labels: _arrays.Labels) -> Data:
-    """Makes data of arrays."""
-    options: Dict[str, Any] = {"borrow": True}
-    if labels.names is not None:
-        options["class_names"] = labels.names
+def _options(rows: _arrays.Rows, **others: Any) -> bytes:
+    options = {"borrow": True, **others}
     if rows.image is not None:
         options["image"] = rows.image
-    pointer = lib.tg_data_from_arrays(
-        *rows.arguments(), labels.codes.ctypes.data, _spec.to_json(options, "options")
-    )
+    return _spec.to_json(options, "options")
+
+
+def from_labels(rows: _arrays.Rows, labels: _arrays.Labels) -> Data:
+    """Makes data of rows with a class each."""
+    named = {} if labels.names is None else {"class_names": labels.names}
+    options = _options(rows, **named)
+    pointer = lib.tg_data_from_arrays(*rows.arguments(), labels.codes.ctypes.data, options)
     return Data(made(pointer), rows, labels)
+
+
+def from_targets(rows: _arrays.Rows, targets: np.ndarray) -> Data:
+    """Makes data of rows with a number each, float64 [rows], which is to be predicted."""
+    pointer = lib.tg_data_from_targets(*rows.arguments(), targets.ctypes.data, _options(rows))
+    return Data(made(pointer), rows)
 
 
 def of(spec: Mapping[str, Any], X: Any, y: Any) -> Tuple[Data, Dict[str, Any]]:
@@ -67,9 +75,16 @@ def of(spec: Mapping[str, Any], X: Any, y: Any) -> Tuple[Data, Dict[str, Any]]:
         if y is not None:
             raise ValueError("y: labels found, but no X; give both arrays, or data by a name")
         return Data(made(lib.tg_data_open(_spec.to_json(of_data)))), of_run
+    task = of_data.pop("task", "classify")
+    if task not in ("classify", "regress"):
+        raise ValueError(
+            f"spec: 'task' is {task!r}, 'classify' or 'regress' expected where X is given"
+        )
     if of_data:
         raise ValueError(
             f"spec: {next(iter(of_data))!r} is of data that are read, but X is given; leave one out"
         )
     rows = _arrays.as_rows(X)
+    if task == "regress":
+        return from_targets(rows, _arrays.as_targets(y, len(rows.values))), of_run
     return from_labels(rows, _arrays.as_labels(y, len(rows.values))), of_run

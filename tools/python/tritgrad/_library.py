@@ -85,9 +85,17 @@ def load(path: str) -> ctypes.CDLL:
             "install library and package from one release of tritgrad"
         )
     for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
+        function = getattr(library, name, None)
+        if function is None:
+            raise ImportError(
+                f"{path} has no function {name}; install library and package from one release of "
+                "tritgrad"
+            )
         function.restype = result
         function.argtypes = arguments
+    if hasattr(library, "tg_data_from_targets"):  # TODO: to the table when the library has it
+        library.tg_data_from_targets.restype = c_void_p
+        library.tg_data_from_targets.argtypes = (*_ROWS, c_void_p, c_char_p)
     return library
 
 

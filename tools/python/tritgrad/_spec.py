@@ -7,7 +7,8 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 import numpy as np
 
 # Options of the data, which `tritgrad train --help` lists first; all others are of the run.
-DATA_KEYS = ("data", "label", "header", "missing", "max_categories", "columns", "drop", "words")
+DATA_KEYS = ("data", "task", "label", "header", "missing", "max_categories", "columns", "drop",
+             "words")
 
 
 def _plain(value: Any) -> Any:

@@ -216,7 +216,7 @@ class TernaryClassifier(ClassifierMixin, _Ternary):
         return self.classes_[self.model_.predict_codes(X)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Returns probabilities in the order of classes_, float32 of shape (n_samples, n_classes)."""
+        """Returns probabilities in the order of classes_, float32, (n_samples, n_classes)."""
         X = self._rows_to_predict(X)
         return self.model_.predict_proba(X)
 

@@ -78,6 +78,7 @@ class Model(Handle):
 
     def predict_codes(self, X: Any) -> np.ndarray:
         """Returns the place of each row's class among `classes`, int64 [rows]."""
+        self._check_has_classes()
         rows = _arrays.as_rows(X)
         codes = np.empty(len(rows.values), dtype=np.int64)
         self._predict(rows, codes, None, None)
@@ -85,6 +86,7 @@ class Model(Handle):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Returns the probability of each class, float32 [rows x classes]; they sum up to 1."""
+        self._check_has_classes()
         rows = _arrays.as_rows(X)
         probabilities = np.empty((len(rows.values), self._outputs()), dtype=np.float32)
         self._predict(rows, None, probabilities, None)
@@ -124,19 +126,22 @@ class Model(Handle):
         """
         name = path_bytes(path)
         if X is not None:
-            self.check_exports_on(_arrays.as_rows(X), self.predict_codes(X))
+            codes = None if self._is_regression() else self.predict_codes(X)
+            self.check_exports_on(_arrays.as_rows(X), codes)
         with self._held() as pointer:
             found = lib.tg_model_export(pointer, name, _spec.to_json(options, "options"))
             return json.loads(text(found))
 
-    def check_exports_on(self, rows: _arrays.Rows, codes: np.ndarray) -> None:
-        """Compares exports on these rows from now on; `codes` are their classes, int64 [rows]."""
+    def check_exports_on(self, rows: _arrays.Rows, codes: Optional[np.ndarray]) -> None:
+        """Compares exports on these rows from now on; `codes` are their classes, int64 [rows], None
+        of a regression."""
+        at = None if codes is None else codes.ctypes.data
         with self._held() as pointer:
-            check(lib.tg_model_check_rows(pointer, *rows.arguments(), codes.ctypes.data))
+            check(lib.tg_model_check_rows(pointer, *rows.arguments(), at))
 
     def save(self, path: PathLike) -> None:
-        """Writes the checkpoint, which `tritgrad eval`, `train --resume` and load() read. It replaces
-        another checkpoint, and no other file (ValueError)."""
+        """Writes the checkpoint, which `tritgrad eval`, `train --resume` and load() read. It
+        replaces another checkpoint, and no other file (ValueError)."""
         target = Path(path)
         if target.exists():
             load(target).close()
@@ -164,6 +169,10 @@ class Model(Handle):
 
     def _is_regression(self) -> bool:
         return not self._about.get("classes")
+
+    def _check_has_classes(self) -> None:
+        if self._is_regression():
+            raise ValueError("model: it predicts numbers and knows no classes; call predict()")
 
     def _outputs(self) -> int:
         return len(self._about["classes"])

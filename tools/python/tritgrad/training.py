@@ -60,7 +60,8 @@ def train(
         as a test, and model.result["test_accuracy"] is the accuracy on it.
     X: numbers [rows x features], or uint8 images [rows x height x width (x channels)]; every type
         of real numbers, layout and order of bytes. None where the spec names data.
-    y: the class of each row: whole numbers or texts.
+    y: the class of each row: whole numbers or texts; with task="regress" the number of each row
+        that is to be predicted. Numbers are classes unless that is said.
     callback: is called after each step with a Progress. A true value ends the run, whose model is
         returned as it is then; an exception ends it too, and comes out of train().
     verbose: 1 shows progress on standard error, a bar where tqdm is installed; 0 shows nothing.

@@ -1,0 +1,65 @@
+"""Regressions: numbers in the units of the targets."""
+
+import command_line
+import numpy as np
+import pytest
+import tritgrad
+from tritgrad import _library
+
+pytest.importorskip("sklearn")
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(_library.lib, "tg_data_from_targets"), reason="the library has no regression"
+)
+
+
+def targets(rows=300):
+    """Returns X [rows x 5] and y, which depends on it, around 1,000 with a deviation near 20."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(rows, 5))
+    return X, 1000 + 20 * (X @ [0.5, -0.5, 0.5, 0.3, 0.0]) + draw.normal(size=rows)
+
+
+@parametrize_with_checks([tritgrad.TernaryRegressor()])
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("recipe", ["master", "latent8"])
+def test_weights_are_those_of_the_command_line(recipe, tmp_path):
+    X, y = targets()
+    data = command_line.saved(tmp_path, X, y)
+    by_program = command_line.json_of(
+        "train", "--data", data, "--task", "regress", "--recipe", recipe, "--epochs", 2, "--quiet"
+    )
+    model = tritgrad.train({"task": "regress", "recipe": recipe, "epochs": 2}, X, y)
+    assert model.result["weights_sha256"] == by_program["weights_sha256"]
+    assert model.predict(X).shape == (300,) and model.classes.size == 0
+
+
+def test_predictions_are_in_the_units_of_the_targets():
+    X, y = targets()
+    estimator = tritgrad.TernaryRegressor(random_state=0).fit(X, y)
+    assert estimator.score(X, y) > 0.8
+    assert abs(estimator.predict(X).mean() - 1000) < 10
+    assert len(estimator.history_) == 60
+
+
+def test_a_regression_is_exported_and_has_no_probabilities(tmp_path):
+    X, y = targets()
+    model = tritgrad.train({"task": "regress", "epochs": 2, "recipe": "latent8"}, X, y)
+    assert model.export(tmp_path / "m.h", X=X)["file_bytes"] > 0
+    assert model.weights()["head"].weight.shape[0] == 1
+    for ask in (model.predict_proba, model.predict_codes):
+        with pytest.raises(ValueError):
+            ask(X)
+
+
+def test_what_is_no_number_is_refused():
+    X, y = targets()
+    for wrong in (y.astype(str), y.astype(complex), y[:-1], np.where(y > 1000, np.nan, y)):
+        with pytest.raises(ValueError):
+            tritgrad.train({"task": "regress", "epochs": 1}, X, wrong)
+    with pytest.raises(ValueError, match="'task' is 'auto'"):
+        tritgrad.train({"task": "auto"}, X, y)
