@@ -15,11 +15,12 @@ kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libs
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
 # Readers of exported models: cross compilers for Cortex-M and AVR with machines that run what they make, and Python's
-# NumPy; and what messages name and their tests run: unpackers.
+# NumPy; what the Python package is tested with; and what messages name and their tests run: unpackers.
 kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-avr avr-libc simavr python3-numpy
-  bzip2 xz-utils zstd)
+  python3-pytest python3-sklearn python3-pandas bzip2 xz-utils zstd)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
-kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx)
+kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx python3-matplotlib
+  python3-nbconvert python3-ipykernel)
 
 # install_packages NAME...: installs with apt what is not there yet.
 install_packages() {

@@ -48,6 +48,7 @@ def with_number(number):
 # The names of the arrays, what is done with them, and what only files or only Python have.
 THEIR_WORDS = {"x.npy": "X", "y.npy": "y", "array.": "X.", "len(array)": "len(X)",
                "save ": "give ", "files": "arrays", "grey images": "images",
+               "--task regress": 'task="regress"',
                ", else put words and labels into a CSV file": ""}
 OUR_WORDS = {"values:": "X:", "labels:": "y:", "save ": "give "}
 

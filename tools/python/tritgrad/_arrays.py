@@ -177,7 +177,8 @@ def _whole(array: np.ndarray, name: str) -> np.ndarray:
         if wrong.size:
             value = array[wrong[0]]
             advice = (
-                "number the classes: give numpy.unique(y, return_inverse=True)[1]"
+                "number the classes: give numpy.unique(y, return_inverse=True)[1], or predict the "
+                'numbers (task="regress")'
                 if np.isfinite(value)
                 else "fill or remove the row"
             )

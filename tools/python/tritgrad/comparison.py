@@ -17,12 +17,13 @@ class Comparison(Sequence):
     takes it, notebooks and print() show it.
 
     Accuracies are shares in [0, 1], "delta_points" and "delta_interval" percentage points beside
-    the baseline. `rows` is the list of them, `runs` that of all runs, as `tritgrad train --json`
+    the baseline; of a regression there are RMSEs in the units of the targets instead. `rows` is
+    the list of them, `runs` that of all runs, as `tritgrad train --json`
     describes one; to_dict() is all of `tritgrad compare --json`.
     """
 
-    _COLUMNS = ("recipe", "seeds", "accuracy_mean", "accuracy_std", "delta_points",
-                "bytes_per_parameter", "seconds_per_run")
+    _COLUMNS = ("recipe", "seeds", "accuracy_mean", "accuracy_std", "delta_points", "rmse_mean",
+                "rmse_std", "delta_rmse", "bytes_per_parameter", "seconds_per_run")
 
     def __init__(self, found: Dict[str, Any]) -> None:
         self._found = found

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The tests of the Python package, tools/python, by pytest. Usage: python.sh TRITGRAD LIBTRITGRAD_C
+# Exit status 77: pytest, NumPy or scikit-learn is not installed.
+set -euo pipefail
+export TRITGRAD_PROGRAM=$1 TRITGRAD_LIBRARY=$2
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+source "$here/scripts/readers.sh"
+need python3 /usr/bin/python3
+for module in pytest numpy sklearn pandas; do
+  /usr/bin/python3 -c "import $module" 2>/dev/null || missing "$module of Python" \
+    "Debian's python3-pytest python3-numpy python3-sklearn python3-pandas"
+done
+cd "$here/.."
+/usr/bin/python3 -m pytest --quiet -p no:cacheprovider tools/python
