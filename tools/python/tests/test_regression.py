@@ -1,5 +1,7 @@
 """Regressions: numbers in the units of the targets."""
 
+import pickle
+
 import command_line
 import numpy as np
 import pytest
@@ -38,6 +40,12 @@ def test_weights_are_those_of_the_command_line(recipe, tmp_path):
     assert model.predict(X).shape == (300,) and model.classes.size == 0
 
 
+def test_pickles_predict_the_same():
+    X, y = targets()
+    estimator = tritgrad.TernaryRegressor(epochs=2, random_state=0).fit(X, y)
+    assert (pickle.loads(pickle.dumps(estimator)).predict(X) == estimator.predict(X)).all()
+
+
 def test_predictions_are_in_the_units_of_the_targets():
     X, y = targets()
     estimator = tritgrad.TernaryRegressor(random_state=0).fit(X, y)
@@ -46,11 +54,17 @@ def test_predictions_are_in_the_units_of_the_targets():
     assert len(estimator.history_) == 60
 
 
-def test_a_regression_is_exported_and_has_no_probabilities(tmp_path):
+def test_a_table_is_regressed_by_name_and_compared(root):
+    spec = {"data": root / "engine/data/iris.csv", "label": "petal_width_cm", "epochs": 3}
+    model = tritgrad.train(spec, task="regress")
+    assert model.result["test_rmse"] < 1
+    found = tritgrad.compare(spec, task="regress", recipes=["master", "votes"], seeds=1)
+    assert found[1]["rmse_mean"] < 1 and "rmse_mean" in repr(found)
+
+
+def test_a_regression_has_no_probabilities():
     X, y = targets()
     model = tritgrad.train({"task": "regress", "epochs": 2, "recipe": "latent8"}, X, y)
-    assert model.export(tmp_path / "m.h", X=X)["file_bytes"] > 0
-    assert model.weights()["head"].weight.shape[0] == 1
     for ask in (model.predict_proba, model.predict_codes):
         with pytest.raises(ValueError):
             ask(X)

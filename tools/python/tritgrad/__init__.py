@@ -12,10 +12,10 @@ from typing import Any
 from . import _library
 from ._errors import DivergedError
 from ._observer import Progress
+from ._recipes import recipes
 from .comparison import Comparison, compare
 from .inspection import Inspection
 from .model import Model, load
-from .recipes import recipes
 from .threads import set_threads
 from .training import train
 from .weights import LayerWeights

@@ -10,7 +10,7 @@ OK, INVALID, INTERRUPTED, DIVERGED, MEMORY = range(5)
 # A function that returns NULL tells no code, so that these two are known by their words.
 _NO_FILE = re.compile(r': no such file or directory\b|: there is no such file\b'
                       r'|^no data set or file "|: there is no folder ', re.IGNORECASE)
-_NO_MEMORY = "there is not enough memory"
+_NO_MEMORY = re.compile(r"^there is not enough memory$|^out of memory: ")
 
 
 class DivergedError(RuntimeError):
@@ -22,7 +22,7 @@ def raise_error(status: int = INVALID) -> NoReturn:
     sentence = lib.tg_error().decode("utf-8", "replace")
     if status == DIVERGED:
         raise DivergedError(sentence)
-    if status == MEMORY or sentence == _NO_MEMORY:
+    if status == MEMORY or _NO_MEMORY.search(sentence):
         raise MemoryError(sentence)
     if status == INTERRUPTED:
         raise RuntimeError(sentence)

@@ -233,9 +233,11 @@ class TernaryRegressor(RegressorMixin, _Ternary):
         """Trains on all rows.
 
         X: array of shape (n_samples, n_features), finite numbers.
-        y: array of shape (n_samples,), finite numbers.
+        y: array of shape (n_samples,), finite numbers of which at least two differ.
         """
-        X, y = validate_data(self, X, y, dtype=_NUMBERS, y_numeric=True)
+        X, y = validate_data(
+            self, X, y, dtype=_NUMBERS, y_numeric=True, ensure_min_samples=2
+        )
         self._train(_data.from_targets(_arrays.as_rows(X), _arrays.as_targets(y, len(X))))
         return self
 
