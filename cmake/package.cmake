@@ -23,7 +23,8 @@ install(
   PATTERN "__pycache__" EXCLUDE)
 set(changelog "${PROJECT_BINARY_DIR}/cmake/changelog.gz")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS CHANGELOG.md)
-file(ARCHIVE_CREATE OUTPUT "${changelog}" PATHS CHANGELOG.md FORMAT raw COMPRESSION GZip COMPRESSION_LEVEL 9)
+file(ARCHIVE_CREATE OUTPUT "${changelog}" PATHS "${PROJECT_SOURCE_DIR}/CHANGELOG.md" FORMAT raw
+     COMPRESSION GZip COMPRESSION_LEVEL 9)
 install(FILES cmake/debian/copyright "${changelog}" DESTINATION share/doc/tritgrad
         COMPONENT debian EXCLUDE_FROM_ALL)
 set(CPACK_COMPONENTS_ALL Unspecified debian)
@@ -37,6 +38,6 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-numpy")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-sklearn, python3-pandas")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
-    "${PROJECT_SOURCE_DIR}/cmake/debian/postinst;${PROJECT_SOURCE_DIR}/cmake/debian/prerm;${PROJECT_SOURCE_DIR}/cmake/debian/triggers")
+set(debian "${PROJECT_SOURCE_DIR}/cmake/debian")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${debian}/postinst;${debian}/prerm;${debian}/triggers")
 include(CPack)
