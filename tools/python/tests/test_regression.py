@@ -6,14 +6,9 @@ import command_line
 import numpy as np
 import pytest
 import tritgrad
-from tritgrad import _library
 
 pytest.importorskip("sklearn")
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
-
-pytestmark = pytest.mark.skipif(
-    not hasattr(_library.lib, "tg_data_from_targets"), reason="the library has no regression"
-)
 
 
 def targets(rows=300):

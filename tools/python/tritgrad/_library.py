@@ -34,6 +34,7 @@ _SIGNATURES = {  # name: (what it returns, what it takes)
     "tg_set_threads": (c_int, (c_int,)),
     "tg_recipes": (c_char_p, ()),
     "tg_data_from_arrays": (c_void_p, (*_ROWS, c_void_p, c_char_p)),
+    "tg_data_from_targets": (c_void_p, (*_ROWS, c_void_p, c_char_p)),
     "tg_data_open": (c_void_p, (c_char_p,)),
     "tg_data_describe": (c_char_p, (c_void_p,)),
     "tg_data_close": (None, (c_void_p,)),
@@ -93,9 +94,6 @@ def load(path: str) -> ctypes.CDLL:
             )
         function.restype = result
         function.argtypes = arguments
-    if hasattr(library, "tg_data_from_targets"):  # TODO: to the table when the library has it
-        library.tg_data_from_targets.restype = c_void_p
-        library.tg_data_from_targets.argtypes = (*_ROWS, c_void_p, c_char_p)
     return library
 
 

@@ -59,7 +59,7 @@ class Model(Handle):
     def classes(self) -> np.ndarray:
         """The classes in the order of the columns of predict_proba() [classes]: whole numbers where
         all names are such, else texts. Of a regression there are none."""
-        names: List[str] = self._about.get("classes", [])
+        names: List[str] = self._about["classes"]
         if names and all(_is_whole(name) for name in names):
             return np.array([int(name) for name in names], dtype=np.int64)
         return np.array(names, dtype=str)
@@ -168,7 +168,7 @@ class Model(Handle):
         return "<tritgrad.Model {model}, {recipe}>".format(**self._about)
 
     def _is_regression(self) -> bool:
-        return not self._about.get("classes")
+        return self._about["task"] == "regress"
 
     def _check_has_classes(self) -> None:
         if self._is_regression():
