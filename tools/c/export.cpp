@@ -21,12 +21,12 @@ void check_given_options(const ExportSpec& spec, const ExportTarget& target) {
   }
 }
 
-// The names of classes that these numbers are of.
+// The names of classes that these numbers are of; where there are none, any.
 std::vector<std::string> class_texts(const tg_model& model, const std::int64_t* classes,
                                      std::int64_t rows) {
-  check(classes != nullptr, "classes: NULL found, a number for each row expected");
   const std::vector<std::string> names = model.saved.class_names();
   std::vector<std::string> texts;
+  if (classes == nullptr) return {static_cast<std::size_t>(rows), names.front()};
   for (std::int64_t row = 0; row < rows; ++row) {
     check(classes[row] >= 0 && classes[row] < std::ssize(names), "classes: row ", row, " is ",
           classes[row], ", a number from 0 to ", std::ssize(names) - 1, " expected");
@@ -37,9 +37,15 @@ std::vector<std::string> class_texts(const tg_model& model, const std::int64_t* 
 
 Dataset checked_rows(const tg_model& model, const NpyArray& values, const std::int64_t* classes) {
   const TableSchema schema = model.saved.table();
-  const std::string labels = write_npy_texts(class_texts(model, classes, values.extents[0]));
+  const std::int64_t rows = values.extents[0];
+  const bool regression = model.saved.is_regression();
+  check(!regression || classes == nullptr, "classes: a model of regression has none; give NULL");
+  const std::string labels =
+      regression ? write_npy({rows}, std::vector<double>(static_cast<std::size_t>(rows)))
+                 : write_npy_texts(class_texts(model, classes, rows));
   const ArrayPair pair{values, parse_npy(labels, "classes"), "values", "classes"};
-  Dataset dataset = dataset_of_arrays({&pair, 1}, "arrays", &schema, false, TaskKind::kClassify);
+  Dataset dataset = dataset_of_arrays({&pair, 1}, "arrays", &schema, false,
+                                      regression ? TaskKind::kRegress : TaskKind::kClassify);
   dataset.image = model.loaded.plan.input.image;
   return dataset;
 }
@@ -64,10 +70,11 @@ FinishedExport export_of(tg_model& model, const ExportSpec& spec, const ExportRe
   const SavedRun& saved = model.saved;
   const std::string trained_on = std::filesystem::path(saved.spec().data).stem().string();
   if (model.rows && !spec.is_given("--data")) {
-    return export_model(saved, *model.rows, trained_on, request);
+    return export_model(saved, *model.rows, trained_on, request, model.rows_have_labels);
   }
   Dataset dataset = open_rows(saved, spec, request.to);
-  return export_model(saved, dataset, spec.is_given("--data") ? trained_on : dataset.name, request);
+  return export_model(saved, dataset, spec.is_given("--data") ? trained_on : dataset.name, request,
+                      true);
 }
 
 }  // namespace
@@ -98,10 +105,9 @@ tg_status tg_model_check_rows(tg_model* model, const void* values, tg_type type,
     const SavedModel& plan = of(model, "model").loaded.plan;
     check(features == plan.input.features, "features: ", features, " found, the model has ",
           plan.input.features, " inputs");
-    check(!model->loaded.is_regression,
-          "classes: the model predicts a number, and only models of classes can be exported");
     model->rows =
         checked_rows(*model, view_values(values, type, rows, features, plan.input.image), classes);
+    model->rows_have_labels = classes != nullptr;
   });
 }
 

@@ -37,6 +37,7 @@ struct tg_model {
   tritgrad::SavedRun saved;
   tritgrad::LoadedModel loaded = load_model(saved);
   std::optional<tritgrad::Dataset> rows = {};  // by which exports are checked
+  bool rows_have_labels = false;
   // What functions returned last:
   std::string description = {}, inspection = {}, report = {};
 };

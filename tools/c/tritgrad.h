@@ -135,7 +135,8 @@ TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type t
                                   int64_t features, int64_t *classes, float *probabilities,
                                   float *logits);
 /* Copies rows by which exports of the model are checked from now on, with their classes as
- * tg_model_predict() numbers them: for models that were trained on arrays. */
+ * tg_model_predict() numbers them: for models that were trained on arrays. Without classes, as a
+ * regression has none, the score of the export is null. */
 TG_API tg_status tg_model_check_rows(tg_model *model, const void *values, tg_type type,
                                      int64_t rows, int64_t features, const int64_t *classes);
 /* Writes the model for other programs, by the ending of `path`: .h, .onnx, .js, .html, .npz or

@@ -95,7 +95,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   const std::string trained_on = command.count("--data") > 0
                                      ? std::filesystem::path(run.spec().data).stem().string()
                                      : dataset.name;
-  const FinishedExport finished = export_model(run, dataset, trained_on, request);
+  const FinishedExport finished = export_model(run, dataset, trained_on, request, true);
   OutputFile file("--to", options.to, nullptr);
   OutputFile json("--json", options.json, kJsonBegins);
   file.write_bytes(finished.bytes);

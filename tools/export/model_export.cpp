@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -27,6 +28,14 @@ bool is_finished(const SavedRun& run) {
   return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
 }
 
+// "Accuracy 98.25 %"; of rows without labels no score is known.
+std::string score_words(const SelfCheck& check) {
+  if (!std::isfinite(check.score_after)) return "Compared with the model";
+  return fmt::format("{} {}",
+                     check.metric == Metric::kAccuracy ? "Accuracy" : to_text(check.metric),
+                     score_unit(check.metric, check.score_after).full_text(check.score_after));
+}
+
 // `trained_on` names the data of the run, `report.data` those of the self-check.
 std::vector<std::string> provenance_of(const ExportReport& report, const std::string& trained_on,
                                        const std::string& sha256) {
@@ -34,10 +43,8 @@ std::vector<std::string> provenance_of(const ExportReport& report, const std::st
   return {
       fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
                   trained_on, report.steps, report.finished ? "" : " (not finished)"),
-      fmt::format("{} {} on {} rows of {}; {} weights of {:.2f} bits.",
-                  check.metric == Metric::kAccuracy ? "Accuracy" : to_text(check.metric),
-                  score_unit(check.metric, check.score_after).full_text(check.score_after),
-                  check.rows, report.data, report.weights, report.bits_per_weight()),
+      fmt::format("{} on {} rows of {}; {} weights of {:.2f} bits.", score_words(check), check.rows,
+                  report.data, report.weights, report.bits_per_weight()),
       "Weights SHA-256 " + sha256, export_signature()};
 }
 
@@ -91,7 +98,7 @@ std::string to_json(const ExportReport& r) {
 }
 
 FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::string& trained_on,
-                            const ExportRequest& request) {
+                            const ExportRequest& request, bool has_labels) {
   const ExportTarget& target = *request.target;
   ExportHead head{std::filesystem::path(request.to).stem().string(), {}};
   const LoadedModel loaded = load_model(run, dataset);
@@ -99,8 +106,9 @@ FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::st
   InferenceNetwork network = describe_network(run, loaded);
   if (target.shows_images) network.extent = measure_images(dataset);
   target.check(network, head);
-  const SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
+  SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   require_passed(result, request.to, dataset.name);
+  if (!has_labels) result.score_before = result.score_after = std::nan("");  // null in JSON
   FinishedExport made{
       {run.path(), plan.model, plan.recipe.name, dataset.name, request, network.is_exact(),
        target.is_exact(network), is_finished(run),

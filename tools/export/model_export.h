@@ -49,9 +49,10 @@ struct FinishedExport {
 void check_replaceable_export(const std::string& path);
 
 // Makes the file, and compares its description with the model on the rows of the data that
-// scored_rows() names. `trained_on` is what the file calls the data of the run. Of labels see
-// load_model(). Throws Error for what the target cannot express, and where the comparison fails.
+// scored_rows() names. `trained_on` is what the file calls the data of the run. Without
+// labels the data are compared all the same, and no score is told. Of labels see load_model().
+// Throws Error for what the target cannot express, and where the comparison fails.
 FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::string& trained_on,
-                            const ExportRequest& request);
+                            const ExportRequest& request, bool has_labels);
 
 }  // namespace tritgrad

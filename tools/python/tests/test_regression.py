@@ -72,3 +72,14 @@ def test_what_is_no_number_is_refused():
             tritgrad.train({"task": "regress", "epochs": 1}, X, wrong)
     with pytest.raises(ValueError, match="'task' is 'auto'"):
         tritgrad.train({"task": "auto"}, X, y)
+
+
+def test_a_model_of_arrays_is_exported_and_its_weights_are_read(tmp_path):
+    X = np.random.RandomState(0).normal(size=(60, 3))
+    model = tritgrad.train({"model": "mlp:4", "epochs": 2}, X, X[:, 0] + 1, task="regress")
+    report = model.export(tmp_path / "m.h")
+    assert report["differing_rows"] == 0 and report["rmse_after"] is None
+    assert "Compared with the model on 60 rows" in (tmp_path / "m.h").read_text()
+    weights = model.weights()
+    assert [layer.trits.shape for layer in weights.values()] == [(4, 3), (1, 4)]
+    assert all(np.isin(layer.trits, (-1, 0, 1)).all() for layer in weights.values())

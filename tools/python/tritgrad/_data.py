@@ -31,15 +31,17 @@ class Data(Handle):
         self._rows = rows
         self._labels = labels
 
-    def rows_to_check(self) -> Optional[Tuple[_arrays.Rows, np.ndarray]]:
-        """Returns some of the rows of arrays, spread over all, and their classes, int64."""
-        if self._rows is None or self._labels is None:
+    def rows_to_check(self) -> Optional[Tuple[_arrays.Rows, Optional[np.ndarray]]]:
+        """Returns some of the rows of arrays, spread over all, and their classes, int64, if they have
+        classes."""
+        if self._rows is None:
             return None
+        some = slice(None, None, -(-len(self._rows.values) // _MOST_CHECKED))
+        rows = self._rows._replace(values=np.ascontiguousarray(self._rows.values[some]))
+        if self._labels is None:
+            return rows, None
         codes = self._labels.codes
-        some = slice(None, None, -(-len(codes) // _MOST_CHECKED))
-        numbered = np.searchsorted(np.unique(codes), codes[some]).astype(np.int64)
-        values = np.ascontiguousarray(self._rows.values[some])
-        return self._rows._replace(values=values), numbered
+        return rows, np.searchsorted(np.unique(codes), codes[some]).astype(np.int64)
 
     def describe(self) -> Dict[str, Any]:
         """Returns name, rows, features, classes, feature_names and remarks."""

@@ -121,20 +121,19 @@ class Model(Handle):
             None: at most 1,000 of those that train() or fit() was given, or those of the data that
             the spec named; a model of arrays that was loaded or unpickled has none, and needs X.
         options: those of `tritgrad export --help`, such as trits="2bit".
-        Returns the report of `tritgrad export --json`, in which rows of X count as called by their
-        own predictions. Raises ValueError for what cannot be written.
+        Returns the report of `tritgrad export --json`, whose score is None on rows of X, which have
+        no labels. Raises ValueError for what cannot be written.
         """
         name = path_bytes(path)
         if X is not None:
-            codes = None if self._is_regression() else self.predict_codes(X)
-            self.check_exports_on(_arrays.as_rows(X), codes)
+            self.check_exports_on(_arrays.as_rows(X), None)
         with self._held() as pointer:
             found = lib.tg_model_export(pointer, name, _spec.to_json(options, "options"))
             return json.loads(text(found))
 
     def check_exports_on(self, rows: _arrays.Rows, codes: Optional[np.ndarray]) -> None:
-        """Compares exports on these rows from now on; `codes` are their classes, int64 [rows], None
-        of a regression."""
+        """Compares exports on these rows from now on; `codes` are their classes, int64 [rows]. None
+        where they are not known, as those of a regression: then exports tell no score."""
         at = None if codes is None else codes.ctypes.data
         with self._held() as pointer:
             check(lib.tg_model_check_rows(pointer, *rows.arguments(), at))
