@@ -342,7 +342,7 @@ void add_train_command(CLI::App& app) {
 }
 
 void add_eval_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("eval", "test accuracy of a checkpoint");
+  CLI::App* command = app.add_subcommand("eval", "score a checkpoint on test rows");
   auto options = std::make_shared<CommonOptions>();
   auto path = std::make_shared<std::string>();
   command->add_option("CHECKPOINT", *path, "file written by train --save")->required();

@@ -27,9 +27,10 @@ std::string what_was_saved(const TrainOptions& train, const TerminalOptions& opt
 
 }  // namespace
 
-RunLog::RunLog(OutputFile& file, const RunStart& start)
-    : file_(file), seed_(start.seed), metric_(start.metric) {
-  for (const EpochPoint& point : start.curve) add(point);
+RunLog::RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done,
+               Metric metric)
+    : file_(file), seed_(seed), metric_(metric) {
+  for (const EpochPoint& point : done) add(point);
 }
 
 void RunLog::write(const EpochPoint& point) {
@@ -68,7 +69,7 @@ TerminalObserver::TerminalObserver(const TrainOptions& train, const TerminalOpti
 }
 
 void TerminalObserver::begin(const RunStart& start) {
-  if (log_file_ != nullptr) log_.emplace(*log_file_, start);
+  if (log_file_ != nullptr) log_.emplace(*log_file_, start.seed, start.curve, start.metric);
   progress_.emplace(stderr, options_.quiet, start.epochs, start.total_steps, start.steps_done);
   is_training_ = true;
 }

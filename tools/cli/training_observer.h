@@ -25,7 +25,8 @@ class RunLog {
   // With the first epoch, or at the end, the file begins anew, with the epochs that a resumed run
   // has behind it: a run that fails before, be it that the disk is full, has not touched an older
   // log. `file` must outlive the object.
-  RunLog(OutputFile& file, const RunStart& start);
+  RunLog(OutputFile& file, std::uint64_t seed, const std::vector<EpochPoint>& done,
+         Metric metric = Metric::kAccuracy);
 
   void write(const EpochPoint& point);
   // Makes the file if it is not begun: for a run that ends without an epoch.

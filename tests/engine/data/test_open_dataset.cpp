@@ -26,7 +26,8 @@ TEST_CASE("built-in data: what known_datasets() declares is what opens") {
     CHECK(data.features == known.features);
     CHECK(data.classes() == known.classes);
     CHECK(data.published_test_rows == known.published_test_rows);
-    CHECK(static_cast<std::int64_t>(data.labels.size()) == known.rows);
+    const std::size_t labels = known.classes > 0 ? data.labels.size() : data.targets.size();
+    CHECK(static_cast<std::int64_t>(labels) == known.rows);
     CHECK(static_cast<std::int64_t>(data.feature_names.size()) == known.features);
   }
 }
@@ -39,6 +40,22 @@ TEST_CASE("built-in data: the published class counts") {
   CHECK(wdbc.class_counts() == Counts{212, 357});
   CHECK(open_dataset("digits").class_counts() ==
         Counts{178, 182, 177, 183, 181, 182, 181, 179, 174, 180});
+}
+
+TEST_CASE("built-in data: diabetes is to be predicted as a number") {
+  const Dataset data = open_dataset("diabetes");
+  CHECK(data.is_regression());
+  CHECK(data.targets.front() == 151.0);
+  CHECK(data.targets.back() == 57.0);
+  // The sum and the sum of squares of the 442 targets, as scikit-learn's load_diabetes() has them.
+  double sum = 0.0, squares = 0.0;
+  for (const double target : data.targets) {
+    sum += target;
+    squares += target * target;
+  }
+  CHECK(sum == 67243.0);
+  CHECK(squares == 12850921.0);
+  CHECK(data.remarks.notes.empty());
 }
 
 TEST_CASE("built-in data: first and last values survive the embedding") {

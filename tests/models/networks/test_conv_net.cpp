@@ -111,7 +111,7 @@ TEST_CASE("conv net: it learns what an untrained one does not know, whatever the
     if (recipe == "microadam") options.epochs = 12;  // it moves one weight in a hundred a step
     const auto untrained = make_model(options.model, data, 2, load_recipe(recipe), options.seed);
     Tape tape;
-    CHECK(evaluate(*untrained, tape, Classification(data, standardizer), split.test).value() <
+    CHECK(evaluate(*untrained, tape, Classification(data, standardizer), split.test)->score <
           kGuessing);
     const RunResult result = train(data, options);
     // 114 of 120 rows. (Measured: microadam 115, all others 117 or more.)
@@ -158,7 +158,8 @@ TEST_CASE("conv net: a checkpoint continues with the same bits and knows its ima
     options.resume = options.save;
     const RunResult resumed = train(data, options);
     CHECK(resumed.weights_sha256 == whole.weights_sha256);
-    CHECK(evaluate_checkpoint(SavedRun(options.save), data).score == whole.test_score.value());
+    CHECK(evaluate_checkpoint(SavedRun(options.save), data).scores.score ==
+          whole.test_score.value());
     CHECK(SavedRun(options.save).model().input.image == data.image);
 
     Dataset turned = bars(data.image, data.rows);
@@ -180,7 +181,7 @@ TEST_CASE("conv net: checkpoints of before the shape of images was saved are rea
   rewrite_checkpoint(options.save, old,
                      [](nlohmann::json& run) { REQUIRE(run.erase("image") == 1); });
   CHECK(SavedRun(old).model().input.image == ImageShape{});
-  CHECK(evaluate_checkpoint(SavedRun(old), data).score == result.test_score.value());
+  CHECK(evaluate_checkpoint(SavedRun(old), data).scores.score == result.test_score.value());
 }
 
 TEST_CASE("conv net: gradients of convolutions are forecast as what they are, in memory") {

@@ -144,7 +144,7 @@ TEST_CASE("imbalance: a resumed run goes on with the weights; only such checkpoi
         nlohmann::json(saved.confusion->counts));
   // A class of the data that no row has need not be one of the model; one that a row has must.
   same.class_names.push_back("ghost");
-  CHECK(evaluate_checkpoint(SavedRun(part.save), same).score == evaluation.score);
+  CHECK(evaluate_checkpoint(SavedRun(part.save), same).scores.score == evaluation.scores.score);
   same.class_names.push_back("ghost");
   same.labels[3] = static_cast<std::int32_t>(same.class_names.size()) - 1;
   const auto refused = [&] {

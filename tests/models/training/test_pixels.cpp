@@ -68,7 +68,7 @@ TEST_CASE("pixels: a resumed run and a test of a checkpoint go on with their sca
   const RunResult run = train(data, rest);
   CHECK(run.weights_sha256 == whole);
   CHECK(run.pixels == "sqrt");
-  CHECK(evaluate_checkpoint(SavedRun(path), data).score == *run.test_score);
+  CHECK(evaluate_checkpoint(SavedRun(path), data).scores.score == *run.test_score);
 }
 
 TEST_CASE("pixels: checkpoints of before them are linear") {

@@ -126,7 +126,7 @@ TEST_CASE("saved run: columns in another order are refused, and scored once they
   const std::string message = refusal([&] { load_model(saved, other); });
   CHECK(message.find("feature 1 was 'a' in the training data and is 'b' in 'turned'; put the "
                      "columns into the order of the training data") != std::string::npos);
-  CHECK(evaluate_checkpoint(saved, data).score == 1.0);
+  CHECK(evaluate_checkpoint(saved, data).scores.score == 1.0);
 }
 
 }  // namespace tritgrad::test::test_saved_run

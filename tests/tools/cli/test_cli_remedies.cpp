@@ -156,7 +156,7 @@ TEST_CASE("cli remedies: columns and labels") {
         "at least two classes are needed; name the column that holds classes by --label",
         {{"", "--label y"}}},
        {kinds,
-        "",
+        "--task classify",
         "has 40 distinct values in 40 rows; name the column that holds classes by --label",
         {{"", "--label kind"}}},
        {kTable, "--drop a,y", taken_out, {{"", "--drop a"}}},

@@ -37,6 +37,14 @@ TEST_CASE("json outputs: eval") {
         Keys{"checkpoint", "data", "test_accuracy", "rows", "tested", "steps"});
 }
 
+TEST_CASE("json outputs: eval of regression") {
+  const TempDir folder;
+  const std::string file = folder / "m.safetensors";
+  REQUIRE(run("train --data diabetes --epochs 1 --quiet --save " + file).exit_code == 0);
+  CHECK(keys_of(printed("eval " + file)) ==
+        Keys{"checkpoint", "data", "test_rmse", "test_mae", "test_r2", "rows", "tested", "steps"});
+}
+
 TEST_CASE("json outputs: inspect") {
   const std::string command = "inspect --model mlp:4-8-2 --recipe votes";
   const Json json = printed(command + " --live");
