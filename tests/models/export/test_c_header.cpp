@@ -456,7 +456,7 @@ TEST_CASE("c header: a network that is not the model's fails the self-check") {
   Parameter& gain = *bind_layer(loaded.model->parameters(), layer_name(0)).norm.gain;
   encode_all(gain.storage(), std::vector<float>(8, std::numeric_limits<float>::max()));
   CHECK(said(check_network(describe_network(saved, loaded), loaded, dataset, rows))
-            .find(concat("logits of row ", rows[0] + 1, " of 'iris' are not finite")) !=
+            .find(concat("outputs of row ", rows[0] + 1, " of 'iris' are not finite")) !=
         std::string::npos);
 }
 
