@@ -4,9 +4,9 @@ set(CPACK_PACKAGE_NAME tritgrad)
 set(CPACK_PACKAGE_CONTACT "The tritgrad authors <tritgrad@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks in ternary weights on CPUs")
 set(CPACK_PACKAGE_DESCRIPTION
-    "An engine that trains neural networks in ternary and other low-precision weights, without keeping
-full-precision master weights: a command line, libraries for C and C++, and a package for Python
-with the interface of scikit-learn.")
+    "An engine that trains neural networks in ternary and other low-precision
+weights, without keeping full-precision master weights: a command line,
+libraries for C and C++, and a package for Python with scikit-learn's habits.")
 set(CPACK_GENERATOR DEB)
 set(CPACK_STRIP_FILES ON)
 
@@ -35,6 +35,7 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-numpy")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-sklearn, python3-pandas")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

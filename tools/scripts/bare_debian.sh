@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# README's two commands on a bare machine: debootstrap's minimal base of another Debian with git, a clone of this
-# repository (what is committed), tools/quickstart.sh and tools/test.sh. Prints what passed.
-# Usage, as root: bare_debian.sh SUITE [FOLDER]   (bookworm, trixie; FOLDER keeps the base for the next time)
+# This repository on a bare machine: debootstrap's minimal base of another Debian with git, and a clone (what is
+# committed). There run README's two commands, tools/quickstart.sh and tools/test.sh; or, with --package, the Debian
+# package is made, and tried in another copy of the base. Prints what passed.
+# Usage, as root: bare_debian.sh [--package] SUITE [FOLDER]   (bookworm, trixie; FOLDER keeps the base for the next time)
 set -euo pipefail
 repository=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 source "$repository/tools/scripts/setup.sh"
 
+package=false
+if [[ ${1-} == --package ]]; then
+  package=true
+  shift
+fi
 (($# == 1 || $# == 2)) || stop "expected a suite of Debian and perhaps a folder: bare_debian.sh trixie"
 suite=$1
 ((EUID == 0)) || stop "another Debian is mounted and entered by root only; run it as root"
 mkdir -p "${2:-$repository/build/debian/$suite}"
 folder=$(cd -- "${2:-$repository/build/debian/$suite}" && pwd)
 base=$folder/base
-root=$folder/root  # a copy, so that the base stays bare
 install_packages debootstrap debian-archive-keyring git
 
 # The mirror, the way to it and the trust in it are those of this machine's apt.
@@ -30,11 +35,16 @@ if [[ ! -e $base/made ]]; then
   }
   touch "$base/made"
 fi
-rm -rf -- "$root"
-cp -a -- "$base" "$root"
-apt-config dump | grep -E '^Acquire::(https?::|Check-|Retries)' >"$root/etc/apt/apt.conf.d/99host" || true
-cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-git clone --quiet -- "$repository" "$root/root/tritgrad"
+
+# begin NAME: a machine to be changed, a copy of the base with a clone; `inside` is there from now on.
+begin() {
+  root=$folder/$1
+  rm -rf -- "$root"
+  cp -a -- "$base" "$root"
+  apt-config dump | grep -E '^Acquire::(https?::|Check-|Retries)' >"$root/etc/apt/apt.conf.d/99host" || true
+  cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+  git clone --quiet -- "$repository" "$root/root/tritgrad"
+}
 
 # inside COMMAND...: runs it there, in the clone. Mounts and processes are in namespaces that end with it,
 # however it ends.
@@ -52,15 +62,31 @@ inside() {
 }
 
 failed=0
-for command in tools/quickstart.sh tools/test.sh; do
-  log=$folder/$(basename "$command" .sh).log
-  say "$suite: $command, told in $log"
-  if inside bash "$command" >"$log" 2>&1; then
-    say "$suite: $command works: $(tail -n 1 "$log")"
+# try COMMAND [ARGUMENT...]: a script of the repository, inside.
+try() {
+  local log
+  log=$folder/$(basename "$1" .sh).log
+  say "$suite: $1, told in $log"
+  if inside bash "$@" >"$log" 2>&1; then
+    say "$suite: $1 works: $(tail -n 1 "$log")"
   else
     tail -n 40 "$log" >&2
-    say "$suite: $command fails: $(tail -n 1 "$log")"
+    say "$suite: $1 fails: $(tail -n 1 "$log")"
     failed=1
   fi
-done
+}
+
+if $package; then
+  begin package-root
+  try tools/scripts/package.sh
+  ((failed == 0)) || exit 1
+  made=("$root"/root/tritgrad/build/release/tritgrad_*.deb)
+  begin package-user
+  cp -- "${made[@]}" "$root/tmp/tritgrad.deb"
+  try tools/scripts/try_package.sh /tmp/tritgrad.deb
+else
+  begin root
+  try tools/quickstart.sh
+  try tools/test.sh
+fi
 exit "$failed"
