@@ -40,3 +40,7 @@ cc -std=c99 -pedantic -Wall -Wextra -Werror "$here/main.c" -o "$work/consumer" \
 # Nothing but the functions of tritgrad.h can be seen of it.
 others=$(nm -D --defined-only "${pc%/*}"/../libtritgrad_c.so | awk '$3 !~ /^tg_/ { print $3 }')
 [[ -z $others ]] || { echo "libtritgrad_c.so shows more than tritgrad.h: $others" >&2; exit 1; }
+
+# What a Debian package has beside it: the Python package, whole.
+cmake --install "$build" --prefix "$prefix" --component debian >>"$work/install.log"
+diff -r -x __pycache__ -x '*.so' "$here/../../tools/python/tritgrad" "$prefix/lib/python3/dist-packages/tritgrad"

@@ -2,7 +2,9 @@
 # The tests of the Python package, tools/python, by pytest. Usage: python.sh TRITGRAD LIBTRITGRAD_C
 # Exit status 77: pytest, NumPy or scikit-learn is not installed.
 set -euo pipefail
-export TRITGRAD_PROGRAM=$1 TRITGRAD_LIBRARY=$2
+TRITGRAD_PROGRAM=$(realpath -- "$1")
+TRITGRAD_LIBRARY=$(realpath -- "$2")
+export TRITGRAD_PROGRAM TRITGRAD_LIBRARY
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 source "$here/scripts/readers.sh"
 need python3 /usr/bin/python3

@@ -6,7 +6,7 @@ cd -- "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
 text_files() {
   find . -maxdepth 1 -type f \
-    \( -name '*.md' -o -name '*.txt' -o -name '*.json' -o -name '*.cff' -o -name '.clang-*' \
+    \( -name '*.md' -o -name '*.txt' -o -name '*.json' -o -name '*.toml' -o -name '*.cff' -o -name '.clang-*' \
     -o -name .gitignore \) \
     -printf '%s %p\n'
   for folder in engine ops optim models tools tests docs cmake .ci; do
