@@ -114,16 +114,16 @@ tg_status tg_model_check_rows(tg_model* model, const void* values, tg_type type,
 const char* tg_model_export(tg_model* model, const char* path, const char* options) {
   return pointer_of([&]() -> const char* {
     of(model, "model");
-    text_of(path, "path", "the name of a file");
-    const ExportTarget& target = export_target_of(path);
+    const std::string to = text_of(path, "path", "the name of a file");
+    const ExportTarget& target = export_target_of(to);
     const ExportSpec spec = export_spec_from_json(options == nullptr ? "{}" : options);
     check_given_options(spec, target);
-    const ExportRequest request{path, &target, spec.settings()};
-    check_no_input("--to", path, {{"the checkpoint", model->saved.path()}});
-    check_replaceable_export(path);
-    check_output("--to", path, nullptr);
+    const ExportRequest request{to, &target, spec.settings()};
+    check_no_input("--to", to, {{"the checkpoint", model->saved.path()}});
+    check_replaceable_export(to);
+    check_output("--to", to, nullptr);
     const FinishedExport finished = export_of(*model, spec, request);
-    OutputFile("--to", path, nullptr).write_bytes(finished.bytes);
+    OutputFile("--to", to, nullptr).write_bytes(finished.bytes);
     model->report = to_json(finished.report);
     return model->report.c_str();
   });
