@@ -81,6 +81,13 @@ Classes take_order(const Ids& ids, const std::vector<std::string>& order) {
   return classes;
 }
 
+bool are_mostly_numbers(const std::vector<std::string>& names) {
+  const auto numbers = std::count_if(names.begin(), names.end(), [](const std::string& name) {
+    return parse_number(name).has_value();
+  });
+  return 2 * numbers > std::ssize(names);
+}
+
 }  // namespace
 
 ClassFinder::ClassFinder(const std::vector<std::string>& classes) {
@@ -137,7 +144,8 @@ void LabelEncoder::finish(Dataset& dataset, const std::vector<std::string>& orde
   check(
       to_score || classes.names.size() <= kSuspicious || 2 * classes.names.size() <= labels_.size(),
       where_, ": the label column has ", classes.names.size(), " distinct values in ",
-      labels_.size(), " rows; ", advice_);
+      labels_.size(), " rows; ", advice_,
+      are_mostly_numbers(classes.names) ? ", or predict numbers (--task regress)" : "");
   dataset.labels.resize(labels_.size());
   std::transform(labels_.begin(), labels_.end(), dataset.labels.begin(),
                  [&](std::int32_t id) { return classes.of_id[static_cast<std::size_t>(id)]; });

@@ -108,24 +108,25 @@ const char* tg_model_describe(tg_model* model) {
 
 tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, int64_t rows,
                            int64_t features, int64_t* classes, float* probabilities,
-                           float* logits) {
+                           double* outputs) {
   return status_of([&] {
     const SavedModel& plan = of(model, "model").loaded.plan;
     check(features == plan.input.features, "features: ", features, " found, the model has ",
           plan.input.features, " inputs");
     check(!model->loaded.is_regression || (classes == nullptr && probabilities == nullptr),
           "classes, probabilities: the model predicts a number and has no classes; give NULL, and "
-          "a place for the numbers as logits");
+          "a place for the numbers as outputs");
     if (rows == 0) return;
     const Dataset dataset =
         rows_to_score(*model, view_values(values, type, rows, features, plan.input.image));
-    std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
-    if (model->loaded.is_regression) {
-      for (float& y : all) y = static_cast<float>(model->loaded.target_scale.in_units(y));
-    } else {
+    const std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
+    if (!model->loaded.is_regression) {
       tell_classes(all, plan.outputs, classes, probabilities);
+      if (outputs != nullptr) std::copy(all.begin(), all.end(), outputs);
+    } else if (outputs != nullptr) {
+      std::transform(all.begin(), all.end(), outputs,
+                     [&](float y) { return model->loaded.target_scale.in_units(y); });
     }
-    if (logits != nullptr) std::copy(all.begin(), all.end(), logits);
   });
 }
 

@@ -104,7 +104,8 @@ class SpecReader {
   void read(const Field& field, const SpecJson& json, double& value) {
     const bool fits = json.is_number() && json.get<double>() >= field.low &&
                       (field.low >= field.high || json.get<double>() <= field.high);
-    if (!fits) refuse(field, json, concat("a number from ", field.low, " to ", field.high));
+    const std::string to = field.low < field.high ? concat(" to ", field.high) : " on";
+    if (!fits) refuse(field, json, concat("a number from ", field.low, to));
     value = json.get<double>();
   }
   // Numbers that may be absent, and names of choices, as the command line reads them.

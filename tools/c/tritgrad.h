@@ -127,13 +127,12 @@ TG_API const char *tg_model_describe(tg_model *model);
  * included. `options` is NULL or JSON such as {"export": "h", "trits": "2bit"}: then "export" has
  * the bytes of such an export. */
 TG_API const char *tg_model_inspect(tg_model *model, const char *options);
-/* For each row its class, the probabilities of the classes [rows x classes], and logits [rows x
- * classes]; what is NULL is not written. A model of regression has no classes: in place of logits
- * it gives its prediction in the units of the targets [rows]. A row's numbers do not depend on the
- * other rows. */
+/* For each row its class, the probabilities of the classes [rows x classes], and outputs: logits
+ * [rows x classes], or of a regression, which has no classes, its prediction in the units of the
+ * targets [rows]. What is NULL is not written. A row's numbers do not depend on the other rows. */
 TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows,
                                   int64_t features, int64_t *classes, float *probabilities,
-                                  float *logits);
+                                  double *outputs);
 /* Copies rows by which exports of the model are checked from now on, with their classes as
  * tg_model_predict() numbers them: for models that were trained on arrays. Without classes, as a
  * regression has none, the score of the export is null. */

@@ -12,12 +12,18 @@
 namespace tritgrad {
 
 struct ScoreUnit {
+  static constexpr int kDigits = 4;
+  static constexpr int kMostDecimals = 9;  // smaller errors are written with an exponent
+
   Metric metric = Metric::kAccuracy;
   int decimals = 2;
 
   // Scores as they are written.
   double written(double score) const { return metric == Metric::kAccuracy ? 100.0 * score : score; }
-  std::string text(double score) const { return fixed(written(score), decimals); }
+  std::string text(double score) const {
+    return decimals > kMostDecimals ? significant(written(score), kDigits)
+                                    : fixed(written(score), decimals);
+  }
   // With what belongs to the number: "98.25 %".
   std::string full_text(double score) const { return text(score) + sign(); }
   const char* sign() const { return metric == Metric::kAccuracy ? " %" : ""; }
@@ -28,11 +34,9 @@ struct ScoreUnit {
 
 // Returns the unit of scores about as large as `typical`: RMSE is written with four digits.
 inline ScoreUnit score_unit(Metric metric, double typical) {
-  constexpr int kDigits = 4;
-  constexpr int kMostDecimals = 12;
   if (metric == Metric::kAccuracy || !(typical > 0.0)) return {metric, 2};
   const int exponent = static_cast<int>(std::floor(std::log10(typical)));
-  return {metric, std::clamp(kDigits - 1 - exponent, 0, kMostDecimals)};
+  return {metric, std::max(ScoreUnit::kDigits - 1 - exponent, 0)};
 }
 
 }  // namespace tritgrad

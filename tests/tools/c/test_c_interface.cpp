@@ -97,7 +97,8 @@ TEST_CASE("c interface: predictions of a saved model, of all rows at once and of
     CHECK(about["inputs"] == 4);
     const auto rows = static_cast<std::size_t>(iris.dataset.rows);
     std::vector<std::int64_t> classes(rows);
-    std::vector<float> probabilities(3 * rows), logits(3 * rows);
+    std::vector<float> probabilities(3 * rows);
+    std::vector<double> logits(3 * rows);
     REQUIRE(tg_model_predict(model.handle, iris.values.data(), TG_FLOAT64, iris.dataset.rows, 4,
                              classes.data(), probabilities.data(), logits.data()) == TG_OK);
     std::int64_t right = 0;
@@ -107,7 +108,7 @@ TEST_CASE("c interface: predictions of a saved model, of all rows at once and of
       // Each of the three is rounded to 24 bits.
       CHECK(std::abs(p[0] + p[1] + p[2] - 1.0f) <= 3 * 0x1p-24f);
       std::int64_t alone = -1;
-      float alone_logits[3];
+      double alone_logits[3];
       REQUIRE(tg_model_predict(model.handle, iris.values.data() + 4 * row, TG_FLOAT64, 1, 4, &alone,
                                nullptr, alone_logits) == TG_OK);
       CHECK(alone == classes[row]);

@@ -171,7 +171,8 @@ class Caller {
   bool predict() {
     const Sizes size = sizes();
     std::int64_t classes[kLabels];
-    float probabilities[3 * kLabels], logits[3 * kLabels];
+    float probabilities[3 * kLabels];
+    double logits[3 * kLabels];
     return tg_model_predict(any(models_), values(), type(), size.rows, size.features,
                             below(2) == 0 ? classes : nullptr,
                             below(2) == 0 ? probabilities : nullptr,

@@ -41,13 +41,13 @@ TEST_CASE("c targets: arrays with targets train and predict as a table does") {
   const Json about = Json::parse(tg_model_describe(model.handle));
   CHECK(about.at("task") == "regress");
   CHECK(about.at("classes").empty());
-  std::vector<float> predicted(static_cast<std::size_t>(dataset.rows));
+  std::vector<double> predicted(static_cast<std::size_t>(dataset.rows));
   REQUIRE(tg_model_predict(model.handle, diabetes.values.data(), TG_FLOAT64, dataset.rows,
                            dataset.features, nullptr, nullptr, predicted.data()) == TG_OK);
   double errors = 0.0, deviations = 0.0, mean = 0.0;
   for (const double target : dataset.targets) mean += target / static_cast<double>(dataset.rows);
   for (std::size_t row = 0; row < predicted.size(); ++row) {
-    errors += std::pow(dataset.targets[row] - static_cast<double>(predicted[row]), 2);
+    errors += std::pow(dataset.targets[row] - predicted[row], 2);
     deviations += std::pow(dataset.targets[row] - mean, 2);
   }
   CHECK(errors < 0.7 * deviations);  // numbers in other units would be far off

@@ -24,12 +24,12 @@ std::string train_and_predict(const char* data_spec, const char* run_spec) {
   if (bytes == nullptr) return tg_error();
   std::string all(static_cast<const char*>(bytes), size);
   const CArrays wine("wine");
-  std::vector<float> logits(static_cast<std::size_t>(3 * wine.dataset.rows));
+  std::vector<double> logits(static_cast<std::size_t>(3 * wine.dataset.rows));
   if (tg_model_predict(model.handle, wine.values.data(), TG_FLOAT64, wine.dataset.rows, 13, nullptr,
                        nullptr, logits.data()) != TG_OK) {
     return tg_error();
   }
-  return all.append(reinterpret_cast<const char*>(logits.data()), logits.size() * sizeof(float));
+  return all.append(reinterpret_cast<const char*>(logits.data()), logits.size() * sizeof(double));
 }
 
 constexpr const char* kData = R"({"data": "wine"})";

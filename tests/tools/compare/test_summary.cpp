@@ -212,6 +212,7 @@ TEST_CASE("summary: errors far from 1 keep four digits") {
   CHECK(score_unit(Metric::kRmse, 53211.7).text(53211.7) == "53212");
   CHECK(score_unit(Metric::kRmse, 0.001234).text(0.001234) == "0.001234");
   CHECK(score_unit(Metric::kRmse, 0.0).text(0.0) == "0.00");
+  CHECK(score_unit(Metric::kRmse, 7.4412e-51).text(7.4412e-51) == "7.441e-51");
 }
 
 TEST_CASE("conclusion: the smallest recipe whose interval rules out a loss of half a point") {

@@ -89,3 +89,14 @@ def test_parameters_reach_the_run():
 def test_parameters_out_of_range_are_refused_when_fitting(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         tritgrad.TernaryClassifier(**wrong).fit(*blobs(rows=60))
+
+
+@pytest.mark.parametrize("hidden", ["64", "64,64", None, 2.5, True, (8, 2.5)])
+def test_hidden_is_a_width_or_widths(hidden):
+    with pytest.raises(ValueError, match="^hidden: "):
+        tritgrad.TernaryClassifier(hidden=hidden, epochs=1).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_no_recipe_is_no_default():
+    with pytest.raises(ValueError, match="^recipe: None found"):
+        tritgrad.TernaryClassifier(recipe=None, epochs=1).fit(np.eye(4), [0, 1, 0, 1])

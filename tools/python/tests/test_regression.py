@@ -74,6 +74,28 @@ def test_what_is_no_number_is_refused():
         tritgrad.train({"task": "auto"}, X, y)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e9, 1.7e12])
+def test_predictions_are_those_of_eval_however_large_the_numbers(offset, tmp_path):
+    X, y = targets(200)
+    y += offset
+    path = str(tmp_path / "m.safetensors")
+    data = command_line.saved(tmp_path, X, y)
+    command_line.run("train", "--data", data, "--task", "regress", "--recipe", "latent8",
+                     "--epochs", 5, "--quiet", "--save", path)
+    rows = slice(0, 150)  # other data than those of the training, of which all rows are scored
+    others = tmp_path / "others"
+    others.mkdir()
+    said = command_line.json_of("eval", path, "--data", command_line.saved(others, X[rows], y[rows]))
+    errors = tritgrad.load(path).predict(X[rows]) - y[rows]
+    rmse = np.sqrt(np.mean(errors**2))
+    # The program's errors are of standardised numbers, which are rounded to fp32 (2^-24 of the
+    # largest), ours of numbers in units, which are rounded to doubles (2^-52, before and after).
+    spread = np.abs(y - y.mean()).max()
+    bound = 2.0**-24 * 2 * spread + 2 * 2.0**-52 * np.abs(y).max()
+    assert abs(rmse - said["test_rmse"]) <= bound
+    assert rmse < 2 * y.std()
+
+
 def test_a_model_of_arrays_is_exported_and_its_weights_are_read(tmp_path):
     X = np.random.RandomState(0).normal(size=(60, 3))
     model = tritgrad.train({"model": "mlp:4", "epochs": 2}, X, X[:, 0] + 1, task="regress")

@@ -20,6 +20,8 @@ class DivergedError(RuntimeError):
 def raise_error(status: int = INVALID) -> NoReturn:
     """Raises what the last failure of this thread is in Python."""
     sentence = lib.tg_error().decode("utf-8", "replace")
+    sentence = sentence.replace("give rows by tg_model_check_rows()", "export(path, X=rows)")
+    sentence = re.sub(r"\(--task (\w+)\)", r"(task='\1')", sentence)
     if status == DIVERGED:
         raise DivergedError(sentence)
     if status == MEMORY or _NO_MEMORY.search(sentence):

@@ -1,6 +1,7 @@
 """TernaryClassifier and TernaryRegressor, with scikit-learn's habits."""
 
 import numbers
+from os import PathLike
 from typing import Any, Dict, Optional, Sequence, Union
 
 import numpy as np
@@ -24,6 +25,17 @@ except ImportError:
 
 
 _NUMBERS = [np.float64, np.float32, np.uint8]  # of any other type become float64
+
+
+def _widths(hidden: Any) -> Sequence[int]:
+    """Returns the widths of the hidden layers; raises ValueError for what is no such numbers."""
+    widths = [hidden] if isinstance(hidden, numbers.Integral) else hidden
+    if isinstance(widths, str) or not np.iterable(widths):
+        raise ValueError(f"hidden: {hidden!r} found, a width or widths such as (64, 64) expected")
+    for width in widths:
+        if not isinstance(width, numbers.Integral) or isinstance(width, bool):
+            raise ValueError(f"hidden: width {width!r} found, a whole number expected")
+    return list(widths)
 
 
 class _Ternary(BaseEstimator):
@@ -62,8 +74,10 @@ class _Ternary(BaseEstimator):
 
     def _spec(self) -> Dict[str, Any]:
         """Returns the command line's options for these parameters."""
-        hidden = [self.hidden] if isinstance(self.hidden, numbers.Integral) else self.hidden
-        widths = ",".join(str(width) for width in hidden)
+        widths = ",".join(str(width) for width in _widths(self.hidden))
+        if not isinstance(self.recipe, (str, PathLike)):
+            raise ValueError(f"recipe: {self.recipe!r} found, one of tritgrad.recipes() or the path "
+                             "of a .toml file expected")
         options = f"norm={self.norm}:activation={self.activation}:dropout={self.dropout}"
         return {
             "model": f"mlp:{widths}:{options}",

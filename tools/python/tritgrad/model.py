@@ -93,11 +93,11 @@ class Model(Handle):
         return probabilities
 
     def values(self, X: Any) -> np.ndarray:
-        """Returns what the network computes, float32: logits [rows x classes], or, of a regression,
+        """Returns what the network computes, float64: logits [rows x classes], or, of a regression,
         numbers in the units of the targets [rows]."""
         rows = _arrays.as_rows(X)
         shape = (len(rows.values),) + (() if self._is_regression() else (self._outputs(),))
-        values = np.empty(shape, dtype=np.float32)
+        values = np.empty(shape, dtype=np.float64)
         self._predict(rows, None, None, values)
         return values
 
@@ -142,6 +142,8 @@ class Model(Handle):
         """Writes the checkpoint, which `tritgrad eval`, `train --resume` and load() read. It
         replaces another checkpoint, and no other file (ValueError)."""
         target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder '{target.parent}'; make it first")
         if target.exists():
             load(target).close()
         written = target.with_name(f".{target.name}.{os.getpid()}")
