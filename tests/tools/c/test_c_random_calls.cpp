@@ -51,8 +51,7 @@ const std::vector<const char*> kTexts{nullptr,
                                       R"({"trits": "int8"})",
                                       R"({"onnx_ops": "standard"})",
                                       R"({"raw_inputs": "yes"})",
-                                      R"({"recipes": ["votes"], "seeds": 1, "model": "mlp:2", )"
-                                      R"("epochs": 1})",
+                                      R"({"recipes": ["votes"], "seeds": 1, "epochs": 1})",
                                       R"({"recipes": [1], "seeds": -1})"};
 
 // Makes calls, one after the other, each chosen by chance.
