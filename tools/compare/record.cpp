@@ -61,7 +61,7 @@ OrderedJson record_json(const ComparisonRecord& record) {
   json["model"] = record.model;
   json["command"] = record.command;
   json["seconds"] = number(record.seconds());
-  json["accuracy"] = comparison.score_name;
+  json[std::string(key_name(comparison.unit.metric))] = comparison.score_name;
   json["baseline"] = record.baseline;
   json["recipes"] = OrderedJson::array();
   for (const RecipeSummary& summary : comparison.recipes) {

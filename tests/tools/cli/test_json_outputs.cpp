@@ -45,6 +45,23 @@ TEST_CASE("json outputs: eval of regression") {
         Keys{"checkpoint", "data", "test_rmse", "test_mae", "test_r2", "rows", "tested", "steps"});
 }
 
+TEST_CASE("json outputs: a comparison names its score by the metric") {
+  const TempDir folder;
+  const auto check_keys = [&](const std::string& data, const std::string& key,
+                              const std::string& score) {
+    const Json json = printed("compare --recipes master --seeds 1 --epochs 1 --data " + data +
+                              " --cache " + folder.path().string())["comparisons"];
+    REQUIRE(json.size() == 1);
+    Keys expected{"data", "dataset", "model", "command", "seconds", "baseline", "recipes", "runs"};
+    expected.insert(key);
+    CHECK(keys_of(json[0]) == expected);
+    CHECK(json[0][key] == score);
+    CHECK(json[0]["recipes"][0].contains(key + "_mean"));
+  };
+  check_keys("iris", "accuracy", "test accuracy");
+  check_keys("diabetes", "rmse", "test RMSE");
+}
+
 TEST_CASE("json outputs: inspect") {
   const std::string command = "inspect --model mlp:4-8-2 --recipe votes";
   const Json json = printed(command + " --live");
