@@ -142,7 +142,7 @@ void visit_training(Spec& spec, const Visitor& visitor) {
                 "share of the training rows held out to watch", 0, "", 0.0, 0.9},
           spec.validation);
   visitor(Field{"all_rows", "--all-rows", "choice of training rows",
-                "train on all rows: none are held back for a test, and no accuracy is known",
+                "train on all rows: none are held back for a test, and no test score is known",
                 kYounger | kSparse | kSingleRun},
           spec.all_rows);
   visitor(

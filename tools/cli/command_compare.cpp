@@ -213,8 +213,8 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
 }  // namespace
 
 void add_compare_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("compare", "recipes x seeds on the same data: accuracy, bytes, time");
+  CLI::App* command = app.add_subcommand(
+      "compare", "recipes x seeds on the same data: accuracy or RMSE, bytes, time");
   auto options = std::make_shared<CompareCommand>();
   add_comparison_options(*command, options->single);
   command->add_option("--plan", options->plan,
@@ -228,7 +228,10 @@ void add_compare_command(CLI::App& app) {
       "  tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 --report "
       "r.html\n"
       "  tritgrad compare --data digits --model mlp:64,64 --tune 3 --seeds 5\n"
+      "  tritgrad compare --data diabetes --model mlp:16 --recipes master,latent8 --seeds 5\n"
       "  tritgrad compare --plan tools/results.toml --report docs/RESULTS.md\n"
+      "Models of classes are compared by accuracy; where labels are numbers to predict (--task), "
+      "by RMSE in the units of the label. "
       "Learning rates belong to the recipes: --lr and --set act on all of them alike. Finished "
       "runs are kept in the cache folder, so that an interrupted comparison goes on where it was.");
   command->callback([command, options] { run_compare(*command, *options); });

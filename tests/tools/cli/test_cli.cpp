@@ -199,6 +199,9 @@ TEST_CASE("cli: recipes, data and help") {
     CHECK(help.out.find("Example") != std::string::npos);
   }
   CHECK(contains(run("compare --help").out, "folder of fetched data and finished runs"));
+  CHECK(contains(run("compare --help").out, "by RMSE in the units of the label"));
+  CHECK(contains(run("--help").out,
+                 "recipes x seeds on the same data: accuracy or RMSE, bytes, time"));
   CHECK(run("--version").out.starts_with(TRITGRAD_VERSION));
 }
 
