@@ -168,10 +168,11 @@ std::string label_of(const NpyArray& y, std::int64_t row, const std::string& whe
   const double value = y.number(row);
   if (!(std::abs(value) < kExactLabels) || value != std::floor(value)) {
     fail(where, ": the label of row ", row, " is ", value, ", integers below 2^53 expected; ",
-         std::isfinite(value)
+         !std::isfinite(value) ? "fill or remove the row"
+         : known.empty()
              ? "number the classes: save numpy.unique(y, return_inverse=True)[1], or predict "
                "the numbers (--task regress)"
-             : "fill or remove the row");
+             : "save labels of the known classes");
   }
   return std::to_string(static_cast<std::int64_t>(value));
 }
@@ -216,7 +217,9 @@ bool takes_targets_of(const ArrayPair& training, const TableSchema* schema, Task
   if (task == TaskKind::kRegress) {
     check(!y.holds_texts(), training.y_where,
           ": the labels are texts and no numbers to predict; save y.astype('float64') if they are "
-          "numbers, else train on classes (--task classify)");
+          "numbers, else ",
+          schema != nullptr ? "another array, as the model predicts numbers"
+                            : "train on classes (--task classify)");
     return true;
   }
   if (task == TaskKind::kClassify || schema != nullptr || y.holds_texts()) return false;

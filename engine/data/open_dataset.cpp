@@ -48,11 +48,28 @@ Dataset without_schema(Dataset dataset) {
   return dataset;
 }
 
+constexpr const char* kOtherData =
+    " no number to predict; for numbers name other data, for classes leave --task regress out";
+
+// Reads a set with read(task). Throws Error where words are asked to be targets: nobody mends a
+// known set, so that it needs other advice than a file.
+template <typename Read>
+Dataset read_known(const std::string& name, TaskKind task, const Read& read) {
+  if (task == TaskKind::kRegress) {
+    const Dataset data = read(TaskKind::kAuto);
+    check(data.is_regression() || parse_number(data.class_names[0]), name, ": the class \"",
+          data.is_regression() ? "" : data.class_names[0], "\" is", kOtherData);
+  }
+  return without_schema(read(task));
+}
+
 // A table whose rows are in the order of their publication.
 Dataset open_table(const KnownDataset& known, const fs::path& path, const DataOptions& options) {
-  CsvOptions csv;
-  csv.task = options.csv.task;
-  Dataset dataset = without_schema(read_csv(path.string(), csv));
+  Dataset dataset = read_known(known.name, options.csv.task, [&](TaskKind task) {
+    CsvOptions csv;
+    csv.task = task;
+    return read_csv(path.string(), csv);
+  });
   check(dataset.rows == known.rows, path.string(), ": ", dataset.rows, " rows found, ", known.rows,
         " expected; run: tritgrad data fetch ", known.name, options.fetch_arguments);
   dataset.published_test_rows = known.published_test_rows;
@@ -60,8 +77,7 @@ Dataset open_table(const KnownDataset& known, const fs::path& path, const DataOp
 }
 
 Dataset open_folder(const fs::path& folder, const std::string& name, TaskKind task) {
-  check(task != TaskKind::kRegress, "--task regress: '", name,
-        "' holds images of classes and no numbers to predict; leave the option out");
+  check(task != TaskKind::kRegress, "'", name, "' holds images of classes and", kOtherData);
   if (has_idx_files(folder)) return read_idx_folder(folder, name);
   if (has_cifar_files(folder)) return read_cifar_folder(folder, name);
   fail("folder ", folder.string(),
@@ -121,10 +137,12 @@ Dataset builtin_dataset(const std::string& name, TaskKind task) {
   for (std::string_view piece : file->pieces) text += piece;
   CsvOptions options;
   options.header = CsvOptions::Header::kYes;
-  options.task = task;
   // The published order, in which malignant comes first; alphabetical for the other sets.
   if (name == "wdbc") options.class_names = {"malignant", "benign"};
-  Dataset dataset = without_schema(parse_csv(text, name, options));
+  Dataset dataset = read_known(name, task, [&](TaskKind as) {
+    options.task = as;
+    return parse_csv(text, name, options);
+  });
   if (name == "digits") dataset.image = {8, 8, 1};
   return dataset;
 }

@@ -71,7 +71,8 @@ bool takes_targets(DataTable& table, const TableOptions& options) {
   return true;
 }
 
-[[noreturn]] void fail_for_word(const DataTable& table, std::int64_t row, const std::string& text) {
+[[noreturn]] void fail_for_word(const DataTable& table, std::int64_t row, const std::string& text,
+                                bool to_score) {
   const std::optional<double> number = parse_number(text);
   if (number && !std::isnan(*number)) {
     fail(table.place(row), ": the label is ", quoted_cell(text),
@@ -80,20 +81,22 @@ bool takes_targets(DataTable& table, const TableOptions& options) {
   const bool may_be_name = row == 0 && !table.has_names;
   fail(table.place(row), ": the label ", quoted_cell(text), " is no number to predict; ",
        may_be_name ? "if the first line holds names, say --header yes; else " : "",
-       "mend or remove the row, name another column by --label, or train on classes (--task "
-       "classify)");
+       to_score ? "mend or remove the row, or name another column by --label"
+                : "mend or remove the row, name another column by --label, or train on classes "
+                  "(--task classify)");
 }
 
 void write_targets(const DataTable& table, const TableOptions& options, Dataset& dataset) {
   const TableColumn& column = table.columns[table.label];
+  const bool to_score = options.schema != nullptr;
   for (std::int64_t row = 0; row < table.rows; ++row) {
     if (column.is_missing(row)) fail_for_missing_label(table, row, true);
     const std::string text = label_text(column, row);
     const std::optional<double> number = parse_number(text);
-    if (!number || !is_usable_target(*number)) fail_for_word(table, row, text);
+    if (!number || !is_usable_target(*number)) fail_for_word(table, row, text, to_score);
     dataset.targets.push_back(*number);
   }
-  check_targets(dataset, table.where, options.schema != nullptr,
+  check_targets(dataset, table.where, to_score,
                 "name the column of the numbers to predict by --label");
 }
 

@@ -57,9 +57,13 @@ TargetScale TargetScale::fit(const Dataset& dataset, std::span<const std::int32_
     targets.push_back(dataset.targets[static_cast<std::size_t>(row)]);
   }
   const ColumnStatistics statistics = column_statistics(targets);
-  check(statistics.deviation > 0.0, dataset.name, ": the targets of the ",
-        counted(std::ssize(rows), "training row"), " are all ", statistics.low,
+  const std::string whose =
+      concat(dataset.name, ": the targets of the ", counted(std::ssize(rows), "training row"));
+  check(statistics.low < statistics.high, whose, " are all ", statistics.low,
         ", different numbers are needed; give more rows, or other labels");
+  check(statistics.deviation > 0.0, whose, " differ by ", statistics.high - statistics.low,
+        " at most, so little that the square is 0 in double precision, a deviation above 0 is "
+        "needed; give the labels in a smaller unit, as larger numbers");
   return {statistics.mean, statistics.deviation};
 }
 

@@ -31,7 +31,7 @@ struct TargetScale {
   double deviation = 1.0;  // of the population
 
   // Is fitted to the targets of the training rows; to classes, nothing. Throws Error where all
-  // those targets are the same number.
+  // those targets are the same number, or differ too little to have a deviation in double.
   static TargetScale fit(const Dataset& dataset, std::span<const std::int32_t> rows);
 
   float standardised(double target) const {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <concepts>
+#include <limits>
+#include <sstream>
 
 #include "engine/check.h"
 #include "engine/data/table_schema.h"
@@ -60,11 +63,25 @@ std::string classes_of(const Dataset& dataset) {
   return text + ")";
 }
 
+// Returns "25 to 346": six digits, or as many more as three digits of the difference ask for.
+std::string range_text(double low, double high) {
+  constexpr int kUsual = 6, kOfDifference = 3;
+  constexpr int kMost = std::numeric_limits<double>::max_digits10;
+  std::ostringstream text;
+  if (high > low) {
+    const double size = std::max(std::abs(low), std::abs(high));
+    const int shared = static_cast<int>(std::ceil(std::log10(size / (high - low))));
+    text.precision(std::clamp(kOfDifference + shared, kUsual, kMost));
+  }
+  text << low << " to " << high;
+  return text.str();
+}
+
 // Returns what the labels of a data set are: "3 classes", "labels from 25 to 346".
 std::string labels_of(const Dataset& dataset) {
   if (!dataset.is_regression()) return counted(dataset.classes(), "class") + classes_of(dataset);
   const auto [least, most] = std::minmax_element(dataset.targets.begin(), dataset.targets.end());
-  return concat("labels from ", *least, " to ", *most);
+  return "labels from " + range_text(*least, *most);
 }
 
 }  // namespace

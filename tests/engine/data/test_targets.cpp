@@ -125,8 +125,30 @@ TEST_CASE("targets: what is no number to predict is refused with its line or row
       contains(refusal([&] { parse_npy_pairs(pairs, "arrays", nullptr, TaskKind::kRegress); }),
                "y.npy: the labels are texts and no numbers to predict; save y.astype('float64')"));
   CHECK(contains(refusal([] { builtin_dataset("iris", TaskKind::kRegress); }),
-                 "\"setosa\" is no number to predict"));
+                 "iris: the class \"setosa\" is no number to predict; for numbers name other "
+                 "data, for classes leave --task regress out"));
   CHECK(builtin_dataset("digits", TaskKind::kRegress).targets[1] == 1.0);
+}
+
+TEST_CASE("targets: nobody who scores a model is told how to train one") {
+  TableSchema schema = *parse("a,y\n1,2\n2,3\n", as(TaskKind::kRegress)).schema;
+  CsvOptions options = as(TaskKind::kRegress);
+  options.schema = &schema;
+  CHECK(
+      refused("a,y\n1,2\n2,many\n", options) ==
+      "t.csv, line 3: the label \"many\" is no number to predict; mend or remove the row, or name "
+      "another column by --label");
+  const std::string x = npy_array<double>("<f8", "(2, 1)", {1, 2});
+  const std::string texts = npy_texts("<U4", "(2,)", {U"1.5", U"2"});
+  const std::string halves = npy_array<double>("<f8", "(2,)", {1.5, 2});
+  const std::array words{NpyPair{x, texts, "x.npy", "y.npy"}};
+  CHECK(contains(refusal([&] { parse_npy_pairs(words, "arrays", &schema, TaskKind::kRegress); }),
+                 "if they are numbers, else another array, as the model predicts numbers"));
+  schema.class_names = {"1", "2"};
+  const std::array numbers{NpyPair{x, halves, "x.npy", "y.npy"}};
+  CHECK(refusal([&] { parse_npy_pairs(numbers, "arrays", &schema); }) ==
+        "y.npy: the label of row 0 is 1.5, integers below 2^53 expected; save labels of the known "
+        "classes");
 }
 
 TEST_CASE("targets: rows without a label are left out like others") {
@@ -158,6 +180,11 @@ TEST_CASE("targets: the scale is that of the training rows, and leads back") {
   data.targets.assign(data.targets.size(), 7.5);
   CHECK(contains(refusal([&] { TargetScale::fit(data, split.train); }),
                  "the targets of the 354 training rows are all 7.5"));
+  for (double& target : data.targets) target = 1e-300;
+  data.targets[static_cast<std::size_t>(split.train[0])] = 3e-300;
+  CHECK(contains(refusal([&] { TargetScale::fit(data, split.train); }),
+                 "the targets of the 354 training rows differ by 2e-300 at most, so little that "
+                 "the square is 0 in double precision"));
   CHECK(TargetScale::fit(builtin_dataset("iris"), split.train) == TargetScale{});
 }
 

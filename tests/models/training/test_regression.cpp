@@ -219,6 +219,21 @@ TEST_CASE("regression: ranks train the same model") {
   }
 }
 
+TEST_CASE("regression: the ends of the labels are written with digits that tell them apart") {
+  Dataset data = open_dataset("diabetes");
+  CHECK(contains(dataset_line(data, {}), ", labels from 25 to 346; "));
+  const auto line = [&](double low, double high) {
+    data.targets.assign(data.targets.size(), low);
+    data.targets.back() = high;
+    return dataset_line(data, {});
+  };
+  CHECK(contains(line(1e9 + 0.123456, 1e9 + 0.98),
+                 ", labels from 1000000000.123 to 1000000000.98; "));
+  CHECK(contains(line(1.0, 1.0 + 0x1p-52), ", labels from 1 to 1.0000000000000002; "));
+  CHECK(contains(line(0.0, 1e-300), ", labels from 0 to 1e-300; "));
+  CHECK(contains(line(7.5, 7.5), ", labels from 7.5 to 7.5; "));
+}
+
 TEST_CASE("regression: what treats classes, and data of another kind, are refused") {
   TrainOptions options = quick();
   options.imbalance = Imbalance::kWeights;
