@@ -90,6 +90,36 @@ TEST_CASE("open_dataset: a folder is named after itself, however its path ends")
   }
 }
 
+TEST_CASE("open_dataset: images of IDX and CIFAR-10 files have classes and no numbers to predict") {
+  const TempDir work;
+  for (const std::string part : {"cache/mnist/train", "cache/mnist/t10k"}) {
+    work.write(part + "-images-idx3-ubyte", "\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x01\x02\x03"sv);
+    work.write(part + "-labels-idx1-ubyte", "\0\0\x08\x01\0\0\0\x02\0\x01"sv);
+  }
+  std::string records(2 * 3073, '\1');  // a class and 32 x 32 x 3 pixels each
+  records[0] = '\0';
+  for (const std::string part : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
+                                 "data_batch_5", "test_batch"}) {
+    work.write("cifar/" + part + ".bin", records);
+  }
+  DataOptions options;
+  options.cache_folder = (work.path() / "cache").string();
+  const std::string idx = (work.path() / "cache" / "mnist").string();
+  const std::string cifar = (work.path() / "cifar").string();
+  for (const std::string& spec : {std::string("mnist"), idx, cifar}) {
+    CAPTURE(spec);
+    for (const TaskKind task : {TaskKind::kAuto, TaskKind::kClassify}) {
+      options.csv.task = task;
+      CHECK(open_dataset(spec, options).classes() > 1);
+    }
+    options.csv.task = TaskKind::kRegress;
+    CHECK(refusal([&] { open_dataset(spec, options); }) ==
+          concat("'", spec == cifar ? "cifar" : "mnist",
+                 "' holds images of classes and no number to predict; for numbers name other data, "
+                 "for classes leave --task regress out"));
+  }
+}
+
 TEST_CASE("open_dataset: a name wins over a file, and every spec tells what it reads") {
   using Kind = DataSource::Kind;
   using Paths = std::vector<std::string>;
