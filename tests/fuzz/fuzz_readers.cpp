@@ -60,7 +60,21 @@ void read_packed(unsigned reader, std::string_view bytes) {
   tritgrad::parse_npz(tritgrad::test::zip_file({{"X.npy", x}, {"y.npy", y}}, reader == 14), "npz");
 }
 
-constexpr unsigned kReaders = 15;
+// Labels that are numbers to predict.
+void read_targets(unsigned reader, std::string_view bytes) {
+  constexpr auto kRegress = tritgrad::TaskKind::kRegress;
+  if (reader == 15) {
+    CsvOptions options;
+    options.task = kRegress;
+    tritgrad::parse_csv(bytes, "csv", options);
+    return;
+  }
+  const auto [first, second] = split(bytes);
+  const std::array<tritgrad::NpyPair, 1> pairs = {tritgrad::NpyPair{second, first, "x", "y"}};
+  tritgrad::parse_npy_pairs(pairs, "npy", nullptr, kRegress);
+}
+
+constexpr unsigned kReaders = 17;
 
 void read(unsigned reader, std::string_view bytes) {
   if (reader < 3) {
@@ -68,6 +82,10 @@ void read(unsigned reader, std::string_view bytes) {
     options.header = static_cast<CsvOptions::Header>(reader);
     if (reader == 1) options.label = "label";
     tritgrad::parse_csv(bytes, "csv", options);
+    return;
+  }
+  if (reader >= 15) {
+    read_targets(reader, bytes);
     return;
   }
   if (reader >= 7) {
