@@ -160,6 +160,15 @@ void find_layout(const CsvSurvey& survey, const CsvOptions& options, DataTable& 
   if (label.empty() && !table.has_names) table.label = table.columns.size() - 1;
 }
 
+// Says whether the first line counts 0, 1, 2, ... as pandas names columns that have no names. Two
+// columns are too few to tell that from data.
+bool counts_columns(const Cells& cells, std::size_t columns) {
+  for (std::size_t column = 0; column < columns; ++column) {
+    if (cells[column] != std::to_string(column)) return false;
+  }
+  return columns > 2;
+}
+
 // Checkpoints and results hold names as JSON, which knows no other text.
 void check_header(const DataTable& table, std::int64_t line) {
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
@@ -324,6 +333,12 @@ DataTable parse_csv_table(std::string_view text, const std::string& where,
     check(survey.rows > 0, where, ": no rows of data; only a header line was found");
   } else {
     for (TableColumn& column : table.columns) column.name.clear();
+    if (options.header == CsvHeader::kAuto && counts_columns(survey.first, table.columns.size())) {
+      table.remarks.notes.push_back(
+          concat("the first line, 0 to ", table.columns.size() - 1,
+                 ", is read as a row, though it may number the columns, as pandas does; if so, say "
+                 "--header yes"));
+    }
   }
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     table.columns[column].is_empty =

@@ -65,6 +65,26 @@ TEST_CASE("csv: the header is recognised, and can be declared") {
   CHECK(contains(refused("a,2,l\n1,2,x\n3,4,y\n"), "say that there is a header"));
 }
 
+TEST_CASE("csv: a first line that counts the columns is a row, and a note says so") {
+  const std::string text = "0,1,2\n5,6,2\n7,8,1\n8,8,1\n";
+  const Dataset data = parse(text);
+  CHECK(data.rows == 4);
+  REQUIRE(data.remarks.notes.size() == 1);
+  CHECK(data.remarks.notes[0] ==
+        "the first line, 0 to 2, is read as a row, though it may number the columns, as pandas "
+        "does; if so, say --header yes");
+  CsvOptions options;
+  options.header = CsvOptions::Header::kNo;
+  CHECK(parse(text, options).remarks.notes.empty());
+  options.header = CsvOptions::Header::kYes;
+  CHECK(parse(text, options).rows == 3);
+  CHECK(parse(text, options).remarks.notes.empty());
+  for (const char* other : {"0,1,3\n5,6,3\n7,8,1\n", "1,2,3\n5,6,3\n7,8,1\n", "0,1\n5,1\n7,2\n"}) {
+    CAPTURE(other);
+    CHECK(parse(other).remarks.notes.empty());
+  }
+}
+
 TEST_CASE("csv: a first line of numbers whose label is its own may be a header, and is refused") {
   const std::string text = "0,1,l\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n";
   CHECK(contains(refused(text), "t.csv: the label of the first line, \"l\", is that of no other"));
