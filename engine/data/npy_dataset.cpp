@@ -227,9 +227,11 @@ bool takes_targets_of(const ArrayPair& training, const TableSchema* schema, Task
   for (std::int64_t row = 0; row < rows_of_pair(training); ++row) {
     if (const double number = y.number(row); std::isfinite(number)) numbers.push_back(number);
   }
-  if (!look_measured(numbers)) return false;
-  remarks.notes.push_back(note_of_measured(training.y_where, numbers));
-  return true;
+  const bool measured = look_measured(numbers);
+  std::string note = measured ? note_of_measured(training.y_where, numbers)
+                              : note_of_classes(training.y_where, numbers);
+  if (!note.empty()) remarks.notes.push_back(std::move(note));
+  return measured;
 }
 
 void copy_targets(Dataset& dataset, std::span<const ArrayPair> pairs, bool to_score) {

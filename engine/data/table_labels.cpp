@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/check.h"
@@ -65,10 +66,11 @@ bool takes_targets(DataTable& table, const TableOptions& options) {
   if (options.task != TaskKind::kAuto) return options.task == TaskKind::kRegress;
   if (options.schema != nullptr || !options.class_names.empty()) return false;
   const std::vector<double> numbers = label_numbers(table);
-  if (!look_measured(numbers)) return false;
-  table.remarks.notes.push_back(
-      note_of_measured(concat("'", table.column_name(table.label), "'"), numbers));
-  return true;
+  const bool measured = look_measured(numbers);
+  const std::string label = concat("'", table.column_name(table.label), "'");
+  std::string note = measured ? note_of_measured(label, numbers) : note_of_classes(label, numbers);
+  if (!note.empty()) table.remarks.notes.push_back(std::move(note));
+  return measured;
 }
 
 [[noreturn]] void fail_for_word(const DataTable& table, std::int64_t row, const std::string& text,

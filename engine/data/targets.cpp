@@ -18,6 +18,10 @@ std::size_t count_different(std::span<const double> numbers) {
   return static_cast<std::size_t>(std::unique(sorted.begin(), sorted.end()) - sorted.begin());
 }
 
+bool are_whole(std::span<const double> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == std::floor(x); });
+}
+
 }  // namespace
 
 bool look_measured(std::span<const double> labels) {
@@ -25,15 +29,22 @@ bool look_measured(std::span<const double> labels) {
   constexpr std::size_t kRowsOfClass = 10;
   const std::size_t different = count_different(labels);
   if (different <= kMostClasses) return false;
-  const bool whole =
-      std::all_of(labels.begin(), labels.end(), [](double x) { return x == std::floor(x); });
-  return !whole || labels.size() < kRowsOfClass * different;
+  return !are_whole(labels) || labels.size() < kRowsOfClass * different;
 }
 
 std::string note_of_measured(const std::string& label, std::span<const double> labels) {
   return concat("the label, ", label, ", has ", count_different(labels), " different numbers in ",
                 counted(std::ssize(labels), "row"),
                 " and is predicted as a number; if they are classes, say --task classify");
+}
+
+std::string note_of_classes(const std::string& label, std::span<const double> labels) {
+  constexpr std::size_t kUsualClasses = 10;  // digits, ratings
+  const std::size_t different = count_different(labels);
+  if (different <= kUsualClasses && are_whole(labels)) return "";
+  return concat("the label, ", label, ", has ", different, " different numbers in ",
+                counted(std::ssize(labels), "row"),
+                ", which are taken for classes; to predict it as a number, say --task regress");
 }
 
 bool is_usable_target(double target) {

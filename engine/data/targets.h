@@ -16,6 +16,10 @@ bool look_measured(std::span<const double> labels);
 // Returns the note for labels that were found to look so.
 std::string note_of_measured(const std::string& label, std::span<const double> labels);
 
+// Returns the note for labels that are numbers and become classes, though they may have been meant
+// to be predicted: more than 10 different ones, or some that are not whole. Empty for others.
+std::string note_of_classes(const std::string& label, std::span<const double> labels);
+
 // Returns whether a number may be a target: finite, and no larger than fp32 has room for.
 bool is_usable_target(double target);
 

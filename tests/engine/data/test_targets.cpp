@@ -71,6 +71,14 @@ TEST_CASE("targets: tables and arrays take measured labels for numbers, and say 
     CHECK(contains(data.remarks.notes[0], "30 different numbers in 30 rows"));
     CHECK(contains(data.remarks.notes[0], "--task classify"));
   }
+  const std::vector<double> ages = labels(300, 25);  // a dozen rows a value
+  for (const Dataset& data : {parse(table_of(ages)), arrays_of(ages)}) {
+    CHECK(data.classes() == 25);
+    REQUIRE(data.remarks.notes.size() == 1);
+    CHECK(contains(data.remarks.notes[0],
+                   ", has 25 different numbers in 300 rows, which are taken for classes; to "
+                   "predict it as a number, say --task regress"));
+  }
   for (const Dataset& data : {parse(table_of(few)), arrays_of(few)}) {
     CHECK_FALSE(data.is_regression());
     CHECK(data.outputs() == 3);
@@ -83,6 +91,15 @@ TEST_CASE("targets: tables and arrays take measured labels for numbers, and say 
   }
   CHECK(parse(table_of(labels(50, 25, 8.0)), as(TaskKind::kClassify)).classes() == 25);
   CHECK_FALSE(parse("a,y\n1,x\n2,y\n").is_regression());
+}
+
+TEST_CASE("targets: a note where numbers become classes that may not have been meant as such") {
+  CHECK(note_of_classes("'y'", {}).empty());
+  CHECK(note_of_classes("'y'", labels(100, 10)).empty());
+  CHECK(contains(note_of_classes("'y'", labels(100, 11)), "the label, 'y', has 11 different"));
+  CHECK_FALSE(note_of_classes("'y'", labels(100, 4, 2.0)).empty());
+  CHECK(parse(table_of(labels(100, 11)), as(TaskKind::kClassify)).remarks.notes.empty());
+  CHECK(parse("a,y\n1,x\n2,y\n").remarks.notes.empty());
 }
 
 TEST_CASE("targets: what is no number to predict is refused with its line or row") {
