@@ -247,6 +247,10 @@ void copy_targets(Dataset& dataset, std::span<const ArrayPair> pairs, bool to_sc
   }
   check_targets(dataset, pairs.back().y_where, to_score,
                 "save the array that holds the numbers to predict");
+  if (to_score) return;
+  std::string warning =
+      warning_of_outliers(dataset.targets, [&](std::int64_t row) { return place_of(pairs, row); });
+  if (!warning.empty()) dataset.remarks.warnings.push_back(std::move(warning));
 }
 
 // ---- Archives ----

@@ -88,7 +88,7 @@ bool takes_targets(DataTable& table, const TableOptions& options) {
                   "(--task classify)");
 }
 
-void write_targets(const DataTable& table, const TableOptions& options, Dataset& dataset) {
+void write_targets(DataTable& table, const TableOptions& options, Dataset& dataset) {
   const TableColumn& column = table.columns[table.label];
   const bool to_score = options.schema != nullptr;
   for (std::int64_t row = 0; row < table.rows; ++row) {
@@ -100,6 +100,10 @@ void write_targets(const DataTable& table, const TableOptions& options, Dataset&
   }
   check_targets(dataset, table.where, to_score,
                 "name the column of the numbers to predict by --label");
+  if (to_score) return;
+  std::string warning =
+      warning_of_outliers(dataset.targets, [&](std::int64_t row) { return table.place(row); });
+  if (!warning.empty()) table.remarks.warnings.push_back(std::move(warning));
 }
 
 void write_classes(const DataTable& table, const TableOptions& options, Dataset& dataset) {

@@ -7,9 +7,9 @@
 
 namespace tritgrad {
 
-// Sets labels and class_names, or targets, as options.task says. Adds a note to the table's where
-// kAuto decides about numbers. Throws Error for a label that is missing, and for one that is no
-// number among targets.
+// Sets labels and class_names, or targets, as options.task says. Adds to the table's remarks where
+// kAuto decides about numbers, and where targets to learn have outliers. Throws Error for a label
+// that is missing, and for one that is no number among targets.
 void write_labels(DataTable& table, const TableOptions& options, Dataset& dataset);
 
 }  // namespace tritgrad

@@ -22,6 +22,20 @@ bool are_whole(std::span<const double> numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == std::floor(x); });
 }
 
+// The ends of the middle 90 % of numbers.
+struct MiddleRange {
+  double low, high;
+  // Returns how far outside a number is, in widths of the range, which is not 0.
+  double distance(double x) const { return std::max(low - x, x - high) / (high - low); }
+};
+
+MiddleRange middle_range(std::span<const double> numbers) {
+  std::vector<double> sorted(numbers.begin(), numbers.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t cut = sorted.size() / 20;
+  return {sorted[cut], sorted[sorted.size() - 1 - cut]};
+}
+
 }  // namespace
 
 bool look_measured(std::span<const double> labels) {
@@ -45,6 +59,28 @@ std::string note_of_classes(const std::string& label, std::span<const double> la
   return concat("the label, ", label, ", has ", different, " different numbers in ",
                 counted(std::ssize(labels), "row"),
                 ", which are taken for classes; to predict it as a number, say --task regress");
+}
+
+std::string warning_of_outliers(std::span<const double> targets,
+                                const std::function<std::string(std::int64_t row)>& place) {
+  constexpr std::size_t kFewest = 20;
+  constexpr double kFar = 10.0;
+  if (targets.size() < kFewest) return "";
+  const MiddleRange range = middle_range(targets);
+  if (range.low == range.high) return "";
+  std::int64_t far = 0;
+  std::size_t farthest = 0;
+  for (std::size_t row = 0; row < targets.size(); ++row) {
+    const double distance = range.distance(targets[row]);
+    if (distance > kFar) ++far;
+    if (distance > range.distance(targets[farthest])) farthest = row;
+  }
+  if (far == 0) return "";
+  return concat(counted(far, "label"), far == 1 ? " lies" : " lie", " far outside ", range.low,
+                " to ", range.high, ", where 90 % of them are: that of ",
+                place(static_cast<std::int64_t>(farthest)), " is ", targets[farthest],
+                "; as errors are squared, few such rows outweigh all others: mend or remove them, "
+                "or predict the logarithm");
 }
 
 bool is_usable_target(double target) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -19,6 +20,12 @@ std::string note_of_measured(const std::string& label, std::span<const double> l
 // Returns the note for labels that are numbers and become classes, though they may have been meant
 // to be predicted: more than 10 different ones, or some that are not whole. Empty for others.
 std::string note_of_classes(const std::string& label, std::span<const double> labels);
+
+// Returns a warning of targets that lie further outside the range in which the middle 90 % of them
+// are than ten times its width; `place` says where a row stands. Empty where there are none, and
+// for fewer than 20 targets.
+std::string warning_of_outliers(std::span<const double> targets,
+                                const std::function<std::string(std::int64_t row)>& place);
 
 // Returns whether a number may be a target: finite, and no larger than fp32 has room for.
 bool is_usable_target(double target);

@@ -95,6 +95,10 @@ void RunMonitor::describe(RunResult& result) {
       warning_of_skips(result.skipped_updates, result.steps, result.train_loss);
   // If most updates are left out, that explains why no trit flips.
   warn(!skips.empty() ? skips : stall_.warning_at_end(optimizer_, parameters, state_.flips()));
+  // What is known to be amiss explains a bad fit.
+  if (metric_ == Metric::kRmse && warnings_.empty() && steps_done() == optimizer_.total_steps()) {
+    warn(warning_of_fit(result.train_loss, result.test_r2));
+  }
   result.warnings = warnings_;
 }
 

@@ -130,4 +130,17 @@ std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double tr
                 "; lower the learning rate and check the data");
 }
 
+std::string warning_of_fit(double train_loss, std::optional<double> test_r2) {
+  if (train_loss >= 1.0) {
+    return concat("the rows to train on are predicted no better than by their mean (loss ",
+                  two_digits(train_loss),
+                  ", that of the mean is 1); lower the learning rate, train longer, or check the "
+                  "labels");
+  }
+  if (test_r2.value_or(0.0) >= 0.0) return "";
+  return concat("the test rows are predicted worse than by their mean (R² ", two_digits(*test_r2),
+                "), though those to train on are not; give more rows, a smaller network or fewer "
+                "epochs, and check the labels");
+}
+
 }  // namespace tritgrad

@@ -1,5 +1,5 @@
 // Warnings of a run that does not train: updates that rounding loses or that are left out, learning
-// rates of 0, trits of which none ever flips.
+// rates of 0, trits of which none ever flips, regressions that are no better than a mean.
 #pragma once
 
 #include <optional>
@@ -41,5 +41,9 @@ class StallWarnings {
 // Returns a warning if a tenth of all steps, or the whole last epoch, which then has no loss, was
 // left out because something was not finite (non_finite = "skip").
 std::string warning_of_skips(std::int64_t skipped, std::int64_t steps, double train_loss);
+
+// Returns a warning if a regression that is over is no better than the mean of the labels: on the
+// rows of its last epoch, where the mean has the loss 1, or on its test rows.
+std::string warning_of_fit(double train_loss, std::optional<double> test_r2);
 
 }  // namespace tritgrad

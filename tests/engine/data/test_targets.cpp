@@ -102,6 +102,37 @@ TEST_CASE("targets: a note where numbers become classes that may not have been m
   CHECK(parse("a,y\n1,x\n2,y\n").remarks.notes.empty());
 }
 
+TEST_CASE("targets: labels far from all others are warned of, to those who train") {
+  std::vector<double> targets = labels(40, 40, 8.0);
+  const auto place = [](std::int64_t row) { return concat("row ", row); };
+  CHECK(warning_of_outliers(targets, place).empty());
+  // Two are cut off at each end: 0.25 to 4.75, of width 4.5.
+  targets[7] = 4.75 + 45.0;
+  CHECK(warning_of_outliers(targets, place).empty());
+  targets[7] += 0.125;
+  CHECK(
+      warning_of_outliers(targets, place) ==
+      "1 label lies far outside 0.25 to 4.75, where 90 % of them are: that of row 7 is 49.875; as "
+      "errors are squared, few such rows outweigh all others: mend or remove them, or predict "
+      "the logarithm");
+  targets[7] = 1000.0;
+  targets[9] = -1e6;
+  CHECK(contains(warning_of_outliers(targets, place), "2 labels lie far outside"));
+  CHECK(contains(warning_of_outliers(targets, place), "that of row 9 is -1e+06"));
+  CHECK(warning_of_outliers(labels(19, 19, 8.0), place).empty());
+  CHECK(warning_of_outliers(std::vector<double>(40, 3.0), place).empty());
+
+  const Dataset table = parse(table_of(targets));
+  REQUIRE(table.remarks.warnings.size() == 1);
+  CHECK(contains(table.remarks.warnings[0], "that of t.csv, line 11 is -1e+06"));
+  const Dataset arrays = arrays_of(targets);
+  REQUIRE(arrays.remarks.warnings.size() == 1);
+  CHECK(contains(arrays.remarks.warnings[0], "that of y.npy, row 9 is -1e+06"));
+  CsvOptions scored = as(TaskKind::kRegress);
+  scored.schema = table.schema.get();
+  CHECK(parse(table_of(targets), scored).remarks.warnings.empty());
+}
+
 TEST_CASE("targets: what is no number to predict is refused with its line or row") {
   const CsvOptions regress = as(TaskKind::kRegress);
   CHECK(contains(refused("a,y\n1,2\n2,many\n", regress),

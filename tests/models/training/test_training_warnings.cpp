@@ -395,6 +395,32 @@ TEST_CASE("stall: skipped steps are told of with their share") {
                  "not finite, all of the last epoch among them; lower"));
 }
 
+TEST_CASE("fit: a regression that is no better than a mean says so, with what there is to do") {
+  CHECK(warning_of_fit(0.9, {}).empty());
+  CHECK(warning_of_fit(0.9, 0.0).empty());
+  CHECK(warning_of_fit(std::nan(""), {}).empty());  // what was left out says more
+  CHECK(warning_of_fit(0.1, -0.35) ==
+        "the test rows are predicted worse than by their mean (R² -0.35), though those to train "
+        "on are not; give more rows, a smaller network or fewer epochs, and check the labels");
+  CHECK(warning_of_fit(12.0, -10.0) ==
+        "the rows to train on are predicted no better than by their mean (loss 12, that of the "
+        "mean is 1); lower the learning rate, train longer, or check the labels");
+  TrainOptions options;
+  options.data = "diabetes";
+  options.model = "mlp:16";
+  options.recipe = "fp32";
+  options.epochs = 10;
+  options.batch = 32;
+  CHECK(train(open_dataset("diabetes"), options).warnings.empty());
+  // Decay of lr times 1 multiplies the weights by -1.5 in each of the 22 or 24 steps, which fp32
+  // has room for.
+  options.epochs = 2;
+  options.overrides = {"weight.lr=2.5", "weight.weight_decay=1"};
+  const RunResult wild = train(open_dataset("diabetes"), options);
+  REQUIRE(wild.warnings.size() == 1);
+  CHECK(contains(wild.warnings[0], "no better than by their mean (loss "));
+}
+
 TEST_CASE("stall: a run reports it") {
   TrainOptions options;
   options.recipe = "naive";
