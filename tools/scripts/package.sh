@@ -5,7 +5,8 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 source tools/scripts/setup.sh
 
-install_packages "${kBuildPackages[@]}" dpkg-dev file  # by both CPack finds what the package depends on
+# By the first two CPack finds what the package depends on; the third makes the manual page.
+install_packages "${kBuildPackages[@]}" dpkg-dev file help2man
 build release tritgrad tritgrad_cli tritgrad_c
 rm -f build/release/tritgrad_*.deb
 log=build/release/package.log
