@@ -29,11 +29,11 @@ install(FILES cmake/debian/copyright "${changelog}" DESTINATION share/doc/tritgr
         COMPONENT debian EXCLUDE_FROM_ALL)
 
 # The manual page is the program's own --help. (A component of its own, because help2man is needed to make it.)
-set(manual "${PROJECT_BINARY_DIR}/cmake/tritgrad.1")
-install(CODE "set(program \"$<TARGET_FILE:tritgrad_cli>\")\nset(manual \"${manual}\")" COMPONENT manual
+set(manual_page "${PROJECT_BINARY_DIR}/cmake/tritgrad.1")
+install(CODE "set(program \"$<TARGET_FILE:tritgrad_cli>\")\nset(manual_page \"${manual_page}\")" COMPONENT manual
         EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/debian/manual_page.cmake COMPONENT manual EXCLUDE_FROM_ALL)
-install(FILES "${manual}.gz" DESTINATION share/man/man1 COMPONENT manual EXCLUDE_FROM_ALL)
+install(FILES "${manual_page}.gz" DESTINATION share/man/man1 COMPONENT manual EXCLUDE_FROM_ALL)
 
 set(CPACK_COMPONENTS_ALL Unspecified debian manual)
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
