@@ -7,6 +7,7 @@ import warnings
 import pytest
 import tritgrad
 from blobs import blobs
+from tritgrad import training
 
 SPEC = {"epochs": 4, "model": "mlp:8", "batch": 16}
 
@@ -64,6 +65,26 @@ def test_ctrl_c_ends_the_run_after_its_step_and_keeps_the_model():
     assert signal.getsignal(signal.SIGINT) is before
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)  # means what it meant before
+
+
+def test_ctrl_c_during_the_last_step_is_told():
+    last = {**SPEC, "epochs": 1, "all_rows": True}  # 200 rows by 16: 13 steps
+    with pytest.warns(UserWarning, match="interrupted after 13 steps"):
+        model = tritgrad.train(last, *blobs(), callback=interrupt_at(13))
+    assert model.result["steps"] == 13
+    assert model.to_bytes() == tritgrad.train(last, *blobs()).to_bytes()
+
+
+def test_ctrl_c_while_the_model_is_scored_keeps_it(monkeypatch):
+    finish = training._Run.finish
+
+    def interrupted_finish(run):
+        signal.raise_signal(signal.SIGINT)
+        return finish(run)
+
+    monkeypatch.setattr(training._Run, "finish", interrupted_finish)
+    with pytest.warns(UserWarning, match="interrupted after"):
+        assert len(tritgrad.train(SPEC, *blobs()).predict(blobs()[0])) == 200
 
 
 def test_ctrl_c_leaves_an_estimator_fitted(monkeypatch):

@@ -6,6 +6,8 @@ import command_line
 import pytest
 import tritgrad
 from blobs import blobs
+from tritgrad import comparison
+from tritgrad._library import lib
 
 SPEC = {"model": "mlp:8", "epochs": 2, "recipes": ["master", "latent8"], "seeds": 2}
 
@@ -45,6 +47,19 @@ def test_a_callback_and_ctrl_c_end_it():
     for ends in (lambda point: True, lambda point: signal.raise_signal(signal.SIGINT)):
         with pytest.raises(KeyboardInterrupt):
             tritgrad.compare(SPEC, *blobs(), callback=ends)
+
+
+def test_ctrl_c_behind_the_last_run_ends_it_too(monkeypatch):
+    class Library:
+        @staticmethod
+        def tg_compare(*arguments):
+            found = lib.tg_compare(*arguments)
+            signal.raise_signal(signal.SIGINT)
+            return found
+
+    monkeypatch.setattr(comparison, "lib", Library)
+    with pytest.raises(KeyboardInterrupt):
+        tritgrad.compare(SPEC, *blobs())
 
 
 def test_what_cannot_be_compared_is_refused():

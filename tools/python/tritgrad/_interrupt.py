@@ -6,7 +6,8 @@ from typing import Any
 
 
 class Interrupt:
-    """Within it Ctrl-C is a wish that is kept for the end of the step.
+    """Within it Ctrl-C is a wish, `asked`, that is kept for the end of the step; whoever holds it
+    looks at it once more at the end, since it may come when no step is left.
 
     Python runs handlers of signals between instructions of its own, so that a KeyboardInterrupt
     would be raised inside the callback of C, at its edge even where nothing could catch it. Only

@@ -87,6 +87,6 @@ def compare(
             if bar is not None:
                 bar.close()
         observer.reraise()
-        if found is None and observer.has_ended:
-            raise KeyboardInterrupt("the comparison was ended before all of its runs were made")
+        if interrupt.asked or (found is None and observer.has_ended):
+            raise KeyboardInterrupt("the comparison was ended by Ctrl-C or its callback")
         return Comparison(json.loads(text(found)))

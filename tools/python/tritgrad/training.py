@@ -24,16 +24,17 @@ class _Run(Handle):
         with data._held() as pointer:
             super().__init__(made(lib.tg_run_new(pointer, _spec.to_json(spec))))
 
-    def make_all_steps(self, watchers: Sequence[Callable[[Progress], Any]]) -> bool:
-        """Returns whether Ctrl-C ended it."""
-        with self._held() as pointer, Interrupt() as interrupt:
+    def make_all_steps(
+        self, watchers: Sequence[Callable[[Progress], Any]], interrupt: Interrupt
+    ) -> None:
+        """Makes all steps, or those until a watcher or Ctrl-C ends the run."""
+        with self._held() as pointer:
             observer = Observer(watchers, interrupt)
             check(lib.tg_run_observe(pointer, observer.function, None))
             status = lib.tg_run_all(pointer)
             observer.reraise()
             if status != INTERRUPTED:
                 check(status)
-            return interrupt.asked and not lib.tg_run_is_over(pointer)
 
     def finish(self) -> Model:
         """Returns the model as it is now, with the result of the run."""
@@ -84,9 +85,9 @@ def run(
     bar: Any,
 ) -> Model:
     """Trains on data of the library; `bar`, if there is one, is among the watchers."""
-    with _Run(data, spec) as training:
+    with _Run(data, spec) as training, Interrupt() as interrupt:
         try:
-            interrupted = training.make_all_steps(watchers)
+            training.make_all_steps(watchers, interrupt)
         finally:
             if bar is not None:
                 bar.close()
@@ -97,7 +98,7 @@ def run(
     result = model.result or {}
     for warning in result.get("warnings", ()):
         warnings.warn(warning, stacklevel=3)
-    if interrupted:
+    if interrupt.asked:
         warnings.warn(
             f"training was interrupted after {result['steps']} steps; the model is as it was then",
             stacklevel=3,
