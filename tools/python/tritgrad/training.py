@@ -1,7 +1,6 @@
 """Training."""
 
 import json
-import warnings
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from . import _data, _spec
@@ -10,6 +9,7 @@ from ._handle import Handle
 from ._interrupt import Interrupt
 from ._library import lib
 from ._observer import Observer, Progress, watchers_of
+from ._warnings import warn
 from .model import Model
 from .progress import bar_of
 
@@ -97,10 +97,9 @@ def run(
         model.check_exports_on(*checked)
     result = model.result or {}
     for warning in result.get("warnings", ()):
-        warnings.warn(warning, stacklevel=3)
+        warn(warning)
     if interrupt.asked:
-        warnings.warn(
-            f"training was interrupted after {result['steps']} steps; the model is as it was then",
-            stacklevel=3,
+        warn(
+            f"training was interrupted after {result['steps']} steps; the model is as it was then"
         )
     return model

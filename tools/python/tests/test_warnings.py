@@ -1,0 +1,34 @@
+"""Warnings name the line that a person wrote."""
+
+import warnings
+
+import pytest
+import tritgrad
+from blobs import blobs
+
+NOTHING_MOVES = {"recipe": "latent8", "epochs": 1, "lr": 1e-5}
+
+
+def told(call):
+    """Returns the places of the warnings that a call gives, one of which there is."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    assert any("flipped" in str(warning.message) for warning in found)
+    return {(warning.filename, warning.lineno) for warning in found}
+
+
+def line_of(function):
+    return __file__, function.__code__.co_firstlineno
+
+
+def test_warnings_of_train_are_of_the_caller_s_line():
+    call = lambda: tritgrad.train(NOTHING_MOVES, *blobs())  # noqa: E731
+    assert told(call) == {line_of(call)}
+
+
+def test_warnings_of_fit_are_of_the_caller_s_line():
+    pytest.importorskip("sklearn")
+    for estimator in (tritgrad.TernaryClassifier, tritgrad.TernaryRegressor):
+        call = lambda: estimator(epochs=1, learning_rate=1e-5).fit(*blobs())  # noqa: B023, E731
+        assert told(call) == {line_of(call)}
