@@ -27,6 +27,12 @@ def test_warnings_of_train_are_of_the_caller_s_line():
     assert told(call) == {line_of(call)}
 
 
+def test_remarks_on_data_are_warnings(root):
+    table = root / "engine/data/diabetes.csv"
+    with pytest.warns(UserWarning, match="progression.*is predicted as a number"):
+        tritgrad.train(data=table, epochs=1)
+
+
 def test_warnings_of_fit_are_of_the_caller_s_line():
     pytest.importorskip("sklearn")
     for estimator in (tritgrad.TernaryClassifier, tritgrad.TernaryRegressor):

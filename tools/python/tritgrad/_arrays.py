@@ -104,7 +104,7 @@ def one_axis(given: Any, rows: int, name: str = "y", what: str = "label") -> np.
         )
     if array.size != rows:
         raise ValueError(
-            f"X holds {_counted(rows, 'row')} but {name} holds {_counted(array.size, what)}; give "
+            f"X holds {counted(rows, 'row')} but {name} holds {counted(array.size, what)}; give "
             "arrays that belong together"
         )
     return array.reshape(rows)
@@ -113,11 +113,14 @@ def one_axis(given: Any, rows: int, name: str = "y", what: str = "label") -> np.
 def as_targets(given: Any, rows: int, name: str = "y") -> np.ndarray:
     """Converts numbers to predict to float64 [rows]. Raises ValueError for what holds none."""
     array = one_axis(given, rows, name, "target")
+    if array.dtype.kind == "O":
+        array = _of_objects(array, name)
     _number_type(array.dtype, name)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Returns "1 row" or "3 rows"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -142,7 +145,7 @@ def _of_objects(array: np.ndarray, name: str) -> np.ndarray:
     for row, label in enumerate(array):
         if not isinstance(label, sum(kinds, ())) or label != label:
             raise ValueError(
-                f"{name}: the label of row {row} is {label!r}, a text or a whole number expected; "
+                f"{name}: the label of row {row} is {label!r}, a text or a number expected; "
                 "fill or remove the row"
             )
     if all(isinstance(label, kinds[0]) for label in array):

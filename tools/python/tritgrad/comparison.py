@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from . import _data, _spec, _table
+from . import _data, _spec, _table, _task
 from ._errors import text
 from ._interrupt import Interrupt
 from ._library import lib
@@ -78,7 +78,7 @@ def compare(
     """
     bar = bar_of(verbose)
     watchers = watchers_of(callback, bar)
-    data, of_comparison = _data.of(_spec.merged(spec, options), X, y)
+    data, of_comparison = _data.of(_task.chosen(_spec.merged(spec, options), X, y), X, y)
     with data, data._held() as pointer, Interrupt() as interrupt:
         observer = Observer(watchers, interrupt)
         try:

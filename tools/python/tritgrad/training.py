@@ -3,7 +3,7 @@
 import json
 from typing import Any, Callable, Mapping, Optional, Sequence
 
-from . import _data, _spec
+from . import _data, _spec, _task
 from ._errors import INTERRUPTED, check, made, text
 from ._handle import Handle
 from ._interrupt import Interrupt
@@ -61,19 +61,20 @@ def train(
         as a test, and model.result["test_accuracy"] is the accuracy on it.
     X: numbers [rows x features], or uint8 images [rows x height x width (x channels)]; every type
         of real numbers, layout and order of bytes. None where the spec names data.
-    y: the class of each row: whole numbers or texts; with task="regress" the number of each row
-        that is to be predicted. Numbers are classes unless that is said.
+    y: the class of each row, whole numbers or texts; with task="regress" the number of each row
+        that is to be predicted. Without a task, more than 20 different numbers are predicted if
+        some are not whole or a number has fewer than 10 rows, and a warning says so.
     callback: is called after each step with a Progress. A true value ends the run, whose model is
         returned as it is then; an exception ends it too, and comes out of train().
     verbose: 1 shows progress on standard error, a bar where tqdm is installed; 0 shows nothing.
 
     Ctrl-C ends the run after its step: the model is returned as it is then, with a warning.
-    Warnings of the run are Python's (UserWarning).
+    Warnings of the run, and remarks on its data, are Python's (UserWarning).
     Raises ValueError for what cannot be trained, FileNotFoundError, DivergedError, MemoryError.
     """
     bar = bar_of(verbose)
     watchers = watchers_of(callback, bar)
-    data, of_run = _data.of(_spec.merged(spec, options), X, y)
+    data, of_run = _data.of(_task.chosen(_spec.merged(spec, options), X, y), X, y)
     with data:
         return run(data, of_run, watchers, bar)
 
@@ -96,8 +97,8 @@ def run(
     if checked is not None:
         model.check_exports_on(*checked)
     result = model.result or {}
-    for warning in result.get("warnings", ()):
-        warn(warning)
+    for sentence in (*result.get("remarks", ()), *result.get("warnings", ())):
+        warn(sentence)
     if interrupt.asked:
         warn(
             f"training was interrupted after {result['steps']} steps; the model is as it was then"
