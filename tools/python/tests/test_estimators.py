@@ -1,6 +1,7 @@
 """The estimators do what scikit-learn expects of estimators."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -74,29 +75,77 @@ def test_parameters_reach_the_run():
     tritgrad.set_threads(0)
 
 
+AN_INT = "must be an int in the range"
+A_FLOAT = "must be a float in the range"
+
+
 @pytest.mark.parametrize("wrong, sentence", [
-    ({"recipe": "latnt8"}, "did you mean 'latent8'"),
-    ({"hidden": -3}, "mlp:-3"),
-    ({"norm": "bath"}, "norm"),
-    ({"dropout": 1.5}, "dropout"),
-    ({"epochs": 0}, "'epochs' is 0"),
-    ({"batch_size": 2.5}, "'batch' is 2.5"),
-    ({"learning_rate": float("nan")}, "'lr'"),
-    ({"validation_fraction": 2}, "'val' is 2"),
-    ({"random_state": -1}, "'seed' is -1"),
-    ({"n_threads": -1}, "threads: -1 found"),
+    ({"recipe": None}, "must be an instance of 'str' or"),
+    ({"recipe": 3}, "must be an instance of 'str' or"),
+    ({"norm": "bath"}, "must be a str among"),
+    ({"norm": None}, "must be a str among"),
+    ({"activation": "RELU"}, "must be a str among"),
+    ({"dropout": 1.0}, A_FLOAT),
+    ({"dropout": "a"}, A_FLOAT),
+    ({"dropout": None}, A_FLOAT),
+    ({"epochs": 0}, AN_INT),
+    ({"epochs": "3"}, AN_INT),
+    ({"batch_size": 2.5}, AN_INT),
+    ({"learning_rate": -0.1}, A_FLOAT),
+    ({"learning_rate": float("nan")}, A_FLOAT),
+    ({"learning_rate": float("inf")}, A_FLOAT),
+    ({"label_smoothing": 0.95}, A_FLOAT),
+    ({"validation_fraction": 2}, A_FLOAT),
+    ({"validation_fraction": None}, A_FLOAT),
+    ({"random_state": -1}, AN_INT),
+    ({"random_state": "one"}, AN_INT),
+    ({"n_threads": -1}, AN_INT),
+    ({"n_threads": 1025}, AN_INT),
+    ({"verbose": "yes"}, AN_INT),
+    ({"verbose": -1}, AN_INT),
+    ({"verbose": None}, AN_INT),
+    ({"hidden": "64"}, "must be an array-like or an int"),
+    ({"hidden": None}, "must be an array-like or an int"),
+    ({"hidden": 2.5}, "must be an array-like or an int"),
+    ({"hidden": -3}, "must be an array-like or an int"),
+    ({"hidden": True}, "must be widths of layers, each an int"),
+    ({"hidden": (8, 2.5)}, "must be widths of layers, each an int"),
+    ({"hidden": (8, 0)}, "must be widths of layers, each an int"),
+    ({"hidden": ["8"]}, "must be widths of layers, each an int"),
+    ({"hidden": [[8]]}, "must be widths of layers, each an int"),
 ])
-def test_parameters_out_of_range_are_refused_when_fitting(wrong, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        tritgrad.TernaryClassifier(**wrong).fit(*blobs(rows=60))
+def test_parameters_are_refused_in_scikit_learn_s_words(wrong, sentence):
+    (name, value), = wrong.items()
+    estimator = tritgrad.TernaryClassifier(**wrong)  # is made, as scikit-learn expects
+    with pytest.raises(ValueError) as found:
+        estimator.fit(*blobs(rows=60))
+    said = str(found.value)
+    assert said.startswith(f"The {name!r} parameter of TernaryClassifier {sentence}"), said
+    assert said.endswith(f" Got {value!r} instead."), said
+    assert not hasattr(estimator, "classes_")
 
 
-@pytest.mark.parametrize("hidden", ["64", "64,64", None, 2.5, True, (8, 2.5)])
-def test_hidden_is_a_width_or_widths(hidden):
-    with pytest.raises(ValueError, match="^hidden: "):
-        tritgrad.TernaryClassifier(hidden=hidden, epochs=1).fit(np.eye(4), [0, 1, 0, 1])
+def test_every_parameter_is_checked():
+    for estimator in (tritgrad.TernaryClassifier(), tritgrad.TernaryRegressor()):
+        assert set(estimator._parameter_constraints) == set(estimator.get_params())
+    with pytest.raises(ValueError, match="The 'epochs' parameter of TernaryRegressor must be"):
+        tritgrad.TernaryRegressor(epochs=0).fit(*blobs(rows=60))
 
 
-def test_no_recipe_is_no_default():
-    with pytest.raises(ValueError, match="^recipe: None found"):
-        tritgrad.TernaryClassifier(recipe=None, epochs=1).fit(np.eye(4), [0, 1, 0, 1])
+def test_a_recipe_that_there_is_not_is_refused_by_the_library():
+    with pytest.raises(ValueError, match="did you mean 'latent8'"):
+        tritgrad.TernaryClassifier("latnt8").fit(*blobs(rows=60))
+
+
+def test_limits_themselves_are_accepted():
+    for good in ({"dropout": 0}, {"learning_rate": 0.0}, {"random_state": 2**64 - 1},
+                 {"validation_fraction": 0.9}, {"label_smoothing": 0.9}, {"verbose": False},
+                 {"hidden": np.array([4, 2])}, {"hidden": range(3, 5)}, {"hidden": np.int64(4)}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tritgrad.TernaryClassifier(**{"epochs": 1, **good}).fit(*blobs())
+
+
+def test_without_hidden_layers_it_is_a_linear_model():
+    linear = tritgrad.TernaryClassifier("fp32", hidden=(), epochs=1).fit(*blobs())
+    assert list(linear.model_.weights()) == ["head"]

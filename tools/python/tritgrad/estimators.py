@@ -2,11 +2,13 @@
 
 import numbers
 from os import PathLike
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,21 +29,43 @@ except ImportError:
 _NUMBERS = [np.float64, np.float32, np.uint8]  # of any other type become float64
 
 
-def _widths(hidden: Any) -> Sequence[int]:
-    """Returns the widths of the hidden layers; raises ValueError for what is no such numbers."""
-    widths = [hidden] if isinstance(hidden, numbers.Integral) else hidden
-    if isinstance(widths, str) or not np.iterable(widths):
-        raise ValueError(f"hidden: {hidden!r} found, a width or widths such as (64, 64) expected")
-    for width in widths:
-        if not isinstance(width, numbers.Integral) or isinstance(width, bool):
-            raise ValueError(f"hidden: width {width!r} found, a whole number expected")
-    return list(widths)
+_WHOLE, _REAL = numbers.Integral, numbers.Real
+_WIDTHS = Interval(_WHOLE, 1, 2**24, closed="both")  # of a layer
+
+
+def _widths(estimator: BaseEstimator) -> List[int]:
+    """Returns the widths of the hidden layers. Raises ValueError for an element that is none."""
+    hidden = estimator.hidden
+    widths = [hidden] if isinstance(hidden, _WHOLE) else list(hidden)
+    if not all(_WIDTHS.is_satisfied_by(each) and not isinstance(each, bool) for each in widths):
+        raise InvalidParameterError(
+            f"The 'hidden' parameter of {type(estimator).__name__} must be widths of layers, each "
+            f"{_WIDTHS}. Got {hidden!r} instead."
+        )
+    return [int(each) for each in widths]
 
 
 class _Ternary(BaseEstimator):
     """What both have in common: a perceptron on the columns of X, which it standardises itself."""
 
     model_: Model
+
+    # What scikit-learn's own check of parameters reads; what only the library can judge, such as
+    # the name of a recipe, is refused by its sentence.
+    _parameter_constraints: Dict[str, list] = {
+        "recipe": [str, PathLike],
+        "hidden": ["array-like", _WIDTHS],
+        "norm": [StrOptions({"batch", "layer", "rms", "none"})],
+        "activation": [StrOptions({"relu", "squared_relu", "tanh"})],
+        "dropout": [Interval(_REAL, 0, 1, closed="left")],
+        "epochs": [Interval(_WHOLE, 1, 10**6, closed="both"), None],
+        "batch_size": [Interval(_WHOLE, 1, 10**6, closed="both"), None],
+        "learning_rate": [Interval(_REAL, 0, 10**6, closed="left"), None],
+        "validation_fraction": [Interval(_REAL, 0, 0.9, closed="both")],
+        "random_state": [Interval(_WHOLE, 0, 2**64 - 1, closed="both"), RandomState, None],
+        "n_threads": [Interval(_WHOLE, 0, 1024, closed="both"), None],
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -73,11 +97,8 @@ class _Ternary(BaseEstimator):
         self.verbose = verbose
 
     def _spec(self) -> Dict[str, Any]:
-        """Returns the command line's options for these parameters."""
-        widths = ",".join(str(width) for width in _widths(self.hidden))
-        if not isinstance(self.recipe, (str, PathLike)):
-            raise ValueError(f"recipe: {self.recipe!r} found, one of tritgrad.recipes() or the path "
-                             "of a .toml file expected")
+        """Returns the command line's options for these parameters, which are checked."""
+        widths = ",".join(map(str, _widths(self)))
         options = f"norm={self.norm}:activation={self.activation}:dropout={self.dropout}"
         return {
             "model": f"mlp:{widths}:{options}",
@@ -122,7 +143,7 @@ class TernaryClassifier(ClassifierMixin, _Ternary):
     recipe : str, default="latent8"
         One of tritgrad.recipes(), or the path of a .toml file.
     hidden : int or sequence of int, default=(64, 64)
-        Widths of the hidden layers.
+        Widths of the hidden layers; without any, (), it is a linear model.
     norm : {"batch", "layer", "rms", "none"}, default="batch"
         What follows each product.
     activation : {"relu", "squared_relu", "tanh"}, default="relu"
@@ -143,7 +164,7 @@ class TernaryClassifier(ClassifierMixin, _Ternary):
     n_threads : int, default=None
         Threads, 0: one a core. It is set for the whole process (tritgrad.set_threads) when fit()
         begins, and stays; None leaves it. Results do not depend on it.
-    verbose : int, default=0
+    verbose : int or bool, default=0
         1 shows progress on standard error.
 
     Attributes
@@ -167,6 +188,11 @@ class TernaryClassifier(ClassifierMixin, _Ternary):
     Ctrl-C ends fit() after a step, with a warning; the estimator is then fitted as far as it was.
     Pickles hold the checkpoint, and load wherever tritgrad is installed.
     """
+
+    _parameter_constraints: Dict[str, list] = {
+        **_Ternary._parameter_constraints,
+        "label_smoothing": [Interval(_REAL, 0, 0.9, closed="both"), None],
+    }
 
     def __init__(
         self,
@@ -210,6 +236,7 @@ class TernaryClassifier(ClassifierMixin, _Ternary):
         X: array of shape (n_samples, n_features), finite numbers.
         y: array of shape (n_samples,), labels of at least two classes.
         """
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=_NUMBERS)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -249,9 +276,8 @@ class TernaryRegressor(RegressorMixin, _Ternary):
         X: array of shape (n_samples, n_features), finite numbers.
         y: array of shape (n_samples,), finite numbers of which at least two differ.
         """
-        X, y = validate_data(
-            self, X, y, dtype=_NUMBERS, y_numeric=True, ensure_min_samples=2
-        )
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=_NUMBERS, y_numeric=True, ensure_min_samples=2)
         self._train(_data.from_targets(_arrays.as_rows(X), _arrays.as_targets(y, len(X))))
         return self
 
