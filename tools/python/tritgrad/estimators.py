@@ -124,6 +124,7 @@ class _Ternary(BaseEstimator):
         bar = bar_of(self.verbose)
         with data:
             self.model_ = training.run(data, self._spec(), watchers_of(None, bar), bar)
+        self.model_.remember_columns(getattr(self, "feature_names_in_", None))
         result = self.model_.result or {}
         self.history_ = result["curve"]
         self.bytes_per_parameter_ = result["bytes_per_parameter"]["total"]

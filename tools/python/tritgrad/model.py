@@ -5,13 +5,14 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _arrays, _spec, weights
+from . import _arrays, _checkpoint, _frames, _spec, weights
 from ._errors import check, made, text
 from ._handle import Handle
+from ._inputs import Inputs
 from ._library import lib
 from .inspection import Inspection
 
@@ -44,16 +45,37 @@ class Model(Handle):
         super().__init__(pointer)
         self.result = result
         self._about = self.describe()
+        self._frame_names: Optional[List[str]] = None
+        self._inputs: Optional[Inputs] = None
 
     @classmethod
     def from_bytes(cls, data: bytes, result: Optional[Dict[str, Any]] = None) -> "Model":
         """Reads the bytes of a checkpoint. Raises ValueError for others."""
         return cls(made(lib.tg_model_from_bytes(data, len(data))), result)
 
+    @classmethod
+    def _unpickled(
+        cls, data: bytes, result: Optional[Dict[str, Any]], frame_names: Optional[List[str]]
+    ) -> "Model":
+        model = cls.from_bytes(data, result)
+        model.remember_columns(frame_names)
+        return model
+
     def describe(self) -> Dict[str, Any]:
         """Returns "model", "recipe", "inputs", "classes", "steps", "weights_sha256" and more."""
         with self._held() as pointer:
             return json.loads(text(lib.tg_model_describe(pointer)))
+
+    @property
+    def feature_names(self) -> Optional[List[str]]:
+        """The names of the columns that it reads: of the data frame, or of the table, that it was
+        trained on. None where they had none."""
+        return self._frame_names or self._columns().names
+
+    def remember_columns(self, names: Optional[Sequence[str]]) -> None:
+        """Keeps the names of the data frame that it was trained on, in order: from now on others
+        are refused. Pickles have them, checkpoints have not."""
+        self._frame_names = None if names is None else list(names)
 
     @property
     def classes(self) -> np.ndarray:
@@ -69,8 +91,11 @@ class Model(Handle):
         targets.
 
         X: numbers [rows x inputs], or uint8 images; converted as train() does. A row's answer does
-            not depend on the other rows.
-        Raises ValueError for another number of inputs, NaN and infinite numbers.
+            not depend on the other rows. Of a data frame the columns are compared with those that
+            the model was trained on, as scikit-learn does; a model that was trained on a table
+            finds its columns by name, in any order and beside others, and encodes their words and
+            missing cells as it has learned.
+        Raises ValueError for another number of inputs, other columns, NaN and infinite numbers.
         """
         if self._is_regression():
             return self.values(X)
@@ -79,7 +104,7 @@ class Model(Handle):
     def predict_codes(self, X: Any) -> np.ndarray:
         """Returns the place of each row's class among `classes`, int64 [rows]."""
         self._check_has_classes()
-        rows = _arrays.as_rows(X)
+        rows = self._rows(X)
         codes = np.empty(len(rows.values), dtype=np.int64)
         self._predict(rows, codes, None, None)
         return codes
@@ -87,7 +112,7 @@ class Model(Handle):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Returns the probability of each class, float32 [rows x classes]; they sum up to 1."""
         self._check_has_classes()
-        rows = _arrays.as_rows(X)
+        rows = self._rows(X)
         probabilities = np.empty((len(rows.values), self._outputs()), dtype=np.float32)
         self._predict(rows, None, probabilities, None)
         return probabilities
@@ -95,7 +120,7 @@ class Model(Handle):
     def values(self, X: Any) -> np.ndarray:
         """Returns what the network computes, float64: logits [rows x classes], or, of a regression,
         numbers in the units of the targets [rows]."""
-        rows = _arrays.as_rows(X)
+        rows = self._rows(X)
         shape = (len(rows.values),) + (() if self._is_regression() else (self._outputs(),))
         values = np.empty(shape, dtype=np.float64)
         self._predict(rows, None, None, values)
@@ -126,7 +151,7 @@ class Model(Handle):
         """
         name = path_bytes(path)
         if X is not None:
-            self.check_exports_on(_arrays.as_rows(X), None)
+            self.check_exports_on(self._rows(X), None)
         with self._held() as pointer:
             found = lib.tg_model_export(pointer, name, _spec.to_json(options, "options"))
             return json.loads(text(found))
@@ -156,17 +181,31 @@ class Model(Handle):
     def to_bytes(self) -> bytes:
         """Returns the bytes of the checkpoint, as save() writes them."""
         with self._held() as pointer:
-            size = ctypes.c_size_t()
-            found = made(lib.tg_model_bytes(pointer, ctypes.byref(size)))
-            return ctypes.string_at(found, size.value)
+            return bytes(_bytes_of(pointer))
 
     def __reduce__(self) -> Any:
-        return Model.from_bytes, (self.to_bytes(), self.result)
+        return Model._unpickled, (self.to_bytes(), self.result, self._frame_names)
 
     def __repr__(self) -> str:
         if self._pointer is None:
             return "<tritgrad.Model, closed>"
         return "<tritgrad.Model {model}, {recipe}>".format(**self._about)
+
+    def _columns(self) -> Inputs:
+        if self._inputs is None:
+            with self._held() as pointer:
+                self._inputs = Inputs(_checkpoint.read(_bytes_of(pointer)))
+        return self._inputs
+
+    def _rows(self, X: Any) -> _arrays.Rows:
+        """Converts rows to predict."""
+        if _frames.is_frame(X):
+            names = _frames.names_of(X)
+            if self._frame_names is not None and names is not None:
+                _frames.check_names(self._frame_names, names)
+            elif self._frame_names is None and self._columns().reads_frames:
+                return _arrays.as_rows(self._columns().of_frame(X))
+        return _arrays.as_rows(X)
 
     def _is_regression(self) -> bool:
         return self._about["task"] == "regress"
@@ -189,6 +228,13 @@ class Model(Handle):
         outputs = [None if each is None else each.ctypes.data for each in written]
         with self._held() as pointer:
             check(lib.tg_model_predict(pointer, *rows.arguments(), *outputs))
+
+
+def _bytes_of(pointer: int) -> memoryview:
+    """Returns the checkpoint where the library has it, as long as the model lives."""
+    size = ctypes.c_size_t()
+    found = made(lib.tg_model_bytes(pointer, ctypes.byref(size)))
+    return memoryview((ctypes.c_ubyte * size.value).from_address(found)).cast("B")
 
 
 def load(path: PathLike) -> Model:

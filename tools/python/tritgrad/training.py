@@ -3,7 +3,7 @@
 import json
 from typing import Any, Callable, Mapping, Optional, Sequence
 
-from . import _data, _spec, _task
+from . import _data, _frames, _spec, _task
 from ._errors import INTERRUPTED, check, made, text
 from ._handle import Handle
 from ._interrupt import Interrupt
@@ -60,7 +60,8 @@ def train(
         epoch, "resume" goes on from one. Without `all_rows=True` a fifth of the rows is held back
         as a test, and model.result["test_accuracy"] is the accuracy on it.
     X: numbers [rows x features], or uint8 images [rows x height x width (x channels)]; every type
-        of real numbers, layout and order of bytes. None where the spec names data.
+        of real numbers, layout and order of bytes. None where the spec names data. The model
+        keeps the names of the columns of a data frame.
     y: the class of each row, whole numbers or texts; with task="regress" the number of each row
         that is to be predicted. Without a task, more than 20 different numbers are predicted if
         some are not whole or a number has fewer than 10 rows, and a warning says so.
@@ -76,7 +77,9 @@ def train(
     watchers = watchers_of(callback, bar)
     data, of_run = _data.of(_task.chosen(_spec.merged(spec, options), X, y), X, y)
     with data:
-        return run(data, of_run, watchers, bar)
+        model = run(data, of_run, watchers, bar)
+    model.remember_columns(_frames.names_of(X))
+    return model
 
 
 def run(
