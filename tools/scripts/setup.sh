@@ -17,10 +17,10 @@ kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
 # Readers of exported models: cross compilers for Cortex-M and AVR with machines that run what they make, and Python's
 # NumPy; what the Python package is tested with; and what messages name and their tests run: unpackers.
 kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-avr avr-libc simavr python3-numpy
-  python3-pytest python3-sklearn python3-pandas python3-venv python3-pip python3-setuptools python3-wheel
+  python3-pytest python3-sklearn python3-venv python3-pip python3-setuptools python3-wheel
   bzip2 xz-utils zstd)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
-kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx python3-matplotlib
+kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx python3-pandas python3-matplotlib
   python3-nbconvert python3-ipykernel)
 
 # install_packages NAME...: installs with apt what is not there yet.

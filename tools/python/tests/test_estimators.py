@@ -1,6 +1,7 @@
 """The estimators do what scikit-learn expects of estimators."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -123,6 +124,19 @@ def test_parameters_are_refused_in_scikit_learn_s_words(wrong, sentence):
     assert said.startswith(f"The {name!r} parameter of TernaryClassifier {sentence}"), said
     assert said.endswith(f" Got {value!r} instead."), said
     assert not hasattr(estimator, "classes_")
+
+
+def test_the_attributes_are_those_of_the_page(root):
+    page = (root / "docs/PYTHON.md").read_text()
+    listed = set(re.findall(r"`(\w+_)`", page.split("| attribute |")[1].split("\n\n")[0]))
+    estimator = tritgrad.TernaryClassifier(epochs=1, validation_fraction=0.1).fit(*blobs())
+    found = {name for name in vars(estimator) if name.endswith("_")}
+    assert found | {"feature_names_in_"} == listed
+    history = {"epoch", "train_loss", "train_accuracy", "val_accuracy"}
+    assert set(estimator.history_[0]) == history
+    X, _ = blobs()
+    regressor = tritgrad.TernaryRegressor(epochs=1, validation_fraction=0.1).fit(X, X[:, 0])
+    assert set(regressor.history_[0]) == {"epoch", "train_loss", "train_rmse", "val_rmse"}
 
 
 def test_every_parameter_is_checked():

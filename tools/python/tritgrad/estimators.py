@@ -176,8 +176,8 @@ class TernaryClassifier(ClassifierMixin, _Ternary):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has names of columns that are all texts.
     history_ : list of dict
-        Of every epoch: "epoch", "train_loss", and what is known of "train_accuracy"
-        and "val_accuracy".
+        Of every epoch: "epoch", "train_loss", "train_accuracy", and "val_accuracy" where
+        validation_fraction is not 0.
     bytes_per_parameter_ : float
         The bytes that a trained parameter took while training, everything counted.
     model_ : tritgrad.Model
@@ -268,7 +268,7 @@ class TernaryRegressor(RegressorMixin, _Ternary):
 
     Targets are standardised, their squared error is minimised, and predictions are in their units.
     Parameters and attributes are those of TernaryClassifier, without label_smoothing and classes_;
-    history_ has the errors of training and validation.
+    history_ has "train_rmse" and "val_rmse", in the units of y, in place of accuracies.
     """
 
     def fit(self, X: Any, y: Any) -> "TernaryRegressor":

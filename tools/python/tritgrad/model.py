@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 import numpy as np
 
 from . import _arrays, _checkpoint, _frames, _spec, weights
+from ._atomic_file import replace_file
 from ._errors import check, made, text
 from ._handle import Handle
 from ._inputs import Inputs
@@ -165,18 +166,15 @@ class Model(Handle):
 
     def save(self, path: PathLike) -> None:
         """Writes the checkpoint, which `tritgrad eval`, `train --resume` and load() read. It
-        replaces another checkpoint, and no other file (ValueError)."""
-        target = Path(path)
+        replaces another checkpoint, and no other file (ValueError). Whatever happens meanwhile, the
+        file holds the old bytes or the new ones (OSError where they cannot be written)."""
+        target = Path(os.fsdecode(path_bytes(path)))
         if not target.parent.is_dir():
             raise FileNotFoundError(f"there is no folder '{target.parent}'; make it first")
         if target.exists():
             load(target).close()
-        written = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            written.write_bytes(self.to_bytes())
-            written.replace(target)
-        finally:
-            written.unlink(missing_ok=True)
+        with self._held() as pointer:
+            replace_file(target, _bytes_of(pointer))
 
     def to_bytes(self) -> bytes:
         """Returns the bytes of the checkpoint, as save() writes them."""
