@@ -4,8 +4,8 @@
 # clang builds the library, the command line and the tests of threads with the thread sanitizer, and the fuzzers,
 # which run for a minute; clang-format reads all files, clang-tidy those that were changed last, for three minutes.
 # --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
-# thread sanitizer, fuzzers of a million inputs, clang-tidy on all files, and, on bare machines with Debian 12 and 13,
-# both commands of README and the Debian package.
+# thread sanitizer, fuzzers of a million inputs, clang-tidy on all files, `pip install` with its own compile, and, on
+# bare machines with Debian 12 and 13, both commands of README and the Debian package.
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -158,6 +158,7 @@ run_extended() {
   without_aslr=()
   build_and_test fuzz --label-regex fuzz
   check_with clang-tidy-14 clang-tidy tidy_all
+  check "pip install" bash tests/scripts/python_install.sh
   for suite in bookworm trixie; do
     if ((EUID == 0)); then
       check "both commands on a bare $suite" bash tools/scripts/bare_debian.sh "$suite"

@@ -53,7 +53,7 @@ def test_other_columns_are_refused_in_scikit_learn_s_words(change):
             assert str(found.value) == str(expected.value)
 
 
-# Words, numbers far from zero, both with cells that are missing, codes that are words, truth values.
+# Words, numbers far from zero, codes that are words, truth values; and cells that are missing.
 def table(rows=120):
     draw = np.random.default_rng(5)
     kind = draw.integers(0, 3, rows)

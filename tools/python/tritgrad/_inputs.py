@@ -19,8 +19,10 @@ class Inputs:
 
     def __init__(self, header: Header) -> None:
         run, table = header.run, header.run.get("table")
-        # A built-in set has names of numbers alone, and no table.
-        columns = table["columns"] if table else [{"name": name} for name in run.get("feature_names", [])]
+        if table:
+            columns = table["columns"]
+        else:  # a built-in set has names of numbers alone
+            columns = [{"name": name} for name in run.get("feature_names", [])]
         self._has_names = bool(columns) and (table is None or table["header"])
         # The library subtracts offsets where columns of numbers are all that there is.
         plain = not any("words" in each or each.get("indicator") for each in columns)
@@ -36,7 +38,7 @@ class Inputs:
 
     @property
     def reads_frames(self) -> bool:
-        """Whether a frame is more than an array of numbers to the model: it knows names or words."""
+        """Whether a frame is more than an array of numbers to it: it knows names or words."""
         return self._has_names or any(column.width > 1 for column in self._columns)
 
     @property
