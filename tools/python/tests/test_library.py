@@ -60,11 +60,32 @@ def test_a_developer_s_library_comes_before_the_package_s_and_that_before_the_sy
     assert _library.find() == str(tmp_path / "libtritgrad_c.so")
 
 
+def run(code, **variables):
+    """Runs code in a fresh interpreter; returns what it printed, and what it said."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                   **variables}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True,
+                          capture_output=True, text=True)
+    return done.stdout, done.stderr
+
+
 def python(code):
-    """Runs code in a fresh interpreter; returns what it printed."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.run([sys.executable, "-c", code], env=environment, check=True,
-                          capture_output=True, text=True).stdout
+    return run(code)[0]
+
+
+@pytest.mark.parametrize("given, policy, spins", [
+    ({}, "PASSIVE", "2000"),
+    ({"GOMP_SPINCOUNT": "77"}, "PASSIVE", "77"),
+    ({"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "88"}, "ACTIVE", "88"),
+])
+def test_threads_wait_as_those_of_the_program(given, policy, spins, monkeypatch):
+    for variable in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(variable, raising=False)
+    code = "import os, tritgrad; print(sorted(v for v in os.environ if v[:4] in ('OMP_', 'GOMP')))"
+    printed, said = run(code, OMP_DISPLAY_ENV="verbose", **given)
+    assert f"OMP_WAIT_POLICY = '{policy}'" in said and f"GOMP_SPINCOUNT = '{spins}'" in said
+    # Nothing is left behind for the processes that it starts.
+    assert printed.strip() == str(sorted(["OMP_DISPLAY_ENV", *given]))
 
 
 def test_importing_needs_numpy_alone():

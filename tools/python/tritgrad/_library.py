@@ -6,8 +6,10 @@ those of tools/c/tritgrad.h.
 
 import ctypes
 import os
+from contextlib import contextmanager
 from ctypes import c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
+from typing import Iterator
 
 ABI_VERSION = 1  # TG_ABI_VERSION of the header that the signatures below are from
 _SONAME = f"libtritgrad_c.so.{ABI_VERSION}"
@@ -69,10 +71,33 @@ def find() -> str:
     return str(beside) if beside.exists() else _SONAME
 
 
+# The waiting of the program (tools/cli/main.cpp): threads of OpenMP spin for some microseconds before
+# they sleep. As it comes the run-time spins for so long that a run takes ten times as long beside
+# other processes.
+_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000"}
+
+
+@contextmanager
+def _waiting_as_the_program() -> Iterator[None]:
+    """Sets what the run-time of OpenMP reads when it is loaded, which the library does unless
+    another one in this process has done so. Users who set a policy themselves keep theirs."""
+    if "OMP_WAIT_POLICY" in os.environ:
+        yield
+        return
+    added = [variable for variable in _WAITING if variable not in os.environ]
+    os.environ.update({variable: _WAITING[variable] for variable in added})
+    try:
+        yield
+    finally:
+        for variable in added:
+            del os.environ[variable]
+
+
 def load(path: str) -> ctypes.CDLL:
     """Loads a library. Raises ImportError where there is none, or one of another interface."""
     try:
-        library = ctypes.CDLL(path)
+        with _waiting_as_the_program():
+            library = ctypes.CDLL(path)
         library.tg_abi_version.restype = c_int
         found = library.tg_abi_version()
     except (OSError, AttributeError) as error:
