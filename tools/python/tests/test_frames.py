@@ -164,6 +164,21 @@ def test_columns_that_are_not_there_are_refused():
         model.predict(whole.to_numpy())
 
 
+def test_a_table_without_names_is_read_as_its_columns_stand(tmp_path):
+    whole, _ = table()
+    whole = whole[["colour", "size", "kind"]]
+    whole.to_csv(tmp_path / "t.csv", index=False, header=False)
+    model = tritgrad.train(SPEC, data=tmp_path / "t.csv")
+    assert model.feature_names is None
+    inputs = whole.drop(columns=["kind"])
+    found = model.predict(inputs)
+    assert len(set(found)) > 1
+    inputs.columns = range(2)
+    assert (model.predict(inputs) == found).all()
+    with pytest.raises(ValueError, match="3 columns found, but the model has 2$"):
+        model.predict(whole)
+
+
 def test_a_built_in_set_has_names_too(root):
     iris = pandas.read_csv(root / "engine/data/iris.csv")
     model = tritgrad.train(SPEC, data="iris")

@@ -73,7 +73,7 @@ class Column:
             numbers = np.array([self._number(row, cell) for row, cell in enumerate(cells.tolist())])
         wrong = np.flatnonzero(np.abs(numbers) > _LARGEST)
         if wrong.size:
-            self._refuse(wrong[0], numbers[wrong[0]], "a finite fp32 number")
+            self._refuse(wrong[0], float(numbers[wrong[0]]), "a finite fp32 number")
         out[:, 0] = numbers - self._offset
         return np.isnan(numbers)
 

@@ -39,7 +39,7 @@ class Inputs:
     @property
     def reads_frames(self) -> bool:
         """Whether a frame is more than an array of numbers to it: it knows names or words."""
-        return self._has_names or any(column.width > 1 for column in self._columns)
+        return self._has_names or any(each.words or each.width > 1 for each in self._columns)
 
     @property
     def names(self) -> Optional[List[str]]:
