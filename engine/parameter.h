@@ -21,14 +21,16 @@ enum class Role {
   kScale,      // scales of a ternary matrix [outputs x groups]
   kBias,       // [n]
   kNorm,       // gains and biases of normalisation layers [n]
+  kEmbedding,  // vectors of tokens, and the head of a language model [vocabulary x width]
   kStatistic,  // running statistics: read at inference, not trained
 };
 
-inline constexpr Names<Role, 5> kRoleNames{"role",
+inline constexpr Names<Role, 6> kRoleNames{"role",
                                            {{{Role::kWeight, "weight"},
                                              {Role::kScale, "scale"},
                                              {Role::kBias, "bias"},
                                              {Role::kNorm, "norm"},
+                                             {Role::kEmbedding, "embedding"},
                                              {Role::kStatistic, "statistic"}}}};
 inline std::string_view role_name(Role role) { return kRoleNames.name(role); }
 inline Category role_category(Role role) {

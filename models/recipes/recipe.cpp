@@ -27,11 +27,12 @@ constexpr Names<NonFinite, 2> kNonFinite{
 constexpr Names<Compute, 2> kCompute{"value",
                                      {{{Compute::kFp32, "fp32"}, {Compute::kInt8, "int8"}}}};
 // The roles that have tables, in the order of Recipe::groups.
-constexpr Names<Role, 4> kRoles{"value",
+constexpr Names<Role, 5> kRoles{"value",
                                 {{{Role::kWeight, "weight"},
                                   {Role::kScale, "scale"},
                                   {Role::kBias, "bias"},
-                                  {Role::kNorm, "norm"}}}};
+                                  {Role::kNorm, "norm"},
+                                  {Role::kEmbedding, "embedding"}}}};
 
 // Returns the line of the file that the key comes from; 0 for built-in recipes and overrides.
 int line_of(const toml::key& key) {
@@ -181,8 +182,8 @@ toml::table role_table(const toml::table& recipe, Role role) {
   return merged;
 }
 
-// Returns the groups that follow a table ("weight", "continuous", ...). Whether a model has biases
-// or norms is not for the recipe to know; scales come with bare trits.
+// Returns the groups that follow a table ("weight", "continuous", ...). Whether a model has biases,
+// norms or embeddings is not for the recipe to know; scales come with bare trits.
 std::vector<const Recipe::Group*> groups_of(std::string_view table, const Recipe& recipe) {
   std::vector<const Recipe::Group*> groups;
   for (const auto& [role, name] : kRoles.names) {
@@ -339,7 +340,7 @@ Recipe recipe_from(const toml::table& table, const std::string& where) {
   recipe.where = where;
   TableReader top(plain(table), where);
   read_top(top, recipe);
-  for (const char* name : {"weight", "continuous", "scale", "bias", "norm"}) {
+  for (const char* name : {"weight", "continuous", "scale", "bias", "norm", "embedding"}) {
     top.allow(name);
     check(table.get(name) == nullptr || table.get(name)->is_table(), top.at(name), ": '", name,
           "' must be a table, written [", name, "]");
@@ -396,7 +397,8 @@ bool Recipe::has_trits() const {
 Optimizer::GroupOf Recipe::updates() const {
   return [this](const ParameterSpec& parameter) {
     GroupSpec update = group(parameter.name, parameter.role).update;
-    if (parameter.name == kHeadMatrix && head_follows_weight()) update.lr *= head_lr;
+    const bool is_head = parameter.name == kHeadMatrix && parameter.role == Role::kWeight;
+    if (is_head && head_follows_weight()) update.lr *= head_lr;
     return update;
   };
 }

@@ -14,8 +14,9 @@
 
 namespace tritgrad {
 
-// The last layer of every model, whose outputs are the classes', and its matrix: a recipe may give
-// it a rate of its own.
+// The last layer of every model, whose outputs are the classes' (or the tokens'), and its matrix.
+// As a weight it may have a rate of its own, Recipe::head_lr; that of a language model is an
+// embedding.
 inline constexpr const char* kHead = "head";
 inline constexpr std::string_view kHeadMatrix = "head.weight";
 static_assert(kHeadMatrix.starts_with(kHead));
@@ -48,15 +49,15 @@ struct Recipe {
   FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients: fp32 or bf16
   double clip_grad_norm = 0.0;                     // global 2-norm; 0 = off
   NonFinite non_finite = NonFinite::kRefuse;
-  std::array<Group, 4> groups;  // by Role: weight, scale, bias, norm
+  std::array<Group, 5> groups;  // by Role: weight, scale, bias, norm, embedding
   double head_lr = 1.0;         // rate of the head's matrix, where [weight] trains it, / lr
   std::vector<NamedGroup> named_groups;  // the last match counts
   std::string toml;                      // the recipe as it was resolved, complete
 
   const Group& group(Role role) const { return groups.at(static_cast<std::size_t>(role)); }
   const Group& group(std::string_view parameter, Role role) const;
-  // Returns whether the head's matrix follows [weight], not a group of its own; then head_lr
-  // counts.
+  // Returns whether a head's matrix that is a weight follows [weight], not a group of its own; then
+  // head_lr counts.
   bool head_follows_weight() const;
   // Returns whether some weights are bare trits, which alone have scales that are trained.
   bool has_trits() const;

@@ -38,6 +38,8 @@ Formats parameter_formats(Role role) {
             kShared4, kShared8, kShared16, kTrits,   kTernaryMaster};
   }
   if (role == Role::kScale) return {kScale16, kFp32, kBf16, kSplit24, kSplit32};
+  // Bare trits want scales beside them, which only weights have.
+  if (role == Role::kEmbedding) return {kFp32, kBf16, kSplit24, kSplit32, kFp8, kInt8, kInt4};
   return {kFp32, kBf16, kSplit24, kSplit32};
 }
 
