@@ -70,6 +70,7 @@ std::unique_ptr<Rule> make_rule(const RuleSpec& spec) {
   check_range("momentum", spec.momentum, 0.0, 1.0, false);
   check_range("dampening", spec.dampening, 0.0, 1.0, true);
   check_range("weight_decay", spec.weight_decay, 0.0, 1.0, spec.kind != RuleKind::kSign);
+  check_range("clip_direction", spec.clip_direction, 0.0, 1e30, false);
   check_eps(spec.eps);
   check(!spec.nesterov || (spec.momentum > 0.0 && spec.dampening == 0.0),
         "rule: nesterov needs momentum > 0 and dampening = 0");

@@ -156,6 +156,8 @@ struct RuleSpec {
   Rounding feedback_rounding = Rounding::kStochastic;  // microadam
   WindowForm window_form = WindowForm::kCorrected;     // microadam
   bool counted_votes = false;  // sign: the gradient is a mean of signs already (data parallel)
+  // normalized: elements of the normalised gradient are limited to +-clip_direction; 0 = off
+  double clip_direction = 0.0;
 
   friend bool operator==(const RuleSpec&, const RuleSpec&) = default;
 };

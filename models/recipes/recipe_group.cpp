@@ -128,6 +128,7 @@ void visit_rule(RuleSpec& rule, const Visitor& visitor) {
   if (rule.kind == kLion) rule.beta2 = 0.99;  // as in Lion's paper
   visitor("beta2", trained_by<kAdam, kAdamw, kMicroadam, kLion, kNormalized>, rule.beta2);
   visitor("eps", trained_by<kAdam, kAdamw, kMicroadam>, rule.eps);
+  visitor("clip_direction", trained_by<kNormalized>, rule.clip_direction);
   visitor("density", kByMicroadam, rule.density);
   visitor("window", kByMicroadam, rule.window, check_whole_setting);
   visitor("feedback_bits", kByMicroadam, rule.feedback_bits, check_whole_setting);

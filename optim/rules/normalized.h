@@ -2,6 +2,7 @@
 // with one that averages normalised gradients.
 //
 //     n = g / sqrt(v^)                               (0 where v is 0: the first step only measures)
+//     n <- clip(n, -clip_direction, clip_direction)   (0: as it is)
 //     v <- beta2 v + (1 - beta2) g^2                  v^ = v / (1 - beta2^(t-1))
 //     m <- momentum m + (1 - momentum) n
 //     direction = m                                   (n where momentum is 0, which keeps no m)
@@ -14,6 +15,9 @@
 // default), or factored into rows and columns. It is that of the step before, so that an update can
 // be fused with the product that makes g. With stochastic rounding on a fixed-point ternary format
 // (latent8, or ternary with carry) this trains without any per-element moment.
+//
+// A limit of 2.5 keeps rare gradients, far above their mean square, from flipping trits at once.
+// What is averaged in v is the gradient, not what the limit leaves of it.
 #pragma once
 
 #include <array>
@@ -26,7 +30,8 @@ namespace tritgrad {
 
 class Normalized : public Rule {
  public:
-  explicit Normalized(const RuleSpec& spec) : beta_(spec.beta2), momentum_(spec.momentum) {}
+  explicit Normalized(const RuleSpec& spec)
+      : beta_(spec.beta2), momentum_(spec.momentum), limit_(spec.clip_direction) {}
 
   std::vector<MomentSpec> moments() const override {
     if (momentum_ > 0.0) return {{"m", false}, {"v", true}};
@@ -41,7 +46,7 @@ class Normalized : public Rule {
   }
 
   GradientForm gradient_form() const override {
-    if (momentum_ > 0.0) return {};
+    if (momentum_ > 0.0 || limit_ > 0.0) return {};  // no multiple of the gradient
     return {DirectionForm::kScaledGradient, beta_, inverse_bias_};
   }
 
@@ -58,10 +63,12 @@ class Normalized : public Rule {
   void normalize(const RuleBlock& b, float* v, float* out) const {
     kernels().updates.normalized(out, v, b.grad, static_cast<float>(beta_),
                                  static_cast<float>(1.0 - beta_), inverse_bias_, b.n);
+    if (limit_ > 0.0) kernels().updates.limit(out, static_cast<float>(limit_), b.n);
   }
 
   double beta_;
   double momentum_;
+  double limit_;
   float inverse_bias_ = 0.0f;
 };
 
