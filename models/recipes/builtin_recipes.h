@@ -1,4 +1,5 @@
-// The recipes of models/recipes/, compiled in (the source is generated at build time).
+// The recipes of models/recipes/ and its folder language/, compiled in (the source is generated at
+// build time).
 #pragma once
 
 #include <span>
@@ -8,7 +9,8 @@ namespace tritgrad {
 
 struct BuiltinRecipe {
   std::string_view name;
-  std::string_view toml;
+  std::string_view toml;  // may begin with base = "NAME", as a file may
+  bool for_language_models;
 };
 
 std::span<const BuiltinRecipe> builtin_recipes();

@@ -82,9 +82,11 @@ std::string without_idle_keys(const Recipe& recipe);
 // Reads a recipe from the text that Recipe::toml held (checkpoints).
 Recipe parse_recipe(const std::string& toml, const std::string& where);
 
+// Return the names of the built-in recipes, for tables and images and for language models.
 std::vector<std::string> recipe_names();
-// Returns the text of a built-in recipe as it was written, with its comments; empty for other
-// names.
+std::vector<std::string> language_recipe_names();
+// Returns the text of a built-in recipe as it was written, with its comments, and perhaps on top of
+// a base; empty for other names.
 std::string builtin_recipe_text(std::string_view name);
 
 }  // namespace tritgrad

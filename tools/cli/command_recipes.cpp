@@ -50,7 +50,7 @@ void add_recipes_command(CLI::App& app) {
       "  tritgrad train --recipe my.toml");
   command->add_subcommand("list", "all recipes with their bytes per parameter");
   CLI::App* show =
-      command->add_subcommand("show", "one recipe, complete, as TOML to start your own from");
+      command->add_subcommand("show", "one recipe as TOML, to start your own from");
   auto name = std::make_shared<std::string>();
   auto overrides = std::make_shared<std::vector<std::string>>();
   show->add_option("NAME", *name, "recipe name or FILE.toml")->required();

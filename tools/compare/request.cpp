@@ -59,8 +59,10 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
   add_data_options(app, request.common);
   add_training_options(app, request.common, false);
   ComparisonOptions& options = request.options;
-  app.add_option("--recipes", options.recipes,
-                 "names or files, separated by commas; all = every built-in one")
+  app.add_option(
+         "--recipes", options.recipes,
+         "names or files, separated by commas; all = every built-in one that is not for language "
+         "models")
       ->delimiter(',')
       ->take_all()
       ->capture_default_str();

@@ -6,9 +6,11 @@ namespace tritgrad {
 
 std::vector<ListedRecipe> list_builtin_recipes() {
   std::vector<ListedRecipe> all;
-  for (const std::string& name : recipe_names()) {
-    const Recipe recipe = load_recipe(name);
-    all.push_back({recipe, forecast_footprint(plan_model(kRecipeExample, 0, 0, recipe), recipe)});
+  for (const auto& names : {recipe_names(), language_recipe_names()}) {
+    for (const std::string& name : names) {
+      const Recipe recipe = load_recipe(name);
+      all.push_back({recipe, forecast_footprint(plan_model(kRecipeExample, 0, 0, recipe), recipe)});
+    }
   }
   return all;
 }
