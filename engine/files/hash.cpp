@@ -13,8 +13,24 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-struct FreeXxh3 {
-  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+// XXH3 of bytes that arrive in pieces.
+class Xxh3 {
+ public:
+  Xxh3() : state_(XXH3_createState()) {
+    check(state_ != nullptr && XXH3_64bits_reset(state_.get()) == XXH_OK,
+          "xxh3: xxHash has no memory for a state");
+  }
+  void update(std::span<const std::byte> piece) {
+    check(XXH3_64bits_update(state_.get(), piece.data(), piece.size()) == XXH_OK,
+          "xxh3: xxHash failed to hash ", piece.size(), " bytes");
+  }
+  std::uint64_t digest() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_;
 };
 
 }  // namespace
@@ -23,15 +39,16 @@ std::uint64_t xxh3(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+std::uint64_t xxh3(std::span<const std::span<const std::byte>> pieces) {
+  Xxh3 hash;
+  for (const std::span<const std::byte> piece : pieces) hash.update(piece);
+  return hash.digest();
+}
+
 std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order) {
-  const std::unique_ptr<XXH3_state_t, FreeXxh3> state(XXH3_createState());
-  check(state != nullptr && XXH3_64bits_reset(state.get()) == XXH_OK,
-        "xxh3: xxHash has no memory for a state");
-  order.for_each_piece(plane, [&](std::span<const std::byte> piece) {
-    check(XXH3_64bits_update(state.get(), piece.data(), piece.size()) == XXH_OK,
-          "xxh3: xxHash failed to hash ", piece.size(), " bytes");
-  });
-  return XXH3_64bits_digest(state.get());
+  Xxh3 hash;
+  order.for_each_piece(plane, [&](std::span<const std::byte> piece) { hash.update(piece); });
+  return hash.digest();
 }
 
 std::string hex(std::uint64_t value) {

@@ -17,6 +17,9 @@ namespace tritgrad {
 // Returns XXH3 of 64 bits, with seed 0.
 std::uint64_t xxh3(std::span<const std::byte> bytes);
 
+// Returns XXH3 of pieces as one, one behind another.
+std::uint64_t xxh3(std::span<const std::span<const std::byte>> pieces);
+
 // Returns XXH3 of a plane of bytes as it lies in files.
 std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order);
 
