@@ -107,7 +107,7 @@ void TextFiles::append(const std::string& path) {
 std::uint64_t TextFiles::hash() const {
   std::vector<std::span<const std::byte>> parts;
   for (const MappedFile& file : files_) parts.push_back(file.bytes());
-  return xxh3(parts);
+  return xxh3_joined(parts);
 }
 
 }  // namespace tritgrad

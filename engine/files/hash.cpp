@@ -39,7 +39,7 @@ std::uint64_t xxh3(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-std::uint64_t xxh3(std::span<const std::span<const std::byte>> pieces) {
+std::uint64_t xxh3_joined(std::span<const std::span<const std::byte>> pieces) {
   Xxh3 hash;
   for (const std::span<const std::byte> piece : pieces) hash.update(piece);
   return hash.digest();

@@ -18,7 +18,7 @@ namespace tritgrad {
 std::uint64_t xxh3(std::span<const std::byte> bytes);
 
 // Returns XXH3 of pieces as one, one behind another.
-std::uint64_t xxh3(std::span<const std::span<const std::byte>> pieces);
+std::uint64_t xxh3_joined(std::span<const std::span<const std::byte>> pieces);
 
 // Returns XXH3 of a plane of bytes as it lies in files.
 std::uint64_t xxh3(std::span<const std::byte> plane, const ColumnBlocks& order);
