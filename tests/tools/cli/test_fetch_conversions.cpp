@@ -247,4 +247,46 @@ TEST_CASE("fetch conversions: R itself writes whole numbers, the factor last") {
   box.fetch(source);  // its SHA-256 is that of the text above
 }
 
+TEST_CASE("fetch conversions: the text files of a package become one, in the order of bytes") {
+  Sandbox box;
+  TinySet source{"sotu", "apt", "not-fetched", "", "*.txt", ""};
+  const auto installed = box.install(source);
+  write_text(installed / "b.txt", "three");
+  write_text(installed / "B.txt", "one\n");
+  write_text(installed / "a.txt", "two, ");
+  write_text(installed / "a.json", "not read");
+  source.add("sotu.txt", "one\ntwo, three", "sotu.txt");
+  CHECK(read_text(box.fetch(source) / "sotu.txt") == "one\ntwo, three");
+  CHECK(box.calls().empty());
+}
+
+TEST_CASE("fetch conversions: a package without text files is refused and leaves nothing") {
+  Sandbox box;
+  TinySet source{"sotu", "apt", "not-fetched", "", "*.txt", ""};
+  write_text(box.install(source) / "a.json", "not read");
+  source.add("sotu.txt", "text", "sotu.txt");
+  const std::string message = box.error_of(source);
+  CHECK(message.starts_with("tritgrad: sotu: cannot be joined: "));
+  CHECK(contains(message, "*.txt': No such file or directory"));
+  CHECK(box.left_nothing(source));
+}
+
+TEST_CASE("fetch conversions: R writes the lines of a data base's texts, in the order asked for") {
+  Sandbox box;
+  TinySet source{"austen", "apt", "not-fetched", "", "Rdata.rdb emma persuasion", ""};
+  const std::string base = (box.install(source) / "Rdata").string();
+  if (std::system("command -v Rscript >/dev/null") != 0) {
+    MESSAGE("skipped: Rscript is not installed");
+    return;
+  }
+  const std::string make =
+      "Rscript --vanilla -e \"texts <- new.env(); texts\\$persuasion <- c('third \\u00a3', ''); "
+      "texts\\$other <- 'none'; texts\\$emma <- c('first', 'second'); "
+      "tools:::makeLazyLoadDB(texts, '" +
+      base + "')\" >/dev/null 2>&1";
+  REQUIRE(std::system(make.c_str()) == 0);
+  source.add("austen.txt", "first\nsecond\nthird \xC2\xA3\n\n", "austen.txt");
+  box.fetch(source);  // its SHA-256 is that of the text above
+}
+
 }  // namespace tritgrad::test::test_fetch_conversions
