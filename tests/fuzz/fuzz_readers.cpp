@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,11 @@
 #include "engine/data/csv.h"
 #include "engine/data/idx.h"
 #include "engine/data/npy_dataset.h"
+#include "engine/data/piece_model.h"
 #include "engine/data/table_text.h"
+#include "engine/data/vocabulary.h"
 #include "tests/support/compressed.h"
+#include "tests/support/piece_file.h"
 
 namespace {
 
@@ -74,7 +78,19 @@ void read_targets(unsigned reader, std::string_view bytes) {
   tritgrad::parse_npy_pairs(pairs, "npy", nullptr, kRegress);
 }
 
-constexpr unsigned kReaders = 17;
+// A tokenizer alone, or one that is changed by what follows it, and a text for its pieces.
+void read_tokenizer(bool is_changed, std::string_view bytes) {
+  if (!is_changed) {
+    tritgrad::parse_piece_model(bytes, "tokenizer");
+    return;
+  }
+  static const std::string kPieces = tritgrad::test::piece_file({"a", "b", "ab", "aab"}).bytes();
+  const auto [first, text] = split(bytes);
+  const auto vocabulary = tritgrad::Vocabulary::of_pieces(kPieces + std::string(first), "pieces");
+  if (vocabulary.decode(vocabulary.encode(text)) != text) std::abort();
+}
+
+constexpr unsigned kReaders = 19;
 
 void read(unsigned reader, std::string_view bytes) {
   if (reader < 3) {
@@ -85,7 +101,7 @@ void read(unsigned reader, std::string_view bytes) {
     return;
   }
   if (reader >= 15) {
-    read_targets(reader, bytes);
+    reader >= 17 ? read_tokenizer(reader == 18, bytes) : read_targets(reader, bytes);
     return;
   }
   if (reader >= 7) {

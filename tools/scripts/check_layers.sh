@@ -58,9 +58,12 @@ function check_system_include(target) {
   } else if (target ~ /dnnl/) {
     if (file != "ops/kernels/products/dense_product.cpp")
       complain("<" target "> is for ops/kernels/products/dense_product.cpp only; use ops/products/dense_product.h")
-  } else if (target ~ /^(onnx|google)\//) {
+  } else if (target ~ /^onnx\//) {
     if (file != "models/export/onnx.cpp" && file != "tests/models/export/test_onnx.cpp")
       complain("<" target "> is for models/export/onnx.cpp only; use models/export/onnx.h")
+  } else if (target ~ /^google\//) {
+    if (file != "engine/data/piece_model.cpp")
+      complain("<" target "> is for engine/data/piece_model.cpp only; use engine/data/piece_model.h")
   } else if (target == "mpi.h") {
     if (file != "optim/parallel/mpi/ranks.cpp")
       complain("<mpi.h> is for optim/parallel/mpi/ranks.cpp only; use optim/parallel/communicator.h")

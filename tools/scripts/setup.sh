@@ -15,10 +15,11 @@ kBuildPackages=(g++ cmake ninja-build pkg-config libeigen3-dev libxsimd-dev libs
 # clang with its run-times: sanitizers, libFuzzer, OpenMP with Archer.
 kClangPackages=(clang libclang-rt-dev libomp-dev llvm)
 # Readers of exported models: cross compilers for Cortex-M and AVR with machines that run what they make, and Python's
-# NumPy; what the Python package is tested with; and what messages name and their tests run: unpackers.
+# NumPy; what the Python package is tested with; SentencePiece, whose tokenizers are read; and what messages name and
+# their tests run: unpackers.
 kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-avr avr-libc simavr python3-numpy
   python3-pytest python3-sklearn python3-venv python3-pip python3-setuptools python3-wheel
-  bzip2 xz-utils zstd)
+  sentencepiece bzip2 xz-utils zstd)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
 kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx python3-pandas python3-matplotlib
   python3-nbconvert python3-ipykernel)
