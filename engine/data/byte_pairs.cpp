@@ -150,7 +150,8 @@ void BytePairs::encode(std::string_view text, bool space_before,
     } else if (found != pieces_.end()) {
       tokens.push_back(found->second.token);
     } else {
-      for (const char byte : symbol.text) {
+      const bool is_space = symbol.token == kOpenSymbol && symbol.text == kPieceSpace;
+      for (const char byte : is_space ? " " : symbol.text) {
         tokens.push_back(byte_tokens_[static_cast<unsigned char>(byte)]);
       }
     }

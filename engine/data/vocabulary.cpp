@@ -108,7 +108,12 @@ const std::string& Vocabulary::model() const { return content_->model; }
 
 std::uint64_t Vocabulary::hash() const { return xxh3(std::as_bytes(std::span(model()))); }
 
-Vocabulary open_vocabulary(const std::string& path) {
+Vocabulary open_vocabulary(const std::string& tokens) {
+  constexpr std::string_view kFile = "sentencepiece:";
+  if (tokens == "bytes") return Vocabulary::of_bytes();
+  check(tokens.starts_with(kFile) && tokens.size() > kFile.size(), "tokens '", printable(tokens),
+        "': bytes or sentencepiece:FILE expected, where FILE is a .model file of spm_train");
+  const std::string path = tokens.substr(kFile.size());
   return Vocabulary::of_pieces(read_file(path), concat("tokenizer ", printable(path)));
 }
 

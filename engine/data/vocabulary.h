@@ -57,7 +57,8 @@ class Vocabulary {
   std::shared_ptr<const Content> content_;
 };
 
-// Reads the .model file of a tokenizer. Throws Error with its path.
-Vocabulary open_vocabulary(const std::string& path);
+// Opens what `tokens` says: "bytes", or "sentencepiece:FILE" with the .model file of a tokenizer.
+// Throws Error for other texts, and with the path of a file that of_pieces() does not take.
+Vocabulary open_vocabulary(const std::string& tokens);
 
 }  // namespace tritgrad

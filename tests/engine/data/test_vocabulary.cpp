@@ -113,6 +113,10 @@ TEST_CASE("vocabulary: every text comes back from its tokens, byte for byte and 
     CHECK(joined == (text.empty() ? "" : " ") + text);
     CHECK(v.decode(v.encode_more(" " + text)) == text);
   }
+  // Where a space is no piece it is a byte, not the three of its mark.
+  const Vocabulary bare = pieces_of({"a", kMark + "a"});
+  CHECK(pieces(bare, "b a") == "<0x20>|<0x62>|" + kMark + "a");
+  CHECK(bare.decode(bare.encode("b  a")) == "b  a");
   CHECK(pieces(v, kMark) == kMark + "|<0xE2>|<0x96>|<0x81>");
 }
 
@@ -152,13 +156,25 @@ TEST_CASE("vocabulary: tokens that are none are refused") {
 TEST_CASE("vocabulary: a file is read, and made anew from its bytes") {
   const TempDir dir;
   const std::string bytes = piece_file({"a"}).bytes();
-  const Vocabulary v = open_vocabulary(dir.write("t.model", bytes));
+  const Vocabulary v = open_vocabulary("sentencepiece:" + dir.write("t.model", bytes));
   CHECK(v.model() == bytes);
   CHECK(v.hash() == xxh3(std::as_bytes(std::span(bytes))));
   CHECK(Vocabulary::of_pieces(v.model(), "checkpoint").encode("a") == v.encode("a"));
   const std::string path = dir.write("bad.model", "bad");
-  CHECK(refusal([&] { open_vocabulary(path); }).starts_with("tokenizer " + path + ": is damaged"));
-  CHECK(contains(refusal([&] { open_vocabulary((dir / "none").string()); }), "no such file"));
+  CHECK(refusal([&] {
+          open_vocabulary("sentencepiece:" + path);
+        }).starts_with("tokenizer " + path + ": is damaged"));
+  CHECK(contains(refusal([&] { open_vocabulary("sentencepiece:" + (dir / "none").string()); }),
+                 "no such file"));
+}
+
+TEST_CASE("vocabulary: what is asked for is bytes or a file") {
+  CHECK(open_vocabulary("bytes").is_bytes());
+  for (const char* tokens : {"", "byte", "sentencepiece", "sentencepiece:", "t.model"}) {
+    CHECK(refusal([&] { open_vocabulary(tokens); }) ==
+          "tokens '" + std::string(tokens) +
+              "': bytes or sentencepiece:FILE expected, where FILE is a .model file of spm_train");
+  }
 }
 
 TEST_CASE("token text: pieces of a folder are those of its files, in two bytes each") {
@@ -252,7 +268,7 @@ void check_as_spm_encode(const TempDir& dir, const std::string& options) {
   REQUIRE(std::system(("spm_encode --model=" + model + ".model --output_format=id --input=" + text +
                        " --output=" + ids)
                           .c_str()) == 0);
-  const Vocabulary v = open_vocabulary(model + ".model");
+  const Vocabulary v = open_vocabulary("sentencepiece:" + model + ".model");
   CHECK(v.size() == 300);
   // The program encodes lines without their ends.
   Tokens expected;
@@ -286,7 +302,8 @@ TEST_CASE("vocabulary: what spm_train makes of its own accord is refused, with t
   REQUIRE(std::system(("spm_train --vocab_size=25 --input=" + text + " --model_prefix=" + model +
                        " >/dev/null 2>&1")
                           .c_str()) == 0);
-  const std::string message = refusal([&] { open_vocabulary(model + ".model"); });
+  const std::string message =
+      refusal([&] { open_vocabulary("sentencepiece:" + model + ".model"); });
   CHECK(message ==
         "tokenizer " + model +
             ".model: its type is unigram, bpe expected; train one with: " + kPieceTraining);
