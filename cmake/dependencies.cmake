@@ -12,7 +12,8 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 # (Its CMake package of Debian 12 insists on tools that lie in other packages.)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip>=1.7)
 find_path(UTF8CPP_INCLUDE_DIR utf8cpp/utf8.h REQUIRED)
-# Messages of ONNX, whose CMake package of Debian 12 names files that are not in it, and protobuf's run-time.
+# Messages of ONNX, whose CMake package of Debian 12 names files that are not in it, and protobuf's run-time, which
+# reads tokenizers too. (Debian's libsentencepiece brings another protobuf along, and cannot be linked beside it.)
 pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf>=3.21)
 find_path(ONNX_INCLUDE_DIR onnx/onnx-ml.pb.h REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)

@@ -98,7 +98,7 @@ std::uint64_t TokenText::hash() const {
   return tokenizer_.is_bytes() ? files_.hash() : xxh3(tokens_.bytes());
 }
 
-TokenText open_text(const std::string& path, const Vocabulary& tokenizer) {
+TokenText open_tokens(const std::string& path, const Vocabulary& tokenizer) {
   TokenText text(tokenizer);
   TextFiles files(path);
   text.byte_count_ = files.size();
@@ -111,6 +111,6 @@ TokenText open_text(const std::string& path, const Vocabulary& tokenizer) {
   return text;
 }
 
-TokenText open_bytes(const std::string& path) { return open_text(path, Vocabulary::of_bytes()); }
+TokenText open_bytes(const std::string& path) { return open_tokens(path, Vocabulary::of_bytes()); }
 
 }  // namespace tritgrad

@@ -30,7 +30,7 @@ class TokenText {
   std::uint64_t hash() const;
 
  private:
-  friend TokenText open_text(const std::string& path, const Vocabulary& tokenizer);
+  friend TokenText open_tokens(const std::string& path, const Vocabulary& tokenizer);
 
   explicit TokenText(const Vocabulary& tokenizer) : tokenizer_(tokenizer) {}
   void tokenize(const TextFiles& files);
@@ -45,7 +45,7 @@ class TokenText {
 };
 
 // Opens a file or a folder. Throws what TextFiles throws.
-TokenText open_text(const std::string& path, const Vocabulary& tokenizer);
+TokenText open_tokens(const std::string& path, const Vocabulary& tokenizer);
 // With every byte a token.
 TokenText open_bytes(const std::string& path);
 

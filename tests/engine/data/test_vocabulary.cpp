@@ -183,7 +183,7 @@ TEST_CASE("token text: pieces of a folder are those of its files, in two bytes e
   dir.write("t/1", "ab a\n");
   dir.write("t/2", "a b");
   const std::int64_t before = ledger::live(Category::kData);
-  const TokenText text = open_text((dir / "t").string(), v);
+  const TokenText text = open_tokens((dir / "t").string(), v);
   Tokens expected = v.encode("ab a\n");
   for (const std::int32_t token : v.encode_more("a b")) expected.push_back(token);
   REQUIRE(text.size() == static_cast<std::int64_t>(expected.size()));
@@ -198,8 +198,8 @@ TEST_CASE("token text: pieces of a folder are those of its files, in two bytes e
   for (std::int64_t cut = 0; cut <= text.size(); ++cut) {
     CHECK(text.byte_count(0, cut) + text.byte_count(cut, text.size() - cut) == 8);
   }
-  CHECK(text.hash() == open_text(dir.write("joined", "ab a\na b"), v).hash());
-  CHECK(text.hash() != open_text(dir.write("other", "ab a\na a"), v).hash());
+  CHECK(text.hash() == open_tokens(dir.write("joined", "ab a\na b"), v).hash());
+  CHECK(text.hash() != open_tokens(dir.write("other", "ab a\na a"), v).hash());
 }
 
 TEST_CASE("token text: pieces do not depend on the number of threads") {
@@ -212,7 +212,7 @@ TEST_CASE("token text: pieces do not depend on the number of threads") {
   const Tokens expected = v.encode(content);
   for (const int threads : {1, 3}) {
     set_thread_count(threads);
-    const TokenText text = open_text(path, v);
+    const TokenText text = open_tokens(path, v);
     REQUIRE(text.size() == static_cast<std::int64_t>(expected.size()));
     Tokens tokens(expected.size());
     text.read(0, text.size(), tokens.data());
@@ -228,7 +228,7 @@ TEST_CASE("token text: more than 65536 pieces take four bytes each") {
   const Vocabulary v = pieces_of(texts);
   const TempDir dir;
   const std::int64_t before = ledger::live(Category::kData);
-  const TokenText text = open_text(dir.write("text", "xa"), v);
+  const TokenText text = open_tokens(dir.write("text", "xa"), v);
   CHECK(ledger::live(Category::kData) - before == 4 * text.size());
   std::int32_t token = 0;
   text.read(text.size() - 1, 1, &token);
