@@ -45,6 +45,18 @@ struct LayerKernels {
   void (*tanh)(float* out, const float* x, std::int64_t n);
   void (*tanh_gradient)(float* dy, const float* y, std::int64_t n);
 
+  // ---- transformers ----------------------------------------------------------------------------
+  // Turns pairs of neighbours: (x[2 i], x[2 i + 1]) <- (a c - b s, a s + b c), where they were (a,
+  // b), c = cosines[i] and s = sines[i]; each operation rounded to float.
+  void (*rotate_pairs)(float* x, const float* cosines, const float* sines, std::int64_t pairs);
+  // y[i] = silu(gate[i]) up[i] with silu(x) = x / (1 + e^-x), within 6 units of 2^-24 of it or
+  // 1e-36 |up[i]|; NaN stays.
+  void (*swiglu)(float* y, const float* gate, const float* up, std::int64_t n);
+  // With s = 1 / (1 + e^-gate[i]): dgate[i] = dy[i] up[i] (s + silu(gate[i]) (1 - s)), then dy[i]
+  // *= silu(gate[i])
+  void (*swiglu_gradient)(float* dgate, float* dy, const float* gate, const float* up,
+                          std::int64_t n);
+
   // ---- batch norm: n columns of `rows` rows, `ld` apart in all arrays where none has its own
   // ----- With z = (x - mean) * inverse_std and u = z * gain + bias, each operation rounded to
   // float: y[i] = u, or max(u, 0) where NaN stays

@@ -17,6 +17,7 @@
 #include "ops/kernels/layers/layer_loops-inl.h"
 #include "ops/kernels/layers/norm_loops-inl.h"
 #include "ops/kernels/layers/sums-inl.h"
+#include "ops/kernels/layers/transformer_loops-inl.h"
 #include "ops/kernels/products/dot_trits-inl.h"
 #include "ops/kernels/products/gemm-inl.h"
 #include "ops/kernels/products/integer_loops-inl.h"

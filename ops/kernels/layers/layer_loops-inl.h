@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "engine/kernels/layers.h"
+#include "ops/kernels/layers/exp-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace {
@@ -28,24 +29,6 @@ void squared_relu(float* __restrict out, const float* __restrict x, std::int64_t
 
 void squared_relu_gradient(float* __restrict dy, const float* __restrict x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dy[i] *= x[i] > 0.0f ? 2.0f * x[i] : 0.0f;
-}
-
-// e^x for x in [0, 20]; NaN stays. x = k ln 2 + r with |r| <= ln 2 / 2, the polynomial in r as in
-// Cephes' expf (Moshier); k is added to the exponent by its bits.
-[[gnu::always_inline]] inline float small_exp(float x) {
-  constexpr float kWhole = 0x1.8p23f;  // what it is added to loses its fraction
-  const float shifted = x * 1.44269504f + kWhole;
-  const float k = shifted - kWhole;
-  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;  // ln 2 in two parts
-  const float p =
-      ((((1.9875691500e-4f * r + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) *
-           r +
-       1.6666665459e-1f) *
-          r +
-      5.0000001201e-1f;
-  const float power = std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) << 23) +
-                                           std::bit_cast<std::uint32_t>(1.0f));
-  return (p * (r * r) + r + 1.0f) * power;
 }
 
 // A polynomial where |x| is small (Cephes' tanhf), 1 - 2 / (e^2|x| + 1) elsewhere; both are
