@@ -261,9 +261,13 @@ void test_loss_ops() {
   test_op(squared_error);
 }
 
-void test_image_ops() {
+void test_ops_with_files_of_their_own() {
+  test_add::for_each_add_case(test_op);
   test_conv2d::for_each_conv2d_case(test_op);
+  test_embedding::for_each_embedding_case(test_op);
   test_pool::for_each_pool_case(test_op);
+  test_rotary::for_each_rotary_case(test_op);
+  test_swiglu::for_each_swiglu_case(test_op);
 }
 
 // Names of all functions declared in ops/*.h that return a Var, or one in int8.
@@ -290,9 +294,9 @@ TEST_CASE("ops: every gradient equals the complex step; every op is tested") {
   test_elementwise_ops();
   test_norm_ops();
   test_loss_ops();
-  test_image_ops();
+  test_ops_with_files_of_their_own();
   std::set<std::string> expected = declared_ops();
-  CHECK(expected.size() >= 14);
+  CHECK(expected.size() >= 18);
   // One has no gradient (tested below), one rounds (tests/ops/products/test_integer_linear.cpp),
   // and of the last two one rounds and the other is others together
   // (tests/ops/products/test_linear_norm.cpp).

@@ -76,13 +76,42 @@ inline void check_case(const OpCase& c, std::uint32_t salt = 3) {
   CHECK(offset == expected.size());
 }
 
+// Rows [first, first + n) of x as a value of their own, for ops with several inputs.
+inline Var rows_of(Tape& tape, const Var& x, std::int64_t first, std::int64_t n) {
+  const Var y = tape.variable({n, x.value.cols()});
+  std::copy_n(x.value.row(first), y.value.size(), y.value.data);
+  tape.record(y, {}, {}, [&tape, x, y, first] {
+    const Tensor dx = tape.grad_to(x), dy = tape.grad_of(y);
+    for (std::int64_t i = 0; i < dy.size(); ++i) dx.row(first)[i] += dy.data[i];
+  });
+  return y;
+}
+// Spoils the inputs that the op which has just been recorded does not read in backward.
+inline void forget_unread(std::initializer_list<Var> inputs) {
+  for (const Var& x : inputs) {
+    if (!x.note->is_read) x.value.fill(std::nanf(""));
+  }
+}
+
 // Cases of ops that have test files of their own, for the list of all ops that are tested.
 using VisitOpCase = std::function<void(const OpCase&)>;
+namespace test_add {
+void for_each_add_case(const VisitOpCase& visit);
+}
 namespace test_conv2d {
 void for_each_conv2d_case(const VisitOpCase& visit);
 }
+namespace test_embedding {
+void for_each_embedding_case(const VisitOpCase& visit);
+}
 namespace test_pool {
 void for_each_pool_case(const VisitOpCase& visit);
+}
+namespace test_rotary {
+void for_each_rotary_case(const VisitOpCase& visit);
+}
+namespace test_swiglu {
+void for_each_swiglu_case(const VisitOpCase& visit);
 }
 
 }  // namespace tritgrad::test
