@@ -1,7 +1,8 @@
 // The seam between the engine and the instruction sets: tables of plain functions on raw pointers.
 //
 // Each subject has a table in a header of its own, with the contracts of its functions:
-// products.h, codecs.h, updates.h, layers.h and reductions.h, and peak_loops.h for yardsticks.
+// products.h, codecs.h, updates.h, layers.h, attention.h and reductions.h, and peak_loops.h for
+// yardsticks.
 // Callers include the headers of the tables that they use and write
 // kernels().codecs.decode_trits(...).
 //
@@ -11,10 +12,11 @@
 // (never raised) by the environment variable TRITGRAD_ISA = reference | avx2 | avx512 | avx512vnni
 // | avx512vbmi | avx512amx.
 //
-// All kernels but `gemm` give the same bits on every instruction set (no fused multiply-add but of
-// exact operations, sums in kSumLanes interleaved lanes); only the payload of a NaN that float
-// arithmetic makes is left open. `gemm` gives the same bits for any thread count and any place in
-// memory on one instruction set. Pointers need no alignment; n may be anything from 0 up.
+// All kernels but `gemm` and those of attention.h give the same bits on every instruction set (no
+// fused multiply-add but of exact operations, sums in kSumLanes interleaved lanes); only the
+// payload of a NaN that float arithmetic makes is left open. Those others give the same bits for
+// any thread count and any place in memory on one instruction set. Pointers need no alignment; n
+// may be anything from 0 up.
 #pragma once
 
 #include <atomic>
@@ -26,6 +28,7 @@ struct ProductKernels;
 struct CodecKernels;
 struct UpdateKernels;
 struct LayerKernels;
+struct AttentionKernels;
 struct ReductionKernels;
 struct PeakLoops;
 
@@ -36,6 +39,7 @@ struct KernelTables {
   const CodecKernels& codecs;
   const UpdateKernels& updates;
   const LayerKernels& layers;
+  const AttentionKernels& attention;
   const ReductionKernels& reductions;
   const PeakLoops& peak_loops;  // no kernels but yardsticks (peak_loops.h)
 };

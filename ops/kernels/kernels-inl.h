@@ -14,6 +14,8 @@
 #include "ops/kernels/codecs/lowbit_loops-inl.h"
 #include "ops/kernels/codecs/split-inl.h"
 #include "ops/kernels/codecs/ternary_master_loops-inl.h"
+#include "ops/kernels/layers/attention-inl.h"
+#include "ops/kernels/layers/attention_query-inl.h"
 #include "ops/kernels/layers/layer_loops-inl.h"
 #include "ops/kernels/layers/norm_loops-inl.h"
 #include "ops/kernels/layers/sums-inl.h"

@@ -177,6 +177,7 @@ inline U64 interleave_odd(const U64& a, const U64& b) { return _mm512_unpackhi_e
 // Returns the sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
 inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
 inline std::int32_t sum_lanes(const I32& x) { return _mm512_reduce_add_epi32(x); }
+inline float sum_lanes(const F32& x) { return _mm512_reduce_add_ps(x); }
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
 }
@@ -328,6 +329,11 @@ inline std::int32_t sum_lanes(const I32& x) {
   const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
   const __m128i pairs = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
   return _mm_cvtsi128_si32(_mm_add_epi32(pairs, _mm_srli_epi64(pairs, 32)));
+}
+inline float sum_lanes(const F32& x) {
+  const __m128 halves = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  const __m128 pairs = _mm_add_ps(halves, _mm_movehl_ps(halves, halves));
+  return _mm_cvtss_f32(_mm_add_ss(pairs, _mm_movehdup_ps(pairs)));
 }
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));

@@ -109,6 +109,12 @@ constexpr LayerKernels kLayers = {
     .max_pool_gradient = max_pool_gradient,
 };
 
+constexpr AttentionKernels kAttention = {
+    .attend_head = attend_head,
+    .attend_head_gradient = attend_head_gradient,
+    .attend_query = attend_query,
+};
+
 constexpr ReductionKernels kReductions = {
     .all_finite = all_finite,
     .all_finite_bf16 = all_finite_bf16,
@@ -126,7 +132,13 @@ constexpr ReductionKernels kReductions = {
 
 }  // namespace
 
-const KernelTables kKernels = {
-    TRITGRAD_NAME(TRITGRAD_TARGET), kProducts, kCodecs, kUpdates, kLayers, kReductions, kPeakLoops};
+const KernelTables kKernels = {TRITGRAD_NAME(TRITGRAD_TARGET),
+                               kProducts,
+                               kCodecs,
+                               kUpdates,
+                               kLayers,
+                               kAttention,
+                               kReductions,
+                               kPeakLoops};
 
 }  // namespace tritgrad::TRITGRAD_TARGET

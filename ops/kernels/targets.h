@@ -4,6 +4,7 @@
 #include <atomic>
 #include <span>
 
+#include "engine/kernels/attention.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/kernels.h"
 #include "engine/kernels/layers.h"

@@ -11,7 +11,7 @@ void for_each_add_case(const VisitOpCase& visit) {
   OpCase two{"add",
              {},
              [](Tape& t, const Var& x) {
-               const Var a = rows_of(t, x, 0, 7), b = rows_of(t, x, 7, 7);
+               const Var a = part_of(t, x, 0, {7, 11}), b = part_of(t, x, kAddends, {7, 11});
                const Var y = add(t, a, b);
                forget_unread({a, b});
                return y;

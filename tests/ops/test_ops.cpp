@@ -263,6 +263,7 @@ void test_loss_ops() {
 
 void test_ops_with_files_of_their_own() {
   test_add::for_each_add_case(test_op);
+  test_attention::for_each_attention_case(test_op);
   test_conv2d::for_each_conv2d_case(test_op);
   test_embedding::for_each_embedding_case(test_op);
   test_pool::for_each_pool_case(test_op);
@@ -296,7 +297,7 @@ TEST_CASE("ops: every gradient equals the complex step; every op is tested") {
   test_loss_ops();
   test_ops_with_files_of_their_own();
   std::set<std::string> expected = declared_ops();
-  CHECK(expected.size() >= 18);
+  CHECK(expected.size() >= 19);
   // One has no gradient (tested below), one rounds (tests/ops/products/test_integer_linear.cpp),
   // and of the last two one rounds and the other is others together
   // (tests/ops/products/test_linear_norm.cpp).

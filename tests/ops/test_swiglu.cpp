@@ -48,7 +48,7 @@ void for_each_swiglu_case(const VisitOpCase& visit) {
   OpCase two{"swiglu",
              {},
              [](Tape& t, const Var& x) {
-               const Var gate = rows_of(t, x, 0, 7), up = rows_of(t, x, 7, 7);
+               const Var gate = part_of(t, x, 0, {7, 11}), up = part_of(t, x, kSize, {7, 11});
                const Var y = swiglu(t, gate, up);
                forget_unread({gate, up});
                return y;

@@ -76,13 +76,13 @@ inline void check_case(const OpCase& c, std::uint32_t salt = 3) {
   CHECK(offset == expected.size());
 }
 
-// Rows [first, first + n) of x as a value of their own, for ops with several inputs.
-inline Var rows_of(Tape& tape, const Var& x, std::int64_t first, std::int64_t n) {
-  const Var y = tape.variable({n, x.value.cols()});
-  std::copy_n(x.value.row(first), y.value.size(), y.value.data);
+// Elements of x, from `first` on, as a value of their own, for ops with several inputs.
+inline Var part_of(Tape& tape, const Var& x, std::int64_t first, const Shape& shape) {
+  const Var y = tape.variable(shape);
+  std::copy_n(x.value.data + first, y.value.size(), y.value.data);
   tape.record(y, {}, {}, [&tape, x, y, first] {
     const Tensor dx = tape.grad_to(x), dy = tape.grad_of(y);
-    for (std::int64_t i = 0; i < dy.size(); ++i) dx.row(first)[i] += dy.data[i];
+    for (std::int64_t i = 0; i < dy.size(); ++i) dx.data[first + i] += dy.data[i];
   });
   return y;
 }
@@ -97,6 +97,9 @@ inline void forget_unread(std::initializer_list<Var> inputs) {
 using VisitOpCase = std::function<void(const OpCase&)>;
 namespace test_add {
 void for_each_add_case(const VisitOpCase& visit);
+}
+namespace test_attention {
+void for_each_attention_case(const VisitOpCase& visit);
 }
 namespace test_conv2d {
 void for_each_conv2d_case(const VisitOpCase& visit);
