@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/columns.h"
 
@@ -19,6 +20,12 @@ double softmax_row(const float* in, float* out, std::int64_t n) {
   const float inverse = static_cast<float>(1.0 / sum);
   for (std::int64_t j = 0; j < n; ++j) out[j] *= inverse;
   return static_cast<double>(largest) + std::log(sum);
+}
+
+// out[j] += scale * (p[j] - share); the arrays do not overlap.
+void add_centered(float* __restrict out, const float* __restrict p, float share, float scale,
+                  std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) out[j] += scale * (p[j] - share);
 }
 
 double mean(const float* row, std::int64_t n) {
@@ -90,16 +97,31 @@ Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::in
     const float mean_scale = tape.grad_of(loss).data[0] / static_cast<float>(rows);
     const auto uniform_share = static_cast<float>(smoothing / static_cast<double>(columns));
     const auto label_share = static_cast<float>(1.0 - smoothing);
-    const Tensor grad = tape.grad_to(logits);
-    for (std::int64_t i = 0; i < rows; ++i) {
+    const GradientTarget target = tape.target(logits);
+    for_each_row(probabilities, [&](std::int64_t i) {
       const float scale = mean_scale * weight_of(i);
-      float* dlogits = grad.row(i);
-      const float* p = probabilities.row(i);
-      for (std::int64_t j = 0; j < columns; ++j) dlogits[j] += scale * (p[j] - uniform_share);
+      float* dlogits = target.grad.row(i);
+      if (target.fresh) std::fill_n(dlogits, columns, 0.0f);
+      add_centered(dlogits, probabilities.row(i), uniform_share, scale, columns);
       dlogits[labels[static_cast<std::size_t>(i)]] -= scale * label_share;
-    }
+    });
   });
   return loss;
+}
+
+double sum_cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels) {
+  const std::int64_t classes = logits.cols();
+  check_labels({logits}, labels);
+  return parallel_sum(logits.rows(), 64, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> probabilities(static_cast<std::size_t>(classes));
+    double sum = 0.0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* row = logits.row(i);
+      sum += softmax_row(row, probabilities.data(), classes) -
+             static_cast<double>(row[labels[static_cast<std::size_t>(i)]]);
+    }
+    return sum;
+  });
 }
 
 Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target) {

@@ -17,6 +17,10 @@ namespace tritgrad {
 Var softmax_cross_entropy(Tape& tape, const Var& logits, std::span<const std::int32_t> labels,
                           double smoothing = 0.0, std::span<const float> class_weights = {});
 
+// Returns the sum over rows of -log softmax(logits)[label], in nats. Throws Error as
+// softmax_cross_entropy() does.
+double sum_cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels);
+
 // The mean over all elements of (prediction - target)^2; the target has no gradient. Throws Error
 // unless it has the prediction's shape and elements.
 Var mean_squared_error(Tape& tape, const Var& prediction, const Tensor& target);

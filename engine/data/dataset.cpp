@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/data/token_text.h"
 #include "engine/kernels/layers.h"
 #include "engine/memory/prefetch.h"
 #include "engine/text.h"
@@ -37,6 +38,11 @@ void Dataset::borrow(std::int64_t row_count, std::int64_t feature_count, Element
   check(std::ssize(bytes) == expected, "data set ", name, ": ", bytes.size(), " bytes found, ",
         expected, " expected");
   values = Buffer::borrow(bytes);
+}
+
+std::int64_t Dataset::outputs() const {
+  if (is_text()) return text->vocabulary();
+  return is_regression() ? 1 : classes();
 }
 
 std::vector<std::int64_t> Dataset::class_counts() const {

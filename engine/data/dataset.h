@@ -3,7 +3,9 @@
 // Feature values are finite, or NaN where a table's cell is missing and the mean stands for it.
 // Pixels stay one byte each, everything else is fp32; both are counted by the ledger as data.
 // Labels are 0 .. classes-1 in the order of class_names. Data for regression have targets instead,
-// finite numbers in their own units, and neither labels nor names of classes.
+// finite numbers in their own units, and neither labels nor names of classes. Rows of a text are
+// the windows that follow each other in it, `features` tokens each, of which the labels are the
+// tokens one further on; neither is kept beside the text.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +23,7 @@ namespace tritgrad {
 enum class Element { kFloat32, kByte };
 
 struct TableSchema;  // engine/data/table_schema.h
+class TokenText;     // engine/data/token_text.h
 
 // Remarks are what a person who reads data should be told, as sentences without a full stop.
 struct Remarks {
@@ -43,6 +46,7 @@ struct Dataset {
   std::int64_t published_test_rows = 0;       // rows at the end that are the published test set
   bool has_missing = false;                   // some values are NaN
   std::shared_ptr<const TableSchema> schema;  // of a user's table, else null
+  std::shared_ptr<const TokenText> text;      // of language models, else null
   Remarks remarks;
 
   // Sets rows, features, element and zeroed values. Throws when there is nothing to hold, when a
@@ -58,8 +62,11 @@ struct Dataset {
   bool has_byte_pixels() const { return is_image() && element == Element::kByte; }
   int classes() const { return static_cast<int>(class_names.size()); }
   bool is_regression() const { return !targets.empty(); }
-  // What a model of the data has: a logit for each class, or one number.
-  std::int64_t outputs() const { return is_regression() ? 1 : classes(); }
+  bool is_text() const { return text != nullptr; }
+  // What a row has a label of: itself, or each token of a window.
+  std::int64_t labels_per_row() const { return is_text() ? features : 1; }
+  // What a model of the data has: a logit for each class or token, or one number.
+  std::int64_t outputs() const;
   // Rows of each class.
   std::vector<std::int64_t> class_counts() const;
   // Where a row stands: "line 7" of a table's text, else "row 6 (counted from 0)", as NumPy counts.

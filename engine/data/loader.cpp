@@ -6,16 +6,23 @@
 #include <utility>
 
 #include "engine/check.h"
+#include "engine/data/token_text.h"
 #include "engine/memory/parallel.h"
 
 namespace tritgrad {
 
 Batch Batch::part(std::int64_t begin, std::int64_t n) const {
-  const auto of_part = [&](auto all) {
+  const auto of_part = [&](auto all, std::int64_t per_row) {
     return all.empty() ? all
-                       : all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+                       : all.subspan(static_cast<std::size_t>(begin * per_row),
+                                     static_cast<std::size_t>(n * per_row));
   };
-  return {{x.row(begin), {n, x.cols()}}, of_part(labels), of_part(targets), first + begin, whole};
+  return {{x.row(begin), {n, x.cols()}},
+          of_part(labels, labels_per_row),
+          of_part(targets, 1),
+          first + begin,
+          whole,
+          labels_per_row};
 }
 
 Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
@@ -51,6 +58,15 @@ Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardi
   allocate();
 }
 
+void Loader::set_epoch(std::int64_t windows) {
+  check(dataset_->is_text() && shuffled_ && windows > 0, "Loader: an epoch of ", windows,
+        " windows asked for; only training windows of a text are drawn");
+  batch_size_ = std::min(batch_size_, windows);
+  rows_per_epoch_ = windows;
+  batches_ = (rows_per_epoch_ + batch_size_ - 1) / batch_size_;
+  allocate();
+}
+
 void Loader::restrict_to(Share share) {
   share_ = std::move(share);
   allocate();
@@ -67,7 +83,8 @@ void Loader::allocate() {
   x_ = Buffer();
   x_ = Buffer(rows * static_cast<std::size_t>(dataset_->features) * sizeof(float), Category::kData);
   static_assert(sizeof(std::int32_t) == sizeof(float));
-  labels_ = Buffer(rows * sizeof(float), Category::kData);
+  labels_ = Buffer(rows * static_cast<std::size_t>(dataset_->labels_per_row()) * sizeof(float),
+                   Category::kData);
 }
 
 void Loader::seek(Cursor cursor) {
@@ -105,13 +122,35 @@ void Loader::read_row(std::int32_t row, const RandomKey& key, float* out) const 
   standardizer_.apply(values);
 }
 
+Batch Loader::next_of_text(std::int64_t first, std::int64_t count, std::int64_t whole) {
+  const TokenText& text = *dataset_->text;
+  const std::int64_t tokens = dataset_->features;
+  const RandomKey key{seed_, random_stream("windows"), static_cast<std::uint32_t>(cursor_.epoch)};
+  const auto places = static_cast<std::uint32_t>((std::ssize(rows_) - 1) * tokens + 1);
+  auto* labels = labels_.as<std::int32_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(cursor_.position * batch_size_ + first + i);
+    const std::int64_t begin = shuffled_ ? random_below(key, at, places) : rows_[at] * tokens;
+    float* x = x_.as<float>() + i * tokens;
+    std::int32_t* next = labels + i * tokens;
+    text.read(begin, tokens, next);
+    std::copy_n(next, tokens, x);
+    text.read(begin + 1, tokens, next);
+  }
+  if (++cursor_.position == batches_) cursor_ = {cursor_.epoch + 1, 0};
+  const std::span<const std::int32_t> all(labels, static_cast<std::size_t>(count * tokens));
+  return {{x_.as<float>(), {count, tokens}}, all, {}, first, whole, tokens};
+}
+
 Batch Loader::next() {
-  if (shuffled_ && order_epoch_ != cursor_.epoch) shuffle(cursor_.epoch);
+  const bool of_text = dataset_->is_text();
+  if (shuffled_ && !of_text && order_epoch_ != cursor_.epoch) shuffle(cursor_.epoch);
   const std::int64_t whole =
       std::min(batch_size_, rows_per_epoch_ - cursor_.position * batch_size_);
   const auto [share_begin, share_end] = share_(whole);
   const std::int64_t begin = cursor_.position * batch_size_ + share_begin;
   const std::int64_t count = share_end - share_begin;
+  if (of_text) return next_of_text(share_begin, count, whole);
   const std::int64_t features = dataset_->features;
   const RandomKey key{seed_, random_stream("augmentation"),
                       static_cast<std::uint32_t>(cursor_.epoch)};

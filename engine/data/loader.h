@@ -22,17 +22,18 @@
 namespace tritgrad {
 
 enum class RowOrder {
-  kShuffled,  // training: a new order in every epoch
+  kShuffled,  // training: a new order in every epoch; of a text, windows that begin anywhere
   kAsGiven,   // evaluation: every row once, in order
 };
 
 struct Batch {
   Tensor x;                              // [rows x features], valid until the next call of next()
-  std::span<const std::int32_t> labels;  // of classes
+  std::span<const std::int32_t> labels;  // of classes, or of tokens: those of a window side by side
   std::span<const float> targets;        // of regression, standardised
   // These are rows [first, first + rows) of a batch of `whole` rows.
   std::int64_t first;
   std::int64_t whole;
+  std::int64_t labels_per_row = 1;
 
   std::int64_t rows() const { return x.rows(); }
   // Returns `n` of its rows, from number `begin` on.
@@ -55,7 +56,7 @@ class Loader {
   // row are void; the row left out differs from epoch to epoch.
   //
   // Augmentation changes every row anew in every epoch, before it is standardised. The scale is
-  // that of the targets of regression.
+  // that of the targets of regression. The training rows of a text are its first ones.
   Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
          std::int64_t batch_size, std::uint64_t seed, RowOrder order,
          const Augmentation& augmentation = {}, const TargetScale& target_scale = {});
@@ -64,6 +65,8 @@ class Loader {
   // Rows given in one epoch: all, or all but one (see above).
   std::int64_t rows_per_epoch() const { return rows_per_epoch_; }
 
+  // From now on an epoch of training windows of a text has so many; at first, as many as rows.
+  void set_epoch(std::int64_t windows);
   // From now on batches hold only rows [first, last) = share(whole) of the `whole` ones they have,
   // and have no memory for others.
   using Share = std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t whole)>;
@@ -79,6 +82,7 @@ class Loader {
  private:
   void allocate();
   void shuffle(std::int64_t epoch);
+  Batch next_of_text(std::int64_t first, std::int64_t count, std::int64_t whole);
   // Features of a row, augmented and standardised.
   void read_row(std::int32_t row, const RandomKey& key, float* out) const;
 

@@ -9,7 +9,10 @@
 #include "engine/data/cifar.h"
 #include "engine/data/embedded.h"
 #include "engine/data/idx.h"
+#include "engine/data/known_texts.h"
 #include "engine/data/npy_dataset.h"
+#include "engine/data/text_dataset.h"
+#include "engine/data/vocabulary.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -109,6 +112,16 @@ std::string folder_name(const std::string& path) {
   return folder.has_filename() ? folder.filename().string() : path;
 }
 
+constexpr std::string_view kText = "text:";
+
+Dataset open_text(const std::string& spec, const std::string& path, const DataOptions& options) {
+  check(options.window > 0, "--data ", spec,
+        ": a text is for language models; give one, as in --model llama:4,256");
+  const Vocabulary vocabulary = open_vocabulary(options.tokens);
+  return text_dataset(std::make_shared<TokenText>(open_tokens(path, vocabulary)), spec,
+                      options.window);
+}
+
 bool is_there(const std::string& path) {
   std::error_code error;
   return path == "-" || fs::exists(path, error);
@@ -120,6 +133,7 @@ bool is_there(const std::string& path) {
   for (const KnownDataset& known : kKnown) {
     names.emplace_back(known.name);
   }
+  for (const KnownText& known : known_texts()) names.emplace_back(known.name);
   fail("no data set or file \"", spec, "\"", did_you_mean(spec, names));
 }
 
@@ -158,6 +172,10 @@ DataSource data_source(const std::string& spec, const std::string& cache_folder)
     return {Kind::kNpyPair, {spec.substr(0, comma + 4), spec.substr(comma + 5)}};
   }
   std::error_code error;
+  if (find_known_text(spec) != nullptr) {
+    return {Kind::kFetched, {(fs::path(cache_folder) / spec).string()}};
+  }
+  if (spec.starts_with(kText)) return {Kind::kText, {spec.substr(kText.size())}};
   if (spec.ends_with(".npz")) return {Kind::kNpz, {spec}};
   return {fs::is_directory(spec, error) ? Kind::kFolder : Kind::kCsv, {spec}};
 }
@@ -169,6 +187,10 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
     case Kind::kBuiltIn:
       return builtin_dataset(spec, options.csv.task);
     case Kind::kFetched:
+      if (const KnownText* text = find_known_text(spec)) {
+        return open_text(spec, fetched_text(*text, options.cache_folder, options.fetch_arguments),
+                         options);
+      }
       return open_fetched(*find_known(spec), source.paths[0], options);
     case Kind::kNpyPair:
       check(!source.paths[1].empty(), "data \"", spec,
@@ -177,6 +199,8 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
     case Kind::kNpz:
       if (!is_there(spec)) refuse(spec);
       return read_npz(spec, options.csv.schema, options.csv.task);
+    case Kind::kText:
+      return open_text(spec, source.paths[0], options);
     case Kind::kFolder:
       return open_folder(spec, folder_name(spec), options.csv.task);
     case Kind::kCsv:

@@ -30,13 +30,16 @@ Dataset builtin_dataset(const std::string& name, TaskKind task = TaskKind::kAuto
 
 struct DataOptions {
   CsvOptions csv;
-  std::string cache_folder;     // fetched sets lie in <cache_folder>/<name>
+  std::string cache_folder;      // fetched sets lie in <cache_folder>/<name>
+  std::string tokens = "bytes";  // what a text is cut into
+  std::int64_t window =
+      0;  // tokens that the language model looks at together; 0: it is no such model
   std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
 };
 
 // The place of the rows of a data set.
 struct DataSource {
-  enum class Kind { kBuiltIn, kFetched, kNpyPair, kNpz, kFolder, kCsv };
+  enum class Kind { kBuiltIn, kFetched, kNpyPair, kNpz, kText, kFolder, kCsv };
   Kind kind;
   // Files or one folder, whether or not they exist; none for what is part of the library.
   std::vector<std::string> paths;
@@ -52,6 +55,7 @@ DataSource data_source(const std::string& spec, const std::string& cache_folder)
 //   "cifar10", "letter", "shuttle"     CIFAR-10's six, or <name>.csv
 //   "x.npy,y.npy"                      features and labels
 //   "data.npz"                         both in an archive
+//   "text:PATH"                        a text, or the files of a folder joined, in windows
 //   a folder                           four IDX files of MNIST's kind, else CIFAR-10's six
 //   "-", a pipe or any other path      a CSV file, perhaps compressed by gzip; "-" is standard
 //   input

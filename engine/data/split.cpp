@@ -16,6 +16,9 @@ namespace {
 
 using Rows = std::vector<std::int32_t>;
 
+// A text is long: a tenth of it is enough to judge a model by.
+constexpr double kTestOfText = 0.1;
+
 // The rows of each class, or of regression all of them, each list shuffled by its own step of the
 // key.
 std::vector<Rows> shuffled_classes(const Rows& rows, const Dataset& dataset, std::uint64_t seed,
@@ -79,6 +82,17 @@ std::pair<Rows, Rows> take_fraction(const Rows& rows, const Dataset& dataset, do
   return {std::move(kept), std::move(taken)};
 }
 
+// Windows of a text that follow each other are alike: what is held out are its last ones.
+std::pair<Rows, Rows> take_tail(const Rows& rows, const Dataset& dataset, double fraction,
+                                std::string_view subject) {
+  const auto n = static_cast<double>(rows.size());
+  const auto cut = rows.begin() + std::lround(n - std::max(1.0, fraction * n));
+  check(cut > rows.begin(), dataset.name, ": its ", counted(std::ssize(rows), "window"), " of ",
+        dataset.features, " tokens are too few for a ", subject,
+        " part beside those to train on; give more text or a model with a smaller context");
+  return {{rows.begin(), cut}, {cut, rows.end()}};
+}
+
 Rows row_range(std::int64_t begin, std::int64_t end) {
   Rows rows(static_cast<std::size_t>(end - begin));
   std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(begin));
@@ -137,6 +151,9 @@ Split fixed_split(const Dataset& dataset, double test_fraction) {
     const std::int64_t cut = dataset.rows - dataset.published_test_rows;
     split.train = row_range(0, cut);
     split.test = row_range(cut, dataset.rows);
+  } else if (dataset.is_text()) {
+    std::tie(split.train, split.test) =
+        take_tail(row_range(0, dataset.rows), dataset, kTestOfText, "test");
   } else {
     std::tie(split.train, split.test) =
         take_fraction(row_range(0, dataset.rows), dataset, test_fraction, "test");
@@ -146,6 +163,8 @@ Split fixed_split(const Dataset& dataset, double test_fraction) {
 
 Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed) {
   check(folds >= 2, "folds: ", folds, " found, at least 2 needed");
+  check(!dataset.is_text(), "folds: ", dataset.name,
+        " is a text, which is judged by its end; leave --folds out");
   check(fold >= 0 && fold < folds, "fold: ", fold, " found, 0 to ", folds - 1, " expected");
   const auto rows = row_range(0, dataset.rows - dataset.published_test_rows);
   const auto classes = shuffled_classes(rows, dataset, seed, "folds");
@@ -167,7 +186,8 @@ Split fold_split(const Dataset& dataset, int folds, int fold, std::uint64_t seed
 }
 
 Split carve_validation(Split split, const Dataset& dataset, double fraction) {
-  auto [train, val] = take_fraction(split.train, dataset, fraction, "validation");
+  auto [train, val] =
+      (dataset.is_text() ? take_tail : take_fraction)(split.train, dataset, fraction, "validation");
   split.train = std::move(train);
   split.val = std::move(val);
   return split;

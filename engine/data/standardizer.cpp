@@ -132,6 +132,7 @@ Standardizer Standardizer::fit(const Dataset& dataset, std::span<const std::int3
         " given, at least one needed");
   check(pixels == PixelScale::kLinear || dataset.has_byte_pixels(), "pixels: '", dataset.name,
         "' holds no pixels of 8 bits, of which a square root could be taken; leave sqrt out");
+  if (dataset.is_text()) return {{0.0f}, {1.0f}};  // numbers of tokens are left as they are
   std::vector<Moments> columns(static_cast<std::size_t>(dataset.features));
   parallel_ranges(dataset.features, kColumns, [&](std::int64_t begin, std::int64_t end) {
     if (dataset.has_missing) {

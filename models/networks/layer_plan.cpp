@@ -1,5 +1,6 @@
 #include "models/networks/layer_plan.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -28,9 +29,28 @@ std::vector<std::string> split(const std::string& text, char separator) {
 std::int64_t parse_width(const std::string& text, const std::string& where, const char* hint) {
   std::int64_t width = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
-  check(error == std::errc() && end == text.data() + text.size() && width > 0 && width <= 1 << 24,
-        "model '", where, "': width '", text, "' is not a whole number in 1..16777216", hint);
+  check(
+      error == std::errc() && end == text.data() + text.size() && width > 0 && width <= kMostWidth,
+      "model '", where, "': width '", text, "' is not a whole number in 1..16777216", hint);
   return width;
+}
+
+void for_each_option(
+    const std::string& text, const std::vector<std::string>& parts,
+    const std::function<void(const std::string& key, const std::string& value)>& body) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    const std::string key = parts[i].substr(0, equals);
+    check(std::find(keys.begin(), keys.end(), key) == keys.end(), "model '", text, "': '", key,
+          "' is named twice; leave one out");
+    keys.push_back(key);
+    try {
+      body(key, equals == std::string::npos ? "" : parts[i].substr(equals + 1));
+    } catch (const Error& error) {
+      fail("model '", text, "': ", error.what());
+    }
+  }
 }
 
 std::string layer_name(std::size_t index) { return "layers." + std::to_string(index); }
@@ -73,6 +93,16 @@ void plan_norm(const std::string& prefix, Norm norm, std::int64_t width, const R
 void plan_bias(const std::string& prefix, std::int64_t width, const Recipe& recipe,
                std::vector<ParameterSpec>& plan) {
   plan.push_back(vector_spec(prefix + ".bias", Role::kBias, width, 0.0f, recipe));
+}
+
+void plan_embedding(const std::string& prefix, std::int64_t tokens, std::int64_t width,
+                    const Recipe& recipe, std::vector<ParameterSpec>& plan) {
+  const std::string name = prefix + ".weight";
+  plan.push_back({name,
+                  Role::kEmbedding,
+                  {tokens, width},
+                  recipe.group(name, Role::kEmbedding).format,
+                  {Initial::Kind::kNormal, 1.0f / std::sqrt(static_cast<float>(width))}});
 }
 
 LayerParameters bind_layer(ParameterStore& parameters, const std::string& prefix) {

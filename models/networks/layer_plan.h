@@ -2,6 +2,7 @@
 // reading of spec texts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,14 @@ std::vector<std::string> split(const std::string& text, char separator);
 // Reads a width of model `where`. Throws Error, which ends with `hint`, when it is none.
 std::int64_t parse_width(const std::string& text, const std::string& where, const char* hint = "");
 
+inline constexpr std::int64_t kMostWidth = 1 << 24;
+
+// Calls body(key, value) for parts 1, 2, ... of a spec text, which are "key=value". Throws Error,
+// which names the text, where a key stands twice and where body() does.
+void for_each_option(
+    const std::string& text, const std::vector<std::string>& parts,
+    const std::function<void(const std::string& key, const std::string& value)>& body);
+
 // Returns the name of a layer; "layers.0" is the first.
 std::string layer_name(std::size_t index);
 
@@ -39,6 +48,11 @@ void plan_norm(const std::string& prefix, Norm norm, std::int64_t width, const R
                std::vector<ParameterSpec>& plan);
 void plan_bias(const std::string& prefix, std::int64_t width, const Recipe& recipe,
                std::vector<ParameterSpec>& plan);
+
+// Adds PREFIX.weight, [tokens x width] of Role::kEmbedding: a row for each token of a vocabulary,
+// that the token becomes or by which its logit is made.
+void plan_embedding(const std::string& prefix, std::int64_t tokens, std::int64_t width,
+                    const Recipe& recipe, std::vector<ParameterSpec>& plan);
 
 // The parameters of one layer, wherever its plan has them; others are null.
 struct LayerParameters {

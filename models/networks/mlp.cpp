@@ -53,19 +53,9 @@ MlpSpec parse_mlp(const std::string& text) {
     widths = {widths.begin() + 1, widths.end() - 1};
   }
   spec.hidden = widths;
-  std::vector<std::string> keys;
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    const std::string key = parts[i].substr(0, equals);
-    check(std::find(keys.begin(), keys.end(), key) == keys.end(), "model '", text, "': '", key,
-          "' is named twice; leave one out");
-    keys.push_back(key);
-    try {
-      parse_option(key, equals == std::string::npos ? "" : parts[i].substr(equals + 1), spec);
-    } catch (const Error& error) {
-      fail("model '", text, "': ", error.what());
-    }
-  }
+  for_each_option(text, parts, [&spec](const std::string& key, const std::string& value) {
+    parse_option(key, value, spec);
+  });
   return spec;
 }
 

@@ -14,11 +14,12 @@ namespace tritgrad {
 struct ModelInput {
   std::int64_t features = 0;
   ImageShape image = {};
+  bool is_no_text = false;  // false, too, where that is not known
 
   // Whoever has only a number of features, or the data themselves, names just that.
   ModelInput(std::int64_t count) : features(count) {}  // NOLINT(google-explicit-constructor)
   ModelInput(const Dataset& data)                      // NOLINT(google-explicit-constructor)
-      : features(data.features), image(data.image) {}
+      : features(data.features), image(data.image), is_no_text(!data.is_text()) {}
   ModelInput(std::int64_t count, const ImageShape& shape) : features(count), image(shape) {}
 };
 
@@ -36,7 +37,7 @@ class Model {
   ParameterStore& parameters() { return parameters_; }
   const ParameterStore& parameters() const { return parameters_; }
 
-  // Maps x [n, inputs] to logits [n, outputs].
+  // Maps x [n, inputs] to logits [n, outputs], or, of a language model, those of every token.
   virtual Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) = 0;
 
  protected:
@@ -52,9 +53,9 @@ std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput&
 double products_per_row(const std::string& spec, const ModelInput& input, std::int64_t outputs,
                         const Recipe& recipe);
 
-// Makes the model of a spec, see parse_mlp() and parse_conv(). Weights begin as numbers keyed by
-// `seed`.
-// Throws Error when the spec cannot be read or does not fit input and outputs.
+// Makes the model of a spec, see parse_mlp(), parse_conv() and parse_llama(). Weights begin as
+// numbers keyed by `seed`. Throws Error when the spec cannot be read or does not fit input and
+// outputs.
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe, std::uint64_t seed);
 

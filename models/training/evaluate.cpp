@@ -101,16 +101,16 @@ void check_target_scale(const TargetScale& scale, const SavedRun& saved) {
         scale.deviation, ", is no mean and deviation; the file is damaged");
 }
 
-// Images have one mean and one scale for all pixels. Old checkpoints do not know whether their
-// inputs are images; data do.
-LoadedModel load_model_of(const SavedRun& saved, bool is_image) {
+// Images have one mean and one scale for all pixels, and tokens one of each that change nothing.
+// Old checkpoints do not know whether their inputs are images; data do.
+LoadedModel load_model_of(const SavedRun& saved, bool has_one_scale) {
   SavedModel plan = saved.model();
   const bool regression = saved.is_regression();
-  check(regression || plan.outputs == std::ssize(saved.class_names()), "checkpoint '", saved.path(),
-        "': its model has ", plan.outputs, " outputs but it names ", saved.class_names().size(),
-        " classes; the file is damaged");
+  check(regression || saved.is_language_model() || plan.outputs == std::ssize(saved.class_names()),
+        "checkpoint '", saved.path(), "': its model has ", plan.outputs, " outputs but it names ",
+        saved.class_names().size(), " classes; the file is damaged");
   auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
-  std::vector<float> means(is_image ? 1 : static_cast<std::size_t>(plan.input.features));
+  std::vector<float> means(has_one_scale ? 1 : static_cast<std::size_t>(plan.input.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedArray> planes = parameter_planes(model->parameters());
   add_standardizer_planes(means, inverse_stds, planes);
@@ -128,19 +128,19 @@ LoadedModel load_model_of(const SavedRun& saved, bool is_image) {
 }  // namespace
 
 LoadedModel load_model(const SavedRun& saved) {
-  return load_model_of(saved, saved.model().input.image.size() > 0);
+  return load_model_of(saved, saved.model().input.image.size() > 0 || saved.is_language_model());
 }
 
 LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
   const SavedModel plan = saved.model();
+  saved.check_task(dataset);
   check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
         counted(plan.input.features, "input"), " but '", dataset.name, "' has ",
         counted(dataset.features, "feature"));
   saved.check_image(dataset);
-  saved.check_task(dataset);
   if (!saved.is_regression()) renumber_labels(dataset, saved.class_names(), saved.path());
   saved.check_feature_order(dataset);
-  return load_model_of(saved, dataset.is_image());
+  return load_model_of(saved, dataset.is_image() || dataset.is_text());
 }
 
 ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset) {
@@ -175,6 +175,10 @@ std::string to_json(const Evaluation& evaluation) {
     json["test_mae"] = evaluation.scores.mae.value();
     const std::optional<double> r2 = evaluation.scores.r2;
     json["test_r2"] = r2 ? nlohmann::ordered_json(*r2) : nullptr;
+  }
+  if (const auto& nats = evaluation.scores.nats) {
+    json["test_nats_per_token"] = *nats;
+    json["test_perplexity"] = std::exp(*nats);
   }
   if (const auto& confusion = evaluation.confusion) {
     json["balanced_accuracy"] = confusion->balanced_accuracy();

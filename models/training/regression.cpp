@@ -78,6 +78,7 @@ Scores Regression::scores(const ScoreSums& sums, const std::vector<std::int32_t>
   const double deviation = target_scale_.deviation;
   Scores scores{score(sums.score, std::ssize(rows)),
                 deviation * sums.absolute_errors / static_cast<double>(rows.size()),
+                {},
                 {}};
   const double around_mean = squares_around_mean(dataset_.targets, rows);
   if (around_mean > 0.0) scores.r2 = 1.0 - deviation * deviation * sums.score / around_mean;

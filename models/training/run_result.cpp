@@ -51,6 +51,7 @@ void fields(Visitor& visit, Run& run) {
     visit("test_mae", run.test_mae);
     visit("test_r2", run.test_r2);
   }
+  if (run.metric == Metric::kBitsPerByte) visit("test_nats_per_token", run.test_nats);
   if (visit.present("folds", run.folds > 0)) {
     visit("folds", run.folds);
     visit(score_key("test", run.metric) + "_std", run.test_score_std);
@@ -188,7 +189,7 @@ struct Reader {
   void read(const OrderedJson& found, Metric& value) const {
     const std::optional<Metric> known = find_metric(found.get<std::string>());
     check(known.has_value(), "run result: 'metric' is '", found.get<std::string>(),
-          "', expected accuracy or rmse; it was written by a newer version");
+          "', expected accuracy, rmse or bits_per_byte; it was written by a newer version");
     value = *known;
   }
   void read(const OrderedJson& found, double& value) const {

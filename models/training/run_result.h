@@ -74,6 +74,7 @@ struct RunResult {
   std::optional<double> test_score;  // mean over folds when folds > 0
   std::optional<double> test_score_std;
   std::optional<double> test_mae, test_r2;  // of regression, see Scores; means over folds
+  std::optional<double> test_nats;          // of a language model, a token
   int folds = 0;                            // 0: one fixed test set
   std::optional<double> zero_fraction;      // absent: no ternary weights
   double flips_per_step = 0;                // weights whose trit changed, per optimizer step

@@ -8,9 +8,11 @@
 #include <type_traits>
 
 #include "engine/check.h"
+#include "engine/data/token_text.h"
 #include "engine/files/hash.h"
 #include "engine/text.h"
 #include "engine/version.h"
+#include "models/networks/llama.h"
 
 namespace tritgrad {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kCheckpointFormat = "3";
+constexpr const char* kTokenizerPlane = "data/tokenizer";
 
 Json to_json(const EpochPoint& point) {
   return {point.epoch, point.train_loss, point.train_score,
@@ -186,6 +189,20 @@ int SavedRun::ranks() const {
 
 std::int64_t SavedRun::step() const { return fields_->get<std::int64_t>("step"); }
 
+bool SavedRun::is_language_model() const {
+  return context_of(fields_->get<std::string>("model")) > 0;
+}
+
+Vocabulary SavedRun::vocabulary() const {
+  for (const StoredTensor& tensor : file_.tensors()) {
+    if (tensor.name != kTokenizerPlane) continue;
+    const auto* bytes = reinterpret_cast<const char*>(tensor.bytes.data());
+    return Vocabulary::of_pieces({bytes, tensor.bytes.size()},
+                                 concat("checkpoint '", path_, "': its tokenizer"));
+  }
+  return Vocabulary::of_bytes();
+}
+
 bool SavedRun::is_regression() const { return spec().task == TaskKind::kRegress; }
 
 std::vector<std::string> SavedRun::class_names() const {
@@ -210,7 +227,8 @@ RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
   check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path_,
         "': metadata field 'sums' or 'cursor' has the wrong length");
   // The second one is ScoreSums::score, which is a count only of classes.
-  const bool counts = sums[1] >= 0.0 && (is_regression() || sums[1] <= 0x1p53) &&
+  const bool counts = sums[1] >= 0.0 &&
+                      (is_regression() || is_language_model() || sums[1] <= 0x1p53) &&
                       std::all_of(sums.begin() + 2, sums.end(),
                                   [](double count) { return count >= 0.0 && count <= 0x1p53; });
   check(counts, "checkpoint '", path_, "': metadata field 'sums' has a count below 0");
@@ -271,6 +289,10 @@ void SavedRun::check_inputs(const Dataset& dataset) const {
 }
 
 void SavedRun::check_task(const Dataset& dataset) const {
+  const bool text = is_language_model();
+  check(text == dataset.is_text(), "checkpoint '", path_, "': its model ",
+        text ? "reads text" : "reads rows of features", ", but '", dataset.name, "' is ",
+        text ? "none" : "a text", "; give data of the kind that it was trained on");
   const bool regression = is_regression();
   check(regression == dataset.is_regression(), "checkpoint '", path_, "': its model predicts ",
         regression ? "a number" : "classes", ", but the labels of '", dataset.name, "' are ",
@@ -366,6 +388,7 @@ std::string data_xxh3(const Dataset& dataset) {
   std::string names;
   for (const std::string& name : dataset.class_names) names += name + '\n';
   for (const std::string& name : dataset.feature_names) names += name + '\n';
+  if (dataset.is_text()) return hex(dataset.text->hash());
   const auto labels = dataset.is_regression() ? std::as_bytes(std::span(dataset.targets))
                                               : std::as_bytes(std::span(dataset.labels));
   const std::uint64_t parts[] = {xxh3(dataset.values.bytes()), xxh3(labels),
@@ -379,6 +402,13 @@ void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inve
   planes.push_back({"data/mean", Dtype::kF32, {n}, std::as_writable_bytes(std::span(means))});
   planes.push_back(
       {"data/inverse_std", Dtype::kF32, {n}, std::as_writable_bytes(std::span(inverse_stds))});
+}
+
+void add_tokenizer_plane(std::string& tokenizer, std::vector<NamedArray>& planes) {
+  planes.push_back({kTokenizerPlane,
+                    Dtype::kU8,
+                    {std::ssize(tokenizer)},
+                    std::as_writable_bytes(std::span(tokenizer.data(), tokenizer.size()))});
 }
 
 void add_target_planes(TargetScale& scale, std::vector<NamedArray>& planes) {

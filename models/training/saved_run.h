@@ -12,6 +12,7 @@
 #include "engine/data/standardizer.h"
 #include "engine/data/table_schema.h"
 #include "engine/data/targets.h"
+#include "engine/data/vocabulary.h"
 #include "engine/files/checkpoint.h"
 #include "models/networks/model.h"
 #include "models/training/run_result.h"
@@ -67,6 +68,10 @@ class SavedRun {
   std::int64_t step() const;
   // Returns whether its model predicts a number, and has no classes.
   bool is_regression() const;
+  // Returns whether its model tells the next token of a text.
+  bool is_language_model() const;
+  // Returns what its tokens stand for.
+  Vocabulary vocabulary() const;
   std::vector<std::string> class_names() const;
   std::string data_hash() const;
   // Returns what the model knows of its columns and classes. The pixels of images are columns of
@@ -123,6 +128,8 @@ std::string data_xxh3(const Dataset& dataset);
 // Adds the planes of a checkpoint that hold the standardisation of the data.
 void add_standardizer_planes(std::vector<float>& means, std::vector<float>& inverse_stds,
                              std::vector<NamedArray>& planes);
+// Adds the plane that holds a tokenizer, the bytes of its file.
+void add_tokenizer_plane(std::string& tokenizer, std::vector<NamedArray>& planes);
 // Adds those that hold the standardisation of the targets of regression.
 void add_target_planes(TargetScale& scale, std::vector<NamedArray>& planes);
 

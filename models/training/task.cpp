@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/check.h"
+#include "models/training/language_model.h"
 #include "models/training/regression.h"
 #include "ops/loss.h"
 
@@ -40,7 +42,7 @@ double Classification::score(double sum, std::int64_t rows) const {
 }
 
 Scores Classification::scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const {
-  return {score(sums.score, std::ssize(rows)), {}, {}};
+  return {score(sums.score, std::ssize(rows)), {}, {}, {}};
 }
 
 std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
@@ -63,6 +65,9 @@ std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::
 std::unique_ptr<Task> make_task(const Dataset& dataset, const std::vector<std::int32_t>& rows,
                                 const Standardizer& standardizer, const TargetScale& target_scale,
                                 const TrainSpec& spec) {
+  if (dataset.is_text()) return std::make_unique<LanguageModel>(dataset, spec);
+  check(spec.epoch_tokens == 0, "--epoch-tokens is for texts, and '", dataset.name,
+        "' is none; leave it out");
   if (dataset.is_regression()) {
     return std::make_unique<Regression>(dataset, standardizer, target_scale, spec);
   }

@@ -18,7 +18,8 @@ namespace tritgrad {
 
 // Sums over rows that tell how good a model is; parts of batches and ranks add theirs up.
 struct ScoreSums {
-  double score = 0.0;            // rows that are right, or squared errors of standardised targets
+  // Rows that are right, squared errors of standardised targets, or nats of tokens.
+  double score = 0.0;
   double absolute_errors = 0.0;  // of standardised targets
 
   ScoreSums& operator+=(const ScoreSums& other) {
@@ -34,6 +35,8 @@ struct Scores {
   // Of regression: the mean absolute error in the units of the label, and the share of the label's
   // variance over these rows that is explained, absent where they all have the same label.
   std::optional<double> mae, r2;
+  // Of a language model: nats a token, the exponential of which is its perplexity.
+  std::optional<double> nats;
 };
 
 // Rows that a model is judged by at once: no more than the usual batch of training, whose memory is
@@ -52,6 +55,10 @@ class Task {
   virtual Var loss(Tape& tape, const Var& outputs, const Batch& batch) const = 0;
   // Returns sums over the rows of the batch, added in their order.
   virtual ScoreSums score_sums(const Tensor& outputs, const Batch& batch) const = 0;
+  // Returns ScoreSums::score of a batch whose loss() has this value.
+  virtual double training_score(const Tensor& outputs, const Batch& batch, double /*loss*/) const {
+    return score_sums(outputs, batch).score;
+  }
   // Returns the score that ScoreSums::score makes of so many rows; NaN for none.
   virtual double score(double sum, std::int64_t rows) const = 0;
   // Returns all that the sums over these rows, one or more, tell.
@@ -91,8 +98,8 @@ class Classification : public Task {
 std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
                                  Imbalance imbalance);
 
-// Returns the task of training on these rows of the data: Regression where they have targets, else
-// Classification with the class weights that the spec asks for.
+// Returns the task of training on these rows of the data: LanguageModel of a text, Regression where
+// they have targets, else Classification with the class weights that the spec asks for.
 std::unique_ptr<Task> make_task(const Dataset& dataset, const std::vector<std::int32_t>& rows,
                                 const Standardizer& standardizer, const TargetScale& target_scale,
                                 const TrainSpec& spec);

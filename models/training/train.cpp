@@ -99,6 +99,7 @@ RunResult TrainingRun::finish() {
     result.test_score = test->score;
     result.test_mae = test->mae;
     result.test_r2 = test->r2;
+    result.test_nats = test->nats;
   }
   if (result.confusion) result.balanced_accuracy = result.confusion->balanced_accuracy();
   result.seconds = seconds_since(run.start);

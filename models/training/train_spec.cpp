@@ -10,6 +10,7 @@
 
 #include "engine/check.h"
 #include "engine/data/table_schema.h"
+#include "engine/data/token_text.h"
 #include "engine/names.h"
 #include "engine/text.h"
 
@@ -22,6 +23,9 @@ constexpr double kImageLabelSmoothing = 0.1;
 
 // Rows from which data count as large.
 constexpr std::int64_t kLarge = 10000;
+
+// Tokens of a text in a step.
+constexpr std::int64_t kTextTokens = 2048;
 
 std::string as_text(const std::string& value) { return value; }
 
@@ -131,6 +135,10 @@ void parse_field(const Field&, const std::string& text, WireCode& value) {
 
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset) {
   const bool large = dataset.rows >= kLarge;
+  if (dataset.is_text()) {
+    if (spec.epochs == 0) spec.epochs = large ? 1 : 10;
+    if (spec.batch == 0) spec.batch = std::max<std::int64_t>(1, kTextTokens / dataset.features);
+  }
   if (spec.epochs == 0) spec.epochs = large ? 10 : 60;
   if (spec.batch == 0) spec.batch = large ? 128 : 32;
   if (!spec.label_smoothing) {
@@ -155,6 +163,12 @@ Split split_of(const Dataset& dataset, const TrainSpec& spec, int fold) {
 }
 
 std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
+  if (dataset.is_text()) {
+    const TokenText& text = *dataset.text;
+    return concat(dataset.name, ": a text of ", text.byte_count(), " bytes, ", text.size(),
+                  " tokens of a vocabulary of ", text.vocabulary(), "; ",
+                  spec.all_rows ? "all of it is trained on" : "the last tenth is the test");
+  }
   const std::string split =
       spec.all_rows    ? "all rows are trained on"
       : spec.folds > 0 ? concat(spec.folds, "-fold cross-validation")

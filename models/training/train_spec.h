@@ -32,8 +32,10 @@ struct TrainSpec {
   std::string columns;               // features of a table, separated by commas; empty: all
   std::string drop;                  // columns of a table that are no features
   std::string words;                 // columns of a table whose numbers are words
+  std::string tokens = "bytes";      // what a text is cut into, see open_dataset()
   std::string model = "mlp:64,64";
   int epochs = 0;                         // 0: by the size of the data, see with_defaults()
+  std::int64_t epoch_tokens = 0;          // of a text in an epoch; 0: as many as there are
   std::int64_t batch = 0;                 // 0: by the size of the data
   std::int64_t micro_batches = 1;         // parts of a batch whose gradients are added up
   int folds = 0;                          // 0: the fixed test split
@@ -80,7 +82,8 @@ template <typename Spec, typename Visitor>
 void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"data", "--data", "data",
                 "a name that 'tritgrad data' lists, FILE.csv (also .csv.gz, or - = standard "
-                "input), X.npy,Y.npy, FILE.npz, or a folder of IDX or of CIFAR-10's files",
+                "input), X.npy,Y.npy, FILE.npz, a folder of IDX or of CIFAR-10's files, or "
+                "text:FILE, a text, or folder of texts, for a language model",
                 kOfData | kChangeable},
           spec.data);
   visitor(
@@ -113,6 +116,12 @@ void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"words", "--words", "choice of words",
                 "NAME,NAME: columns of a table whose numbers are words, such as codes", kTable},
           spec.words);
+  visitor(
+      Field{"tokens", "--tokens", "tokens of the text",
+            "what a text is cut into: bytes, or sentencepiece:FILE.model, pieces of a vocabulary "
+            "[bytes]",
+            kOfData | kYounger | kSparse},
+      spec.tokens);
 }
 
 template <typename Spec, typename Visitor>
@@ -121,15 +130,22 @@ void visit_training(Spec& spec, const Visitor& visitor) {
   visitor(Field{"model", "--model", "model",
                 "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
                 "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...: 3 x 3 convolutions "
-                "with batch norm and rectifier, M is 2 x 2 max pooling"},
+                "with batch norm and rectifier, M is 2 x 2 max pooling; or, for text, "
+                "llama:LAYERS,WIDTH[:heads=H][:kv=K][:ff=F][:context=T][:tie=yes|no]"},
           spec.model);
   visitor(
       Field{"epochs", "--epochs", "length",
             "passes over the training rows [60; 10 from 10,000 rows]", kChangeable, "", 1, kMost},
       spec.epochs);
-  visitor(Field{"batch", "--batch", "batch", "rows per step [32; 128 from 10,000 rows]", 0, "", 1,
-                kMost},
-          spec.batch);
+  visitor(Field{"epoch_tokens", "--epoch-tokens", "length of an epoch",
+                "tokens of a text that count as one epoch [all that are trained on]",
+                kYounger | kSparse, "", 1, 1e12},
+          spec.epoch_tokens);
+  visitor(
+      Field{"batch", "--batch", "batch",
+            "rows per step, of a text windows [32; 128 from 10,000 rows; of a text 2,048 tokens]",
+            0, "", 1, kMost},
+      spec.batch);
   visitor(Field{"micro_batches", "--micro-batches", "number of parts",
                 "parts of each batch whose gradients are added up, to save activations; batch "
                 "norm then sees the parts [1]",
@@ -223,7 +239,8 @@ void parse_field(const Field& field, const std::string& text, WireCode& value);
 
 // Returns the spec with defaults for the fields that were left open: 60 epochs of batches of 32
 // below 10,000 rows; 10 epochs of batches of 128 from there on, with the labels of images smoothed
-// by 0.1; square roots of pixels where images are grey and have 8 bits a pixel.
+// by 0.1; square roots of pixels where images are grey and have 8 bits a pixel. Texts have 10
+// epochs below 10,000 windows and 1 from there on, and batches of about 2,048 tokens.
 TrainSpec with_defaults(TrainSpec spec, const Dataset& dataset);
 
 // Returns the rows that a run trains on, watches and tests on; `fold` counts from 0 where

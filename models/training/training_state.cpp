@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/data/token_text.h"
 #include "engine/files/hash.h"
 
 namespace tritgrad {
@@ -67,7 +68,8 @@ TrainingState::TrainingState(Model& model, Optimizer& optimizer, Loader& loader,
       parallel_(parallel),
       means_(standardizer.means()),
       inverse_stds_(standardizer.inverse_stds()),
-      target_scale_(target_scale) {
+      target_scale_(target_scale),
+      tokenizer_(dataset.is_text() ? dataset.text->tokenizer().model() : "") {
   const bool is_first = parallel == nullptr || parallel->ranks().rank() == 0;
   if (is_first && !options.save.empty()) checkpoint_.emplace(options.save);
 }
@@ -96,6 +98,7 @@ std::vector<NamedArray> TrainingState::planes() {
   if (parallel_ != nullptr) append(planes, parallel_->state());
   add_standardizer_planes(means_, inverse_stds_, planes);
   if (dataset_->is_regression()) add_target_planes(target_scale_, planes);
+  if (!tokenizer_.empty()) add_tokenizer_plane(tokenizer_, planes);
   return planes;
 }
 

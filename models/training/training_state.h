@@ -69,6 +69,7 @@ class TrainingState {
   std::vector<float> means_;
   std::vector<float> inverse_stds_;
   TargetScale target_scale_;
+  std::string tokenizer_;  // of a text in pieces: the contents of its file
   EpochSums sums_;
   std::int64_t total_flips_ = 0;
   std::vector<EpochPoint> curve_;

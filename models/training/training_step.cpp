@@ -87,7 +87,7 @@ void run_part(const Job& job, const Batch& batch, int part, const Parts& parts, 
   if (sums.finite) {
     const double weight = static_cast<double>(n) / static_cast<double>(batch.whole);
     sums.loss += loss_value * weight;
-    sums.score += job.task.score_sums(done.outputs.value, rows).score;
+    sums.score += job.task.training_score(done.outputs.value, rows, loss_value);
     backward_part(job, done.loss, part, weight);
   }
   job.tape.reset();

@@ -57,14 +57,17 @@ void print_costs(const RunResult& r) {
 
 // "98.56 %", or, in the units of the label, "53.12".
 std::string score_text(Metric metric, double score) {
-  return metric == Metric::kRmse ? fmt::format("{:.4g}", score)
-                                 : fmt::format("{:.2f} %", 100.0 * score);
+  return metric == Metric::kAccuracy ? fmt::format("{:.2f} %", 100.0 * score)
+                                     : fmt::format("{:.4g}", score);
 }
 
-// ", MAE 43.2, R² 0.48": what is told of regression beside the score.
-std::string error_text(const std::optional<double>& mae, const std::optional<double>& r2) {
+// ", MAE 43.2, R² 0.48", or ", 1.573 nats a token, perplexity 4.82": what is told beside the score.
+std::string error_text(const std::optional<double>& mae, const std::optional<double>& r2,
+                       const std::optional<double>& nats) {
   return (mae ? fmt::format(", MAE {:.4g}", *mae) : "") +
-         (r2 ? fmt::format(", R² {:.2f}", *r2) : "");
+         (r2 ? fmt::format(", R² {:.2f}", *r2) : "") +
+         (nats ? fmt::format(", {:.4f} nats a token, perplexity {:.4g}", *nats, std::exp(*nats))
+               : "");
 }
 
 void print_scores(const RunResult& r) {
@@ -74,9 +77,9 @@ void print_scores(const RunResult& r) {
     spread = fmt::format(" +- {:.2g}", *r.test_score_std);
   }
   const std::string folds = r.folds > 0 ? fmt::format(" ({} folds)", r.folds) : "";
-  print_lines(stdout, "  {:<15}{}{}{}{}\n", concat("test ", to_text(r.metric)),
-              score_text(r.metric, *r.test_score), spread, error_text(r.test_mae, r.test_r2),
-              folds);
+  print_lines(stdout, "  {:<14} {}{}{}{}\n", concat("test ", to_text(r.metric)),
+              score_text(r.metric, *r.test_score), spread,
+              error_text(r.test_mae, r.test_r2, r.test_nats), folds);
 }
 
 void print_summary(const RunResult& r, const std::string& data) {
@@ -91,7 +94,7 @@ void print_summary(const RunResult& r, const std::string& data) {
                 100.0 * *r.balanced_accuracy);
   }
   if (r.val_score) {
-    print_lines(stdout, "  {:<15}{}\n", concat("val ", to_text(r.metric)),
+    print_lines(stdout, "  {:<14} {}\n", concat("val ", to_text(r.metric)),
                 score_text(r.metric, *r.val_score));
   }
   const char* unit = r.metric == Metric::kRmse ? "squared deviations" : "nats";
@@ -294,8 +297,8 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
     print_lines(stdout, "{}: {} on {}, step {}: {}{} {}{} ({}{} {})\n", path, evaluation.recipe,
                 options.train.data, evaluation.steps, all ? "" : "test ",
                 to_text(evaluation.metric), score_text(evaluation.metric, evaluation.scores.score),
-                error_text(evaluation.scores.mae, evaluation.scores.r2), all ? "all " : "",
-                evaluation.rows, all ? "rows" : "test rows");
+                error_text(evaluation.scores.mae, evaluation.scores.r2, evaluation.scores.nats),
+                all ? "all " : "", evaluation.rows, all ? "rows" : "test rows");
     if (const auto& confusion = evaluation.confusion) {
       print_lines(stdout, "balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
                   100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));

@@ -10,6 +10,7 @@ namespace tritgrad {
 void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_export_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_recipes_command(CLI::App& app);

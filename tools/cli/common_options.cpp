@@ -14,6 +14,7 @@
 #include "engine/files/read_file.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
+#include "models/networks/llama.h"
 #include "models/recipes/recipe.h"
 #include "optim/parallel/communicator.h"
 #include "tools/cli/command_line.h"
@@ -201,6 +202,8 @@ Dataset open_data(const CommonOptions& options, const std::optional<TableSchema>
   data.cache_folder = folder_of_fetched(options);
   data.fetch_arguments = fetch_arguments(options);
   data.csv = csv_options(train, schema);
+  data.tokens = train.tokens;
+  data.window = context_of(train.model);
   Dataset dataset = open_dataset(train.data, data);
   if (!is_csv(train.data)) check_table_options(train);
   return dataset;

@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   tritgrad::add_train_command(app);
   tritgrad::add_eval_command(app);
   tritgrad::add_export_command(app);
+  tritgrad::add_generate_command(app);
   tritgrad::add_compare_command(app);
   tritgrad::add_inspect_command(app);
   tritgrad::add_recipes_command(app);

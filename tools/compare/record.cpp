@@ -40,7 +40,7 @@ OrderedJson summary_json(const RecipeSummary& summary) {
   const std::string name(key_name(metric));
   json[name + "_mean"] = summary.score ? number(summary.score->mean) : OrderedJson(nullptr);
   json[name + "_std"] = summary.score ? number(summary.score->spread) : OrderedJson(nullptr);
-  json[metric == Metric::kAccuracy ? "delta_points" : "delta_rmse"] = number(summary.delta);
+  json[metric == Metric::kAccuracy ? "delta_points" : "delta_" + name] = number(summary.delta);
   json["delta_interval"] =
       summary.delta_interval
           ? OrderedJson({number(summary.delta_interval->low), number(summary.delta_interval->high)})

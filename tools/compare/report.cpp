@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "engine/text.h"
 #include "tools/report/number_text.h"
@@ -14,15 +15,15 @@ namespace {
 
 // A few bytes less are no saving that anybody would give up quality for.
 constexpr double kSmallerRatio = 0.9;
-// A loss of so many points of accuracy, or of such a share of the baseline's RMSE, is what an
+// A loss of so many points of accuracy, or of such a share of the baseline's error, is what an
 // interval has to rule out (a margin of non-inferiority): that no loss was found would speak for
 // the recipes with the widest intervals.
 constexpr double kLossOfPoints = 0.5;
-constexpr double kLossOfRmse = 0.01;
+constexpr double kLossOfError = 0.01;
 
 double loss_margin(const RecipeSummary& baseline) {
   return baseline.unit.metric == Metric::kAccuracy ? kLossOfPoints
-                                                   : kLossOfRmse * baseline.score->mean;
+                                                   : kLossOfError * baseline.score->mean;
 }
 
 // Whether the interval of the difference to the baseline holds no loss of the margin.
@@ -38,21 +39,30 @@ std::string margin_text(const RecipeSummary& baseline) {
   return baseline.unit.metric == Metric::kAccuracy
              ? fmt::format("rules out a loss of {} points against {}", fixed(kLossOfPoints, 1),
                            baseline.recipe)
-             : fmt::format("rules out an RMSE {} % above that of {}", fixed(100.0 * kLossOfRmse, 0),
-                           baseline.recipe);
+             : fmt::format("rules out {} {} % above that of {}",
+                           baseline.unit.metric == Metric::kRmse ? "an RMSE" : "bits a byte",
+                           fixed(100.0 * kLossOfError, 0), baseline.recipe);
 }
 
 // The names that fit all records of a page.
 ScoreNames names_of(const std::vector<ComparisonRecord>& records) {
-  bool accuracies = records.empty(), errors = false;
+  std::set<Metric> metrics;
   for (const ComparisonRecord& record : records) {
-    const bool accuracy = record.runs.empty() || record.runs.front().metric == Metric::kAccuracy;
-    (accuracy ? accuracies : errors) = true;
+    metrics.insert(record.runs.empty() ? Metric::kAccuracy : record.runs.front().metric);
   }
-  if (!errors) return {"accuracy %", "Points of accuracy"};
-  const std::string units = "RMSE in the units of the label";
-  if (!accuracies) return {"RMSE", units};
-  return {"accuracy % or RMSE", "Points of accuracy, or " + units + ","};
+  if (metrics.empty()) metrics.insert(Metric::kAccuracy);
+  ScoreNames names;
+  for (const Metric metric : metrics) {
+    const bool first = metric == *metrics.begin();
+    const bool accuracy = metric == Metric::kAccuracy, rmse = metric == Metric::kRmse;
+    names.score += (first ? "" : " or ") + std::string(to_text(metric)) + (accuracy ? " %" : "");
+    names.difference += first ? "" : ", or ";
+    names.difference += accuracy ? (first ? "Points of accuracy" : "points of accuracy")
+                        : rmse   ? "RMSE in the units of the label"
+                                 : (first ? "Bits for each byte" : "bits for each byte");
+  }
+  if (metrics.size() > 1) names.difference += ",";
+  return names;
 }
 
 // "3 seeds", or "1 of 3 seeds, as the others diverged".

@@ -75,9 +75,11 @@ TEST_CASE("conv net: a spec is read, and refused with the part that is wrong") {
     CHECK(message(bad) != "");
   }
   const Recipe recipe = load_recipe("fp32");
-  CHECK(refusal([&] { plan_model("cnov:8", 0, 0, recipe); }) ==
-        "model 'cnov:8': expected mlp:WIDTH,... such as mlp:512,512 or conv:WIDTH,M,... such as "
-        "conv:32,M,64,M; did you mean 'conv'? Known: mlp, conv");
+  CHECK(
+      refusal([&] { plan_model("cnov:8", 0, 0, recipe); }) ==
+      "model 'cnov:8': expected mlp:WIDTH,... such as mlp:512,512, conv:WIDTH,M,... such as "
+      "conv:32,M,64,M, or, for text, llama:LAYERS,WIDTH such as llama:4,256; did you mean 'conv'? "
+      "Known: mlp, conv, llama");
 }
 
 TEST_CASE("conv net: data that do not fit are refused with one sentence") {

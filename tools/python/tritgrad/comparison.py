@@ -23,7 +23,8 @@ class Comparison(Sequence):
     """
 
     _COLUMNS = ("recipe", "seeds", "accuracy_mean", "accuracy_std", "delta_points", "rmse_mean",
-                "rmse_std", "delta_rmse", "bytes_per_parameter", "seconds_per_run")
+                "rmse_std", "delta_rmse", "bits_per_byte_mean", "bits_per_byte_std",
+                "delta_bits_per_byte", "bytes_per_parameter", "seconds_per_run")
 
     def __init__(self, found: Dict[str, Any]) -> None:
         self._found = found

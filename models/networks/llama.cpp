@@ -1,0 +1,256 @@
+#include "models/networks/llama.h"
+
+#include <cmath>
+#include <optional>
+
+#include "engine/kernels/attention.h"
+#include "ops/add.h"
+#include "ops/attention.h"
+#include "ops/embedding.h"
+#include "ops/layer_norm.h"
+#include "ops/products/linear.h"
+#include "ops/products/quantized.h"
+#include "ops/rotary.h"
+#include "ops/swiglu.h"
+
+namespace tritgrad {
+namespace {
+
+constexpr const char* kEmbedding = "embedding";
+// Head sizes of published models; and rows of weights that GGUF's ternary blocks divide.
+constexpr std::int64_t kUsualHeadSize = 64, kBlockOfRows = 256;
+constexpr std::int64_t kMostTokens = 1 << 20;
+
+// Returns the number of an option, at least 1.
+std::int64_t parse_count(const std::string& key, const std::string& value, std::int64_t most) {
+  const std::optional<double> number = parse_number(value);
+  check(number && *number >= 1.0 && *number <= static_cast<double>(most) &&
+            *number == std::floor(*number),
+        key, " '", value, "' is not a whole number in 1..", most);
+  return static_cast<std::int64_t>(*number);
+}
+
+void parse_option(const std::string& key, const std::string& value, LlamaSpec& spec) {
+  if (key == "heads") {
+    spec.heads = parse_count(key, value, spec.width);
+  } else if (key == "kv") {
+    spec.kv_heads = parse_count(key, value, spec.width);
+  } else if (key == "ff") {
+    spec.ff = parse_count(key, value, kMostWidth);
+  } else if (key == "context") {
+    spec.context = parse_count(key, value, kMostTokens);
+  } else if (key == "tie") {
+    check(value == "yes" || value == "no", "tie '", value, "' is neither yes nor no");
+    spec.tied = value == "yes";
+  } else {
+    fail("unknown option '", key, "'",
+         did_you_mean(key, std::vector<std::string>{"heads", "kv", "ff", "context", "tie"}));
+  }
+}
+
+// Returns the divisors of the width by which heads of an even size come about: " 1, 2, 4".
+std::string possible_heads(std::int64_t width) {
+  std::string text;
+  for (std::int64_t heads = 1; heads <= width / 2 && heads <= 128; ++heads) {
+    if (width % (2 * heads) == 0) text += concat(text.empty() ? "" : ", ", heads);
+  }
+  return text;
+}
+
+void check_heads(const LlamaSpec& spec, const std::string& text) {
+  check(spec.width % 2 == 0, "model '", text, "': width ", spec.width,
+        " is odd, but rotary positions turn pairs of numbers; give an even width");
+  check(spec.width % (2 * spec.heads) == 0, "model '", text, "': ", spec.heads,
+        " heads do not cut a width of ", spec.width,
+        " into parts of an even size; heads that do are ", possible_heads(spec.width));
+  check(spec.head_size() <= kMostHeadSize, "model '", text, "': heads of ", spec.head_size(),
+        " numbers found, at most ", kMostHeadSize, " supported; give more heads");
+  check(spec.heads % spec.kv_heads == 0, "model '", text, "': kv=", spec.kv_heads,
+        " does not divide the ", spec.heads,
+        " heads of the queries, which share it; give a divisor");
+}
+
+std::string prefix_of(std::size_t layer, const char* part) {
+  return layer_name(layer) + "." + part;
+}
+
+}  // namespace
+
+LlamaSpec parse_llama(const std::string& text) {
+  constexpr std::string_view kKind = "llama:";
+  check(text.starts_with(kKind), "model '", text,
+        "' is no transformer; expected llama:LAYERS,WIDTH such as llama:4,256");
+  const std::vector<std::string> parts = split(text.substr(kKind.size()), ':');
+  const std::vector<std::string> sizes = split(parts[0], ',');
+  check(sizes.size() == 2, "model '", text,
+        "': expected the number of layers and their width, such as llama:4,256");
+  LlamaSpec spec;
+  spec.layers = parse_width(sizes[0], text);
+  spec.width = parse_width(sizes[1], text);
+  for_each_option(text, parts, [&spec](const std::string& key, const std::string& value) {
+    parse_option(key, value, spec);
+  });
+  if (spec.heads == 0) spec.heads = std::max<std::int64_t>(1, spec.width / kUsualHeadSize);
+  if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
+  if (spec.ff == 0) {
+    spec.ff = (spec.width * 8 + 3 * kBlockOfRows - 1) / (3 * kBlockOfRows) * kBlockOfRows;
+  }
+  check_heads(spec, text);
+  return spec;
+}
+
+std::int64_t context_of(const std::string& model) {
+  return model.starts_with("llama:") ? parse_llama(model).context : 0;
+}
+
+LlamaSpec fit_llama(LlamaSpec spec, const ModelInput& input, std::int64_t vocabulary) {
+  check(!input.is_no_text, "model: it reads windows of ", spec.context,
+        " tokens of a text, but the data has rows of ", input.features,
+        " features; give a text, as in --data text:FILE, or use mlp:WIDTH,...");
+  check(input.features == 0 || input.features == spec.context, "model: it looks at ", spec.context,
+        " tokens together, but the text was cut into windows of ", input.features);
+  check(vocabulary > 0 || spec.vocabulary > 0,
+        "model: the vocabulary is unknown; name the text (--data text:FILE)");
+  if (vocabulary > 0) spec.vocabulary = vocabulary;
+  return spec;
+}
+
+std::vector<ParameterSpec> plan_llama(const LlamaSpec& spec, const Recipe& recipe) {
+  std::vector<ParameterSpec> plan;
+  // Sums of 2 layers terms that add to the residual stream keep its variance (Radford et al. 2019).
+  const float residual = 1.0f / std::sqrt(2.0f * static_cast<float>(spec.layers));
+  plan_embedding(kEmbedding, spec.vocabulary, spec.width, recipe, plan);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spec.layers); ++i) {
+    const auto matrix = [&](const char* part, std::int64_t in, std::int64_t out, float gain) {
+      plan_matrix(prefix_of(i, part), in, out, gain, recipe, plan);
+    };
+    plan_norm(prefix_of(i, "attention"), Norm::kRms, spec.width, recipe, plan);
+    matrix("attention.query", spec.width, spec.width, 1.0f);
+    matrix("attention.key", spec.width, spec.kv_width(), 1.0f);
+    matrix("attention.value", spec.width, spec.kv_width(), 1.0f);
+    matrix("attention.output", spec.width, spec.width, residual);
+    plan_norm(prefix_of(i, "mlp"), Norm::kRms, spec.width, recipe, plan);
+    matrix("mlp.gate", spec.width, spec.ff, 1.0f);
+    matrix("mlp.up", spec.width, spec.ff, 1.0f);
+    matrix("mlp.down", spec.ff, spec.width, residual);
+  }
+  plan_norm(kHead, Norm::kRms, spec.width, recipe, plan);
+  if (!spec.tied) plan_embedding(kHead, spec.vocabulary, spec.width, recipe, plan);
+  return plan;
+}
+
+Llama::Llama(const LlamaSpec& spec, const Recipe& recipe, std::uint64_t seed)
+    : spec_(spec), compute_(recipe.compute) {
+  for (const ParameterSpec& parameter : plan_llama(spec, recipe)) parameters_.add(parameter, seed);
+  embedding_ = bind_layer(parameters_, kEmbedding).weight;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spec.layers); ++i) {
+    const auto bind = [&](const char* part) { return bind_layer(parameters_, prefix_of(i, part)); };
+    layers_.push_back({bind("attention").norm.gain, bind("attention.query"), bind("attention.key"),
+                       bind("attention.value"), bind("attention.output"), bind("mlp").norm.gain,
+                       bind("mlp.gate"), bind("mlp.up"), bind("mlp.down")});
+  }
+  const LayerParameters head = bind_layer(parameters_, kHead);
+  head_norm_ = head.norm.gain;
+  head_ = spec.tied ? embedding_ : head.weight;
+}
+
+namespace {
+
+// The input of several products, rounded to int8 once, when the first in integers asks for it.
+class ProductInput {
+ public:
+  ProductInput(Tape& tape, const Var& x, Compute compute) : tape_(tape), x_(x), compute_(compute) {}
+
+  Var times(const LayerParameters& layer) {
+    if (!in_integers(*layer.weight, layer.scale, compute_)) {
+      return linear(tape_, x_, *layer.weight, layer.scale, compute_);
+    }
+    if (!rounded_) rounded_ = quantize(tape_, x_);
+    return linear(tape_, *rounded_, *layer.weight, layer.scale);
+  }
+  // Is called when all products are made.
+  void release() const { tape_.release(x_); }
+
+ private:
+  Tape& tape_;
+  Var x_;
+  Compute compute_;
+  std::optional<QuantizedVar> rounded_;
+};
+
+}  // namespace
+
+Var Llama::attend(Tape& tape, std::size_t index, const Var& h, const Mix& mix) const {
+  const Layer& layer = layers_[index];
+  ProductInput x(tape, rms_norm(tape, h, *layer.attention_norm), compute_);
+  const Var query = x.times(layer.query);
+  const Var key = x.times(layer.key);
+  const Var value = x.times(layer.value);
+  x.release();
+  ProductInput mixed(tape, mix(index, query, key, value), compute_);
+  const Var y = mixed.times(layer.output);
+  mixed.release();
+  return y;
+}
+
+Var Llama::transform(Tape& tape, const Layer& layer, const Var& h) const {
+  ProductInput x(tape, rms_norm(tape, h, *layer.mlp_norm), compute_);
+  const Var gate = x.times(layer.gate);
+  const Var up = x.times(layer.up);
+  x.release();
+  ProductInput hidden(tape, swiglu(tape, gate, up), compute_);
+  const Var y = hidden.times(layer.down);
+  hidden.release();
+  return y;
+}
+
+Var Llama::forward_layers(Tape& tape, std::span<const std::int32_t> tokens, const Mix& mix) const {
+  Var h = embedding(tape, tokens, *embedding_);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    h = add(tape, h, attend(tape, i, h, mix));
+    h = add(tape, h, transform(tape, layers_[i], h));
+  }
+  return linear(tape, rms_norm(tape, h, *head_norm_), *head_);
+}
+
+Var Llama::forward(Tape& tape, const Tensor& x, const ForwardMode&) {
+  const std::int64_t tokens = x.cols();
+  check(tokens >= 1 && tokens <= spec_.context, "model: x has shape ", x.shape.str(),
+        ", but the model looks at 1 to ", spec_.context, " tokens together");
+  auto* numbers = tape.allocate<std::int32_t>(x.size());
+  for (std::int64_t i = 0; i < x.size(); ++i) numbers[i] = static_cast<std::int32_t>(x.data[i]);
+  const Mix mix = [&](std::size_t, const Var& query, const Var& key, const Var& value) {
+    return causal_attention(tape, rotary(tape, query, spec_.heads, tokens),
+                            rotary(tape, key, spec_.kv_heads, tokens), value,
+                            {spec_.heads, spec_.kv_heads, tokens});
+  };
+  return forward_layers(tape, {numbers, static_cast<std::size_t>(x.size())}, mix);
+}
+
+KeyValueCache::KeyValueCache(const LlamaSpec& spec)
+    : context_(spec.context),
+      layer_size_(static_cast<std::size_t>(spec.context * spec.kv_width())),
+      memory_(2 * static_cast<std::size_t>(spec.layers) * layer_size_ * sizeof(float),
+              Category::kActivations) {}
+
+Var Llama::next(Tape& tape, std::int32_t token, KeyValueCache& cache) {
+  check(!cache.is_full(), "model: it looks at ", spec_.context,
+        " tokens together, and as many were read already");
+  check(!tape.recording(), "model: tokens are read one by one at inference alone");
+  const std::int64_t position = cache.tokens_, size = spec_.head_size(), width = spec_.kv_width();
+  const Mix mix = [&](std::size_t layer, const Var& query, const Var& key, const Var& value) {
+    rotate(query.value.data, spec_.heads, size, position);
+    rotate(key.value.data, spec_.kv_heads, size, position);
+    std::copy_n(key.value.data, width, cache.keys(layer) + position * width);
+    std::copy_n(value.value.data, width, cache.values(layer) + position * width);
+    const Var mixed = tape.variable({1, spec_.width}, false);
+    tritgrad::attend(query.value.data, cache.keys(layer), cache.values(layer), position + 1,
+                     spec_.heads, spec_.kv_heads, size, mixed.value.data);
+    return mixed;
+  };
+  const Var logits = forward_layers(tape, {&token, 1}, mix);
+  ++cache.tokens_;
+  return logits;
+}
+
+}  // namespace tritgrad
