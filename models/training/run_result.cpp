@@ -197,8 +197,11 @@ struct Reader {
   }
   template <typename T>
   void read(const OrderedJson& found, std::optional<T>& value) const {
-    value.reset();
-    if (!found.is_null()) read(found, value.emplace());
+    if (found.is_null()) {
+      value.reset();
+    } else {
+      read(found, value.emplace());
+    }
   }
   void read(const OrderedJson& found, std::vector<EpochPoint>& curve) const {
     check(found.is_array(), "run result: 'curve' is no list of epochs");
