@@ -28,7 +28,7 @@ int main(void) {
     labels[i] = x[i][0] * x[i][1] > 0;
   }
 
-  tg_data *data = tg_data_from_arrays(x, TG_FLOAT32, ROWS, FEATURES, labels,
+  tg_data *data = tg_data_from_arrays(x, TG_FLOAT32, ROWS, FEATURES, labels, TG_INT64,
                                       "{\"name\": \"products\", \"borrow\": true}");
   tg_run *run =
       tg_run_new(data, "{\"model\": \"mlp:32\", \"recipe\": \"latent8\", \"epochs\": 30}");

@@ -42,7 +42,7 @@ struct CArrays {
   }
   tg_data* open(const char* options = nullptr) const {
     return tg_data_from_arrays(values.data(), TG_FLOAT64, dataset.rows, dataset.features,
-                               labels.data(), options);
+                               labels.data(), TG_INT64, options);
   }
 };
 

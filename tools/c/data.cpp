@@ -67,12 +67,12 @@ nlohmann::ordered_json remarks_of(const Dataset& dataset) {
 using namespace tritgrad;
 
 tg_data* tg_data_from_arrays(const void* values, tg_type type, int64_t rows, int64_t features,
-                             const int64_t* labels, const char* options) {
+                             const void* labels, tg_type label_type, const char* options) {
   return pointer_of([&] {
     const ArrayOptions asked = array_options_from_json(options == nullptr ? "{}" : options);
     const ImageShape image = image_of(asked, features);
     const ArrayPair pair{view_values(values, type, rows, features, image),
-                         view_labels(labels, rows, "labels"), "values", "labels"};
+                         view_labels(labels, label_type, rows), "values", "labels"};
     std::unique_ptr<tg_data> data = data_of(pair, image, asked, TaskKind::kClassify);
     if (!asked.class_names.empty()) name_classes(data->dataset, asked.class_names);
     return data.release();
@@ -87,7 +87,7 @@ tg_data* tg_data_from_targets(const void* values, tg_type type, int64_t rows, in
           "class_names: names found, but targets are of no classes; leave them out");
     const ImageShape image = image_of(asked, features);
     const ArrayPair pair{view_values(values, type, rows, features, image),
-                         view_targets(targets, rows, "targets"), "values", "targets"};
+                         view_targets(targets, rows), "values", "targets"};
     return data_of(pair, image, asked, TaskKind::kRegress).release();
   });
 }

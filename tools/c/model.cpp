@@ -47,7 +47,7 @@ Dataset rows_to_score(const tg_model& model, const NpyArray& values) {
   TableSchema schema = model.saved.table();
   schema.class_names = {"0"};
   const std::vector<std::int64_t> zeros(static_cast<std::size_t>(values.extents[0]));
-  const ArrayPair pair{values, view_labels(zeros.data(), values.extents[0], "labels"), "values",
+  const ArrayPair pair{values, view_labels(zeros.data(), TG_INT64, values.extents[0]), "values",
                        "labels"};
   Dataset dataset = dataset_of_arrays({&pair, 1}, "values", &schema, true, TaskKind::kClassify);
   dataset.image = model.loaded.plan.input.image;

@@ -1,6 +1,6 @@
 /* tritgrad for C and for every language that calls C.
  *
- *   tg_data *data = tg_data_from_arrays(x, TG_FLOAT32, rows, features, labels, NULL);
+ *   tg_data *data = tg_data_from_arrays(x, TG_FLOAT32, rows, features, labels, TG_INT64, NULL);
  *   tg_run *run = tg_run_new(data, "{\"model\": \"mlp:64,64\", \"recipe\": \"latent8\"}");
  *   tg_run_all(run);
  *   tg_run_save(run, "m.safetensors");
@@ -43,7 +43,8 @@ typedef enum {
   TG_MEMORY = 4       /* there is not enough of it */
 } tg_status;
 
-typedef enum { TG_FLOAT32 = 0, TG_FLOAT64 = 1, TG_UINT8 = 2 } tg_type;
+/* Of numbers; the last two are of labels alone. */
+typedef enum { TG_FLOAT32 = 0, TG_FLOAT64 = 1, TG_UINT8 = 2, TG_INT32 = 3, TG_INT64 = 4 } tg_type;
 
 typedef struct tg_data tg_data;   /* a data set */
 typedef struct tg_run tg_run;     /* a training run */
@@ -62,14 +63,15 @@ TG_API const char *tg_recipes(void);
 /* Takes `rows` rows of `features` finite numbers, row by row, as the command line reads them from
  * .npy files. They are copied; with {"borrow": true} they stay the caller's and must outlive the
  * data unchanged, where they need no conversion: TG_UINT8 and aligned TG_FLOAT32. Others are copied
- * all the same, and tg_data_describe() tells "borrowed": false. Labels are always copied. `labels`
- * are `rows` whole numbers that name classes. `options` is NULL or JSON:
+ * all the same, and tg_data_describe() tells "borrowed": false. `labels` are `rows` whole numbers
+ * that name classes, TG_INT64, TG_INT32 or TG_UINT8, and always copied. `options` is NULL or JSON:
  * {"name": "digits", "class_names": ["no", "yes"], "image": [height, width, channels],
  * "borrow": true}. With class names labels count them from 0, and rows of all classes must be
  * there; without, a class is called by its number. Pixels of images lie by rows, columns and
  * channels. */
 TG_API tg_data *tg_data_from_arrays(const void *values, tg_type type, int64_t rows,
-                                    int64_t features, const int64_t *labels, const char *options);
+                                    int64_t features, const void *labels, tg_type label_type,
+                                    const char *options);
 /* Takes rows whose targets, finite numbers, are to be predicted: for regression. The rest is as of
  * tg_data_from_arrays(); there are no class names. */
 TG_API tg_data *tg_data_from_targets(const void *values, tg_type type, int64_t rows,

@@ -38,7 +38,7 @@ TEST_CASE("c arrays: what is lent is trained on where it is, to the same bits") 
   const auto bytes = as_numbers<std::uint8_t>(digits);
   const auto open = [&](const void* values, tg_type type, const char* options) {
     return tg_data_from_arrays(values, type, digits.dataset.rows, 64, digits.labels.data(),
-                               options);
+                               TG_INT64, options);
   };
   for (const auto& [values, type] :
        {std::pair<const void*, tg_type>{floats.data(), TG_FLOAT32}, {bytes.data(), TG_UINT8}}) {
@@ -63,7 +63,8 @@ TEST_CASE("c arrays: what cannot be lent as it is is copied, and said") {
   std::vector<char> odd(floats.size() * sizeof(float) + 1);
   std::memcpy(odd.data() + 1, floats.data(), floats.size() * sizeof(float));
   const DataHandle unaligned{tg_data_from_arrays(odd.data() + 1, TG_FLOAT32, digits.dataset.rows,
-                                                 64, digits.labels.data(), R"({"borrow": true})")};
+                                                 64, digits.labels.data(), TG_INT64,
+                                                 R"({"borrow": true})")};
   CHECK_FALSE(is_borrowed(unaligned.handle));
   CHECK(trained_hash(unaligned.handle) == trained_hash(doubles.handle));
 }
@@ -71,10 +72,38 @@ TEST_CASE("c arrays: what cannot be lent as it is is copied, and said") {
 TEST_CASE("c arrays: lent values are as finite as copied ones") {
   const float values[] = {0.0f, 1.0f, 2.0f, NAN};
   const std::int64_t labels[] = {0, 1, 0, 1};
-  check_c_error(tg_data_from_arrays(values, TG_FLOAT32, 2, 2, labels, R"({"borrow": true})"),
-                "row 1, column 1 is nan");
-  check_c_error(tg_data_from_arrays(values, TG_FLOAT32, 3, 1, labels, R"({"borrow": 1})"),
+  check_c_error(
+      tg_data_from_arrays(values, TG_FLOAT32, 2, 2, labels, TG_INT64, R"({"borrow": true})"),
+      "row 1, column 1 is nan");
+  check_c_error(tg_data_from_arrays(values, TG_FLOAT32, 3, 1, labels, TG_INT64, R"({"borrow": 1})"),
                 "'borrow' is 1, true or false expected");
+}
+
+TEST_CASE("c arrays: labels of 4 bytes and of one train to the bits of those of 8") {
+  const CArrays digits("digits");
+  const std::vector<std::int32_t> whole(digits.labels.begin(), digits.labels.end());
+  const std::vector<std::uint8_t> bytes(digits.labels.begin(), digits.labels.end());
+  const auto open = [&](const void* labels, tg_type type) {
+    return tg_data_from_arrays(digits.values.data(), TG_FLOAT64, digits.dataset.rows, 64, labels,
+                               type, nullptr);
+  };
+  const DataHandle expected{digits.open()};
+  const DataHandle of_int32{open(whole.data(), TG_INT32)}, of_uint8{open(bytes.data(), TG_UINT8)};
+  CHECK(trained_hash(of_int32.handle) == trained_hash(expected.handle));
+  CHECK(trained_hash(of_uint8.handle) == trained_hash(expected.handle));
+  check_c_error(open(digits.values.data(), TG_FLOAT64), "label_type 1 found, TG_INT64, TG_INT32");
+  check_c_error(open(nullptr, TG_INT32), "labels: NULL found");
+  check_c_error(tg_data_from_arrays(whole.data(), TG_INT32, 2, 2, whole.data(), TG_INT32, nullptr),
+                "type 3 found, TG_FLOAT32");
+}
+
+TEST_CASE("c arrays: labels of 4 bytes name classes by their whole range") {
+  const float values[] = {0.0f, 1.0f, 2.0f, 3.0f};
+  const std::int32_t labels[] = {INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX};
+  const DataHandle data{tg_data_from_arrays(values, TG_FLOAT32, 4, 1, labels, TG_INT32, nullptr)};
+  REQUIRE(data.handle != nullptr);
+  CHECK(Json::parse(tg_data_describe(data.handle)).at("classes") ==
+        Json({"-2147483648", "2147483647"}));
 }
 
 }  // namespace tritgrad::test::test_c_arrays

@@ -182,7 +182,7 @@ TEST_CASE("c interface: what does not fit is refused with a sentence") {
   const std::vector<float> values{0.0f, 1.0f, 2.0f, NAN};
   const std::vector<std::int64_t> labels{0, 1, 0, 1};
   const auto open = [&](const std::int64_t* y, std::int64_t rows, const char* options) {
-    return tg_data_from_arrays(values.data(), TG_FLOAT32, rows, 1, y, options);
+    return tg_data_from_arrays(values.data(), TG_FLOAT32, rows, 1, y, TG_INT64, options);
   };
   check_c_error(open(labels.data(), 4, nullptr), "row 3, column 0 is nan");
   check_c_error(open(nullptr, 3, nullptr), "labels: NULL found");

@@ -140,7 +140,7 @@ class Caller {
   bool arrays() {
     const Sizes size = sizes();
     return keep(data_, tg_data_from_arrays(values(), type(), size.rows, size.features, labels(size),
-                                           text()));
+                                           TG_INT64, text()));
   }
   bool targets() {
     const Sizes size = sizes();

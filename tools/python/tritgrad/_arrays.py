@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-_TYPES = {"float32": 0, "float64": 1, "uint8": 2}  # tg_type
+_TYPES = {"float32": 0, "float64": 1, "uint8": 2, "int32": 3, "int64": 4}  # tg_type
 
 
 class Rows(NamedTuple):
@@ -26,8 +26,12 @@ class Rows(NamedTuple):
 class Labels(NamedTuple):
     """A class for each row."""
 
-    codes: np.ndarray  # int64 [rows]
+    codes: np.ndarray  # int64, int32 or uint8 [rows]
     names: Optional[List[str]]  # of the codes 0, 1, ...; None: classes are called by their numbers
+
+    def arguments(self) -> Tuple[int, int]:
+        """Returns labels and their type for the library; the array must outlive the call."""
+        return self.codes.ctypes.data, _TYPES[self.codes.dtype.name]
 
 
 def _array(given: Any, name: str) -> np.ndarray:
@@ -174,7 +178,8 @@ def _of_texts(array: np.ndarray, name: str) -> Labels:
 
 
 def _whole(array: np.ndarray, name: str) -> np.ndarray:
-    """Returns int64, or raises ValueError for the first number that is not whole."""
+    """Returns int64, or int32 and uint8 as they are; raises ValueError for the first number that is
+    not whole."""
     if array.dtype.kind == "f":
         wrong = np.flatnonzero(~((np.abs(array) < 2.0**53) & (array == np.floor(array))))
         if wrong.size:
@@ -191,4 +196,5 @@ def _whole(array: np.ndarray, name: str) -> np.ndarray:
             )
     if array.dtype.kind == "u" and array.size and array.max() >= 2**63:
         raise ValueError(f"{name}: {array.max()} found, whole numbers below 2^63 expected")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    kept = array.dtype.name if array.dtype.name in ("int32", "uint8") else "int64"
+    return np.ascontiguousarray(array, dtype=kept)

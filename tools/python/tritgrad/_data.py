@@ -60,8 +60,8 @@ def from_labels(rows: _arrays.Rows, labels: _arrays.Labels) -> Data:
     """Makes data of rows with a class each."""
     named = {} if labels.names is None else {"class_names": labels.names}
     options = _options(rows, **named)
-    pointer = lib.tg_data_from_arrays(*rows.arguments(), labels.codes.ctypes.data, options)
-    return Data(made(pointer), rows, labels)
+    pointer = lib.tg_data_from_arrays(*rows.arguments(), *labels.arguments(), options)
+    return Data(made(pointer), rows)
 
 
 def from_targets(rows: _arrays.Rows, targets: np.ndarray) -> Data:

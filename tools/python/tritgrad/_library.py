@@ -35,7 +35,7 @@ _SIGNATURES = {  # name: (what it returns, what it takes)
     "tg_error": (c_char_p, ()),
     "tg_set_threads": (c_int, (c_int,)),
     "tg_recipes": (c_char_p, ()),
-    "tg_data_from_arrays": (c_void_p, (*_ROWS, c_void_p, c_char_p)),
+    "tg_data_from_arrays": (c_void_p, (*_ROWS, c_void_p, c_int, c_char_p)),
     "tg_data_from_targets": (c_void_p, (*_ROWS, c_void_p, c_char_p)),
     "tg_data_open": (c_void_p, (c_char_p,)),
     "tg_data_describe": (c_char_p, (c_void_p,)),
