@@ -48,6 +48,7 @@ std::unique_ptr<tg_data> data_of(const ArrayPair& pair, const ImageShape& image,
                                  const ArrayOptions& asked, TaskKind task) {
   auto data = std::make_unique<tg_data>();
   data->spec.data = asked.name;
+  data->is_of_arrays = true;
   data->dataset = dataset_of_arrays({&pair, 1}, asked.name, nullptr, asked.borrow, task);
   if (image.size() > 0) data->dataset.image = image;
   return data;

@@ -2,10 +2,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "engine/data/npy_dataset.h"
-#include "engine/data/npy_writer.h"
 #include "tools/c/arrays.h"
 #include "tools/c/border.h"
+#include "tools/c/checked_rows.h"
 #include "tools/c/handles.h"
 #include "tools/c/spec_json.h"
 #include "tools/cli/checkpoint_data.h"
@@ -19,35 +18,6 @@ void check_given_options(const ExportSpec& spec, const ExportTarget& target) {
   for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
     if (spec.is_given(option)) check_option_of(target, option);
   }
-}
-
-// The names of classes that these numbers are of; where there are none, any.
-std::vector<std::string> class_texts(const tg_model& model, const std::int64_t* classes,
-                                     std::int64_t rows) {
-  const std::vector<std::string> names = model.saved.class_names();
-  std::vector<std::string> texts;
-  if (classes == nullptr) return {static_cast<std::size_t>(rows), names.front()};
-  for (std::int64_t row = 0; row < rows; ++row) {
-    check(classes[row] >= 0 && classes[row] < std::ssize(names), "classes: row ", row, " is ",
-          classes[row], ", a number from 0 to ", std::ssize(names) - 1, " expected");
-    texts.push_back(names[static_cast<std::size_t>(classes[row])]);
-  }
-  return texts;
-}
-
-Dataset checked_rows(const tg_model& model, const NpyArray& values, const std::int64_t* classes) {
-  const TableSchema schema = model.saved.table();
-  const std::int64_t rows = values.extents[0];
-  const bool regression = model.saved.is_regression();
-  check(!regression || classes == nullptr, "classes: a model of regression has none; give NULL");
-  const std::string labels =
-      regression ? write_npy({rows}, std::vector<double>(static_cast<std::size_t>(rows)))
-                 : write_npy_texts(class_texts(model, classes, rows));
-  const ArrayPair pair{values, parse_npy(labels, "classes"), "values", "classes"};
-  Dataset dataset = dataset_of_arrays({&pair, 1}, "arrays", &schema, false,
-                                      regression ? TaskKind::kRegress : TaskKind::kClassify);
-  dataset.image = model.loaded.plan.input.image;
-  return dataset;
 }
 
 // Opens the data of a checkpoint, or those that are named.
@@ -100,14 +70,15 @@ const char* tg_model_inspect(tg_model* model, const char* options) {
 }
 
 tg_status tg_model_check_rows(tg_model* model, const void* values, tg_type type, int64_t rows,
-                              int64_t features, const int64_t* classes) {
+                              int64_t features, const int64_t* classes, const double* targets) {
   return status_of([&] {
     const SavedModel& plan = of(model, "model").loaded.plan;
     check(features == plan.input.features, "features: ", features, " found, the model has ",
           plan.input.features, " inputs");
-    model->rows =
-        checked_rows(*model, view_values(values, type, rows, features, plan.input.image), classes);
-    model->rows_have_labels = classes != nullptr;
+    const KnownAnswers answers{classes, targets};
+    model->rows = rows_given(model->saved,
+                             view_values(values, type, rows, features, plan.input.image), answers);
+    model->rows_have_labels = answers.are_given();
   });
 }
 

@@ -13,13 +13,15 @@
 
 struct tg_data {
   tritgrad::Dataset dataset;
-  tritgrad::TrainSpec spec;  // how it was read
+  tritgrad::TrainSpec spec;   // how it was read
+  bool is_of_arrays = false;  // which cannot be read again
   std::string description = {};
 };
 
 struct tg_run : tritgrad::Observer {
   tritgrad::TrainOptions options;
   tritgrad::Split split;
+  const tg_data* data = nullptr;
   std::optional<tritgrad::TrainingRun> run;
   std::string result;
   tg_observer observer = nullptr;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tools/c/border.h"
+#include "tools/c/checked_rows.h"
 #include "tools/c/handles.h"
 #include "tools/c/spec_json.h"
 
@@ -38,6 +39,7 @@ tg_run* tg_run_new(const tg_data* data, const char* spec) {
     auto run = std::make_unique<tg_run>();
     TrainOptions& options = run->options;
     options = run_spec_from_json(spec == nullptr ? "{}" : spec);
+    run->data = data;
     adopt_data_spec(data->spec, options);
     options.observer = run.get();
     options = with_defaults(options, dataset);
@@ -79,7 +81,14 @@ tg_status tg_run_save(tg_run* run, const char* path) {
 }
 
 tg_model* tg_run_model(tg_run* run) {
-  return pointer_of([&] { return model_of_bytes(of(run, "run").run->checkpoint_bytes()); });
+  return pointer_of([&] {
+    auto model = std::unique_ptr<tg_model>(model_of_bytes(of(run, "run").run->checkpoint_bytes()));
+    if (run->data->is_of_arrays) {
+      model->rows = rows_held_back(run->data->dataset, run->split);
+      model->rows_have_labels = true;
+    }
+    return model.release();
+  });
 }
 
 const char* tg_run_finish(tg_run* run) {

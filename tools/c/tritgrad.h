@@ -136,15 +136,19 @@ TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type t
                                   int64_t features, int64_t *classes, float *probabilities,
                                   double *outputs);
 /* Copies rows by which exports of the model are checked from now on, with their classes as
- * tg_model_predict() numbers them: for models that were trained on arrays. Without classes, as a
- * regression has none, the score of the export is null. */
+ * tg_model_predict() numbers them, or the targets of a regression. Without either, both NULL, the
+ * score of the export is null. */
 TG_API tg_status tg_model_check_rows(tg_model *model, const void *values, tg_type type,
-                                     int64_t rows, int64_t features, const int64_t *classes);
+                                     int64_t rows, int64_t features, const int64_t *classes,
+                                     const double *targets);
 /* Writes the model for other programs, by the ending of `path`: .h, .onnx, .js, .html, .npz or
  * .safetensors. The bytes, and the JSON that it returns, are those of `tritgrad export MODEL --to
- * path --json -`. The file is compared with the model first, on the rows of tg_model_check_rows(),
- * or on those of the data that the model was trained on or that `options` name; where they differ
- * nothing is written. `options` is NULL or JSON with keys of the command line's options:
+ * path --json -`. The file is compared with the model first; where they differ nothing is written.
+ * The rows are those of the data that `options` name; else those of tg_model_check_rows(); else, of
+ * a model that tg_run_model() made of arrays, at most 1000 of the test rows of the run (without
+ * these, of its validation or training rows: the file says which); else those of the data that the
+ * model was trained on, which are read again. `options` is NULL or JSON with keys of the command
+ * line's options:
  * {"trits": "2bit", "onnx_ops": "standard", "raw_inputs": true, "data": "table.csv"}. */
 TG_API const char *tg_model_export(tg_model *model, const char *path, const char *options);
 TG_API void tg_model_close(tg_model *model);

@@ -137,38 +137,6 @@ TEST_CASE("c models: every export has the bytes and the report of the command li
   }
 }
 
-TEST_CASE("c models: a model of arrays is exported once it has rows to be checked on") {
-  const CArrays iris("iris");
-  const TempDir folder;
-  const DataHandle data{
-      iris.open(R"({"name": "mine", "class_names": ["setosa", "versicolor", "virginica"]})")};
-  const RunHandle run{
-      tg_run_new(data.handle, R"({"model": "mlp:8", "recipe": "latent8", "epochs": 30})")};
-  REQUIRE(tg_run_all(run.handle) == TG_OK);
-  const ModelHandle model{tg_run_model(run.handle)};
-  const std::string path = folder / "iris.h";
-  check_c_error(tg_model_export(model.handle, path.c_str(), nullptr), "tg_model_check_rows()");
-  CHECK_FALSE(std::filesystem::exists(path));
-  const auto check_rows = [&](const std::vector<std::int64_t>& classes) {
-    return tg_model_check_rows(model.handle, iris.values.data(), TG_FLOAT64, iris.dataset.rows, 4,
-                               classes.data());
-  };
-  std::vector<std::int64_t> wrong = iris.labels;
-  wrong[7] = 3;
-  CHECK(check_rows(wrong) == TG_INVALID);
-  CHECK(std::string(tg_error()).find("row 7 is 3, a number from 0 to 2") != std::string::npos);
-  REQUIRE(check_rows(iris.labels) == TG_OK);
-  const char* report = tg_model_export(model.handle, path.c_str(), nullptr);
-  CAPTURE(std::string(tg_error()));
-  REQUIRE(report != nullptr);
-  const Json json = Json::parse(report);
-  CHECK(json.at("rows") == 30);  // the rows that the run held back
-  CHECK(json.at("differing_rows") == 0);
-  const double expected = Json::parse(tg_run_finish(run.handle)).at("test_accuracy");
-  CHECK(json.at("accuracy_after") == expected);
-  CHECK(read_text(path).find("trained on mine") != std::string::npos);
-}
-
 TEST_CASE("c models: exports that the command line refuses are refused with its sentences") {
   const DigitsRun digits;
   const TempDir folder;

@@ -90,7 +90,10 @@ class Caller {
         [&] { return tg_set_threads(static_cast<int>(below(9)) - 4) == TG_OK; }};
     const bool success = calls[below(calls.size())]();
     (success ? done : refused) += 1;
-    if (!success) CHECK(std::strlen(tg_error()) > 0);
+    if (!success) {
+      CHECK(std::strlen(tg_error()) > 0);
+      CHECK(tg_error_status() != TG_OK);
+    }
   }
 
   std::int64_t refused = 0, done = 0;
@@ -132,22 +135,27 @@ class Caller {
     return size;
   }
   const void* values() { return below(9) == 0 ? nullptr : values_.data(); }
-  tg_type type() { return static_cast<tg_type>(below(4)); }
-  const std::int64_t* labels(const Sizes& size) {
-    return below(9) == 0 || size.rows > kLabels ? nullptr : labels_.data();
+  tg_type type() { return static_cast<tg_type>(below(6)); }
+  // Numbers for so many rows; more than there are would be the caller's fault.
+  template <typename Number>
+  const Number* column(const Sizes& size, const std::vector<Number>& numbers) {
+    return below(9) == 0 || size.rows > kLabels ? nullptr : numbers.data();
   }
+  const std::vector<double>& any_targets() { return targets_[below(targets_.size())]; }
 
   bool arrays() {
     const Sizes size = sizes();
-    return keep(data_, tg_data_from_arrays(values(), type(), size.rows, size.features, labels(size),
-                                           TG_INT64, text()));
+    const tg_type of_labels = type();
+    const void* labels = of_labels == TG_INT32   ? static_cast<const void*>(column(size, int32s_))
+                         : of_labels == TG_UINT8 ? static_cast<const void*>(column(size, bytes_))
+                                                 : column(size, int64s_);
+    return keep(data_, tg_data_from_arrays(values(), type(), size.rows, size.features, labels,
+                                           of_labels, text()));
   }
   bool targets() {
     const Sizes size = sizes();
-    return keep(data_,
-                tg_data_from_targets(
-                    values(), type(), size.rows, size.features,
-                    below(9) == 0 || size.rows > kLabels ? nullptr : targets_.data(), text()));
+    return keep(data_, tg_data_from_targets(values(), type(), size.rows, size.features,
+                                            column(size, any_targets()), text()));
   }
   // A checkpoint that ends early, has a changed byte, or is no checkpoint.
   tg_model* damaged() {
@@ -179,8 +187,10 @@ class Caller {
   }
   bool check_rows() {
     const Sizes size = sizes();
-    return tg_model_check_rows(any(models_), values(), type(), size.rows, size.features,
-                               labels(size)) == TG_OK;
+    const std::int64_t* classes = below(3) == 0 ? nullptr : column(size, int64s_);
+    const double* targets = below(3) == 0 ? column(size, any_targets()) : nullptr;
+    return tg_model_check_rows(any(models_), values(), type(), size.rows, size.features, classes,
+                               targets) == TG_OK;
   }
   bool compare() {
     static constexpr auto kSometimes = [](const tg_progress* progress, void* context) {
@@ -197,8 +207,15 @@ class Caller {
   std::uint32_t at_ = 0;
   const TempDir folder_;
   const std::vector<double> values_ = std::vector<double>(kValues, 0.5);
-  const std::vector<std::int64_t> labels_{0, 1, 0, 1, -1, 1, INT64_MAX, INT64_MIN};
-  const std::vector<double> targets_{0.5, 1e9, -3.0, 0.0, 1e300, 2.0, NAN, 1.0};
+  const std::vector<std::int64_t> int64s_{0, 1, 0, 1, -1, 1, INT64_MAX, INT64_MIN};
+  const std::vector<std::int32_t> int32s_{0, 1, 0, 1, 2, 1, INT32_MAX, INT32_MIN};
+  const std::vector<std::uint8_t> bytes_{0, 1, 0, 1, 2, 255, 1, 0};
+  const std::vector<std::vector<double>> targets_{
+      {0.5, 1e9, -3.0, 0.0, 1e300, 2.0, NAN, 1.0},             // usable, up to four rows
+      {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0},                // all usable
+      {2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5},                // constant
+      {3e38, -3e38, 3e38, -3e38, 1.0, 0.0, -0.0, 5e-324},      // near the ends of fp32
+      {INFINITY, 0.0, 1.0, 2.0, -INFINITY, 1e39, 3e38, 0.5}};  // the first is none
   const DataHandle iris_{tg_data_open(R"({"data": "iris"})")};
   std::string checkpoint_, whole_, path_;
   std::vector<std::unique_ptr<DataHandle>> data_;

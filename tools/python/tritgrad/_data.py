@@ -11,9 +11,6 @@ from ._handle import Handle
 from ._library import lib
 
 
-_MOST_CHECKED = 1000  # rows by which exports of a model are checked
-
-
 class Data(Handle):
     """Rows with a class or a number each. Those of arrays are borrowed where the library can read
     them as they are, so that the arrays are kept here for as long."""
@@ -21,27 +18,9 @@ class Data(Handle):
     _what = "data"
     _close = lib.tg_data_close
 
-    def __init__(
-        self,
-        pointer: int,
-        rows: Optional[_arrays.Rows] = None,
-        labels: Optional[_arrays.Labels] = None,
-    ) -> None:
+    def __init__(self, pointer: int, rows: Optional[_arrays.Rows] = None) -> None:
         super().__init__(pointer)
         self._rows = rows
-        self._labels = labels
-
-    def rows_to_check(self) -> Optional[Tuple[_arrays.Rows, Optional[np.ndarray]]]:
-        """Returns some of the rows of arrays, spread over all, and their classes, int64, if they have
-        classes."""
-        if self._rows is None:
-            return None
-        some = slice(None, None, -(-len(self._rows.values) // _MOST_CHECKED))
-        rows = self._rows._replace(values=np.ascontiguousarray(self._rows.values[some]))
-        if self._labels is None:
-            return rows, None
-        codes = self._labels.codes
-        return rows, np.searchsorted(np.unique(codes), codes[some]).astype(np.int64)
 
     def describe(self) -> Dict[str, Any]:
         """Returns name, rows, features, classes, feature_names and remarks."""

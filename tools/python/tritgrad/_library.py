@@ -54,7 +54,7 @@ _SIGNATURES = {  # name: (what it returns, what it takes)
     "tg_model_bytes": (c_void_p, (c_void_p, ctypes.POINTER(c_size_t))),
     "tg_model_inspect": (c_char_p, (c_void_p, c_char_p)),
     "tg_model_predict": (c_int, (c_void_p, *_ROWS, c_void_p, c_void_p, c_void_p)),
-    "tg_model_check_rows": (c_int, (c_void_p, *_ROWS, c_void_p)),
+    "tg_model_check_rows": (c_int, (c_void_p, *_ROWS, c_void_p, c_void_p)),
     "tg_model_export": (c_char_p, (c_void_p, c_char_p, c_char_p)),
     "tg_model_close": (None, (c_void_p,)),
     "tg_compare": (c_char_p, (c_void_p, c_char_p, OBSERVER, c_void_p)),

@@ -144,25 +144,21 @@ class Model(Handle):
         .safetensors, as `tritgrad export` does.
 
         X: rows on which the file is compared with the model before it is written, from now on.
-            None: at most 1,000 of those that train() or fit() was given, or those of the data that
-            the spec named; a model of arrays that was loaded or unpickled has none, and needs X.
+            None: of those that train() or fit() was given at most 1,000 that it held back as a
+            test, else for validation, else rows of the training, as the file says; or the test rows
+            of the data that the spec named. A model of arrays that was loaded or unpickled has
+            none, and needs X.
         options: those of `tritgrad export --help`, such as trits="2bit".
         Returns the report of `tritgrad export --json`, whose score is None on rows of X, which have
         no labels. Raises ValueError for what cannot be written.
         """
         name = path_bytes(path)
-        if X is not None:
-            self.check_exports_on(self._rows(X), None)
+        rows = None if X is None else self._rows(X)
         with self._held() as pointer:
+            if rows is not None:
+                check(lib.tg_model_check_rows(pointer, *rows.arguments(), None, None))
             found = lib.tg_model_export(pointer, name, _spec.to_json(options, "options"))
             return json.loads(text(found))
-
-    def check_exports_on(self, rows: _arrays.Rows, codes: Optional[np.ndarray]) -> None:
-        """Compares exports on these rows from now on; `codes` are their classes, int64 [rows]. None
-        where they are not known, as those of a regression: then exports tell no score."""
-        at = None if codes is None else codes.ctypes.data
-        with self._held() as pointer:
-            check(lib.tg_model_check_rows(pointer, *rows.arguments(), at))
 
     def save(self, path: PathLike) -> None:
         """Writes the checkpoint, which `tritgrad eval`, `train --resume` and load() read. It

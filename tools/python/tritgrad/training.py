@@ -96,9 +96,6 @@ def run(
             if bar is not None:
                 bar.close()
         model = training.finish()
-    checked = data.rows_to_check()
-    if checked is not None:
-        model.check_exports_on(*checked)
     result = model.result or {}
     for sentence in (*result.get("remarks", ()), *result.get("warnings", ())):
         warn(sentence)
