@@ -22,6 +22,17 @@ class Diverged : public Error {
   using Error::Error;
 };
 
+// A file, a folder or a data set of that name is not there; and memory that is not there. Programs
+// that call the library tell these from what is wrong in itself.
+class NotFound : public Error {
+ public:
+  using Error::Error;
+};
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
 // Joins its parts: "width ", 30, " of ", name -> "width 30 of NAME".
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
@@ -33,6 +44,15 @@ std::string concat(const Parts&... parts) {
 template <typename... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   throw Error(concat(parts...));
+}
+
+// Throws an error of the same kind, NotFound, OutOfMemory or else Error, with more words.
+[[noreturn]] inline void fail_again(const Error& error, const std::string& before,
+                                    const std::string& behind = "") {
+  const std::string sentence = before + error.what() + behind;
+  if (dynamic_cast<const NotFound*>(&error) != nullptr) throw NotFound(sentence);
+  if (dynamic_cast<const OutOfMemory*>(&error) != nullptr) throw OutOfMemory(sentence);
+  throw Error(sentence);
 }
 
 // Throws Error unless the condition holds. The message is only put together when the condition is

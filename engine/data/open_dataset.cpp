@@ -100,8 +100,10 @@ Dataset open_fetched(const KnownDataset& known, const fs::path& folder,
   const fs::path table = folder / concat(known.name, ".csv");
   std::error_code error;
   if (fs::exists(table, error)) return open_table(known, table, options);
-  check(has_idx_files(folder) || has_cifar_files(folder), "data set ", known.name, " is not in ",
-        folder.string(), "; run: tritgrad data fetch ", known.name, options.fetch_arguments);
+  if (!has_idx_files(folder) && !has_cifar_files(folder)) {
+    throw NotFound(concat("data set ", known.name, " is not in ", folder.string(),
+                          "; run: tritgrad data fetch ", known.name, options.fetch_arguments));
+  }
   return open_folder(folder, known.name, options.csv.task);
 }
 
@@ -134,7 +136,7 @@ bool is_there(const std::string& path) {
     names.emplace_back(known.name);
   }
   for (const KnownText& known : known_texts()) names.emplace_back(known.name);
-  fail("no data set or file \"", spec, "\"", did_you_mean(spec, names));
+  throw NotFound(concat("no data set or file \"", spec, "\"", did_you_mean(spec, names)));
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
   try {
     folder_ = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder_ < 0 && errno == ENOENT) {
-      fail(path_.string(), ": there is no folder '", folder_of(path_).string(), "' (",
-           std::strerror(ENOENT), "); make it first");
+      throw NotFound(concat(path_.string(), ": there is no folder '", folder_of(path_).string(),
+                            "' (", std::strerror(ENOENT), "); make it first"));
     }
     if (folder_ < 0) fail_with_errno("cannot be written, its folder cannot be opened");
     open_temporary();

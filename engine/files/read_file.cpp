@@ -22,13 +22,20 @@ struct Descriptor {
   }
 };
 
+// Throws the system's reason for a file that could not be opened.
+[[noreturn]] void fail_to_open(const std::string& sentence) {
+  const int reason = errno;
+  const std::string all = concat(sentence, std::strerror(reason), "; check the path");
+  if (reason == ENOENT || reason == ENOTDIR) throw NotFound(all);
+  fail(all);
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   // Non-blocking, so that a pipe of this name is refused below and not waited for.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  check(file.value >= 0, path.string(), ": cannot be opened for reading: ", std::strerror(errno),
-        "; check the path");
+  if (file.value < 0) fail_to_open(path.string() + ": cannot be opened for reading: ");
   struct stat status {};
   check(::fstat(file.value, &status) == 0, path.string(),
         ": cannot be read: ", std::strerror(errno));
@@ -47,8 +54,9 @@ MappedFile::~MappedFile() {
 std::string read_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  check(std::filesystem::exists(status), "cannot read ", path,
-        ": there is no such file; check the path");
+  if (!std::filesystem::exists(status)) {
+    throw NotFound(concat("cannot read ", path, ": there is no such file; check the path"));
+  }
   check(std::filesystem::is_regular_file(status), "cannot read ", path,
         ": it is not a regular file; give the path of a file");
   errno = 0;
@@ -60,8 +68,8 @@ std::string read_file(const std::string& path) {
   try {
     bytes.resize(size);
   } catch (const std::exception&) {
-    fail("cannot read ", path, ": there is no memory for its ", size,
-         " bytes; check that it is the file that was meant");
+    throw OutOfMemory(concat("cannot read ", path, ": there is no memory for its ", size,
+                             " bytes; check that it is the file that was meant"));
   }
   file.read(bytes.data(), static_cast<std::streamsize>(size));
   check(file.gcount() == static_cast<std::streamsize>(size), "cannot read ", path, ": only ",

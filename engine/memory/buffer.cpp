@@ -74,8 +74,10 @@ void free_bytes(std::byte* data, std::size_t bytes) {
 Buffer::Buffer(std::size_t bytes, Category category) : size_(bytes), category_(category) {
   if (bytes == 0) return;
   data_ = allocate_zeros(bytes);
-  check(data_ != nullptr, "out of memory: ", bytes, " bytes of ", category_name(category),
-        " cannot be allocated; use a smaller model or batch");
+  if (data_ == nullptr) {
+    throw OutOfMemory(concat("out of memory: ", bytes, " bytes of ", category_name(category),
+                             " cannot be allocated; use a smaller model or batch"));
+  }
   ledger::acquire(category, bytes);
 }
 

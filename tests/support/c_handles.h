@@ -46,11 +46,12 @@ struct CArrays {
   }
 };
 
-// The last call failed with a sentence that contains `part`.
-inline void check_c_error(const void* handle, const char* part) {
+// The last call failed in this way, with a sentence that contains `part`.
+inline void check_c_error(const void* handle, const char* part, tg_status status = TG_INVALID) {
   CHECK(handle == nullptr);
   CAPTURE(std::string(tg_error()));
   CHECK(std::string(tg_error()).find(part) != std::string::npos);
+  CHECK(tg_error_status() == status);
 }
 
 }  // namespace tritgrad::test

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "engine/check.h"
 #include "models/training/observer.h"
@@ -12,28 +13,36 @@
 
 namespace tritgrad {
 
-// The sentence of the last failure in the calling thread.
-std::string& last_error();
+// The last failure in the calling thread.
+struct Failure {
+  tg_status status = TG_OK;
+  std::string sentence;
+};
+const Failure& last_failure();
+
+// Keeps a failure for last_failure() and returns its status. Of a long sentence, which holds a long
+// text of the caller's, the middle is left out; control characters become '?', as the command line
+// has them.
+tg_status keep_failure(tg_status status, std::string_view sentence) noexcept;
 
 // Returns body(), or what `failed` makes of the status if it throws; the sentence is kept.
 template <typename Body, typename Failed>
 auto guarded(const Body& body, const Failed& failed) noexcept {
-  tg_status status = TG_INVALID;
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    status = TG_MEMORY;
-    last_error() = "there is not enough memory";
+    return failed(keep_failure(TG_MEMORY, "there is not enough memory"));
+  } catch (const OutOfMemory& error) {
+    return failed(keep_failure(TG_MEMORY, error.what()));
+  } catch (const NotFound& error) {
+    return failed(keep_failure(TG_NOT_FOUND, error.what()));
   } catch (const Interrupted& error) {
-    status = TG_INTERRUPTED;
-    last_error() = error.what();
+    return failed(keep_failure(TG_INTERRUPTED, error.what()));
   } catch (const Diverged& error) {
-    status = TG_DIVERGED;
-    last_error() = error.what();
+    return failed(keep_failure(TG_DIVERGED, error.what()));
   } catch (const std::exception& error) {
-    last_error() = error.what();
+    return failed(keep_failure(TG_INVALID, error.what()));
   }
-  return failed(status);
 }
 
 template <typename Body>

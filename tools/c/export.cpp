@@ -32,7 +32,7 @@ Dataset open_rows(const SavedRun& saved, const ExportSpec& spec, const std::stri
     return open_scored_data(given, saved, options, schema);
   } catch (const Error& error) {
     if (given("--data")) throw;
-    fail(error.what(), "; or give rows by tg_model_check_rows()");
+    fail_again(error, "", "; or give rows by tg_model_check_rows()");
   }
 }
 

@@ -64,16 +64,26 @@ class SpecReader {
 
   [[noreturn]] void refuse(const Field& field, const SpecJson& json,
                            const std::string& expected) const {
-    fail(what_, ": '", key_or_option(field), "' is ", printable(json.dump(-1, ' ', true)), ", ",
-         expected, " expected");
+    constexpr std::size_t kMost = 200;  // of a value that may be a whole array
+    std::string value = json.dump(-1, ' ', true);
+    if (value.size() > kMost) value.replace(kMost, value.npos, "...");
+    fail(what_, ": '", key_or_option(field), "' is ", printable(value), ", ", expected,
+         " expected");
   }
   static std::string key_or_option(const Field& field) {
     return std::string_view(field.option).starts_with("--") ? key_of(field) : field.option;
   }
 
-  void read(const Field& field, const SpecJson& json, std::string& value) {
+  // A text, which no file name and no sentence would hold behind a zero character.
+  std::string text_value(const Field& field, const SpecJson& json) const {
     if (!json.is_string()) refuse(field, json, "a text");
-    value = json.get<std::string>();
+    std::string text = json.get<std::string>();
+    if (text.find('\0') != text.npos) refuse(field, json, "a text without zero characters");
+    return text;
+  }
+
+  void read(const Field& field, const SpecJson& json, std::string& value) {
+    value = text_value(field, json);
   }
   void read(const Field& field, const SpecJson& json, std::vector<std::string>& value) {
     if (!json.is_array()) refuse(field, json, "a list of texts");
@@ -116,8 +126,7 @@ class SpecReader {
       read(field, json, number);
       value = number;
     } else {
-      if (!json.is_string()) refuse(field, json, "a text");
-      parse_field(field, json.get<std::string>(), value);
+      parse_field(field, text_value(field, json), value);
     }
   }
 

@@ -8,11 +8,12 @@
  *   tg_model_predict(model, x, TG_FLOAT32, rows, features, classes, NULL, NULL);
  *
  * Errors. A function that makes something returns NULL where it cannot, every other one that can
- * fail returns a tg_status; tg_error() then is the sentence that says what was found, what was
- * expected and what to do. Nothing throws, prints or ends the program. Closing NULL does nothing.
+ * fail returns a tg_status, which tg_error_status() tells of both. tg_error() then is the sentence
+ * that says what was found, what was expected and what to do. Nothing throws, prints or ends the
+ * program. Closing NULL does nothing.
  *
  * Threads. Handles are independent of each other; a handle is for one thread at a time. tg_error()
- * is of the calling thread.
+ * and tg_error_status() are of the calling thread.
  *
  * Texts are UTF-8 that ends in a zero byte. Those that a function returns live as long as the
  * handle, and until the same function is called again with it. */
@@ -40,7 +41,8 @@ typedef enum {
   TG_INVALID = 1,     /* an argument, data, a spec or a file that does not fit */
   TG_INTERRUPTED = 2, /* the observer ended the run; it may go on */
   TG_DIVERGED = 3,    /* a loss, a gradient or a weight is no longer finite */
-  TG_MEMORY = 4       /* there is not enough of it */
+  TG_MEMORY = 4,      /* there is not enough of it */
+  TG_NOT_FOUND = 5    /* a file, a folder or a data set of that name is not there */
 } tg_status;
 
 /* Of numbers; the last two are of labels alone. */
@@ -52,8 +54,11 @@ typedef struct tg_model tg_model; /* a trained model */
 
 TG_API int tg_abi_version(void);
 TG_API const char *tg_version(void); /* "0.1.0" */
-/* The sentence of the last failure in this thread; "" if there was none. */
+/* The sentence of the last failure in this thread, without control characters; "" if there was
+ * none. Long names and values are told in part, and a sentence has at most 1000 bytes. */
 TG_API const char *tg_error(void);
+/* What kind of failure that was; TG_OK if there was none. */
+TG_API tg_status tg_error_status(void);
 /* Threads that a step uses from now on; 0: all cores. Results do not depend on it. */
 TG_API tg_status tg_set_threads(int threads);
 /* The built-in recipes: a JSON array of {"name", "about", "source", "format", "rule", "compute",

@@ -49,8 +49,9 @@ Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
   try {
     return open_data(options, saved.table());
   } catch (const Error& error) {
-    fail(error.what(), "; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
-         "': where that lies elsewhere now, name it by --data");
+    fail_again(error, "",
+               concat("; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
+                      "': where that lies elsewhere now, name it by --data"));
   }
 }
 

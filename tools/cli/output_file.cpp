@@ -46,7 +46,7 @@ OutputFile::OutputFile(const char* option, const std::string& path, const char* 
   try {
     file_.emplace(path);
   } catch (const Error& refusal) {
-    fail(option, ": ", refusal.what());
+    fail_again(refusal, concat(option, ": "));
   }
 }
 

@@ -165,7 +165,7 @@ TEST_CASE("c interface: what does not fit is refused with a sentence") {
   check_c_error(tg_data_open(nullptr), "spec: NULL found");
   check_c_error(tg_data_open("iris"), "no JSON object");
   check_c_error(tg_data_open(R"({"dat": "iris"})"), "unknown key 'dat'; did you mean 'data'?");
-  check_c_error(tg_data_open(R"({"data": "irs"})"), "irs");
+  check_c_error(tg_data_open(R"({"data": "irs"})"), "irs", TG_NOT_FOUND);
   const DataHandle data{tg_data_open(R"({"data": "iris"})")};
   check_c_error(tg_run_new(data.handle, R"({"epochs": 0})"), "whole number from 1 to 1e+06");
   check_c_error(tg_run_new(data.handle, R"({"epochs": -1})"), "'epochs' is -1");
@@ -177,7 +177,7 @@ TEST_CASE("c interface: what does not fit is refused with a sentence") {
   check_c_error(tg_run_new(nullptr, "{}"), "data: NULL found");
   CHECK(tg_run_step(nullptr) == TG_INVALID);
   CHECK(tg_run_is_over(nullptr) == 0);
-  check_c_error(tg_model_open("/none.safetensors"), "/none.safetensors");
+  check_c_error(tg_model_open("/none.safetensors"), "/none.safetensors", TG_NOT_FOUND);
   check_c_error(tg_model_from_bytes("xx", 2), "bytes");
   const std::vector<float> values{0.0f, 1.0f, 2.0f, NAN};
   const std::vector<std::int64_t> labels{0, 1, 0, 1};

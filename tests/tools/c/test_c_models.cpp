@@ -141,9 +141,10 @@ TEST_CASE("c models: exports that the command line refuses are refused with its 
   const DigitsRun digits;
   const TempDir folder;
   const ModelHandle model{tg_run_model(digits.run.handle)};
-  const auto refused = [&](const std::string& name, const char* options, const char* part) {
+  const auto refused = [&](const std::string& name, const char* options, const char* part,
+                           tg_status status = TG_INVALID) {
     const std::string path = folder / name;
-    check_c_error(tg_model_export(model.handle, path.c_str(), options), part);
+    check_c_error(tg_model_export(model.handle, path.c_str(), options), part, status);
   };
   refused("x.exe", nullptr, "names no kind of export");
   refused("x", nullptr, "has no ending");
@@ -151,7 +152,7 @@ TEST_CASE("c models: exports that the command line refuses are refused with its 
   refused("x.h", R"({"trits": "3bit"})", "did you mean '2bit'?");
   refused("x.h", R"({"trit": "2bit"})", "did you mean 'trits'?");
   refused("x.h", R"({"data": "wine"})", "has 13 features");
-  refused("none/x.h", nullptr, "there is no folder");
+  refused("none/x.h", nullptr, "there is no folder", TG_NOT_FOUND);
   folder.write("own.h", "#define MINE 1\n");
   refused("own.h", nullptr, "was not written by an export");
   CHECK(read_text(folder / "own.h") == "#define MINE 1\n");

@@ -33,6 +33,7 @@ _SIGNATURES = {  # name: (what it returns, what it takes)
     "tg_abi_version": (c_int, ()),
     "tg_version": (c_char_p, ()),
     "tg_error": (c_char_p, ()),
+    "tg_error_status": (c_int, ()),
     "tg_set_threads": (c_int, (c_int,)),
     "tg_recipes": (c_char_p, ()),
     "tg_data_from_arrays": (c_void_p, (*_ROWS, c_void_p, c_int, c_char_p)),
