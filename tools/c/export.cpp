@@ -1,5 +1,8 @@
 // The functions of tritgrad.h that tell the bytes of a model and write it for other programs.
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "tools/c/arrays.h"
@@ -14,9 +17,22 @@
 namespace tritgrad {
 namespace {
 
+constexpr const char* kSettings[] = {"--trits", "--onnx-ops", "--raw-inputs"};
+
 void check_given_options(const ExportSpec& spec, const ExportTarget& target) {
-  for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
+  for (const char* option : kSettings) {
     if (spec.is_given(option)) check_option_of(target, option);
+  }
+}
+
+// Options of data that are read mean nothing to rows that are there.
+void check_no_data_options(const ExportSpec& spec) {
+  for (const std::string& option : spec.given) {
+    const bool is_setting =
+        std::find(std::begin(kSettings), std::end(kSettings), option) != std::end(kSettings);
+    check(is_setting, "options: '", option.substr(2),
+          "' is of data that are read, but the model has rows to be checked on; name \"data\", or "
+          "leave it out");
   }
 }
 
@@ -40,6 +56,7 @@ FinishedExport export_of(tg_model& model, const ExportSpec& spec, const ExportRe
   const SavedRun& saved = model.saved;
   const std::string trained_on = std::filesystem::path(saved.spec().data).stem().string();
   if (model.rows && !spec.is_given("--data")) {
+    check_no_data_options(spec);
     return export_model(saved, *model.rows, trained_on, request, model.rows_have_labels);
   }
   Dataset dataset = open_rows(saved, spec, request.to);
@@ -72,12 +89,11 @@ const char* tg_model_inspect(tg_model* model, const char* options) {
 tg_status tg_model_check_rows(tg_model* model, const void* values, tg_type type, int64_t rows,
                               int64_t features, const int64_t* classes, const double* targets) {
   return status_of([&] {
-    const SavedModel& plan = of(model, "model").loaded.plan;
-    check(features == plan.input.features, "features: ", features, " found, the model has ",
-          plan.input.features, " inputs");
+    const ImageShape& image = of(model, "model").loaded.plan.input.image;
+    check_features(*model, features);
     const KnownAnswers answers{classes, targets};
-    model->rows = rows_given(model->saved,
-                             view_values(values, type, rows, features, plan.input.image), answers);
+    model->rows =
+        rows_given(model->saved, view_values(values, type, rows, features, image), answers);
     model->rows_have_labels = answers.are_given();
   });
 }

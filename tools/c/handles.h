@@ -49,4 +49,7 @@ namespace tritgrad {
 // Opens a checkpoint that lies in memory.
 tg_model* model_of_bytes(std::vector<std::byte> bytes);
 
+// Throws Error, which tells the inputs of the model, for rows of another number of features.
+void check_features(const tg_model& model, std::int64_t features);
+
 }  // namespace tritgrad

@@ -1,11 +1,13 @@
 // The functions of tritgrad.h that open a model, describe it and predict by it.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "engine/data/npy_dataset.h"
 #include "engine/files/checkpoint.h"
+#include "engine/text.h"
 #include "models/footprint.h"
 #include "models/training/predict.h"
 #include "tools/c/arrays.h"
@@ -19,6 +21,23 @@ namespace tritgrad {
 tg_model* model_of_bytes(std::vector<std::byte> bytes) {
   const std::span<const std::byte> kept(bytes);
   return new tg_model{std::move(bytes), SavedRun(kept, "bytes")};
+}
+
+void check_features(const tg_model& model, std::int64_t features) {
+  const ModelInput& input = model.loaded.plan.input;
+  if (features == input.features) return;
+  const std::vector<std::string> names = model.saved.table().feature_names();
+  const bool named = std::any_of(names.begin(), names.end(),
+                                 [](const std::string& name) { return !name.empty(); });
+  std::string inputs;
+  if (input.image.size() > 0) {
+    inputs = concat(" (images of ", input.image.height, " x ", input.image.width, " x ",
+                    input.image.channels, ")");
+  } else if (named) {
+    inputs = concat(" (", enumerated(names), ")");
+  }
+  fail("features: ", features, " found, the model has ", input.features, " inputs", inputs,
+       "; give a number for each of them in every row");
 }
 
 namespace {
@@ -40,6 +59,15 @@ void tell_classes(const std::vector<float>& logits, std::int64_t outputs, std::i
     if (classes != nullptr) classes[row] = std::max_element(y, y + outputs) - y;
     if (probabilities != nullptr) softmax_of_row(y, outputs, probabilities + row * outputs);
   }
+}
+
+// Infinite outputs are of no class and no number.
+void check_finite_outputs(const std::vector<float>& outputs, std::int64_t of_row) {
+  const auto broken = std::find_if(outputs.begin(), outputs.end(),
+                                   [](float output) { return !std::isfinite(output); });
+  check(broken == outputs.end(), "values: the model's outputs of row ",
+        (broken - outputs.begin()) / of_row,
+        " are not finite; look for a number of that row that is far from all of the training");
 }
 
 // Reads rows by what the model knows of its columns; all labels are 0.
@@ -111,8 +139,7 @@ tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, in
                            double* outputs) {
   return status_of([&] {
     const SavedModel& plan = of(model, "model").loaded.plan;
-    check(features == plan.input.features, "features: ", features, " found, the model has ",
-          plan.input.features, " inputs");
+    check_features(*model, features);
     check(!model->loaded.is_regression || (classes == nullptr && probabilities == nullptr),
           "classes, probabilities: the model predicts a number and has no classes; give NULL, and "
           "a place for the numbers as outputs");
@@ -120,6 +147,7 @@ tg_status tg_model_predict(tg_model* model, const void* values, tg_type type, in
     const Dataset dataset =
         rows_to_score(*model, view_values(values, type, rows, features, plan.input.image));
     const std::vector<float> all = predict_logits(model->loaded, dataset, unsplit(dataset).train);
+    check_finite_outputs(all, plan.outputs);
     if (!model->loaded.is_regression) {
       tell_classes(all, plan.outputs, classes, probabilities);
       if (outputs != nullptr) std::copy(all.begin(), all.end(), outputs);

@@ -136,7 +136,8 @@ TG_API const char *tg_model_describe(tg_model *model);
 TG_API const char *tg_model_inspect(tg_model *model, const char *options);
 /* For each row its class, the probabilities of the classes [rows x classes], and outputs: logits
  * [rows x classes], or of a regression, which has no classes, its prediction in the units of the
- * targets [rows]. What is NULL is not written. A row's numbers do not depend on the other rows. */
+ * targets [rows]. What is NULL is not written. A row's numbers do not depend on the other rows.
+ * Nothing is written where an output is not finite: TG_INVALID, with the row. */
 TG_API tg_status tg_model_predict(tg_model *model, const void *values, tg_type type, int64_t rows,
                                   int64_t features, int64_t *classes, float *probabilities,
                                   double *outputs);

@@ -79,6 +79,16 @@ TEST_CASE("c exports: a run's model of arrays is checked on the rows that the ru
   CHECK(all.at("rows") == 150);
 }
 
+TEST_CASE("c exports: options of data are for data that are named") {
+  const IrisRun iris(kShort);
+  const TempDir folder;
+  const std::string path = folder / "m.h";
+  check_c_error(tg_model_export(iris.model.handle, path.c_str(), R"({"label": "kind"})"),
+                "options: 'label' is of data that are read, but the model has rows");
+  const char* options = R"({"data": "iris", "trits": "2bit"})";
+  CHECK(tg_model_export(iris.model.handle, path.c_str(), options) != nullptr);
+}
+
 TEST_CASE("c exports: of many rows some are enough") {
   const Line line(6000);
   const DataHandle data{line.open()};
