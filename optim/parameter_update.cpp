@@ -15,7 +15,6 @@
 namespace tritgrad {
 namespace {
 
-constexpr std::int64_t kElementsPerUnit = 32768;
 constexpr std::int64_t kMaxChunk = Microadam::kElements;
 static_assert(kRuleChunk <= kMostFlashElements, "or no chunk would be updated in one pass");
 // Elements of a chunk that is moved by its gradient as that lies in memory.
@@ -28,9 +27,7 @@ constexpr std::int64_t kElementsPerThread = 4096;
 // Returns the rows of a unit. Units depend on the shape alone, never on the threads, and their
 // results are joined in order.
 std::int64_t unit_rows(const Shape& shape, const Rule& rule) {
-  const std::int64_t cols = std::max<std::int64_t>(1, shape.cols());
-  const std::int64_t wanted =
-      std::max({std::int64_t{1}, kElementsPerUnit / cols, (shape.rows() + kSlots - 1) / kSlots});
+  const std::int64_t wanted = least_rows_per_slot(shape);
   const std::int64_t together =
       std::lcm(LazyGradient::kRows, Chunks(shape, rule.chunk_limit()).rows_per_chunk());
   // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a chunk has one row at least

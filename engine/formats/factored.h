@@ -1,6 +1,6 @@
 // factored: row means and column means, element (i, j) = row_i col_j / mean; 4 (rows + cols + 1)
-// bytes. The sums of the pass under way are workspace: 8 rows + 256 cols bytes more, for as long as
-// the moment lives.
+// bytes. The sums of the pass under way are workspace, for as long as the moment lives: 8 bytes a
+// row, and 4 bytes a column for each part of a pass (most_slots()).
 //
 // For second moments (Shazeer, Stern: Adafactor, 2018): the matrix of rank one whose row and column
 // means are those of what is written. Means are linear, so a moving average that is decoded,
@@ -32,12 +32,12 @@ class Factored {
       : specs_(plane_specs(spec, shape, value_category)),
         rows_(shape.rows()),
         cols_(shape.cols()),
+        slots_(most_slots(shape)),
         row_means_(static_cast<std::size_t>(specs_[0].bytes()), value_category),
         col_means_(static_cast<std::size_t>(specs_[1].bytes()), value_category),
         inverse_mean_(static_cast<std::size_t>(specs_[2].bytes()), value_category),
         row_sums_(static_cast<std::size_t>(rows_) * sizeof(double), Category::kWorkspace),
-        col_sums_(static_cast<std::size_t>(slots() * cols_) * sizeof(float), Category::kWorkspace) {
-  }
+        col_sums_(static_cast<std::size_t>(slots_ * cols_) * sizeof(float), Category::kWorkspace) {}
 
   std::vector<Plane> planes() const {
     return {{specs_[0], row_means_.bytes()},
@@ -53,7 +53,7 @@ class Factored {
   void decode_master(const Block& block, float* out) const { decode_value(block, out); }
 
   void encode(const Block& block, const float* master, const RandomKey&) {
-    float* cols = col_sums_.as<float>() + std::min(block.slot, slots() - 1) * cols_ + block.col;
+    float* cols = col_sums_.as<float>() + std::min(block.slot, slots_ - 1) * cols_ + block.col;
     double sum = 0.0;
     for (std::int64_t i = 0; i < block.n; ++i) {
       sum += static_cast<double>(master[i]);
@@ -76,7 +76,7 @@ class Factored {
     *inverse_mean_.as<float>() = mean > 0.0 ? static_cast<float>(1.0 / mean) : 0.0f;
     for (std::int64_t j = 0; j < cols_; ++j) {
       double sum = 0.0;
-      for (std::int64_t slot = 0; slot < slots(); ++slot) {
+      for (std::int64_t slot = 0; slot < slots_; ++slot) {
         sum += static_cast<double>(std::exchange(col_sums_.as<float>()[slot * cols_ + j], 0.0f));
       }
       col_means_.as<float>()[j] = static_cast<float>(sum / static_cast<double>(rows_));
@@ -84,11 +84,8 @@ class Factored {
   }
 
  private:
-  // No more slots than rows: a pass never has more.
-  std::int64_t slots() const { return std::clamp<std::int64_t>(rows_, 1, kSlots); }
-
   std::vector<PlaneSpec> specs_;
-  std::int64_t rows_, cols_;
+  std::int64_t rows_, cols_, slots_;
   Buffer row_means_, col_means_, inverse_mean_;
   Buffer row_sums_;  // of the pass under way
   Buffer col_sums_;  // [slot][col]

@@ -39,8 +39,19 @@ namespace tritgrad {
 // 320 = 5 x 64: a block of packed trits is one cache line.
 inline constexpr std::int64_t kBlock = 320;
 
-// A pass over a tensor is cut into at most kSlots parts, by its shape alone.
+// A pass over a tensor is cut into parts of whole rows, by its shape alone: at most kSlots, with no
+// fewer rows each, but for the last one, than kElementsPerSlot elements fill.
 inline constexpr std::int64_t kSlots = 64;
+inline constexpr std::int64_t kElementsPerSlot = 32768;
+// Return the rows that a part has at least, and the number of parts that a pass has at most.
+inline std::int64_t least_rows_per_slot(const Shape& shape) {
+  const std::int64_t in_elements = kElementsPerSlot / std::max<std::int64_t>(1, shape.cols());
+  return std::max({std::int64_t{1}, in_elements, (shape.rows() + kSlots - 1) / kSlots});
+}
+inline std::int64_t most_slots(const Shape& shape) {
+  const std::int64_t rows = least_rows_per_slot(shape);
+  return std::max<std::int64_t>(1, (shape.rows() + rows - 1) / rows);
+}
 
 struct Block {
   std::int64_t row = 0;
