@@ -6,14 +6,11 @@
 
 #include "engine/check.h"
 #include "engine/data/split.h"
-#include "engine/formats/storage.h"
-#include "engine/kernels/reductions.h"
 #include "engine/text.h"
+#include "models/export/inference_norm.h"
 #include "models/networks/conv_net.h"
 #include "ops/batch_norm.h"
-#include "ops/layer_norm.h"
 #include "ops/pool.h"
-#include "ops/products/linear.h"
 
 namespace tritgrad {
 
@@ -60,61 +57,20 @@ double InferenceNetwork::tolerance(double largest_logit) const {
 
 namespace {
 
-std::vector<float> values_of(const Parameter& parameter) {
-  std::vector<float> values(static_cast<std::size_t>(parameter.shape().size()));
-  parameter.storage().decode_rows(0, parameter.shape().rows(), values.data());
-  check(std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }),
-        "export: '", parameter.name(),
-        "' has numbers that are not finite; train again with a lower rate");
-  return values;
-}
-
-std::vector<std::int8_t> signs_of(const std::vector<float>& values) {
-  std::vector<std::int8_t> signs;
-  signs.reserve(values.size());
-  for (const float x : values) signs.push_back(static_cast<std::int8_t>((x > 0.0f) - (x < 0.0f)));
-  return signs;
-}
-
-// The weights of ternary_master are its gamma times trits, so that one scale does for all.
-InferenceProduct describe_product(const std::string& name, const LayerParameters& layer,
-                                  Compute compute) {
-  const LinearOperands w = linear_operands("export", *layer.weight, layer.scale);
-  InferenceProduct product{.name = name,
-                           .inputs = w.inputs,
-                           .outputs = w.outputs,
-                           .group = w.group_size,
-                           .in_integers = in_integers(*layer.weight, layer.scale, compute)};
-  std::vector<float> values = values_of(*layer.weight);
-  if (w.scale != nullptr) {
-    product.trits = signs_of(values);
-    product.scales = values_of(*w.scale);
-  } else if (layer.weight->storage().spec().kind == FormatKind::kTernaryMaster) {
-    product.group = w.inputs;
-    product.trits = signs_of(values);
-    product.scales.assign(
-        static_cast<std::size_t>(w.outputs),
-        std::abs(*std::max_element(values.begin(), values.end(),
-                                   [](float a, float b) { return std::abs(a) < std::abs(b); })));
-  } else {
-    product.weights = std::move(values);
-  }
-  return product;
-}
-
 InferenceLayer describe_layer(const std::string& name, const LayerParameters& layer, Norm norm,
                               Compute compute) {
-  InferenceLayer result{.product = describe_product(name, layer, compute), .norm = norm};
+  InferenceLayer result{.product = describe_product(name, *layer.weight, layer.scale, compute),
+                        .norm = norm};
   const BatchNormParameters& p = layer.norm;
-  if (norm != Norm::kNone) result.gain = values_of(*p.gain);
+  if (norm != Norm::kNone) result.gain = exported_values(*p.gain);
   if (norm == Norm::kNone) {
-    result.bias = values_of(*layer.bias);
+    result.bias = exported_values(*layer.bias);
   } else if (norm != Norm::kRms) {
-    result.bias = values_of(*p.bias);
+    result.bias = exported_values(*p.bias);
   }
   if (norm == Norm::kBatch) {
-    result.mean = values_of(*p.running_mean);
-    for (const float variance : values_of(*p.running_var)) {
+    result.mean = exported_values(*p.running_mean);
+    for (const float variance : exported_values(*p.running_var)) {
       result.inverse_std.push_back(1.0f / std::sqrt(variance + kBatchNormEps));
     }
   }
@@ -234,11 +190,6 @@ namespace {
 
 using RowOfFloats = std::vector<float>;
 
-struct Codes {
-  std::vector<std::int8_t> codes;
-  float scale;
-};
-
 RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const float> features) {
   constexpr double kMost = std::numeric_limits<float>::max();
   RowOfFloats x;
@@ -251,60 +202,6 @@ RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const flo
     x.push_back(std::isnan(value) ? 0.0f : static_cast<float>(std::clamp(z, -kMost, kMost)));
   }
   return x;
-}
-
-Codes round_to_int8(const RowOfFloats& x) {
-  constexpr float kShift = 0x1.8p23f;  // a sum with it has no bits below one
-  float largest = 0.0f;
-  for (const float each : x) largest = std::max(largest, std::abs(each));
-  const float inverse = largest < 0x1p-100f ? 0.0f : 127.0f / largest;
-  Codes rounded{{}, largest < 0x1p-100f ? 0.0f : largest / 127.0f};
-  rounded.codes.reserve(x.size());
-  for (const float each : x) {
-    const float level = std::clamp(each * inverse, -127.0f, 127.0f);
-    rounded.codes.push_back(static_cast<std::int8_t>((level + kShift) - kShift));
-  }
-  return rounded;
-}
-
-RowOfFloats multiply_in_integers(const InferenceProduct& w, const std::vector<std::int8_t>& codes,
-                                 float x_scale) {
-  RowOfFloats y;
-  y.reserve(static_cast<std::size_t>(w.outputs));
-  const std::int8_t* trit = w.trits.data();
-  const float* scale = w.scales.data();
-  for (std::int64_t o = 0; o < w.outputs; ++o) {
-    float sum_of_groups = -0.0f;  // what is added to it stays what it is, zeros too
-    for (std::int64_t i = 0; i < w.inputs;) {
-      std::int32_t sum = 0;
-      for (const std::int64_t end = std::min(i + w.group, w.inputs); i < end; ++i) {
-        sum += *trit++ * codes[static_cast<std::size_t>(i)];
-      }
-      sum_of_groups += x_scale * *scale++ * static_cast<float>(sum);
-    }
-    y.push_back(sum_of_groups);
-  }
-  return y;
-}
-
-RowOfFloats multiply_in_floats(const InferenceProduct& w, const RowOfFloats& x) {
-  RowOfFloats y;
-  y.reserve(static_cast<std::size_t>(w.outputs));
-  std::size_t place = 0, scale = 0;
-  for (std::int64_t o = 0; o < w.outputs; ++o) {
-    float sum_of_groups = -0.0f;
-    for (std::int64_t i = 0; i < w.inputs; ++scale) {
-      float sum = 0.0f;
-      for (const std::int64_t end = std::min(i + w.group, w.inputs); i < end; ++i, ++place) {
-        const float weight =
-            w.trits.empty() ? w.weights[place] : static_cast<float>(w.trits[place]);
-        sum += weight * x[static_cast<std::size_t>(i)];
-      }
-      sum_of_groups += w.trits.empty() ? sum : w.scales[scale] * sum;
-    }
-    y.push_back(sum_of_groups);
-  }
-  return y;
 }
 
 // Returns the window around a pixel, with zeros for what is outside the image.
@@ -330,11 +227,8 @@ std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
 // Returns the product of x, or of each of its windows.
 RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
   const InferenceProduct& w = layer.product;
-  const Codes rounded = w.in_integers ? round_to_int8(x) : Codes{{}, 0.0f};
-  if (layer.kind == InferenceLayer::Kind::kLinear) {
-    return w.in_integers ? multiply_in_integers(w, rounded.codes, rounded.scale)
-                         : multiply_in_floats(w, x);
-  }
+  if (layer.kind == InferenceLayer::Kind::kLinear) return multiply_row(w, x);
+  const RoundedRow rounded = w.in_integers ? round_to_int8(x) : RoundedRow();
   RowOfFloats y;
   y.reserve(static_cast<std::size_t>(layer.outputs()));
   for (std::int64_t pixel = 0; pixel < layer.image.pixels(); ++pixel) {
@@ -374,35 +268,9 @@ RowOfFloats mean_of_pixels(const ImageShape& image, const RowOfFloats& x) {
   return y;
 }
 
-// Returns the sum of term(x[i]) in double and in kSumLanes lanes.
-template <typename Term>
-double lane_sum(const RowOfFloats& x, const Term& term) {
-  double lanes[kSumLanes] = {};
-  for (std::size_t i = 0; i < x.size(); ++i)
-    lanes[i % kSumLanes] += term(static_cast<double>(x[i]));
-  for (std::int64_t half = kSumLanes / 2; half > 0; half /= 2) {
-    for (std::int64_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
-}
-
-// Does layer norm in place, and RMS norm, whose mean is 0.
-void normalize_row(const InferenceLayer& layer, RowOfFloats& x) {
-  const bool centered = layer.norm == Norm::kLayer;
-  const auto n = static_cast<double>(x.size());
-  const double mean = centered ? lane_sum(x, [](double value) { return value; }) / n : 0.0;
-  const double squares =
-      lane_sum(x, [mean](double value) { return (value - mean) * (value - mean); });
-  const double eps = static_cast<double>(centered ? kLayerNormEps : kRmsNormEps);
-  const auto inverse_std = static_cast<float>(1.0 / std::sqrt(squares / n + eps));
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = (x[i] - static_cast<float>(mean)) * inverse_std * layer.gain[i];
-    if (centered) x[i] += layer.bias[i];
-  }
-}
-
 void normalize_layer(const InferenceLayer& layer, RowOfFloats& x) {
-  if (layer.norm == Norm::kLayer || layer.norm == Norm::kRms) return normalize_row(layer, x);
+  if (layer.norm == Norm::kLayer) return layer_norm_row(x, layer.gain, layer.bias);
+  if (layer.norm == Norm::kRms) return rms_norm_row(x, layer.gain);
   for (std::size_t at = 0; at < x.size(); ++at) {
     const std::size_t i = at % layer.bias.size();  // of all pixels, the channel
     if (layer.norm == Norm::kBatch) {

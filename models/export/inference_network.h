@@ -20,26 +20,13 @@
 #include "engine/data/table_schema.h"
 #include "engine/data/targets.h"
 #include "models/export/image_extent.h"
+#include "models/export/inference_product.h"
 #include "models/networks/mlp.h"
 #include "models/networks/model.h"
 #include "models/training/evaluate.h"
 #include "models/training/saved_run.h"
 
 namespace tritgrad {
-
-// y = x W^T of one layer. A weight is a trit times the scale of its group of inputs, or a float.
-struct InferenceProduct {
-  std::string name = {};  // of the layer
-  std::int64_t inputs = 0, outputs = 0;
-  std::int64_t group = 1;               // inputs that share a scale; the last group may be shorter
-  std::vector<std::int8_t> trits = {};  // [outputs x inputs]; empty where weights are floats
-  std::vector<float> scales = {};       // [outputs x groups], of trits
-  std::vector<float> weights = {};      // [outputs x inputs], floats
-  // x is rounded to int8 by its largest magnitude / 127, and sums are whole numbers.
-  bool in_integers = false;
-
-  std::int64_t groups() const { return (inputs + group - 1) / group; }
-};
 
 // The side of a convolution's windows.
 inline constexpr std::int64_t kWindowSide = 3;
