@@ -4,8 +4,9 @@
 //
 // Makes a folder of each case in FOLDER: m.gguf; logits, fp32 [tokens x vocabulary] of infer(); and
 // case.json: {"tokens": [...], "prompt": how many of them were given, the others being the most
-// probable ones, "vocabulary", "pieces": whether tokens are pieces, "rounds":
-// whether products round their inputs to int8}.
+// probable ones, "vocabulary", "pieces": whether tokens are pieces, "cache": the type in which
+// llama.cpp is to keep keys and values, "most_kl": the largest mean divergence of its
+// probabilities}.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -23,38 +24,51 @@ struct GgufCase {
   const char* name;
   RandomLanguage kind;
   GgufType type;
+  double most_kl;
+  const char* cache = "F32";
 };
 
 constexpr std::int64_t kContext = 64, kPrompt = 16;
+
+// How far llama.cpp's probabilities may be from ours, by what it rounds.
+constexpr double kNothing = 1e-9;  // sums alone, as they are added in another order
+constexpr double kToHalf = 1e-5;   // inputs of products to fp16: logits of about 2 change by 2^-11
+// The same numbers in the same way, by blocks of 256 that are whole rows: a code that falls to the
+// other side by the last bit of a sum changes logits by hundredths.
+constexpr double kAlike = 1e-4;
+constexpr double kOtherwise = 1e-3;  // inputs by blocks of 32, or of 256 in longer rows
 
 std::vector<GgufCase> gguf_cases() {
   const LanguageSizes usual{.layers = 2,
                             .width = 256,
                             .heads = 4,
                             .kv_heads = 4,
-                            .ff = 512,
+                            .ff = 256,
                             .context = kContext,
                             .vocabulary = 256};
   LanguageSizes grouped = usual;
   grouped.kv_heads = 2;
   grouped.tied = true;
-  LanguageSizes odd = usual;  // rows that blocks of 256 do not divide
-  odd.width = 192;
-  odd.heads = 6;
-  odd.kv_heads = 1;
-  odd.ff = 320;
+  LanguageSizes wide = usual;
+  wide.ff = 512;
+  LanguageSizes narrow = usual;  // rows that blocks of 256 do not divide
+  narrow.width = 192;
+  narrow.heads = 6;
+  narrow.kv_heads = 1;
+  narrow.ff = 320;
   LanguageSizes with_pieces = usual;
   with_pieces.vocabulary = 300;
-  return {{"tq2", {.sizes = usual}, GgufType::kTq2},
-          {"tq1", {.sizes = usual}, GgufType::kTq1},
-          {"tq2_grouped_tied", {.sizes = grouped}, GgufType::kTq2},
-          {"q2", {.sizes = odd}, GgufType::kQ2},
-          {"q2_groups", {.sizes = odd, .group = 64}, GgufType::kQ2},
-          {"trits_as_f16", {.sizes = grouped}, GgufType::kF16},
-          {"trits_as_f32", {.sizes = odd}, GgufType::kF32},
-          {"f16", {.sizes = usual, .ternary = false}, GgufType::kF16},
-          {"f32", {.sizes = odd, .ternary = false}, GgufType::kF32},
-          {"pieces", {.sizes = with_pieces, .pieces = true}, GgufType::kTq2}};
+  return {{"tq2", {.sizes = usual}, GgufType::kTq2, kAlike},
+          {"tq1", {.sizes = usual}, GgufType::kTq1, kAlike},
+          {"tq2_pieces", {.sizes = with_pieces, .pieces = true}, GgufType::kTq2, kAlike},
+          {"tq1_grouped_tied", {.sizes = grouped, .sharpness = 1.0f}, GgufType::kTq1, kAlike},
+          {"tq2_wide_half_cache", {.sizes = wide}, GgufType::kTq2, kOtherwise, "F16"},
+          {"q2", {.sizes = narrow}, GgufType::kQ2, kOtherwise},
+          {"q2_groups", {.sizes = narrow, .group = 64}, GgufType::kQ2, kOtherwise},
+          {"trits_as_f16", {.sizes = grouped}, GgufType::kF16, kToHalf},
+          {"trits_as_f32", {.sizes = narrow}, GgufType::kF32, kNothing},
+          {"f16", {.sizes = usual, .ternary = false}, GgufType::kF16, kToHalf},
+          {"f32", {.sizes = narrow, .ternary = false}, GgufType::kF32, kNothing}};
 }
 
 // Returns tokens of which the first ones are random and each other is the most probable one.
@@ -91,11 +105,9 @@ void write_case(const std::filesystem::path& folder, const GgufCase& one) {
   write_bytes(folder / "m.gguf",
               gguf_model(network, {one.name, {"Random numbers.", export_signature()}}, one.type));
   write_bytes(folder / "logits", encode_f32(logits));
-  const nlohmann::json json{{"tokens", tokens},
-                            {"prompt", kPrompt},
-                            {"vocabulary", network.sizes.vocabulary},
-                            {"pieces", kind.pieces},
-                            {"rounds", is_ternary(one.type)}};
+  const nlohmann::json json{
+      {"tokens", tokens},      {"prompt", kPrompt},  {"vocabulary", network.sizes.vocabulary},
+      {"pieces", kind.pieces}, {"cache", one.cache}, {"most_kl", one.most_kl}};
   write_bytes(folder / "case.json", json.dump());
 }
 

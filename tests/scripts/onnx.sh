@@ -14,15 +14,8 @@ need "nodejs, npm" node npm
 # (Debian's own Python, which another one may hide.)
 /usr/bin/python3 -c 'import onnx' 2>/dev/null || missing "Python's onnx" "Debian's python3-onnx"
 
-# Beside the program, in the build folder, where they are installed once.
 readers=$(dirname -- "$tritgrad")/readers
-if ! cmp -s "$here/readers/package-lock.json" "$readers/installed.json"; then
-  mkdir -p "$readers"
-  cp -- "$here/readers/package.json" "$here/readers/package-lock.json" "$readers"
-  (cd "$readers" && npm ci --ignore-scripts --no-audit --no-fund) >"$readers/npm.log" 2>&1 ||
-    missing onnxruntime-node "npm ci of tests/readers failed, see $readers/npm.log"
-  cp -- "$readers/package-lock.json" "$readers/installed.json"
-fi
+install_with_npm "$here/readers" "$readers" onnxruntime-node
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT

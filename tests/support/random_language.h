@@ -19,7 +19,7 @@ struct RandomLanguage {
   bool in_integers = true;  // products with trits
   std::int64_t group = 0;   // inputs that share a scale; 0: a row
   bool pieces = false;      // tokens are those of a small SentencePiece model, not bytes
-  float sharpness = 3.0f;   // about the standard deviation of the logits
+  float sharpness = 2.0f;   // about the standard deviation of the logits
 };
 
 class RandomLanguageMaker {
@@ -27,15 +27,18 @@ class RandomLanguageMaker {
   explicit RandomLanguageMaker(const RandomLanguage& kind) : kind_(kind) {}
 
   LanguageNetwork make() {
+    // A standard deviation of about 2, beside which what layers add, and their rounding errors, are
+    // small: few of the most probable tokens are others by them.
+    constexpr float kEmbedding = 3.4f;
     const LanguageSizes& s = kind_.sizes;
     LanguageNetwork network{.sizes = s,
-                            .embedding = numbers_around(s.vocabulary * s.width, 0.0f, 1)};
+                            .embedding = numbers_around(s.vocabulary * s.width, 0.0f, kEmbedding)};
     for (std::int64_t i = 0; i < s.layers; ++i) network.layers.push_back(layer(i));
     network.head_gain = numbers_around(s.width, 1.0f, 0.5f);
     // The standard deviation of a uniform number in [-1, 1) is 1 / sqrt(3).
     const float head = kind_.sharpness * std::sqrt(3.0f / static_cast<float>(s.width));
     if (s.tied) {
-      for (float& x : network.embedding) x *= head;
+      for (float& x : network.embedding) x *= head / kEmbedding;
     } else {
       network.head = numbers_around(s.vocabulary * s.width, 0.0f, head);
     }
