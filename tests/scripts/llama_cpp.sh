@@ -9,9 +9,13 @@ make_cases=$(realpath -- "$2")
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 source "$here/scripts/readers.sh"
 need "nodejs, npm" node npm
-# (Without options, which are the same program for graphics cards.)
+if ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
+  echo "skipped: node-llama-cpp takes Node 20, and this is $(node --version)"
+  exit 77
+fi
+# (The lock file leaves out its programs for other machines and for graphics cards, which are hundreds of megabytes.)
 readers=$(dirname -- "$tritgrad")/llama_cpp
-install_with_npm "$here/readers/llama_cpp" "$readers" node-llama-cpp --omit=optional
+install_with_npm "$here/readers/llama_cpp" "$readers" node-llama-cpp
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT

@@ -17,15 +17,14 @@ need() {
   done
 }
 
-# install_with_npm FOLDER TARGET NAME [OPTION...]: installs what the lock file in FOLDER says, of which NAME is the reader,
-# unless it is there already. TARGET is beside the program, in the build folder.
+# install_with_npm FOLDER TARGET NAME: installs what the lock file in FOLDER says, of which NAME is the reader, unless it is
+# there already. TARGET is beside the program, in the build folder.
 install_with_npm() {
   local folder=$1 target=$2 name=$3
-  shift 3
   if cmp -s "$folder/package-lock.json" "$target/installed.json"; then return; fi
   mkdir -p "$target"
   cp -- "$folder/package.json" "$folder/package-lock.json" "$target"
-  (cd "$target" && npm ci --ignore-scripts --no-audit --no-fund "$@") >"$target/npm.log" 2>&1 ||
+  (cd "$target" && npm ci --ignore-scripts --no-audit --no-fund) >"$target/npm.log" 2>&1 ||
     missing "$name" "npm ci of ${folder#"$here/../"} failed, see $target/npm.log"
   cp -- "$folder/package-lock.json" "$target/installed.json"
 }
