@@ -7,6 +7,7 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/export/c_header.h"
+#include "models/export/gguf.h"
 #include "models/export/html_page.h"
 #include "models/export/js_module.h"
 #include "models/export/npz.h"
@@ -26,16 +27,25 @@ bool is_exact_as_described(const InferenceNetwork& network) { return network.is_
 bool is_never_exact(const InferenceNetwork&) { return false; }
 
 constexpr ExportTarget kTargets[] = {
-    {".h", "C99", "--trits", check_c_header, c_header_bytes, c_header, is_exact_as_described},
-    {".onnx", "ONNX", "--onnx-ops --raw-inputs", check_nothing, onnx_bytes, onnx_model,
-     is_onnx_exact},
-    {".js", "an ES module", "", check_nothing, js_module_bytes, js_module, is_exact_as_described,
-     true},
-    {".html", "a page", "", check_html_page, js_module_bytes, html_page, is_exact_as_described,
-     true},
-    {".npz", "arrays of NumPy", "", check_npz, npz_bytes, npz, is_exact_as_described},
-    {".safetensors", "a state dictionary of PyTorch", "", check_pytorch_safetensors,
-     pytorch_safetensors_bytes, pytorch_safetensors, is_never_exact},
+    {".h", "C99", "--trits", {check_c_header, c_header_bytes, c_header, is_exact_as_described}},
+    {".onnx",
+     "ONNX",
+     "--onnx-ops --raw-inputs",
+     {check_nothing, onnx_bytes, onnx_model, is_onnx_exact}},
+    {".js",
+     "an ES module",
+     "",
+     {check_nothing, js_module_bytes, js_module, is_exact_as_described, true}},
+    {".html",
+     "a page",
+     "",
+     {check_html_page, js_module_bytes, html_page, is_exact_as_described, true}},
+    {".npz", "arrays of NumPy", "", {check_npz, npz_bytes, npz, is_exact_as_described}},
+    {".safetensors",
+     "a state dictionary of PyTorch",
+     "",
+     {check_pytorch_safetensors, pytorch_safetensors_bytes, pytorch_safetensors, is_never_exact}},
+    {".gguf", "GGUF for llama.cpp", "--type", {}, {check_gguf, gguf_bytes, gguf_model}},
 };
 
 // Fails with the complaint, and the nearest ending, unless a target has this one.
@@ -65,6 +75,18 @@ const ExportTarget& export_target_of(const std::string& path) {
 const ExportTarget& export_target_with(const std::string& ending, const char* option) {
   return target_with(ending.starts_with('.') ? ending : "." + ending,
                      concat(option, ": '", ending, "' names no kind of export"));
+}
+
+void check_takes(const ExportTarget& target, bool language_model, const char* option) {
+  if (target.takes(language_model)) return;
+  std::string others;
+  for (const ExportTarget& each : kTargets) {
+    if (each.takes(language_model)) others += concat(others.empty() ? "" : ", ", each.ending);
+  }
+  fail(option, ": ", target.ending,
+       language_model ? " is for networks that read rows of features, and this is a language model"
+                      : " is for language models, and this model reads rows of features",
+       "; name an ending of ", others);
 }
 
 bool reads_option(const ExportTarget& target, std::string_view option) {

@@ -194,14 +194,16 @@ class TensorWriter {
 
 }  // namespace
 
-void check_gguf(const LanguageNetwork& network, GgufType type) {
+void check_gguf(const LanguageNetwork& network, const ExportSettings& settings) {
+  const GgufType type = settings.gguf_type;
   check_tokens(network);
   if (!is_ternary(type)) return;
   for (const InferenceProduct* product : network.products()) check_product(*product, type);
   check_rows(network.sizes, type);
 }
 
-ExportBytes gguf_bytes(const LanguageNetwork& network, GgufType type) {
+ExportBytes gguf_bytes(const LanguageNetwork& network, const ExportSettings& settings) {
+  const GgufType type = settings.gguf_type;
   const GgufTypeTraits& traits = gguf_traits(type);
   ExportBytes bytes;
   bytes.weights = traits.bytes_of(network.weights());
@@ -217,8 +219,10 @@ ExportBytes gguf_bytes(const LanguageNetwork& network, GgufType type) {
   return bytes;
 }
 
-std::string gguf_model(const LanguageNetwork& network, const ExportHead& head, GgufType type) {
-  check_gguf(network, type);
+std::string gguf_model(const LanguageNetwork& network, const ExportHead& head,
+                       const ExportSettings& settings) {
+  check_gguf(network, settings);
+  const GgufType type = settings.gguf_type;
   GgufWriter file;
   add_keys(file, network, head, type);
   TensorWriter tensors(file, type);

@@ -16,14 +16,15 @@ namespace tritgrad {
 
 // Throws Error, with what would work, for floats and for scales of fewer inputs than a ternary
 // block has, for rows that no such block divides, and for pieces that cannot spell every byte.
-void check_gguf(const LanguageNetwork& network, GgufType type);
+void check_gguf(const LanguageNetwork& network, const ExportSettings& settings);
 
 // Returns the bytes of the tensors. Scales of blocks count as such, all else of a ternary matrix as
 // weights.
-ExportBytes gguf_bytes(const LanguageNetwork& network, GgufType type);
+ExportBytes gguf_bytes(const LanguageNetwork& network, const ExportSettings& settings);
 
 // Returns the file. Throws Error for numbers that fp16 cannot hold.
-std::string gguf_model(const LanguageNetwork& network, const ExportHead& head, GgufType type);
+std::string gguf_model(const LanguageNetwork& network, const ExportHead& head,
+                       const ExportSettings& settings);
 
 // Returns by how much scales become another number in fp16, relatively, at most; 0 where they are
 // kept in scale16.

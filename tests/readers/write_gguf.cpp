@@ -103,7 +103,8 @@ void write_case(const std::filesystem::path& folder, const GgufCase& one) {
   const std::vector<std::int32_t> tokens = read_on(network, logits);
   std::filesystem::create_directories(folder);
   write_bytes(folder / "m.gguf",
-              gguf_model(network, {one.name, {"Random numbers.", export_signature()}}, one.type));
+              gguf_model(network, {one.name, {"Random numbers.", export_signature()}},
+                         {.gguf_type = one.type}));
   write_bytes(folder / "logits", encode_f32(logits));
   const nlohmann::json json{
       {"tokens", tokens},      {"prompt", kPrompt},  {"vocabulary", network.sizes.vocabulary},

@@ -23,11 +23,12 @@ struct ExportOptions : CommonOptions {
   std::string trits = "base3";
   std::string onnx_ops = "microsoft";
   bool raw_inputs = false;
+  std::string type = "tq2_0";
 };
 
 // Throws Error for an option that the target does not read.
 void check_target_options(const CLI::App& command, const ExportTarget& target) {
-  for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs"}) {
+  for (const char* option : {"--trits", "--onnx-ops", "--raw-inputs", "--type"}) {
     if (command.count(option) > 0) check_option_of(target, option);
   }
 }
@@ -80,7 +81,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
   check_target_options(command, target);
   const ExportRequest request{
       options.to, &target,
-      parse_export_settings(options.trits, options.onnx_ops, options.raw_inputs)};
+      parse_export_settings(options.trits, options.onnx_ops, options.raw_inputs, options.type)};
   apply(options);
   const SavedRun run(options.checkpoint);
   const TableSchema schema = adopt_scored_data(given_on(command), run, options);
@@ -132,6 +133,12 @@ void add_export_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--raw-inputs", options->raw_inputs,
                     "leave standardisation out of the graph: its inputs are standardised already");
+  command
+      ->add_option(
+          "--type", options->type,
+          "of GGUF: tq2_0 or tq1_0 (smaller) where 256 divides width and ff, q2_0 where 64 "
+          "does; or floats, f16 or f32")
+      ->capture_default_str();
   add_data_options(*command, *options);
   command->add_option("--json", options->json,
                       "write the report as JSON to FILE, - = standard output");

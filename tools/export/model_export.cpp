@@ -51,8 +51,9 @@ std::vector<std::string> provenance_of(const ExportReport& report, const std::st
 }  // namespace
 
 ExportSettings parse_export_settings(const std::string& trits, const std::string& onnx_ops,
-                                     bool raw_inputs) {
-  return {kTritPackings.parse(trits), kOnnxOperators.parse(onnx_ops), raw_inputs};
+                                     bool raw_inputs, const std::string& type) {
+  return {kTritPackings.parse(trits), kOnnxOperators.parse(onnx_ops), raw_inputs,
+          kGgufTypes.parse(type)};
 }
 
 void check_replaceable_export(const std::string& path) {
@@ -100,24 +101,25 @@ std::string to_json(const ExportReport& r) {
 FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::string& trained_on,
                             const ExportRequest& request, bool has_labels) {
   const ExportTarget& target = *request.target;
+  check_takes(target, false, "--to");
   ExportHead head{std::filesystem::path(request.to).stem().string(), {}};
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;
   InferenceNetwork network = describe_network(run, loaded);
-  if (target.shows_images) network.extent = measure_images(dataset);
-  target.check(network, head);
+  if (target.network.shows_images) network.extent = measure_images(dataset);
+  target.network.check(network, head);
   SelfCheck result = check_network(network, loaded, dataset, scored_rows(run, dataset).rows);
   require_passed(result, request.to, dataset.name);
   if (!has_labels) result.score_before = result.score_after = std::nan("");  // null in JSON
   FinishedExport made{
       {run.path(), plan.model, plan.recipe.name, dataset.name, request, network.is_exact(),
-       target.is_exact(network), is_finished(run),
+       target.network.is_exact(network), is_finished(run),
        plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f, run.step(),
-       network.weights(), 0, target.bytes(network, request.settings), result},
+       network.weights(), 0, target.network.bytes(network, request.settings), result},
       {}};
   head.provenance =
       provenance_of(made.report, trained_on, weights_sha256(loaded.model->parameters()));
-  made.bytes = target.write(network, head, request.settings);
+  made.bytes = target.network.write(network, head, request.settings);
   made.report.file_bytes = std::ssize(made.bytes);
   return made;
 }

@@ -20,7 +20,7 @@ struct ExportRequest {
 
 // Reads the settings as the command line names them. Throws Error for unknown names.
 ExportSettings parse_export_settings(const std::string& trits, const std::string& onnx_ops,
-                                     bool raw_inputs);
+                                     bool raw_inputs, const std::string& type = "tq2_0");
 
 // What there is to say of an export.
 struct ExportReport {

@@ -15,9 +15,10 @@ ExportForecast forecast_export(const std::string& ending, const std::string& tri
 
 ExportForecast measure_export(const ExportTarget& target, const ExportSettings& settings,
                               const InferenceNetwork& network) {
-  target.check(network, {"model", {}});
+  check_takes(target, false, "--export");
+  target.network.check(network, {"model", {}});
   return {&target, std::string(kTritPackings.name(settings.trits)), network.weights(),
-          target.bytes(network, settings)};
+          target.network.bytes(network, settings)};
 }
 
 std::string to_text(const ExportForecast& forecast) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/check.h"
 #include "models/export/export_target.h"
 #include "tests/support/random_network.h"
 
@@ -18,7 +19,7 @@ std::string exact_targets(const std::string& spec, const std::string& recipe,
       network_of(random_model({spec, input, 2, load_recipe(recipe, overrides)}, 1), {"a", "b"});
   std::string endings;
   for (const ExportTarget& target : export_targets()) {
-    if (target.is_exact(network))
+    if (target.takes(false) && target.network.is_exact(network))
       endings += (endings.empty() ? "" : " ") + std::string(target.ending);
   }
   return endings;
@@ -38,6 +39,21 @@ TEST_CASE("export targets: which of them compute the bits of a model") {
   // Sums in floats.
   CHECK(exact_targets("mlp:8", "fp32").empty());
   CHECK(exact_targets("mlp:8", "latent8", {"compute=\"fp32\""}).empty());
+}
+
+TEST_CASE("export targets: what does not take a model names those that do") {
+  const ExportTarget& gguf = export_target_of("lm.gguf");
+  const ExportTarget& header = export_target_of("m.h");
+  CHECK_NOTHROW(check_takes(gguf, true, "--to"));
+  CHECK_NOTHROW(check_takes(header, false, "--to"));
+  CHECK_THROWS_WITH_AS(check_takes(gguf, false, "--to"),
+                       "--to: .gguf is for language models, and this model reads rows of features; "
+                       "name an ending of .h, .onnx, .js, .html, .npz, .safetensors",
+                       Error);
+  CHECK_THROWS_WITH_AS(check_takes(header, true, "--export"),
+                       "--export: .h is for networks that read rows of features, and this is a "
+                       "language model; name an ending of .gguf",
+                       Error);
 }
 
 }  // namespace tritgrad::test::test_export_target

@@ -30,7 +30,7 @@ LanguageSizes small_sizes() {
 
 std::string refusal(const LanguageNetwork& network, GgufType type) {
   try {
-    check_gguf(network, type);
+    check_gguf(network, {.gguf_type = type});
   } catch (const Error& error) {
     return error.what();
   }
@@ -118,9 +118,9 @@ TEST_CASE("gguf: a model of trits keeps all numbers, in every ternary type") {
   for (const GgufType type : {GgufType::kTq2, GgufType::kTq1, GgufType::kQ2}) {
     CAPTURE(kGgufTypes.name(type));
     const LanguageNetwork network = random_language({.sizes = small_sizes()});
-    const std::string bytes = gguf_model(network, kHead, type);
+    const std::string bytes = gguf_model(network, kHead, {.gguf_type = type});
     CHECK(is_export(bytes));
-    CHECK(bytes == gguf_model(network, kHead, type));
+    CHECK(bytes == gguf_model(network, kHead, {.gguf_type = type}));
     const GgufContents file = read_gguf(bytes);
     const std::uint32_t id = gguf_traits(type).id;
     CHECK(file.tensors.size() == 3 + 2 * 9);
@@ -130,7 +130,7 @@ TEST_CASE("gguf: a model of trits keeps all numbers, in every ternary type") {
     check_floats(file, "output_norm.weight", network.head_gain, {256});
     check_floats(file, "output.weight", network.head, {256, 256});
     CHECK(file.at<std::uint32_t>("general.file_type") == gguf_traits(type).file_type);
-    const ExportBytes counted = gguf_bytes(network, type);
+    const ExportBytes counted = gguf_bytes(network, {.gguf_type = type});
     CHECK(counted.tables() == static_cast<std::int64_t>(bytes_of_tensors(file)));
     CHECK(counted.scales == network.weights() / gguf_traits(type).block * 2);
     CHECK(largest_scale_change(network) == 0.0);
@@ -143,12 +143,13 @@ TEST_CASE("gguf: floats, and trits as floats, without a head where it is the emb
   sizes.tied = true;
   for (const bool ternary : {true, false}) {
     const LanguageNetwork network = random_language({.sizes = sizes, .ternary = ternary});
-    const GgufContents file = read_gguf(gguf_model(network, kHead, GgufType::kF32));
+    const GgufContents file = read_gguf(gguf_model(network, kHead, {.gguf_type = GgufType::kF32}));
     CHECK(file.tensors.size() == 2 + 2 * 9);
     check_matrix(file, "blk.1.ffn_down.weight", network.layers[1].down, 0);
     CHECK(file.at<std::uint32_t>("general.file_type") == 0);
 
-    const GgufContents halves = read_gguf(gguf_model(network, kHead, GgufType::kF16));
+    const GgufContents halves =
+        read_gguf(gguf_model(network, kHead, {.gguf_type = GgufType::kF16}));
     CHECK(halves.at<std::uint32_t>("general.file_type") == 1);
     CHECK(halves.tensor("token_embd.weight").type == 1);
     CHECK(halves.tensor("blk.0.attn_norm.weight").type == 0);
@@ -164,7 +165,7 @@ TEST_CASE("gguf: floats, and trits as floats, without a head where it is the emb
 
 TEST_CASE("gguf: keys of a model of bytes") {
   const LanguageNetwork network = random_language({.sizes = small_sizes()});
-  const GgufContents file = read_gguf(gguf_model(network, kHead, GgufType::kTq2));
+  const GgufContents file = read_gguf(gguf_model(network, kHead, {.gguf_type = GgufType::kTq2}));
   CHECK(file.at<std::string>("general.architecture") == "llama");
   CHECK(file.at<std::string>("general.name") == "lm");
   CHECK(file.at<std::string>("general.description") == "A test. " + export_signature());
@@ -209,7 +210,7 @@ TEST_CASE("gguf: keys of a model of pieces") {
   sizes.vocabulary = 300;
   LanguageNetwork network = random_language({.sizes = sizes, .pieces = true});
   network.tokens.unknown = -1;
-  const GgufContents file = read_gguf(gguf_model(network, kHead, GgufType::kTq2));
+  const GgufContents file = read_gguf(gguf_model(network, kHead, {.gguf_type = GgufType::kTq2}));
   CHECK(file.at<std::string>("tokenizer.ggml.model") == "llama");
   CHECK(file.at<std::vector<std::string>>("tokenizer.ggml.tokens") == network.tokens.pieces);
   CHECK(file.at<std::vector<float>>("tokenizer.ggml.scores") == network.tokens.scores);

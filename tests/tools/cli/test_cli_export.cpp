@@ -186,6 +186,7 @@ TEST_CASE("cli export: inspect forecasts every target, and refuses what means no
   const std::string digits = " --data digits --model mlp:9 --recipe latent8 ";
   const std::string of_digits = train(folder, digits + "--epochs 1");
   for (const ExportTarget& target : export_targets()) {
+    if (!target.takes(false)) continue;
     CAPTURE(target.ending);
     const std::string ending(target.ending);
     const Result forecast = run("inspect" + digits + "--json - --export " + ending);
@@ -201,6 +202,9 @@ TEST_CASE("cli export: inspect forecasts every target, and refuses what means no
   check_refused(model + "--data iris --export onnx --trits 2bit", "--trits: it is for .h");
   CHECK(run(model + "--data iris --export h").out.find("export as .h (C99, --trits base3):") !=
         std::string::npos);
+  check_refused(model + "--data iris --export gguf", "--export: .gguf is for language models");
+  check_refused("export " + of_digits + " --to " + (folder / "m.gguf").string(),
+                "--to: .gguf is for language models");
   check_refused(model + "--data iris --export hh",
                 "'hh' names no kind of export; did you mean '.h'?");
   check_refused(model + "--data iris --trits 2bit", "name an ending, or leave the option out");
