@@ -40,19 +40,7 @@ void check_export_outputs(const ExportOptions& options) {
   const OutputFile json("--json", options.json, kJsonBegins);
 }
 
-void print_report(const ExportReport& r) {
-  const auto size = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
-  print_lines(stdout, "{}: {} with {} as {}\n", r.request.to, r.model, r.recipe,
-              r.request.target->description);
-  if (!r.finished)
-    print_lines(stdout, "  note           the run is not finished: step {}\n", r.steps);
-  if (r.has_dropout)
-    print_lines(stdout, "  note           dropout is of training alone and left out\n");
-  print_lines(stdout, "  file           {} bytes\n", r.file_bytes);
-  print_lines(stdout, "  tables         {} bytes: weights {}, scales {}, norms and inputs {}\n",
-              r.bytes.tables(), r.bytes.weights, r.bytes.scales, r.bytes.others);
-  print_lines(stdout, "  bits a weight  {:.3f} ({} weights)\n", r.bits_per_weight(), r.weights);
-  if (r.bytes.workspace > 0) print_lines(stdout, "  workspace      {}\n", size(r.bytes.workspace));
+void print_check(const ExportReport& r) {
   const ScoreUnit unit = score_unit(r.check.metric, r.check.score_before);
   print_lines(stdout, "  {:<14} {} before, {} after ({} rows of {})\n", to_text(r.check.metric),
               unit.full_text(r.check.score_before), unit.full_text(r.check.score_after),
@@ -74,6 +62,41 @@ void print_report(const ExportReport& r) {
     print_lines(stdout, "  note           what reads {} computes these {} within rounding\n",
                 r.request.target->ending, numbers);
   }
+}
+
+void print_language_check(const ExportReport& r, const LanguageCheck& check) {
+  const GgufType type = r.request.settings.gguf_type;
+  if (type == GgufType::kQ2)
+    print_lines(stdout,
+                "  note           llama.cpp is slow with q2_0 on CPUs of today; tq2_0 is faster\n");
+  if (r.scale_change > 0.0)
+    print_lines(stdout, "  note           scales are rounded to fp16, by {:.2g} of them at most\n",
+                r.scale_change);
+  print_lines(stdout,
+              "  loss           {:.4f} nats a token before, {:.4f} after ({} tokens of {})\n",
+              check.loss_before(), check.loss_after(), check.positions, r.data);
+  print_lines(
+      stdout,
+      "  divergence     {:.2g} nats on average, by the description that the file is written "
+      "from; {} tokens have another most probable next one\n",
+      check.mean_kl(), check.differing_tokens);
+}
+
+void print_report(const ExportReport& r) {
+  const auto size = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
+  print_lines(stdout, "{}: {} with {} as {}\n", r.request.to, r.model, r.recipe,
+              r.request.target->description);
+  if (!r.finished)
+    print_lines(stdout, "  note           the run is not finished: step {}\n", r.steps);
+  if (r.has_dropout)
+    print_lines(stdout, "  note           dropout is of training alone and left out\n");
+  print_lines(stdout, "  file           {} bytes\n", r.file_bytes);
+  print_lines(stdout, "  tables         {} bytes: weights {}, scales {}, {} {}\n", r.bytes.tables(),
+              r.bytes.weights, r.bytes.scales,
+              r.language_check ? "norms, embedding and head" : "norms and inputs", r.bytes.others);
+  print_lines(stdout, "  bits a weight  {:.3f} ({} weights)\n", r.bits_per_weight(), r.weights);
+  if (r.bytes.workspace > 0) print_lines(stdout, "  workspace      {}\n", size(r.bytes.workspace));
+  r.language_check ? print_language_check(r, *r.language_check) : print_check(r);
 }
 
 void run_export(const CLI::App& command, ExportOptions& options) {

@@ -66,10 +66,34 @@ void check_replaceable_export(const std::string& path) {
         "' is there and was not written by an export; delete it, or name another file");
 }
 
+namespace {
+
+void add_check(nlohmann::ordered_json& json, const ExportReport& r) {
+  const std::string score(key_name(r.check.metric));
+  json.update({{"rows", r.check.rows},
+               {score + "_before", r.check.score_before},
+               {score + "_after", r.check.score_after},
+               {"bit_equal", r.is_exact},
+               {"differing_rows", r.check.differing_rows},
+               {"differing_classes", r.check.differing_classes},
+               {"largest_difference", r.check.largest_difference}});
+}
+
+void add_check(nlohmann::ordered_json& json, const LanguageCheck& check, double scale_change) {
+  json.update({{"tokens", check.positions},
+               {"nats_per_token_before", check.loss_before()},
+               {"nats_per_token_after", check.loss_after()},
+               {"mean_kl", check.mean_kl()},
+               {"differing_tokens", check.differing_tokens},
+               {"largest_difference", check.largest_difference},
+               {"largest_scale_change", scale_change}});
+}
+
+}  // namespace
+
 std::string to_json(const ExportReport& r) {
   const ExportTarget& target = *r.request.target;
   const ExportSettings& settings = r.request.settings;
-  const std::string score(key_name(r.check.metric));
   nlohmann::ordered_json json{{"checkpoint", r.checkpoint},
                               {"to", r.request.to},
                               {"model", r.model},
@@ -83,18 +107,13 @@ std::string to_json(const ExportReport& r) {
                               {"scale_bytes", r.bytes.scales},
                               {"workspace_bytes", r.bytes.workspace},
                               {"weights", r.weights},
-                              {"bits_per_weight", r.bits_per_weight()},
-                              {"rows", r.check.rows},
-                              {score + "_before", r.check.score_before},
-                              {score + "_after", r.check.score_after},
-                              {"bit_equal", r.is_exact},
-                              {"differing_rows", r.check.differing_rows},
-                              {"differing_classes", r.check.differing_classes},
-                              {"largest_difference", r.check.largest_difference}};
+                              {"bits_per_weight", r.bits_per_weight()}};
+  r.language_check ? add_check(json, *r.language_check, r.scale_change) : add_check(json, r);
   if (reads_option(target, "--trits")) json["trits"] = kTritPackings.name(settings.trits);
   if (reads_option(target, "--onnx-ops"))
     json["onnx_ops"] = kOnnxOperators.name(settings.standard_onnx_ops);
   if (reads_option(target, "--raw-inputs")) json["raw_inputs"] = settings.raw_inputs;
+  if (reads_option(target, "--type")) json["type"] = kGgufTypes.name(settings.gguf_type);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -2,10 +2,12 @@
 // is written.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/data/dataset.h"
 #include "models/export/export_target.h"
+#include "models/export/language_check.h"
 #include "models/export/self_check.h"
 #include "models/training/saved_run.h"
 
@@ -31,7 +33,9 @@ struct ExportReport {
   bool finished, has_dropout;
   std::int64_t steps, weights, file_bytes;
   ExportBytes bytes;
-  SelfCheck check;
+  SelfCheck check;  // of networks that read rows of features
+  std::optional<LanguageCheck> language_check = {};
+  double scale_change = 0.0;  // largest_scale_change() of a language model in a type of trits
 
   double bits_per_weight() const {
     return 8.0 * static_cast<double>(bytes.weights) / static_cast<double>(weights);
