@@ -8,6 +8,7 @@
 #include "models/export/gguf_file.h"
 #include "models/export/network_arrays.h"
 #include "ops/layer_norm.h"
+#include "ops/rotary.h"
 
 namespace tritgrad {
 namespace {
@@ -22,7 +23,7 @@ std::string widths_beside(std::int64_t size, std::int64_t block) {
   return below == 0 ? concat(block) : concat(below, " or ", below + block);
 }
 
-void check_rows(const LanguageSizes& sizes, GgufType type) {
+void check_rows(const LlamaSpec& sizes, GgufType type) {
   const std::int64_t block = gguf_traits(type).block;
   const bool width = sizes.width % block == 0, ff = sizes.ff % block == 0;
   if (width && ff) return;
@@ -64,7 +65,7 @@ void check_tokens(const LanguageNetwork& network) {
         "export: the tokenizer has ", tokens.pieces.size(),
         " pieces, but the model a vocabulary of ", vocabulary,
         "; name the tokenizer that it was trained with");
-  const auto bytes = std::count(tokens.kinds.begin(), tokens.kinds.end(), PieceKind::kByte);
+  const auto bytes = std::count(tokens.kinds.begin(), tokens.kinds.end(), PieceType::kByte);
   check(bytes == kBytes, "export: the tokenizer has pieces for ", bytes, " of ", kBytes,
         " bytes, and llama.cpp ends where a text has a character without piece; train it with "
         "--byte_fallback=true");
@@ -90,8 +91,8 @@ std::vector<std::string> names_of_bytes() {
 }
 
 void add_byte_tokens(GgufWriter& file) {
-  std::vector<std::int32_t> kinds(kBytes, static_cast<std::int32_t>(PieceKind::kNormal));
-  kinds[0] = static_cast<std::int32_t>(PieceKind::kControl);
+  std::vector<std::int32_t> kinds(kBytes, static_cast<std::int32_t>(PieceType::kNormal));
+  kinds[0] = static_cast<std::int32_t>(PieceType::kControl);
   file.add_text("tokenizer.ggml.model", "gpt2");
   file.add_text("tokenizer.ggml.pre", "gpt-2");
   file.add_texts("tokenizer.ggml.tokens", names_of_bytes());
@@ -105,7 +106,7 @@ void add_byte_tokens(GgufWriter& file) {
 
 void add_pieces(GgufWriter& file, const TokenPieces& tokens) {
   std::vector<std::int32_t> kinds;
-  for (const PieceKind kind : tokens.kinds) kinds.push_back(static_cast<std::int32_t>(kind));
+  for (const PieceType kind : tokens.kinds) kinds.push_back(static_cast<std::int32_t>(kind));
   file.add_text("tokenizer.ggml.model", "llama");
   file.add_text("tokenizer.ggml.pre", "default");
   file.add_texts("tokenizer.ggml.tokens", tokens.pieces);
@@ -130,7 +131,7 @@ std::string joined(const std::vector<std::string>& sentences) {
 
 void add_keys(GgufWriter& file, const LanguageNetwork& network, const ExportHead& head,
               GgufType type) {
-  const LanguageSizes& sizes = network.sizes;
+  const LlamaSpec& sizes = network.sizes;
   file.add_text("general.architecture", "llama");
   file.add_text("general.name", head.name);
   file.add_text("general.description", joined(head.provenance));

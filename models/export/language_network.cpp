@@ -5,6 +5,7 @@
 
 #include "engine/check.h"
 #include "models/export/inference_norm.h"
+#include "ops/rotary.h"
 
 namespace tritgrad {
 
@@ -23,13 +24,29 @@ std::int64_t LanguageNetwork::weights() const {
   return sum;
 }
 
+TokenPieces pieces_of(const Vocabulary& vocabulary) {
+  TokenPieces all;
+  if (vocabulary.is_bytes()) return all;
+  for (std::int64_t token = 0; token < vocabulary.size(); ++token) {
+    const Piece& piece = vocabulary.piece(token);
+    all.pieces.push_back(piece.text);
+    all.scores.push_back(piece.score);
+    all.kinds.push_back(piece.type);
+    if (piece.type == PieceType::kUnknown) all.unknown = static_cast<std::int32_t>(token);
+  }
+  all.begin = vocabulary.find("<s>").value_or(-1);
+  all.end = vocabulary.find("</s>").value_or(-1);
+  all.begins_with_blank = vocabulary.adds_space();
+  return all;
+}
+
 // ---- description ----
 
 namespace {
 
 class LanguageDescriber {
  public:
-  LanguageDescriber(ParameterStore& parameters, const LanguageSizes& sizes, Compute compute)
+  LanguageDescriber(ParameterStore& parameters, const LlamaSpec& sizes, Compute compute)
       : parameters_(parameters), sizes_(sizes), compute_(compute) {}
 
   LanguageNetwork describe() {
@@ -80,13 +97,13 @@ class LanguageDescriber {
   }
 
   ParameterStore& parameters_;
-  LanguageSizes sizes_;
+  LlamaSpec sizes_;
   Compute compute_;
 };
 
 }  // namespace
 
-LanguageNetwork describe_language_network(ParameterStore& parameters, const LanguageSizes& sizes,
+LanguageNetwork describe_language_network(ParameterStore& parameters, const LlamaSpec& sizes,
                                           Compute compute) {
   return LanguageDescriber(parameters, sizes, compute).describe();
 }
@@ -131,7 +148,7 @@ LanguageReader::LanguageReader(const LanguageNetwork& network)
     : network_(network), keys_(network.layers.size()), values_(network.layers.size()) {}
 
 std::vector<float> LanguageReader::read(std::int32_t token) {
-  const LanguageSizes& sizes = network_.sizes;
+  const LlamaSpec& sizes = network_.sizes;
   check(position_ < sizes.context, "infer: more tokens found than the context of ", sizes.context);
   check(token >= 0 && token < sizes.vocabulary, "infer: token ", token,
         " found, numbers below the vocabulary of ", sizes.vocabulary, " expected");
@@ -179,7 +196,7 @@ std::vector<float> LanguageReader::attend(std::size_t i, std::vector<float> x) {
 // Appends the values of all positions, weighted by the softmax of query times keys.
 void LanguageReader::mix(std::size_t i, std::int64_t head, const std::vector<float>& query,
                          std::vector<float>& mixed) const {
-  const LanguageSizes& sizes = network_.sizes;
+  const LlamaSpec& sizes = network_.sizes;
   const std::int64_t size = sizes.head_size();
   const std::int64_t kv = head / (sizes.heads / sizes.kv_heads) * size;
   std::vector<double> weights;

@@ -12,46 +12,24 @@
 #include <string>
 #include <vector>
 
+#include "engine/data/vocabulary.h"
 #include "engine/parameter.h"
 #include "models/export/inference_product.h"
+#include "models/networks/llama.h"
 
 namespace tritgrad {
-
-struct LanguageSizes {
-  std::int64_t layers = 0;
-  std::int64_t width = 0;
-  std::int64_t heads = 0;     // of queries
-  std::int64_t kv_heads = 0;  // of keys and values, each of which serves heads / kv_heads queries
-  std::int64_t ff = 0;        // width between gate, up and down
-  std::int64_t context = 0;   // most tokens that are looked at together
-  bool tied = false;          // the head is the embedding
-  std::int64_t vocabulary = 0;
-
-  std::int64_t head_size() const { return width / heads; }
-  std::int64_t kv_width() const { return kv_heads * head_size(); }
-};
-
-// Numbers 2 i and 2 i + 1 of a head are turned by position / kRotaryBase^(2 i / head size).
-inline constexpr double kRotaryBase = 10000.0;
-
-// Kinds of pieces, numbered as GGUF and SentencePiece number them.
-enum class PieceKind : std::int32_t {
-  kNormal = 1,
-  kUnknown = 2,
-  kControl = 3,
-  kUserDefined = 4,
-  kUnused = 5,
-  kByte = 6,
-};
 
 // What the tokens of a SentencePiece model stand for; token t is piece t.
 struct TokenPieces {
   std::vector<std::string> pieces = {};  // in UTF-8, with U+2581 for a blank
   std::vector<float> scores = {};        // of pairs that are merged, the highest first
-  std::vector<PieceKind> kinds = {};
+  std::vector<PieceType> kinds = {};
   std::int32_t unknown = -1, begin = -1, end = -1;  // special pieces; -1: there is none
   bool begins_with_blank = true;                    // a blank is put before every text
 };
+
+// Returns the pieces of a tokenizer; none of one of bytes.
+TokenPieces pieces_of(const Vocabulary& vocabulary);
 
 struct LanguageLayer {
   std::vector<float> attention_gain = {};  // of the RMS norm before the attention [width]
@@ -61,7 +39,7 @@ struct LanguageLayer {
 };
 
 struct LanguageNetwork {
-  LanguageSizes sizes = {};
+  LlamaSpec sizes = {};
   std::vector<float> embedding = {};  // [vocabulary x width]
   std::vector<LanguageLayer> layers = {};
   std::vector<float> head_gain = {};  // [width]
@@ -77,7 +55,7 @@ struct LanguageNetwork {
 
 // Describes the parameters of models/networks/llama.h by their names, all but the tokens. Throws
 // Error for sizes that they do not have, and for numbers that are not finite.
-LanguageNetwork describe_language_network(ParameterStore& parameters, const LanguageSizes& sizes,
+LanguageNetwork describe_language_network(ParameterStore& parameters, const LlamaSpec& sizes,
                                           Compute compute);
 
 // Reads a row token by token, and keeps keys and values of those before.

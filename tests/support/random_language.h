@@ -14,7 +14,7 @@ namespace tritgrad::test {
 
 // What a random network is made of. Scales are exact in fp16.
 struct RandomLanguage {
-  LanguageSizes sizes;
+  LlamaSpec sizes;
   bool ternary = true;
   bool in_integers = true;  // products with trits
   std::int64_t group = 0;   // inputs that share a scale; 0: a row
@@ -30,7 +30,7 @@ class RandomLanguageMaker {
     // A standard deviation of about 2, beside which what layers add, and their rounding errors, are
     // small: few of the most probable tokens are others by them.
     constexpr float kEmbedding = 3.4f;
-    const LanguageSizes& s = kind_.sizes;
+    const LlamaSpec& s = kind_.sizes;
     LanguageNetwork network{.sizes = s,
                             .embedding = numbers_around(s.vocabulary * s.width, 0.0f, kEmbedding)};
     for (std::int64_t i = 0; i < s.layers; ++i) network.layers.push_back(layer(i));
@@ -49,24 +49,24 @@ class RandomLanguageMaker {
   // The three special pieces, the bytes, pieces by which "hello held" is cut, and others.
   static TokenPieces small_pieces(std::int64_t vocabulary) {
     TokenPieces tokens{.unknown = 0, .begin = 1, .end = 2};
-    const auto add = [&tokens](const std::string& piece, PieceKind kind, float score) {
+    const auto add = [&tokens](const std::string& piece, PieceType kind, float score) {
       tokens.pieces.push_back(piece);
       tokens.kinds.push_back(kind);
       tokens.scores.push_back(score);
     };
-    add("<unk>", PieceKind::kUnknown, 0.0f);
-    add("<s>", PieceKind::kControl, 0.0f);
-    add("</s>", PieceKind::kControl, 0.0f);
+    add("<unk>", PieceType::kUnknown, 0.0f);
+    add("<s>", PieceType::kControl, 0.0f);
+    add("</s>", PieceType::kControl, 0.0f);
     const char digits[] = "0123456789ABCDEF";
     for (std::size_t byte = 0; byte < 256; ++byte) {
-      add(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">", PieceKind::kByte, 0.0f);
+      add(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">", PieceType::kByte, 0.0f);
     }
     float score = 0.0f;
     for (const char* piece : {"he", "ll", "\u2581he", "llo", "\u2581", "h", "e", "l", "o", "d"}) {
-      add(piece, PieceKind::kNormal, score -= 1.0f);
+      add(piece, PieceType::kNormal, score -= 1.0f);
     }
     while (static_cast<std::int64_t>(tokens.pieces.size()) < vocabulary) {
-      add("other" + std::to_string(tokens.pieces.size()), PieceKind::kNormal, score -= 1.0f);
+      add("other" + std::to_string(tokens.pieces.size()), PieceType::kNormal, score -= 1.0f);
     }
     return tokens;
   }
@@ -100,7 +100,7 @@ class RandomLanguageMaker {
   }
 
   LanguageLayer layer(std::int64_t i) {
-    const LanguageSizes& s = kind_.sizes;
+    const LlamaSpec& s = kind_.sizes;
     const std::string prefix = "layers." + std::to_string(i) + ".";
     const auto matrix = [&](const char* part, std::int64_t inputs, std::int64_t outputs,
                             float gain = 1.0f) {

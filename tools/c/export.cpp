@@ -78,6 +78,7 @@ const char* tg_model_inspect(tg_model* model, const char* options) {
     if (!spec.ending.empty()) {
       const ExportTarget& target = export_target_with(spec.ending, "export");
       check_given_options(spec.options, target);
+      check_takes(target, false, "export");
       inspection.exported =
           measure_export(target, spec.options.settings(), describe_network(saved, model->loaded));
     }

@@ -107,6 +107,7 @@ void run_export(const CLI::App& command, ExportOptions& options) {
       parse_export_settings(options.trits, options.onnx_ops, options.raw_inputs, options.type)};
   apply(options);
   const SavedRun run(options.checkpoint);
+  check_takes(target, run.is_language_model(), "--to");
   const TableSchema schema = adopt_scored_data(given_on(command), run, options);
   std::vector<InputFile> inputs = input_files(options);
   inputs.push_back({"the checkpoint", options.checkpoint});

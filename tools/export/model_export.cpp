@@ -12,6 +12,7 @@
 #include "engine/files/read_file.h"
 #include "models/networks/mlp.h"
 #include "models/training/evaluate.h"
+#include "tools/export/language_export.h"
 #include "tools/report/score_unit.h"
 
 namespace tritgrad {
@@ -20,13 +21,6 @@ namespace {
 // The operators of a graph: whether standard ones alone.
 constexpr Names<bool, 2> kOnnxOperators{"set of operators",
                                         {{{false, "microsoft"}, {true, "standard"}}}};
-
-// Whether the run has come to the end of its epochs.
-bool is_finished(const SavedRun& run) {
-  const auto json = nlohmann::json::parse(run.text());
-  const auto& curve = json.at("curve");
-  return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
-}
 
 // "Accuracy 98.25 %"; of rows without labels no score is known.
 std::string score_words(const SelfCheck& check) {
@@ -117,10 +111,17 @@ std::string to_json(const ExportReport& r) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+bool is_finished(const SavedRun& run) {
+  const auto json = nlohmann::json::parse(run.text());
+  const auto& curve = json.at("curve");
+  return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
+}
+
 FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::string& trained_on,
                             const ExportRequest& request, bool has_labels) {
   const ExportTarget& target = *request.target;
-  check_takes(target, false, "--to");
+  check_takes(target, run.is_language_model(), "--to");
+  if (run.is_language_model()) return export_language_model(run, dataset, trained_on, request);
   ExportHead head{std::filesystem::path(request.to).stem().string(), {}};
   const LoadedModel loaded = load_model(run, dataset);
   const SavedModel& plan = loaded.plan;

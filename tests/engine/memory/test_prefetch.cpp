@@ -296,9 +296,14 @@ class WatchedKernels {
   ProductKernels products_ = kernels().products;
   CodecKernels codecs_ = kernels().codecs;
   UpdateKernels updates_ = kernels().updates;
-  const KernelTables tables_{
-      kernels().name,       products_,           codecs_, updates_, kernels().layers,
-      kernels().reductions, kernels().peak_loops};
+  const KernelTables tables_{kernels().name,
+                             products_,
+                             codecs_,
+                             updates_,
+                             kernels().layers,
+                             kernels().attention,
+                             kernels().reductions,
+                             kernels().peak_loops};
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 const ExportHead kHead{"lm", {"A test.", export_signature()}};
 
-LanguageSizes small_sizes() {
+LlamaSpec small_sizes() {
   return {.layers = 2,
           .width = 256,
           .heads = 4,
@@ -138,7 +138,7 @@ TEST_CASE("gguf: a model of trits keeps all numbers, in every ternary type") {
 }
 
 TEST_CASE("gguf: floats, and trits as floats, without a head where it is the embedding") {
-  LanguageSizes sizes = small_sizes();
+  LlamaSpec sizes = small_sizes();
   sizes.width = 40;  // no block divides it
   sizes.tied = true;
   for (const bool ternary : {true, false}) {
@@ -206,7 +206,7 @@ TEST_CASE("gguf: keys of a model of bytes") {
 }
 
 TEST_CASE("gguf: keys of a model of pieces") {
-  LanguageSizes sizes = small_sizes();
+  LlamaSpec sizes = small_sizes();
   sizes.vocabulary = 300;
   LanguageNetwork network = random_language({.sizes = sizes, .pieces = true});
   network.tokens.unknown = -1;
@@ -223,7 +223,7 @@ TEST_CASE("gguf: keys of a model of pieces") {
 }
 
 TEST_CASE("gguf: what cannot be expressed is refused, with what would work") {
-  LanguageSizes sizes = small_sizes();
+  LlamaSpec sizes = small_sizes();
   CHECK(refusal(random_language({.sizes = sizes, .ternary = false}), GgufType::kTq2) ==
         "export: 'layers.0.attention.query' has floats, but --type tq2_0 holds trits alone; take "
         "--type f16 or f32, or train with a ternary recipe");
@@ -248,14 +248,14 @@ TEST_CASE("gguf: what cannot be expressed is refused, with what would work") {
 }
 
 TEST_CASE("gguf: tokenizers that do not fit, or cannot spell every byte, are refused") {
-  LanguageSizes sizes = small_sizes();
+  LlamaSpec sizes = small_sizes();
   sizes.vocabulary = 300;
   CHECK(refusal(random_language({.sizes = sizes}), GgufType::kF32) ==
         "export: the model has a vocabulary of 300 and no pieces, but bytes are 256; name its "
         "tokenizer");
   LanguageNetwork network = random_language({.sizes = sizes, .pieces = true});
   CHECK(refusal(network, GgufType::kF32).empty());
-  network.tokens.kinds[3 + 'a'] = PieceKind::kNormal;
+  network.tokens.kinds[3 + 'a'] = PieceType::kNormal;
   CHECK(
       refusal(network, GgufType::kF32) ==
       "export: the tokenizer has pieces for 255 of 256 bytes, and llama.cpp ends where a text has "

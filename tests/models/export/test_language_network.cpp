@@ -12,7 +12,7 @@
 namespace tritgrad::test::test_language_network {
 namespace {
 
-LanguageSizes tiny_sizes() {
+LlamaSpec tiny_sizes() {
   return {.layers = 2,
           .width = 16,
           .heads = 4,
@@ -25,7 +25,7 @@ LanguageSizes tiny_sizes() {
 // The parameters of models/networks/llama.h, of random values.
 class TinyParameters {
  public:
-  TinyParameters(const LanguageSizes& s, FormatKind weights) : weights_(weights) {
+  TinyParameters(const LlamaSpec& s, FormatKind weights) : weights_(weights) {
     add("embedding.weight", Role::kNorm, {s.vocabulary, s.width}, FormatKind::kFp32);
     for (std::int64_t i = 0; i < s.layers; ++i) {
       const std::string prefix = concat("layers.", i, ".");
@@ -104,7 +104,7 @@ InferenceProduct repeated(const InferenceProduct& w, std::int64_t head_size, std
 
 TEST_CASE("language network: every parameter is described, of trits and of floats") {
   for (const bool tied : {false, true}) {
-    LanguageSizes sizes = tiny_sizes();
+    LlamaSpec sizes = tiny_sizes();
     sizes.tied = tied;
     TinyParameters made(sizes, FormatKind::kLatent8);
     const LanguageNetwork network = describe_language_network(made.store, sizes, Compute::kInt8);
@@ -136,12 +136,13 @@ TEST_CASE("language network: every parameter is described, of trits and of float
 
 TEST_CASE("language network: parameters of other sizes are refused by name") {
   TinyParameters made(tiny_sizes(), FormatKind::kLatent8);
-  LanguageSizes sizes = tiny_sizes();
+  LlamaSpec sizes = tiny_sizes();
   sizes.ff = 32;
-  CHECK_THROWS_WITH_AS(describe_language_network(made.store, sizes, Compute::kInt8),
-                       "export: 'layers.0.mlp.gate.weight' has shape [24 x 16], but the model needs "
-                       "[32 x 16]",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      describe_language_network(made.store, sizes, Compute::kInt8),
+      "export: 'layers.0.mlp.gate.weight' has shape [24 x 16], but the model needs "
+      "[32 x 16]",
+      Error);
 }
 
 TEST_CASE("language network: without its layers, the head multiplies the norm of the embedding") {
@@ -198,7 +199,7 @@ TEST_CASE("language network: heads that share keys do as if each had its own") {
 }
 
 TEST_CASE("language network: a tied head is the embedding") {
-  LanguageSizes sizes = tiny_sizes();
+  LlamaSpec sizes = tiny_sizes();
   sizes.tied = true;
   const LanguageNetwork tied = random_language({.sizes = sizes});
   LanguageNetwork copied = tied;
