@@ -80,7 +80,7 @@ void GgufWriter::add_f32s(const std::string& key, std::span<const float> values)
 }
 
 void GgufWriter::add_tensor(const std::string& name, std::int64_t rows, std::int64_t row_length,
-                            GgufType type, std::string bytes) {
+                            GgufType type, const std::string& bytes) {
   ++tensors_;
   append_text(infos_, name);
   append_u32(infos_, rows == 0 ? 1 : 2);

@@ -31,7 +31,7 @@ class GgufWriter {
 
   // Adds a tensor of rows, or, if `rows` is 0, of a single axis.
   void add_tensor(const std::string& name, std::int64_t rows, std::int64_t row_length,
-                  GgufType type, std::string bytes);
+                  GgufType type, const std::string& bytes);
 
   // Returns the bytes of the file.
   std::string bytes() const;
