@@ -124,7 +124,7 @@ void attend(const float* q, const float* keys, const float* values, std::int64_t
             std::int64_t heads, std::int64_t kv_heads, std::int64_t size, float* y) {
   const AttentionHead head{positions, size, size, kv_heads * size};
   // Enough products for a thread.
-  constexpr std::int64_t kWorthAThread = 1 << 16;
+  constexpr std::int64_t kWorthAThread = 1 << 17;
   const std::int64_t together = kWorthAThread / std::max<std::int64_t>(1, positions * size);
   parallel_ranges(heads, together, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t h = begin; h < end; ++h) {

@@ -177,7 +177,11 @@ inline U64 interleave_odd(const U64& a, const U64& b) { return _mm512_unpackhi_e
 // Returns the sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
 inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
 inline std::int32_t sum_lanes(const I32& x) { return _mm512_reduce_add_epi32(x); }
-inline float sum_lanes(const F32& x) { return _mm512_reduce_add_ps(x); }
+// Sums of lanes i, i + 4, i + 8 and so on.
+inline __m128 sum_fourths(const F32& x) {
+  const __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+}
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
 }
@@ -330,10 +334,8 @@ inline std::int32_t sum_lanes(const I32& x) {
   const __m128i pairs = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
   return _mm_cvtsi128_si32(_mm_add_epi32(pairs, _mm_srli_epi64(pairs, 32)));
 }
-inline float sum_lanes(const F32& x) {
-  const __m128 halves = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-  const __m128 pairs = _mm_add_ps(halves, _mm_movehl_ps(halves, halves));
-  return _mm_cvtss_f32(_mm_add_ss(pairs, _mm_movehdup_ps(pairs)));
+inline __m128 sum_fourths(const F32& x) {
+  return _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
 }
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
@@ -414,6 +416,16 @@ inline __m256i shift_right_u16(__m256i a) {
 }
 
 #endif
+
+// Writes the sums of all lanes of four vectors; returns that of one, added in the same order.
+inline void write_sums(float* p, const F32& a, const F32& b, const F32& c, const F32& d) {
+  _mm_storeu_ps(p, _mm_hadd_ps(_mm_hadd_ps(sum_fourths(a), sum_fourths(b)),
+                               _mm_hadd_ps(sum_fourths(c), sum_fourths(d))));
+}
+inline float sum_lanes(const F32& x) {
+  const __m128 pairs = _mm_hadd_ps(sum_fourths(x), sum_fourths(x));
+  return _mm_cvtss_f32(_mm_hadd_ps(pairs, pairs));
+}
 
 // The nearest whole numbers to small ones, or those to which the noise rounds: floor(x +
 // uniform_of(noise)).

@@ -42,6 +42,26 @@ void add_weighted_rows(float* out, const float* weights, const VectorOperand& ro
   }
 }
 
+// Scores of a query with rows of keys, times a factor.
+void score_keys(float* scores, const float* q, const VectorOperand& keys, std::int64_t count,
+                std::int64_t size, float factor) {
+  const std::int64_t whole = size / kLanes<F32> * kLanes<F32>;
+  std::int64_t j = 0;
+  for (; j + 4 <= count && whole == size; j += 4) {
+    const float* k = keys.at + j * keys.ld;
+    F32 sum[4];
+    unrolled<4>([&]<int i>() { sum[i] = F32(0.0f); });
+    for (std::int64_t c = 0; c < whole; c += kLanes<F32>) {
+      const F32 numbers = read<F32>(q + c);
+      unrolled<4>(
+          [&]<int i>() { sum[i] = multiply_add(numbers, read<F32>(k + i * keys.ld + c), sum[i]); });
+    }
+    write_sums(scores + j, sum[0], sum[1], sum[2], sum[3]);
+  }
+  for (; j < count; ++j) scores[j] = dot_rows(q, keys.at + j * keys.ld, size);
+  for (j = 0; j < count; ++j) scores[j] *= factor;
+}
+
 // The softmax of one query, whose lanes are keys.
 struct QuerySoftmax {
   float largest = kHidden;
@@ -52,7 +72,13 @@ struct QuerySoftmax {
   float take(float* scores) {
     alignas(64) float level[kTileRows], added[kTileRows] = {};
     const float before = largest;
-    for (std::int64_t j = 0; j < kTileRows; ++j) raise_largest(&largest, scores + j, 1);
+    fill_floats(level, largest, kLanes<F32>);
+    for (std::int64_t j = 0; j < kTileRows; j += kLanes<F32>) {
+      raise_largest(level, scores + j, kLanes<F32>);
+    }
+    for (std::int64_t lane = 0; lane < kLanes<F32>; ++lane) {
+      raise_largest(&largest, level + lane, 1);
+    }
     fill_floats(level, largest, kTileRows);
     exponentials(scores, added, level, kTileRows);
     F32 total(0.0f);
@@ -74,9 +100,7 @@ void attend_query(float* y, const AttentionInputs& in, const AttentionHead& head
     const float* k = in.k + j * head.ld_kv;
     const float* v = in.v + j * head.ld_kv;
     alignas(64) float scores[kTileRows];
-    for (std::int64_t key = 0; key < keys; ++key) {
-      scores[key] = dot_rows(in.q, k + key * head.ld_kv, head.size) * score_factor(head.size);
-    }
+    score_keys(scores, in.q, {k, head.ld_kv}, keys, head.size, score_factor(head.size));
     fill_floats(scores + keys, kHidden, kTileRows - keys);
     const float shrink = softmax.take(scores);
     shrink_rows(sums, &shrink, 1, padded);
