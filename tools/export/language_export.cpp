@@ -45,8 +45,9 @@ LanguageCheck check_language(const LanguageNetwork& network, const LoadedModel& 
   return result;
 }
 
-std::vector<std::string> provenance_of(const ExportReport& report, const std::string& trained_on,
-                                       const std::string& sha256) {
+std::vector<std::string> language_provenance(const ExportReport& report,
+                                             const std::string& trained_on,
+                                             const std::string& sha256) {
   return {
       fmt::format("{} with recipe {}, trained on {} for {} steps{}.", report.model, report.recipe,
                   trained_on, report.steps, report.finished ? "" : " (not finished)"),
@@ -92,7 +93,7 @@ FinishedExport export_language_model(const SavedRun& run, Dataset& dataset,
       {}};
   const ExportHead head{
       std::filesystem::path(request.to).stem().string(),
-      provenance_of(made.report, trained_on, weights_sha256(loaded.model->parameters()))};
+      language_provenance(made.report, trained_on, weights_sha256(loaded.model->parameters()))};
   made.bytes = target.language.write(network, head, request.settings);
   made.report.file_bytes = std::ssize(made.bytes);
   return made;
