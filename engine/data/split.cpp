@@ -16,8 +16,9 @@ namespace {
 
 using Rows = std::vector<std::int32_t>;
 
-// A text is long: a tenth of it is enough to judge a model by.
+// A text is long: a tenth of it is enough to judge a model by, and so are so many tokens.
 constexpr double kTestOfText = 0.1;
+constexpr double kMostTestTokens = 1 << 18;
 
 // The rows of each class, or of regression all of them, each list shuffled by its own step of the
 // key.
@@ -152,8 +153,10 @@ Split fixed_split(const Dataset& dataset, double test_fraction) {
     split.train = row_range(0, cut);
     split.test = row_range(cut, dataset.rows);
   } else if (dataset.is_text()) {
+    const double tokens = static_cast<double>(dataset.rows) * static_cast<double>(dataset.features);
     std::tie(split.train, split.test) =
-        take_tail(row_range(0, dataset.rows), dataset, kTestOfText, "test");
+        take_tail(row_range(0, dataset.rows), dataset,
+                  std::min(kTestOfText, kMostTestTokens / tokens), "test");
   } else {
     std::tie(split.train, split.test) =
         take_fraction(row_range(0, dataset.rows), dataset, test_fraction, "test");

@@ -1,7 +1,7 @@
 // Which rows train, validate and test. Every split is stratified: in each part the rows of a class
 // differ from their exact share by less than one; the rows of regression are drawn as those of one
-// class. Rows are in increasing order within a part. Of a text the last tenth tests, and the last
-// windows of what is left validate.
+// class. Rows are in increasing order within a part. Of a text the last tenth tests, at most
+// 262,144 tokens, and the last windows of what is left validate.
 #pragma once
 
 #include <cstdint>

@@ -167,7 +167,10 @@ std::string dataset_line(const Dataset& dataset, const TrainSpec& spec) {
     const TokenText& text = *dataset.text;
     return concat(dataset.name, ": a text of ", text.byte_count(), " bytes, ", text.size(),
                   " tokens of a vocabulary of ", text.vocabulary(), "; ",
-                  spec.all_rows ? "all of it is trained on" : "the last tenth is the test");
+                  spec.all_rows ? "all of it is trained on"
+                                : concat("its last ",
+                                         std::ssize(fixed_split(dataset).test) * dataset.features,
+                                         " tokens are the test"));
   }
   const std::string split =
       spec.all_rows    ? "all rows are trained on"

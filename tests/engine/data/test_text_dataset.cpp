@@ -63,6 +63,14 @@ TEST_CASE("text data: the last tenth tests, what is before it validates") {
   CHECK(split.test.back() == 99);
 }
 
+TEST_CASE("text data: at most 262,144 tokens test") {
+  const TempDir dir;
+  const Dataset data = counting(dir, 3000001, 100);
+  const Split split = fixed_split(data);
+  CHECK(std::ssize(split.test) == 2621);
+  CHECK(std::ssize(split.train) + std::ssize(split.test) == 30000);
+}
+
 TEST_CASE("text data: windows to train on begin anywhere in the training part, alike for a seed") {
   const TempDir dir;
   const Dataset data = counting(dir, 891, 10);  // 89 windows, so the place of each is seen
