@@ -10,7 +10,7 @@
 #include "engine/text.h"
 #include "models/recipes/builtin_recipes.h"
 #include "models/recipes/recipe_group.h"
-#include "models/recipes/recipe_tables.h"
+#include "models/recipes/recipe_tables-inl.h"
 
 namespace tritgrad {
 namespace {

@@ -1,5 +1,3 @@
-#include "models/recipes/recipe_tables.h"
-
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "engine/files/read_file.h"
 #include "engine/text.h"
 #include "models/recipes/recipe.h"
+#include "models/recipes/recipe_tables-inl.h"
 
 namespace tritgrad {
 namespace {

@@ -102,7 +102,7 @@ END {
     file = files[f]
     folder = file
     sub(/\/.*/, "", folder)
-    is_public = file ~ /\.h$/ && folder !~ /^(tools|tests)$/ && file !~ /^ops\/kernels\//
+    is_public = file ~ /\.h$/ && folder !~ /^(tools|tests)$/ && file !~ /^ops\/kernels\// && file !~ /-inl\.h$/
     line = 0
     while ((getline text < file) > 0) {
       ++line

@@ -1,5 +1,5 @@
 // The TOML tables of a recipe before they are read: a built-in recipe or a file, each perhaps on
-// top of a base, and overrides.
+// top of a base, and overrides. Not installed: who uses the library need not have TOML.
 #pragma once
 
 #include <toml++/toml.h>
