@@ -31,10 +31,10 @@ Dataset builtin_dataset(const std::string& name, TaskKind task = TaskKind::kAuto
 struct DataOptions {
   CsvOptions csv;
   std::string cache_folder;      // fetched sets lie in <cache_folder>/<name>
+  std::string fetch_arguments;   // what to add to "tritgrad data fetch NAME" to fill that folder
   std::string tokens = "bytes";  // what a text is cut into
   std::int64_t window =
       0;  // tokens that the language model looks at together; 0: it is no such model
-  std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
 };
 
 // The place of the rows of a data set.
