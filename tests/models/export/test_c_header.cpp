@@ -216,7 +216,9 @@ void infer_again(Exported& e) {
 // Trains on a data set and describes what was saved.
 Exported trained(const std::string& data, const std::string& model, const std::string& recipe,
                  int epochs, const std::string& cache = "") {
-  Dataset dataset = open_dataset(data, {.cache_folder = cache});
+  DataOptions fetched;
+  fetched.cache_folder = cache;
+  Dataset dataset = open_dataset(data, fetched);
   const TempDir folder;
   TrainOptions options;
   options.data = data;
