@@ -170,7 +170,7 @@ TEST_CASE("language model: models and data of other kinds are refused") {
   options.save = dir / "run.safetensors";
   train(data, options);
   const SavedRun saved(options.save);
-  Dataset rows = iris;
+  Dataset rows = open_dataset("iris");
   CHECK(contains(refusal([&] { evaluate_checkpoint(saved, rows); }), "its model reads text"));
 }
 
