@@ -293,6 +293,9 @@ void SavedRun::check_task(const Dataset& dataset) const {
   check(text == dataset.is_text(), "checkpoint '", path_, "': its model ",
         text ? "reads text" : "reads rows of features", ", but '", dataset.name, "' is ",
         text ? "none" : "a text", "; give data of the kind that it was trained on");
+  check(!text || vocabulary().hash() == dataset.text->tokenizer().hash(), "checkpoint '", path_,
+        "': its tokens are those of another tokenizer than those of '", dataset.name,
+        "'; cut the text by the tokenizer that it was trained with (--tokens)");
   const bool regression = is_regression();
   check(regression == dataset.is_regression(), "checkpoint '", path_, "': its model predicts ",
         regression ? "a number" : "classes", ", but the labels of '", dataset.name, "' are ",

@@ -89,7 +89,7 @@ TEST_CASE("c errors: of a long value the beginning is told, and what to do") {
       check_c_error(tg_data_open(quoted_key("data", shifted).c_str()), "no data set or file \"",
                     TG_NOT_FOUND);
       check_is_text(tg_error());
-      CHECK(std::string(tg_error()).ends_with("shuttle"));
+      CHECK(std::string(tg_error()).ends_with("austen"));
       check_c_error(tg_model_open(shifted.c_str()), "; check the path",
                     TG_INVALID);  // a name that no file system takes
       check_is_text(tg_error());
