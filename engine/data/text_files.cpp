@@ -67,8 +67,11 @@ std::vector<std::string> paths_below(const std::string& folder) {
 std::vector<std::string> paths_of(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  check(fs::exists(status), "text ", printable(path), ": there is no such file or folder",
-        status.type() == fs::file_type::none ? " that can be reached" : "", "; check the path");
+  if (!fs::exists(status)) {
+    throw NotFound(concat("text ", printable(path), ": there is no such file or folder",
+                          status.type() == fs::file_type::none ? " that can be reached" : "",
+                          "; check the path"));
+  }
   if (!fs::is_directory(status)) return {path};
   std::vector<std::string> paths = paths_below(path);
   check(!paths.empty(), "text ", printable(path),

@@ -1,0 +1,104 @@
+// Language models as a user sees them: train, eval, generate and export of a text.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/program.h"
+
+namespace tritgrad::test::test_cli_language {
+namespace {
+
+constexpr const char* kModel = " --model llama:1,32:heads=2:ff=64:context=32 ";
+
+// A folder with a text and a model of it that was trained for a moment.
+struct SmallModel {
+  TempDir folder;
+  std::string text, checkpoint = folder / "lm.safetensors";
+
+  SmallModel() {
+    std::string sentences;
+    for (int i = 0; i < 200; ++i) sentences += "All people are born free and equal. ";
+    text = folder.write("text.txt", sentences);
+    REQUIRE(train("--epochs 1").exit_code == 0);
+  }
+  Result train(const std::string& more) const {
+    return run("train --data text:" + text + kModel + "--recipe latent8-lm --epoch-tokens 2048 " +
+               "--save " + checkpoint + " " + more);
+  }
+};
+
+const SmallModel& small() {
+  static const SmallModel model;
+  return model;
+}
+
+std::string generate(const std::string& more) {
+  return "generate " + small().checkpoint + " " + more;
+}
+
+}  // namespace
+
+TEST_CASE("cli language: training and eval say bits a byte, and the same") {
+  const Result trained = small().train("--epochs 1 --json -");
+  REQUIRE(trained.exit_code == 0);
+  const auto result = nlohmann::json::parse(trained.out);
+  CHECK(result.at("metric") == "bits_per_byte");
+  CHECK(result.at("steps") == 1);
+  const Result evaluated = run("eval " + small().checkpoint + " --json -");
+  const auto score = nlohmann::json::parse(evaluated.out);
+  CHECK(score.at("test_bits_per_byte") == result.at("test_bits_per_byte"));
+  CHECK(score.at("test_nats_per_token") == result.at("test_nats_per_token"));
+  CHECK(contains(run("eval " + small().checkpoint).out, " nats a token, perplexity "));
+}
+
+TEST_CASE("cli language: generate writes the prompt and so many tokens, the same for a seed") {
+  const Result first = run(generate("--prompt 'All people ' --length 20 --seed 5"));
+  CHECK(first.exit_code == 0);
+  CHECK(first.out.starts_with("All people "));
+  CHECK(contains(first.err, "20 tokens, "));
+  CHECK(contains(first.err, "of what memory delivers"));
+  const Result second =
+      run(generate("--prompt 'All people ' --length 20 --seed 5 --threads 1 --quiet"));
+  CHECK(second.out == first.out);
+  CHECK(second.err.empty());
+  CHECK(contains(run(generate("--length 20")).err, "the prompt is empty"));  // standard input is
+}
+
+TEST_CASE("cli language: what generate cannot do is refused") {
+  check_refused(generate("--prompt ''"), "--prompt: is empty; give a value");
+  check_refused(generate("--prompt '" + std::string(33, 'x') + "'"),
+                "the prompt has 33 tokens, but the model looks at 32 together; give at most 32");
+  check_refused(generate("--prompt x --temperature -1"),
+                "temperature -1 found, 0 or more expected");
+  check_refused(generate("--prompt x --top-p 2"), "top-p 2 found");
+  check_refused(generate("--prompt x --top-k -1"), "top-k -1 found");
+  const std::string rows = small().folder / "rows.safetensors";
+  REQUIRE(run("train --data iris --model mlp:4 --epochs 1 --quiet --save " + rows).exit_code == 0);
+  check_refused("generate " + rows + " --prompt x", "its model reads rows of features");
+  check_refused("generate /no/such --prompt x", "/no/such");
+  check_refused("eval " + small().checkpoint + " --data iris", "its model reads text");
+  check_refused("eval " + rows + " --data text:" + small().text, "a text is for language models");
+}
+
+TEST_CASE("cli language: what cannot be trained or exported is refused, and says what would do") {
+  const std::string data = "train --data text:" + small().text;
+  check_refused(data, "a text is for language models; give one, as in --model llama:4,256");
+  check_refused(data + " --model llama:1,30:heads=4", "heads that do are 1, 3, 5, 15");
+  check_refused(data + " --model llama:1,32:context=4000", "two windows of the model's context");
+  check_refused(data + " --model llama:1,32:context=16 --folds 2", "leave --folds out");
+  check_refused(std::string("train --data iris") + kModel, "give a text, as in --data text:FILE");
+  check_refused(std::string("train --data text:/no/such") + kModel, "no such file or folder");
+  check_refused(data + kModel + "--tokens words", "words");
+  const std::string to = small().folder / "lm.gguf";
+  check_refused("export " + small().checkpoint + " --to " + to,
+                "rows into blocks of 256, but the width is 32; train with width 256");
+  check_refused("export " + small().checkpoint + " --to " + (small().folder / "lm.h").string(),
+                "name an ending of .gguf");
+  CHECK(!std::filesystem::exists(to));
+  CHECK(run("export " + small().checkpoint + " --type f32 --to " + to).exit_code == 0);
+  CHECK(read_text(to).starts_with("GGUF"));
+}
+
+}  // namespace tritgrad::test::test_cli_language
