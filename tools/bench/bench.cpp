@@ -93,6 +93,15 @@ void add_rows(Table& table, const std::vector<BenchEntry>& list) {
   }
 }
 
+constexpr const char* kOfTexts =
+    "Of language models, rows are tokens, and products (GOP/s, share) those of the projections:\n"
+    "what the head, in fp32, and attention multiply counts as time only.\n";
+
+bool has_text(const std::vector<BenchEntry>& steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const BenchEntry& step) { return step.json["counted"] == "projections"; });
+}
+
 nlohmann::ordered_json json_list(const std::vector<BenchEntry>& list) {
   auto json = nlohmann::ordered_json::array();
   for (const BenchEntry& entry : list) json.push_back(entry.json);
@@ -135,13 +144,15 @@ std::string render_bench(const BenchResults& results) {
                {"forward", Align::kRight, "milliseconds"},
                {"backward", Align::kRight, "milliseconds"},
                {"update", Align::kRight, "milliseconds"},
+               {"rows/s", Align::kRight},
                {"GOP/s", Align::kRight},
                {"share", Align::kRight},
                {"of"},
                {"peak live", Align::kRight}});
   add_rows(steps, results.steps);
   return rates.render() + "\n" + steps.render() +
-         "update: of recipes that compute a gradient as it is read (int8), with that product.\n";
+         "update: of recipes that compute a gradient as it is read (int8), with that product.\n" +
+         (has_text(results.steps) ? kOfTexts : "");
 }
 
 std::string bench_json(const BenchResults& results) {

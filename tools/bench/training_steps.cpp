@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/check.h"
 #include "engine/clock.h"
-#include "models/networks/mlp.h"
 #include "models/networks/model.h"
 #include "models/training/training_step.h"
+#include "tools/bench/synthetic_batch.h"
 #include "tools/report/number_text.h"
 
 namespace tritgrad {
@@ -17,23 +18,6 @@ namespace {
 // The first step grows the arenas, the second touches their joined memory for the first time.
 constexpr int kWarmSteps = 2;
 constexpr int kTimedSteps = 3;
-
-struct SyntheticBatch {
-  SyntheticBatch(std::int64_t rows, std::int64_t inputs, std::int64_t outputs)
-      : numbers(static_cast<std::size_t>(rows * inputs) * sizeof(float), Category::kData),
-        x{numbers.as<float>(), {rows, inputs}} {
-    const RandomKey key{1, random_stream("bench.batch"), 0};
-    for (std::int64_t i = 0; i < rows * inputs; ++i) {
-      x.data[i] = random_normal(key, static_cast<std::uint64_t>(i));
-    }
-    for (std::int64_t r = 0; r < rows; ++r)
-      labels.push_back(static_cast<std::int32_t>(r % outputs));
-  }
-
-  Buffer numbers;
-  Tensor x;
-  std::vector<std::int32_t> labels;
-};
 
 // The seconds of one step. The whole includes what is in no phase: sums and the tape's reset.
 struct StepSeconds {
@@ -44,18 +28,20 @@ struct StepSeconds {
 class StepMeasurement : public Measurement {
  public:
   StepMeasurement(const std::string& recipe, const std::string& model, std::int64_t batch)
-      : recipe_name_(recipe), model_(model), batch_(batch), recipe_(load_recipe(recipe)) {
-    const MlpSpec shape = fit_mlp(parse_mlp(model), 0, 0);
-    inputs_ = shape.inputs;
-    outputs_ = shape.outputs;
+      : recipe_name_(recipe),
+        model_(model),
+        batch_(batch),
+        recipe_(load_recipe(recipe)),
+        network_(synthetic_task(model)) {
+    const double rows = static_cast<double>(batch * network_.labels_per_row());
     bool first = true;
-    for (const ParameterSpec& parameter : plan_model(model, 0, 0, recipe_)) {
+    for (const ParameterSpec& parameter :
+         plan_model(model, network_.features, network_.outputs, recipe_)) {
       if (parameter.role != Role::kWeight) continue;
-      // There are products forward, for the gradient of the inputs (which the data does not want),
-      // and for that of the weights.
-      const double products = first ? 2.0 : 3.0;
-      operations_ +=
-          2.0 * products * static_cast<double>(batch) * static_cast<double>(parameter.shape.size());
+      // There are products forward, for the gradient of the inputs (which the data does not want;
+      // of a text, an embedding does), and for that of the weights.
+      const double products = first && !network_.is_text ? 2.0 : 3.0;
+      operations_ += 2.0 * products * rows * static_cast<double>(parameter.shape.size());
       if (first && recipe_.compute == Compute::kInt8 && parameter.format.traits().holds_trits) {
         ceiling_ = Ceiling::kInt8Trits;
       }
@@ -70,22 +56,21 @@ class StepMeasurement : public Measurement {
   std::set<Ceiling> ceilings() const override { return {ceiling_}; }
 
   void measure() override {
-    const SyntheticBatch batch(batch_, inputs_, outputs_);
+    const SyntheticBatch batch(network_, batch_);
     const std::int64_t before = ledger::live_total();
     ledger::reset_peak();
-    const auto model = make_model(model_, 0, 0, recipe_, 1);
+    const auto model = make_model(model_, network_.features, network_.outputs, recipe_, 1);
     Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
     Tape tape;
     const Dataset no_data;
     const TrainSpec spec;
-    const Classification task(no_data, Standardizer({0.0f}, {1.0f}));
-    const Batch whole{batch.x, batch.labels, {}, 0, batch_};
+    const auto task = loss_of(network_, no_data);
     for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
       StepSeconds measured;
-      const Job job{spec, recipe_, task, *model, optimizer, tape, nullptr, &measured.phases};
+      const Job job{spec, recipe_, *task, *model, optimizer, tape, nullptr, &measured.phases};
       bool finite = false;
       try {
-        finite = timed(&measured.whole, [&] { return train_step(job, whole); }).finite;
+        finite = timed(&measured.whole, [&] { return train_step(job, batch.whole()); }).finite;
       } catch (const Diverged&) {
       }
       check(finite, "bench: recipe '", recipe_.name,
@@ -100,11 +85,13 @@ class StepMeasurement : public Measurement {
     const double gop_per_second = 1e-9 * operations_ / step.whole;
     const double share = share_of(ceilings, ceiling_, gop_per_second);
     const auto [forward, backward, update] = step.phases;
+    const double rows = static_cast<double>(batch_ * network_.labels_per_row()) / step.whole;
     const auto milliseconds = [](double seconds) { return significant(1e3 * seconds, 3); };
     return {fmt::format("{} batch {}", model_, batch_),
             {recipe_name_, milliseconds(step.whole), milliseconds(forward), milliseconds(backward),
-             milliseconds(update), significant(gop_per_second, 3), percent(share, 0),
-             ceiling_name(ceiling_), human_bytes(static_cast<double>(peak_live_bytes_))},
+             milliseconds(update), significant(rows, 3), significant(gop_per_second, 3),
+             percent(share, 0), ceiling_name(ceiling_),
+             human_bytes(static_cast<double>(peak_live_bytes_))},
             {{"name", name()},
              {"recipe", recipe_name_},
              {"compute", compute_name(recipe_.compute)},
@@ -118,7 +105,9 @@ class StepMeasurement : public Measurement {
              {"gop_per_s", gop_per_second},
              {"ceiling", ceiling_name(ceiling_)},
              {"share", share},
-             {"peak_live_bytes", peak_live_bytes_}}};
+             {"peak_live_bytes", peak_live_bytes_},
+             {"tokens_per_s", network_.is_text ? rows : std::nan("")},
+             {"counted", network_.is_text ? "projections" : "weights"}}};
   }
 
  private:
@@ -133,7 +122,7 @@ class StepMeasurement : public Measurement {
   std::string recipe_name_, model_;
   std::int64_t batch_;
   Recipe recipe_;
-  std::int64_t inputs_, outputs_;
+  SyntheticTask network_;
   double operations_ = 0.0;  // of one step: two for each product of a matrix product
   Ceiling ceiling_ = Ceiling::kFp32;
   std::int64_t peak_live_bytes_ = 0;  // the most that the engine held at a time, without the batch

@@ -49,14 +49,17 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--model", bench.models,
-                   "of the steps: all widths, such as mlp:784-512-512-10; may be repeated")
+                   "of the steps: all widths, such as mlp:784-512-512-10, or llama:4,256 (of "
+                   "bytes); may be repeated")
       ->capture_default_str();
   command
       ->add_option("--recipe", bench.recipes,
                    "of the steps: names or FILE.toml, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--batch", bench.batches, "of the steps: rows, separated by commas")
+  command
+      ->add_option("--batch", bench.batches,
+                   "of the steps: rows, of a language model windows, separated by commas")
       ->delimiter(',')
       ->capture_default_str()
       ->check(in_range(1, 1000000));
@@ -74,6 +77,7 @@ void add_bench_command(CLI::App& app) {
       "Examples:\n"
       "  tritgrad bench --only ceilings,passes\n"
       "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe eco,dqt --batch 256\n"
+      "  tritgrad bench --only steps --model llama:4,256 --recipe latent8-lm --batch 8\n"
       "  tritgrad bench --json bench.json --quiet\n"
       "All of it takes some minutes. A share is of a ceiling measured in the same rounds.");
   command->callback([options] { run(*options); });

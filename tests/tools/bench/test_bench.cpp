@@ -39,14 +39,16 @@ void check_ceilings(const Json& ceilings) {
   }
 }
 
-void check_step(const Json& step, const Json& ceilings) {
+// What a step of `operations` reports.
+void check_step(const Json& step, const std::string& model, double operations,
+                const Json& ceilings) {
   CAPTURE(step.dump());
   CHECK(keys_of(step) == std::set<std::string>{"name", "recipe", "compute", "model", "batch",
                                                "unit", "value", "forward_ms", "backward_ms",
                                                "update_ms", "gop_per_s", "ceiling", "share",
-                                               "peak_live_bytes"});
+                                               "peak_live_bytes", "tokens_per_s", "counted"});
   CHECK(step["unit"] == "ms");
-  CHECK(step["model"] == "mlp:20-16-3");
+  CHECK(step["model"] == model);
   CHECK(step["batch"] == 8);
   double sum = 0.0;
   for (const char* phase : {"forward_ms", "backward_ms", "update_ms"}) {
@@ -55,8 +57,6 @@ void check_step(const Json& step, const Json& ceilings) {
   }
   // The phases are parts of that very step.
   CHECK(sum <= step["value"].get<double>() * (1.0 + 1e-9));
-  // 20 x 16 weights need two products, 16 x 3 need three, of two operations and 8 rows each.
-  const double operations = 8.0 * (4.0 * 20 * 16 + 6.0 * 16 * 3);
   CHECK(step["gop_per_s"].get<double>() * step["value"].get<double>() * 1e6 ==
         doctest::Approx(operations));
   CHECK(step["peak_live_bytes"].get<std::int64_t>() > 0);
@@ -66,6 +66,13 @@ void check_step(const Json& step, const Json& ceilings) {
   REQUIRE(found != ceilings.end());
   CHECK(step["share"].get<double>() * (*found)["value"].get<double>() ==
         doctest::Approx(step["gop_per_s"].get<double>()));
+}
+
+void check_perceptron_step(const Json& step, const Json& ceilings) {
+  // 20 x 16 weights need two products, 16 x 3 need three, of two operations and 8 rows each.
+  check_step(step, "mlp:20-16-3", 8.0 * (4.0 * 20 * 16 + 6.0 * 16 * 3), ceilings);
+  CHECK(step["tokens_per_s"].is_null());
+  CHECK(step["counted"] == "weights");
 }
 
 }  // namespace
@@ -89,7 +96,7 @@ TEST_CASE("bench: --json of training steps has every key, and phases that make u
   CHECK(json["passes"].empty());
   check_ceilings(json["ceilings"]);
   REQUIRE(json["steps"].size() == 2);
-  for (const Json& step : json["steps"]) check_step(step, json["ceilings"]);
+  for (const Json& step : json["steps"]) check_perceptron_step(step, json["ceilings"]);
   CHECK(json["steps"][0]["name"] == "latent8 mlp:20-16-3 batch 8");
   CHECK(json["steps"][0]["ceiling"] == "int8 (trits)");
   CHECK(json["steps"][1]["name"] == "fp32 mlp:20-16-3 batch 8");
@@ -120,7 +127,30 @@ TEST_CASE("bench: kept gradients in bf16, clipped, are stepped as in training") 
   REQUIRE(result.exit_code == 0);
   const Json json = Json::parse(result.out);
   CHECK(json["threads"] == 2);
-  check_step(json["steps"][0], json["ceilings"]);
+  check_perceptron_step(json["steps"][0], json["ceilings"]);
+}
+
+TEST_CASE("bench: of a language model, the products of projections and tokens count") {
+  const std::string model = "llama:2,32:ff=48:context=16";
+  const TempDir folder;
+  const std::string file = folder / "b.json";
+  const Result result = run("bench --only steps --batch 8 --rounds 1 --recipe latent8-lm,fp32-lm " +
+                            ("--model " + model) + " --json " + file);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(contains(result.out, "rows are tokens"));
+  const Json json = Json::parse(read_text(file));
+  REQUIRE(json["steps"].size() == 2);
+  for (const Json& step : json["steps"]) {
+    // Two layers of four matrices of 32 x 32 and three of 32 x 48, three products of two operations
+    // each, 8 windows of 16 tokens.
+    check_step(step, model, 2.0 * (4 * 32 * 32 + 3 * 32 * 48) * 6.0 * 8 * 16, json["ceilings"]);
+    CHECK(step["tokens_per_s"].get<double>() * step["value"].get<double>() ==
+          doctest::Approx(1e3 * 8 * 16));
+    CHECK(step["counted"] == "projections");
+  }
+  CHECK(json["steps"][0]["ceiling"] == "int8 (trits)");
+  CHECK(json["steps"][1]["ceiling"] == "fp32");
 }
 
 #ifndef TRITGRAD_SANITIZED  // sanitizers have memory of their own
@@ -162,6 +192,7 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
   check_refused("bench --only ceilings,ceilings", "named twice");
   check_refused("bench --model mlp:20,16", "give all widths");
   check_refused("bench --model mpl:20-16-3", "mlp:");
+  check_refused("bench --model llama:2,33", "width 33 is odd");
   check_refused("bench --model mlp:20-16-3 --model mlp:20-16-3", "named twice");
   check_refused("bench --recipe latent", "latent8");
   check_refused("bench --batch 0", "--batch");
