@@ -2,6 +2,11 @@
 
     bash tools/scripts/bench_vs_torch.sh --quick
 
+    bash tools/scripts/bench_vs_torch.sh --model llama:4,256:ff=512:context=128 --batch 8
+
+Networks are perceptrons, named by their widths, or transformers, which read random bytes in windows
+of so many; of those the table has tokens a second.
+
 Every round starts every contender once, in a process of its own on the same cores, so that a
 disturbance hits all alike; a process makes a few steps that do not count and reports the median of
 the others. What is printed are medians over the rounds.
@@ -24,9 +29,12 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import sys
+
+from transformer_text import parse_transformer
 
 OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-openmp".format(platform.machine())
 JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(platform.machine())
@@ -40,7 +48,7 @@ AVX2_ONLY = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
 # Of OpenBLAS's names those of kernels for x86-64 since AVX2; none: its own choice.
 CORES = (None, "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
-BASE = "tritgrad latent8"
+PERCEPTRON_BATCHES, TRANSFORMER_BATCHES = [256, 64], [8]
 TORCH = [sys.executable, str(pathlib.Path(__file__).resolve().with_name("torch_step.py"))]
 
 
@@ -101,7 +109,8 @@ class Tritgrad:
         self.name, self.recipe, self.isa = name, recipe, isa
 
     def measure(self, options, model, batch, threads, cores):
-        command = [options.tritgrad, "bench", "--only", "steps", "--model", "mlp:" + model,
+        name = model if parse_transformer(model) else "mlp:" + model
+        command = [options.tritgrad, "bench", "--only", "steps", "--model", name,
                    "--recipe", self.recipe, "--batch", str(batch), "--threads", str(threads),
                    "--rounds", "3", "--json", "-"]
         more = {"TRITGRAD_ISA": self.isa} if self.isa else {}
@@ -113,12 +122,24 @@ class Tritgrad:
                 "isa": result["isa"], "share": step["share"]}, ""
 
 
-def contenders(batch):
-    kinds = ["fp32", "bf16", "ternary QAT"] + (["BitLinear"] if batch >= 256 else [])
+def recipe(model, name):
+    return name + "-lm" if parse_transformer(model) else name
+
+
+def base(model):
+    """The contender that all others are compared with."""
+    return "tritgrad " + recipe(model, "latent8")
+
+
+def contenders(model, batch):
+    kinds = ["fp32", "bf16", "ternary QAT"]
+    if batch >= 256 and not parse_transformer(model):
+        kinds.append("BitLinear")
     torch = [Torch(kind, tuned) for kind in kinds for tuned in (False, True)]
-    return torch + [Torch("fp32", True, avx2=True), Tritgrad(BASE, "latent8"),
-                    Tritgrad(BASE + " avx2", "latent8", "avx2"),
-                    Tritgrad("tritgrad fp32", "fp32")]
+    latent8, fp32 = recipe(model, "latent8"), recipe(model, "fp32")
+    return torch + [Torch("fp32", True, avx2=True), Tritgrad(base(model), latent8),
+                    Tritgrad(base(model) + " avx2", latent8, "avx2"),
+                    Tritgrad("tritgrad " + fp32, fp32)]
 
 
 def fastest_core():
@@ -170,7 +191,7 @@ def measure_all(options, settings):
     for turn in range(1, options.rounds + 1):
         for setting in settings:
             model, batch, threads = setting
-            for contender in contenders(batch):
+            for contender in contenders(model, batch):
                 key = setting + (contender.name,)
                 if key in complaints:
                     continue
@@ -202,19 +223,29 @@ def medians(samples):
             for key, values in samples.items()}
 
 
+def tokens_per_second(model, batch, ms):
+    """None for perceptrons."""
+    spec = parse_transformer(model)
+    return 1e3 * batch * spec["context"] / ms if spec else None
+
+
 def print_table(setting, middle, complaints):
     model, batch, threads = setting
+    is_text = parse_transformer(model) is not None
     print("\n{}, batch {}, {} thread{}".format(model, batch, threads, "" if threads == 1 else "s"))
-    print("  {:<28} {:>10} {:>10} {:>14}".format("", "ms/step", "ratio", "peak RSS, MiB"))
-    base = middle.get(setting + (BASE,))
-    for contender in contenders(batch):
+    print("  {:<28} {:>10} {:>10} {:>14}{}".format(
+        "", "ms/step", "ratio", "peak RSS, MiB", "   tokens/s" if is_text else ""))
+    reference = middle.get(setting + (base(model),))
+    for contender in contenders(model, batch):
         key = setting + (contender.name,)
         if key in complaints:
             print("  {:<28} {}".format(contender.name, complaints[key]))
             continue
-        ratio = "{:.2f}".format(middle[key]["ms"] / base["ms"]) if base else "-"
-        print("  {:<28} {:>10.2f} {:>10} {:>14.0f}".format(
-            contender.name, middle[key]["ms"], ratio, middle[key]["peak_rss_bytes"] / 2**20))
+        ms = middle[key]["ms"]
+        ratio = "{:.2f}".format(ms / reference["ms"]) if reference else "-"
+        tokens = " {:>10.0f}".format(tokens_per_second(model, batch, ms)) if is_text else ""
+        print("  {:<28} {:>10.2f} {:>10} {:>14.0f}{}".format(
+            contender.name, ms, ratio, middle[key]["peak_rss_bytes"] / 2**20, tokens))
 
 
 def ratios(settings, middle):
@@ -229,22 +260,20 @@ def ratios(settings, middle):
 
     for setting in settings:
         model, batch, threads = setting
-        add("vs fp32 tuned", setting, setting + ("torch fp32 tuned",), setting + (BASE,))
-        add("vs ternary QAT tuned", setting, setting + ("torch ternary QAT tuned",),
-            setting + (BASE,))
-        add("vs BitLinear tuned", setting, setting + ("torch BitLinear tuned",), setting + (BASE,))
-        add("vs bf16 tuned", setting, setting + ("torch bf16 tuned",), setting + (BASE,))
-        add("avx2 vs fp32 tuned", setting, setting + ("torch fp32 tuned",),
-            setting + (BASE + " avx2",))
-        add("avx2 vs fp32 tuned avx2", setting, setting + ("torch fp32 tuned avx2",),
-            setting + (BASE + " avx2",))
+        ours = setting + (base(model),)
+        ours_avx2 = setting + (base(model) + " avx2",)
+        for kind in ("fp32", "ternary QAT", "BitLinear", "bf16"):
+            tuned = kind + " tuned"
+            add("vs " + tuned, setting, setting + ("torch " + tuned,), ours)
+        for other in ("fp32 tuned", "fp32 tuned avx2"):
+            add("avx2 vs " + other, setting, setting + ("torch " + other,), ours_avx2)
         if threads == 2:
-            add("two threads vs one", setting, (model, batch, 1, BASE), setting + (BASE,))
+            add("two threads vs one", setting, (model, batch, 1, base(model)), ours)
     return result
 
 
 def print_ratios(found):
-    print("\nratios (above 1: tritgrad latent8, or the second thread, is faster)")
+    print("\nratios (above 1: tritgrad latent8 or latent8-lm, or the second thread, is faster)")
     for what in dict.fromkeys(each["what"] for each in found):
         print("  " + what)
         for each in found:
@@ -267,6 +296,10 @@ def parse_arguments():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds [3]")
     parser.add_argument("--quick", action="store_true", help="one round, the small network only")
+    parser.add_argument("--model", action="append", metavar="NAME",
+                        help="network, may be repeated [{} and {}]".format(SMALL, LARGE))
+    parser.add_argument("--batch", metavar="N,...",
+                        help="rows [256,64], or windows of a text [8]")
     parser.add_argument("--threads", default="1,2", help="numbers of threads [1,2]")
     parser.add_argument("--json", metavar="FILE", help="write all samples and medians to FILE")
     parser.add_argument("--tritgrad", default="build/release/tritgrad", metavar="PROGRAM",
@@ -284,13 +317,33 @@ def parse_arguments():
     return options
 
 
+def numbers_of(option, text):
+    """The numbers in the value of an option, as they stand there."""
+    words = text.split(",")
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        stop("{} '{}': expected positive numbers with commas, such as 1,2".format(option, text))
+    return [int(word) for word in words]
+
+
+def networks_of(options):
+    """Pairs of a model and a batch."""
+    models = options.model or ([SMALL] if options.quick else [SMALL, LARGE])
+    pairs = []
+    for model in models:
+        try:
+            usual = TRANSFORMER_BATCHES if parse_transformer(model) else PERCEPTRON_BATCHES
+        except ValueError as error:
+            stop("--model: {}".format(error))
+        if not model.startswith("llama:") and not re.fullmatch(r"\d+(-\d+)+", model):
+            stop("--model '{}': expected the widths of a perceptron, such as {}, or a transformer, "
+                 "such as llama:4,256".format(model, SMALL))
+        batches = numbers_of("--batch", options.batch) if options.batch else usual
+        pairs += [(model, batch) for batch in batches]
+    return pairs
+
+
 def threads_of(options):
-    try:
-        threads = sorted({int(word) for word in options.threads.split(",")})
-    except ValueError:
-        stop("--threads '{}': expected numbers with commas, such as 1,2".format(options.threads))
-    if threads[0] < 1:
-        stop("--threads '{}': expected positive numbers".format(options.threads))
+    threads = sorted(set(numbers_of("--threads", options.threads)))
     available = len(os.sched_getaffinity(0))
     for count in threads:
         if count > available:
@@ -315,12 +368,10 @@ def check_programs(options):
 
 def main():
     options = parse_arguments()
+    networks, threads = networks_of(options), threads_of(options)
     check_programs(options)
     options.core = fastest_core()
-    models = [SMALL] if options.quick else [SMALL, LARGE]
-    threads = threads_of(options)
-    settings = [(model, batch, count) for model in models for batch in (256, 64)
-                for count in threads]
+    settings = [network + (count,) for network in networks for count in threads]
     samples, complaints = measure_all(options, settings)
     blas = sorted({library for values in samples.values() for each in values
                    for library in each.get("blas", [])})
@@ -329,12 +380,13 @@ def main():
                             if each.get("core") and "avx2" not in key[-1]
                             and ("tuned" in key[-1]) == tuned})
              for tuned in (False, True)}
-    isas = {each["isa"] for key, values in samples.items() for each in values if key[-1] == BASE}
+    isas = {each["isa"] for key, values in samples.items() for each in values
+            if key[-1] == base(key[0])}
     print("{}\ntorch {}, BLAS {}, kernels: default {}, tuned {}\ntritgrad {} kernels\n"
-          "{} round{}, medians; ratio: to {}".format(
+          "{} round{}, medians; ratio: to tritgrad latent8 or latent8-lm".format(
         cpu_name(), ", ".join(versions) or "-", ", ".join(blas) or "-",
         ", ".join(cores[False]) or "-", ", ".join(cores[True]) or "-", ", ".join(isas) or "-",
-        options.rounds, "" if options.rounds == 1 else "s", BASE))
+        options.rounds, "" if options.rounds == 1 else "s"))
     middle = medians(samples)
     for setting in settings:
         print_table(setting, middle, complaints)
@@ -342,7 +394,9 @@ def main():
     print_ratios(found)
     if options.json:
         rows = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
-                 **middle[key], "samples_ms": [each["ms"] for each in samples[key]]}
+                 **middle[key],
+                 "tokens_per_s": tokens_per_second(key[0], key[1], middle[key]["ms"]),
+                 "samples_ms": [each["ms"] for each in samples[key]]}
                 for key in samples]
         failed = [{"model": key[0], "batch": key[1], "threads": key[2], "contender": key[3],
                    "error": complaint} for key, complaint in complaints.items()]

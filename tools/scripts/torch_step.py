@@ -3,7 +3,8 @@
     torch_step.py step KIND MODEL BATCH THREADS     a training step, median in milliseconds
     torch_step.py multiply                          a product of matrices, median in seconds
 
-KIND is fp32, bf16, "ternary QAT" or BitLinear, MODEL its widths, such as 784-1024-1024-10.
+KIND is fp32, bf16, "ternary QAT" or BitLinear, MODEL a network of torch_networks.py; BATCH counts
+rows, or windows of a text.
 """
 
 import ctypes
@@ -56,39 +57,16 @@ def multiply():
     print(json.dumps({"seconds": statistics.median(seconds), "core": core_name()}))
 
 
-def make_model(torch, widths, kind):
-    functional = torch.nn.functional
-
-    class TernaryLinear(torch.nn.Linear):
-        def forward(self, x):
-            scale = self.weight.abs().mean().clamp(min=1e-5)
-            ternary = (self.weight / scale).round().clamp(-1, 1) * scale
-            weight = self.weight + (ternary - self.weight).detach()
-            if kind == "BitLinear":
-                inverse = 127.0 / x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-5)
-                x = x + ((x * inverse).round().clamp(-128, 127) / inverse - x).detach()
-            return functional.linear(x, weight, self.bias)
-
-    linear = TernaryLinear if kind in ("ternary QAT", "BitLinear") else torch.nn.Linear
-    layers = []
-    for inputs, outputs in zip(widths[:-2], widths[1:-1]):
-        layers += [linear(inputs, outputs, bias=False), torch.nn.BatchNorm1d(outputs),
-                   torch.nn.ReLU()]
-    layers.append(linear(widths[-2], widths[-1]))
-    return torch.nn.Sequential(*layers)
-
-
 def work(kind, model, batch, threads):
     import torch
+    from torch_networks import make_network
 
     torch.manual_seed(1)
     torch.set_num_threads(threads)
-    widths = [int(width) for width in model.split("-")]
-    network = make_model(torch, widths, kind)
-    x = torch.randn(batch, widths[0])
-    labels = torch.arange(batch) % widths[-1]
+    network, x, labels = make_network(model, kind, batch)
     if kind == "bf16":
-        network, x = network.bfloat16(), x.bfloat16()
+        network = network.bfloat16()
+        x = x.bfloat16() if x.is_floating_point() else x
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, foreach=True)
 
     def step():
