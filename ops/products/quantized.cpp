@@ -21,6 +21,7 @@ constexpr std::int64_t kRowsSummed = 64;
 constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16, kQuantizingRow = 4096;
 constexpr std::int64_t kCodesRead = 1 << 17;  // that are worth a thread
 constexpr std::int64_t kNarrowPiece = 512;    // numbers of narrow rows that are scaled at a time
+constexpr std::int64_t kNarrow = 64;  // columns up to which a kernel's call is worth a piece
 
 // The factor that makes codes of numbers with this largest magnitude, and the scale that makes
 // numbers of codes. Both are 0 where the inverse would overflow.
@@ -163,8 +164,7 @@ QuantizedRows allocate_rows(Tape& tape, std::int64_t rows, std::int64_t cols, bo
 }
 
 void quantize_rows(const QuantizedRows& q, const ColumnBlocked& x, const float* factors) {
-  const std::int64_t together =
-      x.is_in_strips() ? 1 : std::max<std::int64_t>(1, kNarrowPiece / q.ld);
+  const std::int64_t together = x.is_in_strips() || q.ld > kNarrow ? 1 : kNarrowPiece / q.ld;
   parallel_pieces(q.rows, std::max(kRowsPerUnit, together), kQuantizing * q.cols + kQuantizingRow,
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t row = begin; row < end; row += together) {
