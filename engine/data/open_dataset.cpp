@@ -12,7 +12,6 @@
 #include "engine/data/known_texts.h"
 #include "engine/data/npy_dataset.h"
 #include "engine/data/text_dataset.h"
-#include "engine/data/vocabulary.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -119,7 +118,8 @@ constexpr std::string_view kText = "text:";
 Dataset open_text(const std::string& spec, const std::string& path, const DataOptions& options) {
   check(options.window > 0, "--data ", spec,
         ": a text is for language models; give one, as in --model llama:4,256");
-  const Vocabulary vocabulary = open_vocabulary(options.tokens);
+  const Vocabulary vocabulary =
+      options.vocabulary ? *options.vocabulary : open_vocabulary(options.tokens);
   return text_dataset(std::make_shared<TokenText>(open_tokens(path, vocabulary)), spec,
                       options.window);
 }

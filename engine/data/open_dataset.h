@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/data/csv.h"
 #include "engine/data/dataset.h"
+#include "engine/data/vocabulary.h"
 
 namespace tritgrad {
 
@@ -30,9 +32,10 @@ Dataset builtin_dataset(const std::string& name, TaskKind task = TaskKind::kAuto
 
 struct DataOptions {
   CsvOptions csv;
-  std::string cache_folder;      // fetched sets lie in <cache_folder>/<name>
-  std::string fetch_arguments;   // what to add to "tritgrad data fetch NAME" to fill that folder
-  std::string tokens = "bytes";  // what a text is cut into
+  std::string cache_folder;     // fetched sets lie in <cache_folder>/<name>
+  std::string fetch_arguments;  // what to add to "tritgrad data fetch NAME" to fill that folder
+  std::optional<Vocabulary> vocabulary;  // of a model's text; else `tokens` names it
+  std::string tokens = "bytes";          // what a text is cut into
   std::int64_t window =
       0;  // tokens that the language model looks at together; 0: it is no such model
 };

@@ -40,7 +40,7 @@ inline constexpr std::string_view kPieceSpace = "\xE2\x96\x81";
 // The arguments with which spm_train makes what parse_piece_model() takes.
 inline constexpr const char* kPieceTraining =
     "spm_train --model_type=bpe --byte_fallback=true --normalization_rule_name=identity "
-    "--remove_extra_whitespaces=false";
+    "--remove_extra_whitespaces=false --max_sentence_length=1000000";
 
 // Throws Error, with `name` in front, for what is damaged or none, and for a tokenizer that is not
 // of byte pairs or from whose tokens some texts would not come back, byte for byte.

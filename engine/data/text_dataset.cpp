@@ -18,6 +18,11 @@ Dataset text_dataset(std::shared_ptr<const TokenText> text, const std::string& n
   check(tokens <= std::numeric_limits<std::uint32_t>::max(), name, ": ", tokens,
         " tokens found, at most ", std::numeric_limits<std::uint32_t>::max(),
         " supported; split the text");
+  // Numbers of tokens travel as floats.
+  check(text->vocabulary() <= 1 << 24, name, ": a vocabulary of ", text->vocabulary(),
+        " tokens found, at most 16777216 supported");
+  check(windows <= std::numeric_limits<std::int32_t>::max(), name, ": ", windows,
+        " windows found, at most 2147483647 supported; give a model with a larger context");
   Dataset dataset;
   dataset.name = name;
   dataset.rows = windows;

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kEmbedding = "embedding";
 // Head sizes of published models; and rows of weights that GGUF's ternary blocks divide.
 constexpr std::int64_t kUsualHeadSize = 64, kBlockOfRows = 256;
-constexpr std::int64_t kMostTokens = 1 << 20;
+constexpr std::int64_t kMostTokens = 1 << 20, kMostLayers = 1000;
 
 // Returns the number of an option, at least 1.
 std::int64_t parse_count(const std::string& key, const std::string& value, std::int64_t most) {
@@ -85,7 +85,11 @@ LlamaSpec parse_llama(const std::string& text) {
   check(sizes.size() == 2, "model '", text,
         "': expected the number of layers and their width, such as llama:4,256");
   LlamaSpec spec;
-  spec.layers = parse_width(sizes[0], text);
+  try {
+    spec.layers = parse_count("layers", sizes[0], kMostLayers);
+  } catch (const Error& error) {
+    fail("model '", text, "': ", error.what());
+  }
   spec.width = parse_width(sizes[1], text);
   for_each_option(text, parts, [&spec](const std::string& key, const std::string& value) {
     parse_option(key, value, spec);

@@ -2,10 +2,9 @@
 // 2023), with ternary projections.
 //
 //     h = embedding[token]
-//     each layer:   h += output(attention(rotary(query(n)), rotary(key(n)), value(n)))   n =
-//     rms_norm(h)
-//                   h += down(silu(gate(n)) * up(n))                                     n =
-//                   rms_norm(h)
+//     in each layer, with n = rms_norm(h) each time:
+//       h += output(attention(rotary(query(n)), rotary(key(n)), value(n)))
+//       h += down(silu(gate(n)) * up(n))
 //     logits = head(rms_norm(h))
 #pragma once
 
@@ -82,8 +81,8 @@ class Llama : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
   // Reads one token more, behind those in the cache, and returns the logits of the token behind it,
-  // [1, vocabulary]: those of forward() to the bit, where all products are in integers. The tape
-  // must not be recording. Throws Error where the cache is full.
+  // [1, vocabulary]: those of forward() within rounding. The tape must not be recording. Throws
+  // Error where the cache is full.
   Var next(Tape& tape, std::int32_t token, KeyValueCache& cache);
 
   const LlamaSpec& spec() const { return spec_; }

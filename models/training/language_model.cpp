@@ -11,7 +11,7 @@ namespace tritgrad {
 namespace {
 
 // Most tokens, and most logits, that a model is judged by at once.
-constexpr std::int64_t kTestTokens = 2048, kTestLogits = 1 << 24;
+constexpr std::int64_t kTestTokens = 1024, kTestLogits = 1 << 24;
 
 void check_no_rows_treated(const Dataset& dataset, const TrainSpec& spec) {
   const auto refuse = [&](const char* option, const char* what) {
@@ -69,8 +69,15 @@ double LanguageModel::score(double sum, std::int64_t rows) const {
 }
 
 Scores LanguageModel::scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const {
-  const auto tokens = static_cast<double>(std::ssize(rows) * dataset_.features);
-  return {score(sums.score, std::ssize(rows)), {}, {}, sums.score / tokens};
+  const std::int64_t window = dataset_.features;
+  std::int64_t bytes = 0;  // of the tokens that are told, the labels
+  for (const std::int32_t row : rows) {
+    bytes += dataset_.text->byte_count(row * window + 1, window);
+  }
+  return {sums.score / std::numbers::ln2 / static_cast<double>(bytes),
+          {},
+          {},
+          sums.score / static_cast<double>(std::ssize(rows) * window)};
 }
 
 }  // namespace tritgrad

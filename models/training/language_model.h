@@ -1,5 +1,6 @@
 // Tells the next token of a text. The loss is the cross-entropy in nats a token; the score is the
-// same in bits for each byte of the text, which compares models of different tokens.
+// same in bits for each byte of the text, which compares models of different tokens: of test
+// windows by their own bytes, in training by those that a token of the whole text has on average.
 #pragma once
 
 #include "models/training/task.h"

@@ -4,11 +4,14 @@
 #include <cmath>
 
 #include "engine/check.h"
+#include "models/networks/llama.h"
 
 namespace tritgrad {
 
 std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
                                   const std::vector<std::int32_t>& rows) {
+  check(context_of(loaded.plan.model) == 0,
+        "the model tells the next token of a text, and predicts nothing of rows");
   const auto task = make_task(dataset, loaded.standardizer, loaded.target_scale);
   Loader loader = task->test_batches(rows);
   Tape tape;

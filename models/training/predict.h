@@ -11,7 +11,7 @@ namespace tritgrad {
 
 // Returns the outputs [rows x outputs] of these rows of the data, as evaluate() computes them:
 // logits of classes, or of regression the standardised target. Labels of the data are not looked
-// at.
+// at. Throws Error for a language model.
 std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
                                   const std::vector<std::int32_t>& rows);
 

@@ -295,7 +295,7 @@ void SavedRun::check_task(const Dataset& dataset) const {
         text ? "none" : "a text", "; give data of the kind that it was trained on");
   check(!text || vocabulary().hash() == dataset.text->tokenizer().hash(), "checkpoint '", path_,
         "': its tokens are those of another tokenizer than those of '", dataset.name,
-        "'; cut the text by the tokenizer that it was trained with (--tokens)");
+        "'; cut the text by the tokenizer of the checkpoint");
   const bool regression = is_regression();
   check(regression == dataset.is_regression(), "checkpoint '", path_, "': its model predicts ",
         regression ? "a number" : "classes", ", but the labels of '", dataset.name, "' are ",
@@ -388,10 +388,13 @@ bool is_replaceable(const std::string& path) {
 }
 
 std::string data_xxh3(const Dataset& dataset) {
+  if (dataset.is_text()) {
+    const std::uint64_t parts[] = {dataset.text->hash(), dataset.text->tokenizer().hash()};
+    return hex(xxh3(std::as_bytes(std::span(parts))));
+  }
   std::string names;
   for (const std::string& name : dataset.class_names) names += name + '\n';
   for (const std::string& name : dataset.feature_names) names += name + '\n';
-  if (dataset.is_text()) return hex(dataset.text->hash());
   const auto labels = dataset.is_regression() ? std::as_bytes(std::span(dataset.targets))
                                               : std::as_bytes(std::span(dataset.labels));
   const std::uint64_t parts[] = {xxh3(dataset.values.bytes()), xxh3(labels),

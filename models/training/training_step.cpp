@@ -6,6 +6,8 @@
 
 #include "engine/check.h"
 #include "engine/clock.h"
+#include "engine/text.h"
+#include "models/networks/llama.h"
 
 namespace tritgrad {
 namespace {
@@ -17,12 +19,19 @@ void check_loss(double loss, std::int64_t step) {
              "; nothing more was saved; lower the learning rate (--lr) and check the data"));
 }
 
+// Returns the fewest rows of a part: two, where there are as many, as batch statistics of one row
+// are void, which transformers have none of.
+std::int64_t least_rows(const TrainSpec& spec) { return context_of(spec.model) > 0 ? 1 : 2; }
+
+const char* least_rows_text(const TrainSpec& spec) {
+  return least_rows(spec) == 1 ? "a row" : "two rows";
+}
+
 // Returns the parts into which a batch of so many rows is cut, and those of them that are this
-// rank's. Parts have two rows at least, where there are as many: batch statistics of one row are
-// void.
+// rank's.
 Parts parts_of(const TrainSpec& spec, const Communicator* ranks, std::int64_t rows) {
-  const int all = static_cast<int>(
-      std::clamp<std::int64_t>(rows / 2, 1, std::max<std::int64_t>(1, spec.micro_batches)));
+  const int all = static_cast<int>(std::clamp<std::int64_t>(
+      rows / least_rows(spec), 1, std::max<std::int64_t>(1, spec.micro_batches)));
   if (ranks == nullptr) return {0, all, all};
   return Parts::of_rank(ranks->rank(), ranks->size(), all);
 }
@@ -134,13 +143,15 @@ BatchSums train_step(const Job& job, const Batch& batch) {
 }
 
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {
-  const std::int64_t most = std::max<std::int64_t>(1, options.batch / 2);
+  const std::int64_t most = std::max<std::int64_t>(1, options.batch / least_rows(options));
   const std::int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
   check(ranks <= most || options.micro_batches != ranks, "--batch ", options.batch, ": ", ranks,
-        " ranks need a part of two rows each; give ", 2 * ranks, " rows or more, or start at most ",
-        most, most == 1 ? " rank" : " ranks");
+        " ranks need a part of ", least_rows_text(options), " each; give ",
+        least_rows(options) * ranks, " rows or more, or start at most ", most,
+        most == 1 ? " rank" : " ranks");
   check(options.micro_batches <= most, "--micro-batches ", options.micro_batches, ": a batch of ",
-        options.batch, " rows has at most ", most, most == 1 ? " part" : " parts", " of two rows");
+        counted(options.batch, "row"), " has at most ", counted(most, "part"), " of ",
+        least_rows_text(options), "; give a larger --batch");
   check(options.micro_batches <= 1 || options.parallel.method != ParallelMethod::kNone ||
             recipe.gradients == GradientPolicy::kKept,
         "--micro-batches ", options.micro_batches, ": ", recipe.where,

@@ -109,7 +109,9 @@ const char* tg_data_describe(tg_data* data) {
   return pointer_of([&]() -> const char* {
     const Dataset& dataset = of(data, "data").dataset;
     const nlohmann::ordered_json json{{"name", dataset.name},
-                                      {"task", dataset.is_regression() ? "regress" : "classify"},
+                                      {"task", dataset.is_text()         ? "language"
+                                               : dataset.is_regression() ? "regress"
+                                                                         : "classify"},
                                       {"rows", dataset.rows},
                                       {"features", dataset.features},
                                       {"classes", dataset.class_names},

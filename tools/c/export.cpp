@@ -17,7 +17,7 @@
 namespace tritgrad {
 namespace {
 
-constexpr const char* kSettings[] = {"--trits", "--onnx-ops", "--raw-inputs"};
+constexpr const char* kSettings[] = {"--trits", "--onnx-ops", "--raw-inputs", "--type"};
 
 void check_given_options(const ExportSpec& spec, const ExportTarget& target) {
   for (const char* option : kSettings) {

@@ -118,7 +118,9 @@ const char* tg_model_describe(tg_model* model) {
     nlohmann::ordered_json json{
         {"model", plan.model},
         {"recipe", plan.recipe.name},
-        {"task", model->loaded.is_regression ? "regress" : "classify"},
+        {"task", model->saved.is_language_model() ? "language"
+                 : model->loaded.is_regression    ? "regress"
+                                                  : "classify"},
         {"inputs", plan.input.features},
         {"classes", model->saved.class_names()},
         {"feature_names", model->saved.table().feature_names()},

@@ -149,6 +149,7 @@ void read_settings(SpecReader& reader, ExportSpec& spec) {
   reader(Field{"trits", "--trits", "packing", ""}, spec.trits);
   reader(Field{"onnx_ops", "--onnx-ops", "operators", ""}, spec.onnx_ops);
   reader(Field{"raw_inputs", "--raw-inputs", "inputs", ""}, spec.raw_inputs);
+  reader(Field{"type", "--type", "type of tensors", ""}, spec.type);
 }
 
 }  // namespace
@@ -172,6 +173,7 @@ TrainSpec data_spec_from_json(const std::string& text) {
   SpecReader reader(text, "spec", R"({"data": "iris"})");
   TrainSpec spec;
   visit_data(spec, [&](const Field& field, auto& value) { reader(field, value); });
+  reader.read_other("model", spec.model);  // by which a text is cut into windows
   reader.check_nothing_left();
   return spec;
 }
@@ -224,7 +226,7 @@ ComparisonSpec comparison_spec_from_json(const std::string& text) {
 }
 
 ExportSettings ExportSpec::settings() const {
-  return parse_export_settings(trits, onnx_ops, raw_inputs);
+  return parse_export_settings(trits, onnx_ops, raw_inputs, type);
 }
 
 ExportSpec export_spec_from_json(const std::string& text) {

@@ -49,6 +49,7 @@ ComparisonSpec comparison_spec_from_json(const std::string& text);
 struct ExportSpec {
   std::string trits = "base3", onnx_ops = "microsoft";
   bool raw_inputs = false;
+  std::string type = "tq2_0";
   TrainSpec data;  // to check it on
   std::string cache;
   std::vector<std::string> given;  // as the command line spells them: "--trits"

@@ -13,6 +13,8 @@ void adopt_table_options(const Given& given, const TrainSpec& asked, TrainSpec& 
     check(!given(option), option,
           ": the model knows its columns from its training; leave the option out");
   }
+  check(!given("--tokens"),
+        "--tokens: the checkpoint holds the tokenizer of its model; leave the option out");
   check(!given("--task"),
         "--task: the model knows its task from its training; leave the option out");
   if (given("--header")) saved.header = asked.header;
@@ -41,13 +43,17 @@ void forget_columns(const std::string& data, TrainSpec& saved) {
   saved.words = untouched.words;
 }
 
+std::optional<Vocabulary> vocabulary_of(const SavedRun& saved) {
+  return saved.is_language_model() ? std::optional(saved.vocabulary()) : std::nullopt;
+}
+
 Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options) {
   const std::string& checkpoint = saved.path();
   check(options.train.data != "-", "the checkpoint '", checkpoint,
         "' was trained on standard input, which cannot be read again: name a file with the same "
         "rows by --data, or send them once more and say --data -");
   try {
-    return open_data(options, saved.table());
+    return open_data(options, saved.table(), vocabulary_of(saved));
   } catch (const Error& error) {
     fail_again(error, "",
                concat("; the checkpoint '", checkpoint, "' was trained on '", options.train.data,
@@ -70,7 +76,8 @@ TableSchema adopt_scored_data(const Given& given, const SavedRun& run, CommonOpt
 Dataset open_scored_data(const Given& given, const SavedRun& run, const CommonOptions& options,
                          const TableSchema& schema) {
   const bool named = given("--data");
-  Dataset dataset = named ? open_data(options, schema) : open_saved_data(run, options);
+  Dataset dataset =
+      named ? open_data(options, schema, vocabulary_of(run)) : open_saved_data(run, options);
   run.adopt_image(dataset);
   if (!named) {
     run.check_same_data(

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 
 #include "models/training/saved_run.h"
 #include "tools/cli/common_options.h"
@@ -13,6 +14,9 @@ namespace tritgrad {
 // Resets the options for columns of the file that a checkpoint names, which mean nothing to data of
 // another kind.
 void forget_columns(const std::string& data, TrainSpec& saved);
+
+// Returns the tokenizer of a language model; none of other models.
+std::optional<Vocabulary> vocabulary_of(const SavedRun& saved);
 
 // Opens the data that a checkpoint names, as seen from where the program runs now.
 Dataset open_saved_data(const SavedRun& saved, const CommonOptions& options);

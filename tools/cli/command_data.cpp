@@ -32,7 +32,8 @@ void list_data() {
   }
   fmt::print(
       "{}\nYour own: --data FILE.csv (also .csv.gz, or - = standard input), X.npy,Y.npy, FILE.npz, "
-      "or\na folder of IDX files or of CIFAR-10's .bin files\n",
+      "or\na folder of IDX files or of CIFAR-10's .bin files; for language models text:FILE, or a "
+      "folder of texts\n",
       table.render());
 }
 

@@ -63,11 +63,11 @@ double memory_rate() {
 void print_speed(const Llama& model, std::int64_t tokens, double seconds) {
   const double rate = static_cast<double>(tokens) / seconds;
   const double bytes = bytes_per_token(model);
-  fmt::print(stderr,
-             "{} tokens, {:.0f} a second; {} read for each = {:.2f} GB/s, {:.0f} % of what memory "
-             "delivers\n",
-             tokens, rate, human_bytes(bytes), 1e-9 * rate * bytes,
-             100.0 * rate * bytes / memory_rate());
+  const double share = rate * bytes / memory_rate();
+  fmt::print(stderr, "{} tokens, {:.0f} a second; {} read for each = {:.2f} GB/s, {}\n", tokens,
+             rate, human_bytes(bytes), 1e-9 * rate * bytes,
+             share > 1.0 ? "from caches, more than memory delivers"
+                         : fmt::format("{:.0f} % of what memory delivers", 100.0 * share));
 }
 
 void run_generate(const GenerateOptions& options) {

@@ -293,6 +293,7 @@ void run_inspect(const CLI::App& command, InspectOptions options) {
   } else {
     Question question{options, std::nullopt};
     if (command.count("--data") > 0) {
+      options.train.model = options.model;  // by which a text is cut into windows
       question.data = open_data(options);
       say_remarks(question.data->remarks, false);
     }

@@ -49,8 +49,7 @@ void add_recipes_command(CLI::App& app) {
       "Examples:\n  tritgrad recipes\n  tritgrad recipes show votes > my.toml\n"
       "  tritgrad train --recipe my.toml");
   command->add_subcommand("list", "all recipes with their bytes per parameter");
-  CLI::App* show =
-      command->add_subcommand("show", "one recipe as TOML, to start your own from");
+  CLI::App* show = command->add_subcommand("show", "one recipe as TOML, to start your own from");
   auto name = std::make_shared<std::string>();
   auto overrides = std::make_shared<std::vector<std::string>>();
   show->add_option("NAME", *name, "recipe name or FILE.toml")->required();

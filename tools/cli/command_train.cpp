@@ -137,6 +137,8 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   const auto given = [&](const char* option) { return command.count(option) > 0; };
   check(!given("--set") && !given("--lr") && !given("--compute"),
         "--set, --lr and --compute cannot change a resumed run; leave them out");
+  check(!given("--tokens"),
+        "--tokens: the checkpoint holds the tokenizer of its model; leave the option out");
   TrainSpec saved = SavedRun(train.resume).spec();
   // The same rows may lie elsewhere now; whether they are the same is seen when they are read.
   if (given("--data")) {
@@ -192,7 +194,7 @@ Dataset training_data(const CLI::App& command, const CommonOptions& options) {
   if (resume.empty()) return open_data(options);
   const SavedRun saved(resume);
   if (command.count("--data") == 0) return open_saved_data(saved, options);
-  Dataset dataset = open_data(options, saved.table());
+  Dataset dataset = open_data(options, saved.table(), vocabulary_of(saved));
   saved.adopt_image(dataset);
   return dataset;
 }

@@ -196,15 +196,19 @@ void check_table_options(const TrainSpec& train) {
 
 }  // namespace
 
-Dataset open_data(const CommonOptions& options, const std::optional<TableSchema>& schema) {
+Dataset open_data(const CommonOptions& options, const std::optional<TableSchema>& schema,
+                  const std::optional<Vocabulary>& vocabulary) {
   const TrainOptions& train = options.train;
   DataOptions data;
   data.cache_folder = folder_of_fetched(options);
   data.fetch_arguments = fetch_arguments(options);
   data.csv = csv_options(train, schema);
+  data.vocabulary = vocabulary;
   data.tokens = train.tokens;
   data.window = context_of(train.model);
   Dataset dataset = open_dataset(train.data, data);
+  check(dataset.is_text() || train.tokens == TrainSpec().tokens, "--tokens is for texts, which '",
+        train.data, "' is not; leave it out");
   if (!is_csv(train.data)) check_table_options(train);
   return dataset;
 }

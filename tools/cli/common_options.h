@@ -68,9 +68,10 @@ std::vector<InputFile> input_files(const CommonOptions& options);
 // The file of a recipe, which `option` names; none for a built-in one.
 InputFile recipe_file(const char* option, const std::string& recipe);
 // Opens --data. A table that is opened to score a model is read by the schema that the model keeps
-// of its columns and classes.
+// of its columns and classes, a text is cut by the tokenizer that it keeps.
 Dataset open_data(const CommonOptions& options,
-                  const std::optional<TableSchema>& schema = std::nullopt);
+                  const std::optional<TableSchema>& schema = std::nullopt,
+                  const std::optional<Vocabulary>& vocabulary = std::nullopt);
 // The command that fetches --data; empty for what is built in, and for files.
 std::string fetch_command(const CommonOptions& options);
 // Says what was noticed while data were read, on standard error: warnings, and notes unless quiet.

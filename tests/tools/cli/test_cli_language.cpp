@@ -58,7 +58,7 @@ TEST_CASE("cli language: generate writes the prompt and so many tokens, the same
   CHECK(first.exit_code == 0);
   CHECK(first.out.starts_with("All people "));
   CHECK(contains(first.err, "20 tokens, "));
-  CHECK(contains(first.err, "of what memory delivers"));
+  CHECK(contains(first.err, "memory delivers"));
   const Result second =
       run(generate("--prompt 'All people ' --length 20 --seed 5 --threads 1 --quiet"));
   CHECK(second.out == first.out);
