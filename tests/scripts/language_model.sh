@@ -38,7 +38,7 @@ same_words() {
                     console.log(JSON.stringify(line))' >ours
   node "$here/readers/continue_gguf.mjs" "$readers" "$name.gguf" "$context" "$length" "${prompts[@]}" >theirs
   diff ours theirs
-  grep -q 'protect every citizen' ours # it has learnt something
+  grep -q 'in order to form a more perfect union' ours # it has learnt something
   "$write_windows" "$name.safetensors" "$name.gguf" text.txt 4 "$name"
   node "$here/readers/read_gguf.mjs" "$readers" "$name"/*
   echo "$name: llama.cpp goes on with the same $length tokens of ${#prompts[@]} prompts"
