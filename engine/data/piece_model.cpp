@@ -125,9 +125,10 @@ bool read_model(std::string_view bytes, std::vector<Piece>& pieces, PieceSpec& s
 
 void check_spec(const PieceSpec& spec, const std::string& name) {
   constexpr std::uint64_t kBytePairs = 2;
-  constexpr std::array<const char*, 5> kTypes = {"none", "unigram", "bpe", "word", "char"};
-  const char* type =
-      spec.model_type < kTypes.size() ? kTypes[static_cast<std::size_t>(spec.model_type)] : "none";
+  constexpr std::array<const char*, 5> kModelTypes = {"none", "unigram", "bpe", "word", "char"};
+  const char* type = spec.model_type < kModelTypes.size()
+                         ? kModelTypes[static_cast<std::size_t>(spec.model_type)]
+                         : "none";
   check(spec.model_type == kBytePairs, name, ": its type is ", type,
         ", bpe expected; train one with: ", kPieceTraining);
   const bool keeps_text = spec.character_map.empty() && !spec.removes_spaces;

@@ -85,6 +85,8 @@ Recipe parse_recipe(const std::string& toml, const std::string& where);
 // Return the names of the built-in recipes, for tables and images and for language models.
 std::vector<std::string> recipe_names();
 std::vector<std::string> language_recipe_names();
+// The ending of the name of a recipe's form for language models.
+inline constexpr const char* kForLanguageModels = "-lm";
 // Returns the text of a built-in recipe as it was written, with its comments, and perhaps on top of
 // a base; empty for other names.
 std::string builtin_recipe_text(std::string_view name);

@@ -77,7 +77,8 @@ struct Field {
   double high = 0.0;
 };
 
-// The three functions visit the fields of data, of training and of ranks that work together.
+// These functions visit the fields of data; of training, which are those of its length and of what
+// is learned; and of ranks that work together.
 template <typename Spec, typename Visitor>
 void visit_data(Spec& spec, const Visitor& visitor) {
   visitor(Field{"data", "--data", "data",
@@ -125,7 +126,7 @@ void visit_data(Spec& spec, const Visitor& visitor) {
 }
 
 template <typename Spec, typename Visitor>
-void visit_training(Spec& spec, const Visitor& visitor) {
+void visit_length(Spec& spec, const Visitor& visitor) {
   constexpr double kMost = 1e6;
   visitor(Field{"model", "--model", "model",
                 "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
@@ -161,6 +162,10 @@ void visit_training(Spec& spec, const Visitor& visitor) {
                 "train on all rows: none are held back for a test, and no test score is known",
                 kYounger | kSparse | kSingleRun},
           spec.all_rows);
+}
+
+template <typename Spec, typename Visitor>
+void visit_learning(Spec& spec, const Visitor& visitor) {
   visitor(
       Field{"augment", "--augment", "augmentation",
             "of training images: none, shift=PIXELS, flip, or shift=PIXELS,flip [none]", kYounger},
@@ -188,6 +193,12 @@ void visit_training(Spec& spec, const Visitor& visitor) {
           spec.recipe);
   visitor(Field{"seed", "--seed", "seed", "start of weights, order of rows, rounding", kSingleRun},
           spec.seed);
+}
+
+template <typename Spec, typename Visitor>
+void visit_training(Spec& spec, const Visitor& visitor) {
+  visit_length(spec, visitor);
+  visit_learning(spec, visitor);
 }
 
 template <typename Spec, typename Visitor>

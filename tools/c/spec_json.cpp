@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "engine/data/augmentation.h"
 #include "engine/text.h"
+#include "models/networks/llama.h"
 #include "tools/compare/request.h"
 #include "tools/export/model_export.h"
 
@@ -214,7 +215,7 @@ ComparisonSpec comparison_spec_from_json(const std::string& text) {
   options.train.augment = to_text(parse_augmentation(options.train.augment));
   read_overrides(reader, options.train);
   reader.read_other("recipes", options.recipes);
-  expand_all_recipes(options.recipes);
+  expand_all_recipes(options.recipes, context_of(options.train.model) > 0);
   check(!options.recipes.empty(), "spec: 'recipes' is empty; name one, or leave the key out");
   reader.read_other("baseline", options.baseline);
   reader.read_other("cache", spec.cache);

@@ -11,6 +11,7 @@
 
 #include "engine/files/checkpoint.h"
 #include "engine/text.h"
+#include "models/networks/llama.h"
 #include "models/training/evaluate.h"
 #include "tools/cli/checkpoint_data.h"
 #include "tools/cli/commands.h"
@@ -251,7 +252,11 @@ std::unique_ptr<Communicator> connect(const CLI::App& command, const std::string
 void run_train(const CLI::App& command, CommonOptions& options, const std::string& timeout) {
   apply(options);
   TrainOptions& train_options = options.train;
-  if (!train_options.resume.empty()) adopt_checkpoint(command, options);
+  if (!train_options.resume.empty()) {
+    adopt_checkpoint(command, options);
+  } else if (command.count("--recipe") == 0 && context_of(train_options.model) > 0) {
+    train_options.recipe += kForLanguageModels;
+  }
   check(train_options.save != "-",
         "--save: a checkpoint cannot go to standard output; name a file");
   check(options.terminal.log != "-", "--log: the log cannot go to standard output; name a file");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/check.h"
+#include "models/networks/llama.h"
 #include "models/recipes/recipe.h"
 #include "tools/cli/command_line.h"
 
@@ -61,14 +62,14 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
   ComparisonOptions& options = request.options;
   app.add_option(
          "--recipes", options.recipes,
-         "names or files, separated by commas; all = every built-in one that is not for language "
-         "models")
+         "names or files, separated by commas; all = every built-in one for such models; of "
+         "language models, the default is those whose names end in -lm")
       ->delimiter(',')
       ->take_all()
       ->capture_default_str();
-  app.add_option(
-      "--baseline", options.baseline,
-      "name of the recipe that the others are compared with [master, or else the first]");
+  app.add_option("--baseline", options.baseline,
+                 "name of the recipe that the others are compared with [master or master-lm, or "
+                 "else the first]");
   app.add_option("--seeds", options.seeds, "seeds 1..N for every recipe")
       ->capture_default_str()
       ->check(in_range(1, 1000));
@@ -84,11 +85,11 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->check(in_range(1, 1000000));
 }
 
-void expand_all_recipes(std::vector<std::string>& recipes) {
+void expand_all_recipes(std::vector<std::string>& recipes, bool for_language_models) {
   if (std::find(recipes.begin(), recipes.end(), "all") == recipes.end()) return;
   check(recipes.size() == 1,
         "--recipes: 'all' stands alone; leave the other names out, or name every recipe");
-  recipes = recipe_names();
+  recipes = for_language_models ? language_recipe_names() : recipe_names();
 }
 
 void prepare(ComparisonRequest& request, const CLI::App& app) {
@@ -97,7 +98,11 @@ void prepare(ComparisonRequest& request, const CLI::App& app) {
   request.command = repeat_command(app);
   std::vector<std::string>& recipes = request.options.recipes;
   for (std::string& recipe : recipes) recipe = without_outer_spaces(recipe);
-  expand_all_recipes(recipes);
+  const bool for_language_models = context_of(request.common.train.model) > 0;
+  if (for_language_models && app.count("--recipes") == 0) {
+    for (std::string& recipe : recipes) recipe += kForLanguageModels;
+  }
+  expand_all_recipes(recipes, for_language_models);
 }
 
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache) {

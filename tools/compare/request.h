@@ -23,8 +23,9 @@ struct ComparisonRequest {
 // Adds --data to --tune-epochs, bound to the request, which must outlive `app`.
 void add_comparison_options(CLI::App& app, ComparisonRequest& request);
 
-// Puts all built-in recipes in place of "all". Throws Error where other names stand beside it.
-void expand_all_recipes(std::vector<std::string>& recipes);
+// Puts all built-in recipes, those that are for language models or the others, in place of "all".
+// Throws Error where other names stand beside it.
+void expand_all_recipes(std::vector<std::string>& recipes, bool for_language_models);
 
 // Must be called once after the options were read into `app`, which is named compare.
 void prepare(ComparisonRequest& request, const CLI::App& app);

@@ -84,9 +84,11 @@ TrainOptions trial_of(TrainOptions base, const ComparisonOptions& options) {
 
 std::string baseline_of(const ComparisonOptions& options, const std::vector<RunResult>& runs) {
   if (!options.baseline.empty()) return options.baseline;
-  const bool has_master = std::any_of(runs.begin(), runs.end(),
-                                      [](const RunResult& run) { return run.recipe == "master"; });
-  return has_master ? "master" : runs.front().recipe;
+  for (const std::string& master : {std::string("master"), concat("master", kForLanguageModels)}) {
+    const auto is_master = [&](const RunResult& run) { return run.recipe == master; };
+    if (std::any_of(runs.begin(), runs.end(), is_master)) return master;
+  }
+  return runs.front().recipe;
 }
 
 int trial_count(const ComparisonOptions& options) { return options.tune > 1 ? options.tune : 0; }
