@@ -44,7 +44,8 @@ logged cmake -S "tritgrad-$version" -B configured -G Ninja -DTRITGRAD_TESTS=OFF
 logged /usr/bin/python3 -m pip wheel --no-build-isolation --no-deps --no-index --wheel-dir wheels "$sdist"
 wheel=wheels/tritgrad-$version-py3-none-linux_$(uname -m).whl
 [[ -f $wheel ]] || fail "expected $wheel, found $(ls wheels)"
-/usr/bin/python3 -m zipfile -l "$wheel" | grep -q '^tritgrad/libtritgrad_c\.so ' || fail "no library in the wheel"
+files=$(/usr/bin/python3 -m zipfile -l "$wheel") # whole, as grep -q would close the pipe on Python
+grep -q '^tritgrad/libtritgrad_c\.so ' <<<"$files" || fail "no library in the wheel"
 
 logged /usr/bin/python3 -m venv --system-site-packages environment
 logged environment/bin/pip install --no-index --no-deps "$wheel"
