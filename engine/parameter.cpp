@@ -44,11 +44,11 @@ void fill(Storage& storage, const Initial& initial, const RandomKey& key) {
 
 }  // namespace
 
-Parameter::Parameter(ParameterSpec spec, std::uint64_t seed)
+Parameter::Parameter(ParameterSpec spec, std::optional<std::uint64_t> seed)
     : spec_(std::move(spec)),
       stream_(random_stream(spec_.name)),
       storage_(spec_.format, spec_.shape, role_category(spec_.role)) {
-  fill(storage_, spec_.initial, {seed, stream_, 0});
+  if (seed) fill(storage_, spec_.initial, {*seed, stream_, 0});
 }
 
 void Parameter::keep_gradient(FormatKind format) {
@@ -142,7 +142,7 @@ bool Parameter::gradient_is_finite(std::int64_t first, std::int64_t n) const {
               : kernels().reductions.all_finite_bf16(bf16_gradient() + first, n);
 }
 
-Parameter& ParameterStore::add(ParameterSpec spec, std::uint64_t seed) {
+Parameter& ParameterStore::add(ParameterSpec spec, std::optional<std::uint64_t> seed) {
   for (const Parameter& parameter : parameters_) {
     check(parameter.name() != spec.name, "ParameterStore: a parameter named '", spec.name,
           "' exists already");

@@ -67,7 +67,8 @@ struct ParameterSpec {
 class Parameter {
  public:
   // Allocates the storage and fills it from `initial`; numbers are keyed by (seed, name, element).
-  Parameter(ParameterSpec spec, std::uint64_t seed);
+  // Without a seed it stays as allocated, all bytes 0, for a checkpoint to be loaded into.
+  Parameter(ParameterSpec spec, std::optional<std::uint64_t> seed);
 
   const ParameterSpec& spec() const { return spec_; }
   const std::string& name() const { return spec_.name; }
@@ -135,7 +136,7 @@ class Parameter {
 class ParameterStore {
  public:
   // Adds a parameter; the name must be new. References stay valid.
-  Parameter& add(ParameterSpec spec, std::uint64_t seed);
+  Parameter& add(ParameterSpec spec, std::optional<std::uint64_t> seed);
   Parameter& find(std::string_view name);
 
   auto begin() { return parameters_.begin(); }

@@ -37,8 +37,8 @@ std::unique_ptr<Llama> load_for_generation(const SavedRun& saved) {
         "model (--model llama:...)");
   const SavedModel plan = saved.model();
   const LlamaSpec spec = fit_llama(parse_llama(plan.model), plan.input, plan.outputs);
-  auto packed = std::make_unique<Llama>(spec, with_packed_trits(plan.recipe), 0);
-  Llama trained(spec, plan.recipe, 0);
+  auto packed = std::make_unique<Llama>(spec, with_packed_trits(plan.recipe), std::nullopt);
+  Llama trained(spec, plan.recipe, std::nullopt);
   saved.load_part(parameter_planes(trained.parameters()));
   auto to = packed->parameters().begin();
   for (const Parameter& from : trained.parameters()) {

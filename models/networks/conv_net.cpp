@@ -120,7 +120,7 @@ double conv_products_per_row(const ConvNetSpec& spec) {
   return products + static_cast<double>(images.back().channels) * static_cast<double>(spec.outputs);
 }
 
-ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed)
+ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed)
     : spec_(spec), images_(images_between(spec)), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);
   for (const std::int64_t layer : spec.layers) {

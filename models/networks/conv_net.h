@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ double conv_products_per_row(const ConvNetSpec& spec);
 class ConvNet : public Model {
  public:
   // `spec` must be complete, as fit_conv() leaves it.
-  ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::uint64_t seed);
+  ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed);
 
   // Takes x [n, height width channels].
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;

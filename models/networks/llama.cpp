@@ -143,7 +143,7 @@ std::vector<ParameterSpec> plan_llama(const LlamaSpec& spec, const Recipe& recip
   return plan;
 }
 
-Llama::Llama(const LlamaSpec& spec, const Recipe& recipe, std::uint64_t seed)
+Llama::Llama(const LlamaSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed)
     : spec_(spec), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_llama(spec, recipe)) parameters_.add(parameter, seed);
   embedding_ = bind_layer(parameters_, kEmbedding).weight;

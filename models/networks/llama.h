@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,7 +75,7 @@ class KeyValueCache {
 class Llama : public Model {
  public:
   // `spec` must be complete, as fit_llama() leaves it.
-  Llama(const LlamaSpec& spec, const Recipe& recipe, std::uint64_t seed);
+  Llama(const LlamaSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed);
 
   // Takes x [n, tokens], at most `context` numbers of tokens in each row, and returns the logits of
   // the token behind each: [n tokens, vocabulary].

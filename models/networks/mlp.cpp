@@ -89,7 +89,7 @@ std::vector<ParameterSpec> plan_mlp(const MlpSpec& spec, const Recipe& recipe) {
   return plan;
 }
 
-Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed)
+Mlp::Mlp(const MlpSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed)
     : spec_(spec), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_mlp(spec, recipe)) parameters_.add(parameter, seed);
   for (std::size_t i = 0; i < spec.hidden.size(); ++i) {

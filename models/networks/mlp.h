@@ -43,7 +43,7 @@ std::vector<ParameterSpec> plan_mlp(const MlpSpec& spec, const Recipe& recipe);
 class Mlp : public Model {
  public:
   // `spec` must be complete (inputs and outputs set).
-  Mlp(const MlpSpec& spec, const Recipe& recipe, std::uint64_t seed);
+  Mlp(const MlpSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed);
 
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 

@@ -38,7 +38,8 @@ std::vector<ParameterSpec> plan_kind(const std::string& spec, const ModelInput& 
 }
 
 std::unique_ptr<Model> make_kind(const std::string& spec, const ModelInput& input,
-                                 std::int64_t outputs, const Recipe& recipe, std::uint64_t seed) {
+                                 std::int64_t outputs, const Recipe& recipe,
+                                 std::optional<std::uint64_t> seed) {
   switch (kind_of(spec)) {
     case Kind::kConv:
       return std::make_unique<ConvNet>(fit_conv(parse_conv(spec), input, outputs), recipe, seed);
@@ -80,7 +81,8 @@ double products_per_row(const std::string& spec, const ModelInput& input, std::i
 }
 
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
-                                  std::int64_t outputs, const Recipe& recipe, std::uint64_t seed) {
+                                  std::int64_t outputs, const Recipe& recipe,
+                                  std::optional<std::uint64_t> seed) {
   plan_model(spec, input, outputs, recipe);  // refuses what does not fit, before any memory
   std::unique_ptr<Model> model = make_kind(spec, input, outputs, recipe, seed);
   if (recipe.gradients == GradientPolicy::kKept) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/data/dataset.h"
@@ -54,10 +55,11 @@ double products_per_row(const std::string& spec, const ModelInput& input, std::i
                         const Recipe& recipe);
 
 // Makes the model of a spec, see parse_mlp(), parse_conv() and parse_llama(). Weights begin as
-// numbers keyed by `seed`. Throws Error when the spec cannot be read or does not fit input and
-// outputs.
+// numbers keyed by `seed`; without one all bytes are 0, for a checkpoint to be loaded into. Throws
+// Error when the spec cannot be read or does not fit input and outputs.
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
-                                  std::int64_t outputs, const Recipe& recipe, std::uint64_t seed);
+                                  std::int64_t outputs, const Recipe& recipe,
+                                  std::optional<std::uint64_t> seed);
 
 // Makes the optimizer that the recipe asks for.
 Optimizer make_optimizer(Model& model, const Recipe& recipe, std::int64_t total_steps,

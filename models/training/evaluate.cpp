@@ -109,7 +109,7 @@ LoadedModel load_model_of(const SavedRun& saved, bool has_one_scale) {
   check(regression || saved.is_language_model() || plan.outputs == std::ssize(saved.class_names()),
         "checkpoint '", saved.path(), "': its model has ", plan.outputs, " outputs but it names ",
         saved.class_names().size(), " classes; the file is damaged");
-  auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, saved.spec().seed);
+  auto model = make_model(plan.model, plan.input, plan.outputs, plan.recipe, std::nullopt);
   std::vector<float> means(has_one_scale ? 1 : static_cast<std::size_t>(plan.input.features));
   std::vector<float> inverse_stds(means.size());
   std::vector<NamedArray> planes = parameter_planes(model->parameters());
