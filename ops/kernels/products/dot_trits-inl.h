@@ -135,7 +135,7 @@ template <int kRows>
 void dot_rows(std::int32_t* sums, const TritDigits& trit_digits, const PackedRows& packed,
               std::int64_t row, std::int64_t apart, const RowOfCodes& codes) {
   constexpr std::int64_t lanes = kLanes<U8>;
-  constexpr std::int64_t kBytesAhead = 2048;
+  constexpr std::int64_t kBytesAhead = 4096;
   DigitProducts products[kRows];
   for (std::int64_t first = 0; first < codes.bytes; first += lanes) {
     const std::int8_t* x = codes.x + first / kTritStripe * kBlock + first % kTritStripe;
