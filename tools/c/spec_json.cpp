@@ -253,4 +253,16 @@ InspectSpec inspect_spec_from_json(const std::string& text) {
   return spec;
 }
 
+GenerateSpec generate_spec_from_json(const std::string& text) {
+  SpecReader reader(text, "options", R"({"temperature": 0})");
+  GenerateSpec spec;
+  reader(Field{"length", "--length", "tokens", "", 0, "", 1, 1e9}, spec.length);
+  reader.read_other("temperature", spec.sampler.temperature);
+  reader.read_other("top_k", spec.sampler.top_k);
+  reader.read_other("top_p", spec.sampler.top_p);
+  reader.read_other("seed", spec.sampler.seed);
+  reader.check_nothing_left();
+  return spec;
+}
+
 }  // namespace tritgrad

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/export/export_target.h"
+#include "models/generation/sampler.h"
 #include "models/training/train.h"
 #include "tools/compare/run_comparison.h"
 
@@ -67,5 +68,12 @@ struct InspectSpec {
   ExportSpec options;
 };
 InspectSpec inspect_spec_from_json(const std::string& text);
+
+// The options of a text that is written on.
+struct GenerateSpec {
+  std::int64_t length = 256;  // tokens to write
+  SamplerSpec sampler;
+};
+GenerateSpec generate_spec_from_json(const std::string& text);
 
 }  // namespace tritgrad

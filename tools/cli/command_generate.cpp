@@ -12,7 +12,7 @@
 #include "engine/clock.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
-#include "models/generation/generator.h"
+#include "models/generation/text_generator.h"
 #include "models/training/saved_run.h"
 #include "tools/bench/ceilings.h"
 #include "tools/cli/command_line.h"
@@ -73,27 +73,22 @@ void print_speed(const Llama& model, std::int64_t tokens, double seconds) {
 void run_generate(const GenerateOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   const SavedRun saved(options.checkpoint);
-  const std::unique_ptr<Llama> model = load_for_generation(saved);
-  const Vocabulary vocabulary = saved.vocabulary();
-  check(vocabulary.size() == model->spec().vocabulary, "checkpoint '", options.checkpoint,
-        "': its model has ", model->spec().vocabulary, " tokens, but its tokenizer ",
-        vocabulary.size(), "; the file is damaged");
+  TextGenerator generator(saved, options.sampler);
   const std::string prompt = prompt_of(options.prompt);
-  Generator generator(*model, options.sampler);
-  generator.read(vocabulary.encode(prompt));
+  generator.read(prompt);
   const InterruptWatch watch;
   std::fwrite(prompt.data(), 1, prompt.size(), stdout);
   const Clock::time_point start = Clock::now();
   std::int64_t written = 0;
   while (written < options.length && !watch.interrupted()) {
-    const std::string_view bytes = vocabulary.bytes_of(generator.next());
+    const std::string_view bytes = generator.next();
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     check(std::fflush(stdout) == 0, "standard output cannot be written");
     ++written;
   }
   const double seconds = seconds_since(start);
   std::fputc('\n', stdout);
-  if (!options.quiet && written > 0) print_speed(*model, written, seconds);
+  if (!options.quiet && written > 0) print_speed(generator.model(), written, seconds);
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ const std::vector<const char*> kTexts{nullptr,
                                       R"({"trits": "int8"})",
                                       R"({"onnx_ops": "standard"})",
                                       R"({"raw_inputs": "yes"})",
+                                      R"({"temperature": 0, "length": 3})",
+                                      R"({"top_p": 2})",
                                       R"({"recipes": ["votes"], "seeds": 1, "epochs": 1})",
                                       R"({"recipes": [1], "seeds": -1})"};
 
@@ -65,6 +67,16 @@ class Caller {
     REQUIRE(bytes != nullptr);
     checkpoint_.assign(static_cast<const char*>(bytes), size);
     whole_ = folder_.write("whole.safetensors", checkpoint_);
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "All people are born free and equal. ";
+    const std::string spec = R"({"model": "llama:1,8:heads=1:ff=8:context=8", "data": "text:)" +
+                             folder_.write("text.txt", text) + R"("})";
+    const DataHandle sentences{tg_data_open(spec.c_str())};
+    const RunHandle writes{tg_run_new(
+        sentences.handle,
+        R"({"model": "llama:1,8:heads=1:ff=8:context=8", "recipe": "latent8-lm", "epochs": 1})")};
+    language_ = folder_ / "language.safetensors";
+    REQUIRE(tg_run_save(writes.handle, language_.c_str()) == TG_OK);
   }
 
   void call() {
@@ -79,7 +91,7 @@ class Caller {
         [&] { return tg_run_finish(any(runs_)) != nullptr; },
         [&] { return tg_run_save(any(runs_), path()) == TG_OK; },
         [&] { return keep(models_, tg_run_model(any(runs_))); },
-        [&] { return keep(models_, below(3) == 0 ? tg_model_open(whole_.c_str()) : damaged()); },
+        [&] { return keep(models_, below(3) == 0 ? whole() : damaged()); },
         [&] { return bytes(); },
         [&] { return tg_model_describe(any(models_)) != nullptr; },
         [&] { return tg_model_inspect(any(models_), text()) != nullptr; },
@@ -87,6 +99,7 @@ class Caller {
         [&] { return predict(); },
         [&] { return check_rows(); },
         [&] { return compare(); },
+        [&] { return generate(); },
         [&] { return tg_set_threads(static_cast<int>(below(9)) - 4) == TG_OK; }};
     const bool success = calls[below(calls.size())]();
     (success ? done : refused) += 1;
@@ -157,6 +170,7 @@ class Caller {
     return keep(data_, tg_data_from_targets(values(), type(), size.rows, size.features,
                                             column(size, any_targets()), text()));
   }
+  tg_model* whole() { return tg_model_open((below(2) == 0 ? whole_ : language_).c_str()); }
   // A checkpoint that ends early, has a changed byte, or is no checkpoint.
   tg_model* damaged() {
     std::string bytes = checkpoint_;
@@ -192,6 +206,18 @@ class Caller {
     return tg_model_check_rows(any(models_), values(), type(), size.rows, size.features, classes,
                                targets) == TG_OK;
   }
+  bool generate() {
+    static constexpr auto kSometimes = [](const char* bytes, std::size_t size, void* context) {
+      return static_cast<int>(size == 0 || bytes == nullptr || context != nullptr);
+    };
+    const char* prompts[] = {nullptr, "", "Al", "\xff\xfe",
+                             "a prompt that is longer than it may be"};
+    const char* prompt = prompts[below(5)];
+    const std::size_t size = prompt == nullptr ? 0 : std::strlen(prompt);
+    const tg_writer writer = below(9) == 0 ? nullptr : +kSometimes;
+    return tg_model_generate(any(models_), prompt, size, text(), writer,
+                             below(2) == 0 ? this : nullptr) == TG_OK;
+  }
   bool compare() {
     static constexpr auto kSometimes = [](const tg_progress* progress, void* context) {
       return progress->step == 0 && context != nullptr ? 1 : 0;
@@ -217,7 +243,7 @@ class Caller {
       {3e38, -3e38, 3e38, -3e38, 1.0, 0.0, -0.0, 5e-324},      // near the ends of fp32
       {INFINITY, 0.0, 1.0, 2.0, -INFINITY, 1e39, 3e38, 0.5}};  // the first is none
   const DataHandle iris_{tg_data_open(R"({"data": "iris"})")};
-  std::string checkpoint_, whole_, path_;
+  std::string checkpoint_, whole_, language_, path_;
   std::vector<std::unique_ptr<DataHandle>> data_;
   std::vector<std::unique_ptr<RunHandle>> runs_;
   std::vector<std::unique_ptr<ModelHandle>> models_;

@@ -10,7 +10,9 @@ import numpy as np
 def run(*arguments, check=True):
     """Runs the program; returns what it has printed, and what it has said."""
     program = os.environ["TRITGRAD_PROGRAM"]
-    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run(
+        [program, *map(str, arguments)], capture_output=True, encoding="utf-8", errors="replace"
+    )
     assert not check or done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

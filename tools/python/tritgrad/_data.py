@@ -55,7 +55,9 @@ def of(spec: Mapping[str, Any], X: Any, y: Any) -> Tuple[Data, Dict[str, Any]]:
     if X is None:
         if y is not None:
             raise ValueError("y: labels found, but no X; give both arrays, or data by a name")
-        return Data(made(lib.tg_data_open(_spec.to_json(of_data)))), of_run
+        # A text is cut into windows as long as the context of the model.
+        of_windows = {"model": of_run["model"]} if "model" in of_run else {}
+        return Data(made(lib.tg_data_open(_spec.to_json({**of_data, **of_windows})))), of_run
     task = of_data.pop("task", "classify")
     if task not in ("classify", "regress"):
         raise ValueError(

@@ -26,6 +26,7 @@ class ProgressStruct(ctypes.Structure):
     ]
 
 
+WRITER = ctypes.CFUNCTYPE(c_int, ctypes.POINTER(ctypes.c_char), c_size_t, c_void_p)
 OBSERVER = ctypes.CFUNCTYPE(c_int, ctypes.POINTER(ProgressStruct), c_void_p)
 
 _ROWS = (c_void_p, c_int, c_int64, c_int64)  # values, type, rows, features
@@ -57,6 +58,7 @@ _SIGNATURES = {  # name: (what it returns, what it takes)
     "tg_model_predict": (c_int, (c_void_p, *_ROWS, c_void_p, c_void_p, c_void_p)),
     "tg_model_check_rows": (c_int, (c_void_p, *_ROWS, c_void_p, c_void_p)),
     "tg_model_export": (c_char_p, (c_void_p, c_char_p, c_char_p)),
+    "tg_model_generate": (c_int, (c_void_p, c_char_p, c_size_t, c_char_p, WRITER, c_void_p)),
     "tg_model_close": (None, (c_void_p,)),
     "tg_compare": (c_char_p, (c_void_p, c_char_p, OBSERVER, c_void_p)),
 }

@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ._atomic_file import replace_file
 from ._errors import check, made, text
 from ._handle import Handle
 from ._inputs import Inputs
+from ._interrupt import Interrupt
 from ._library import lib
+from ._text_writer import TextWriter
 from .inspection import Inspection
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -126,6 +128,52 @@ class Model(Handle):
         values = np.empty(shape, dtype=np.float64)
         self._predict(rows, None, None, values)
         return values
+
+    def generate(
+        self,
+        prompt: Union[str, bytes],
+        *,
+        length: int = 256,
+        temperature: float = 0.8,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+        on_text: Optional[Callable[[str], Any]] = None,
+    ) -> str:
+        """Returns the text that a language model writes behind the prompt, as `tritgrad generate`
+        does: the same arguments give the same text.
+
+        prompt: at least one token, at most the model's context.
+        length: tokens to write.
+        temperature: logits are divided by it; 0: always the most likely token.
+        top_k: draw from so many of the most likely tokens; 0: from all.
+        top_p: draw from the most likely tokens that together have this probability, in (0, 1]
+            (Holtzman et al. 2020).
+        on_text: called with each piece of text as it is written; a true value ends it, as Ctrl-C
+            does.
+        Raises ValueError for a model of another kind and for numbers out of range.
+        """
+        if on_text is not None and not callable(on_text):
+            raise TypeError(f"on_text: {type(on_text).__name__} found, a function of a str expected")
+        given = prompt.encode() if isinstance(prompt, str) else bytes(prompt)
+        options = _spec.to_json(
+            {
+                "length": length,
+                "temperature": temperature,
+                "top_k": top_k,
+                "top_p": top_p,
+                "seed": seed,
+            },
+            "options",
+        )
+        with self._held() as pointer, Interrupt() as interrupt:
+            writer = TextWriter(on_text, interrupt)
+            status = lib.tg_model_generate(
+                pointer, given, len(given), options, writer.function, None
+            )
+            writer.reraise()
+            check(status)
+            return writer.text()
 
     def inspect(self) -> Inspection:
         """Returns where every byte is, by tensor and category, as `tritgrad inspect` prints it."""
