@@ -28,8 +28,10 @@ enum class FormatKind {
   kShared4,        // 0.45 B: packed trits, one accumulator of a byte for every 4
   kShared8,        // 0.325 B: the same for every 8
   kShared16,       // 0.2625 B: the same for every 16
+  kFp8Master,      // 4 B: fp32 master, value = fp8 of it
+  kInt4Master,     // 4 B: fp32 master, value = int4 of it
 };
-inline constexpr int kFormatCount = 22;
+inline constexpr int kFormatCount = 24;
 
 // Whether the verbs of a block also take longer ones. A format can that keeps element after element
 // and nothing that depends on where a block ends.

@@ -15,6 +15,7 @@
 #include "engine/formats/integer_group.h"
 #include "engine/formats/latent8.h"
 #include "engine/formats/latent_packed.h"
+#include "engine/formats/rounded_master.h"
 #include "engine/formats/scalar.h"
 #include "engine/formats/scale16.h"
 #include "engine/formats/shared.h"
@@ -31,7 +32,7 @@ namespace tritgrad {
 using AnyFormat = std::variant<Fp32, Bf16, Ternary, Latent8, TernaryMaster, Scale16, Trits, Split24,
                                Split32, Companded8, Root8, LatentPacked<6>, LatentPacked<5>,
                                LatentPacked<4>, IntegerGroup<8>, IntegerGroup<4>, Fp8, Scalar,
-                               Factored, Shared<4>, Shared<8>, Shared<16>>;
+                               Factored, Shared<4>, Shared<8>, Shared<16>, Fp8Master, Int4Master>;
 static_assert(std::variant_size_v<AnyFormat> == kFormatCount);
 
 // One block of each of rows [row_begin, row_end), all of them from column `col` (a multiple of

@@ -33,9 +33,9 @@ const Formats kMeanSquareFormats = {FormatKind::kFp32, FormatKind::kBf16, Format
 Formats parameter_formats(Role role) {
   using enum FormatKind;
   if (role == Role::kWeight) {
-    return {kFp32,    kBf16,    kSplit24,  kSplit32, kFp8,          kInt8,
-            kInt4,    kTernary, kLatent8,  kLatent6, kLatent5,      kLatent4,
-            kShared4, kShared8, kShared16, kTrits,   kTernaryMaster};
+    return {kFp32,     kBf16,    kSplit24,       kSplit32,   kFp8,       kInt8,    kInt4,
+            kTernary,  kLatent8, kLatent6,       kLatent5,   kLatent4,   kShared4, kShared8,
+            kShared16, kTrits,   kTernaryMaster, kFp8Master, kInt4Master};
   }
   if (role == Role::kScale) return {kScale16, kFp32, kBf16, kSplit24, kSplit32};
   // Bare trits want scales beside them, which only weights have.

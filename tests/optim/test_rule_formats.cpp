@@ -94,10 +94,12 @@ double level(FormatKind kind) {
     case FormatKind::kScale16:
       return 0x1p-10;
     case FormatKind::kFp8:
+    case FormatKind::kFp8Master:  // its value, as is that of int4_master
       return 32.0 / 448.0;
     case FormatKind::kInt8:
       return 1.0 / 127.0;
     case FormatKind::kInt4:
+    case FormatKind::kInt4Master:
       return 1.0 / 7.0;
     default:
       fail("level: no grid of numbers");

@@ -38,7 +38,9 @@ inline constexpr FormatRow kFormatRows[] = {{FormatKind::kFp32, kWeight | kM | k
                                             {FormatKind::kFactored, kSumsOfV},
                                             {FormatKind::kShared4, kWeight},
                                             {FormatKind::kShared8, kWeight},
-                                            {FormatKind::kShared16, kWeight}};
+                                            {FormatKind::kShared16, kWeight},
+                                            {FormatKind::kFp8Master, kWeight},
+                                            {FormatKind::kInt4Master, kWeight}};
 
 constexpr bool every_format_has_its_row() {
   for (std::size_t i = 0; i < std::size(kFormatRows); ++i) {

@@ -301,6 +301,40 @@ TEST_CASE("formats: numbers with shared scales are stored without bias by stocha
   }
 }
 
+TEST_CASE("formats: fp8_master and int4_master read as fp8 and int4 of masters that keep all") {
+  const std::pair<FormatKind, FormatKind> pairs[] = {{FormatKind::kFp8Master, FormatKind::kFp8},
+                                                     {FormatKind::kInt4Master, FormatKind::kInt4}};
+  for (const auto& [kind, rounded] : pairs) {
+    CAPTURE(std::string(format_name(kind)));
+    const Shape shape{3, 353};  // the second block of a row ends within a group
+    Storage storage(spec_of(kind), shape, Category::kWeights);
+    Storage numbers_of_few_bits(spec_of(rounded), shape, Category::kWeights);
+    CHECK(decoded(storage) == std::vector<double>(static_cast<std::size_t>(shape.size()), 0.0));
+    std::vector<float> input = numbers(shape.size(), 12);
+    encode_all(storage, input);
+    encode_all(numbers_of_few_bits, input);
+    CHECK(decoded(storage) == decoded(numbers_of_few_bits));
+    CHECK(decoded(storage, true) == std::vector<double>(input.begin(), input.end()));
+    CHECK(decoded(storage) != decoded(storage, true));
+    // 16 steps, each far below half a step of the grid around 1, are lost by rounding alone.
+    std::fill(input.begin(), input.end(), 1.0f);
+    encode_all(storage, input);
+    encode_all(numbers_of_few_bits, input);
+    std::vector<float> direction(static_cast<std::size_t>(shape.cols()), 1.0f);
+    direction[0] = direction[kBlock] = 0.0f;  // keep the scale of their group, or block
+    for (std::uint32_t step = 1; step <= 16; ++step) {
+      for (Storage* each : {&storage, &numbers_of_few_bits}) {
+        for_each_block(shape, [&](const Block& block) {
+          descend_block(*each, block, direction.data() + block.col, {0x1p-6f, {1, 1, step}});
+        });
+      }
+    }
+    CHECK(decoded(storage, true)[1] == 0.75);
+    CHECK(std::abs(decoded(storage)[1] - 0.75) <= 0.5 / 7.0);
+    CHECK(std::abs(decoded(numbers_of_few_bits)[1] - 1.0) <= 0x1p-8);
+  }
+}
+
 TEST_CASE("formats: a large number costs precision in its own group only") {
   for (FormatKind kind : {FormatKind::kInt8, FormatKind::kInt4}) {
     Storage storage(spec_of(kind), {2, 353}, Category::kWeights);

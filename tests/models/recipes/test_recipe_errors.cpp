@@ -240,7 +240,7 @@ TEST_CASE("recipe errors: messages have the line, what was found and what is acc
       {"format = \"int2\"",
        "'format': unknown format 'int2'; did you mean 'int8'? Known: fp32, bf16, split24, split32, "
        "fp8, int8, int4, ternary, latent8, latent6, latent5, latent4, shared4, shared8, shared16, "
-       "trits, ternary_master"},
+       "trits, ternary_master, fp8_master, int4_master"},
       {"m = \"x\"", "'m': unknown format 'x'; known: fp32, bf16, companded8, int8, int4"}};
   for (const Mistake& mistake : mistakes) {
     CHECK(file.refused(begin + mistake.text + "\n") ==
