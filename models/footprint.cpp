@@ -49,6 +49,17 @@ std::vector<std::pair<std::string, std::int64_t>> named_bytes(const Footprint& f
   return named;
 }
 
+std::optional<double> bytes_per_weight(const ModelFootprint& model) {
+  std::int64_t bytes = 0, weights = 0;
+  for (const TensorFootprint& tensor : model.tensors) {
+    const bool is_weight = tensor.spec.role == Role::kWeight;
+    if (is_weight) weights += tensor.spec.shape.size();
+    if (is_weight || tensor.spec.role == Role::kScale) bytes += tensor.bytes.total();
+  }
+  if (weights == 0) return std::nullopt;
+  return static_cast<double>(bytes) / static_cast<double>(weights);
+}
+
 ModelFootprint forecast_footprint(const std::vector<ParameterSpec>& plan, const Recipe& recipe) {
   ModelFootprint model;
   model.compute = recipe.compute;

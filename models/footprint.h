@@ -1,6 +1,7 @@
 // The bytes of a model and its optimizer: forecast by formulas, and counted from its memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,10 @@ struct ModelFootprint {
     return parameters == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(parameters);
   }
 };
+
+// Returns the bytes of all matrices of weights (Role::kWeight), their scales included, divided by
+// the number of weights; embeddings, norms and biases are left out. Absent without such matrices.
+std::optional<double> bytes_per_weight(const ModelFootprint& model);
 
 // Forecasts by the formulas of formats and rules; allocates nothing of the model, so any size will
 // do.

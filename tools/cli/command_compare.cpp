@@ -158,6 +158,7 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
         if (talk) print_run(finished, remaining, data);
       }));
       records.back().dataset = dataset_line(dataset, options.train);
+      records.back().title = requests[i].title;
       records.back().command = with_fetches({&requests[i], 1}, requests[i].command);
     });
     if (!talk) continue;

@@ -47,7 +47,9 @@ OrderedJson summary_json(const RecipeSummary& summary) {
           : OrderedJson(nullptr);
   json["bytes_per_parameter"] =
       summary.trained() ? number(summary.bytes.total()) : OrderedJson(nullptr);
+  json["bytes_per_weight"] = number(summary.bytes_per_weight);
   json["seconds_per_run"] = number(summary.seconds_per_run);
+  if (metric == Metric::kBitsPerByte) json["tokens_per_s"] = number(summary.tokens_per_second);
   json["peak_live_bytes"] = number(summary.peak_live_bytes);
   json["tuning"] = summary.tuning ? tuning_json(*summary.tuning) : OrderedJson(nullptr);
   return json;
@@ -56,6 +58,7 @@ OrderedJson summary_json(const RecipeSummary& summary) {
 OrderedJson record_json(const ComparisonRecord& record) {
   const Comparison comparison = compare(record);
   OrderedJson json;
+  if (!record.title.empty()) json["title"] = record.title;
   json["data"] = record.data;
   json["dataset"] = record.dataset;
   json["model"] = record.model;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +49,14 @@ std::size_t choose_candidate(const std::vector<TuningCandidate>& candidates, Met
 // Describes the choice in a few words: "0.12 (× 2, edge)".
 std::string describe(const Tuning& tuning);
 
+// The bytes of a matrix of weights, see bytes_per_weight(); absent for models without one.
+struct WeightBytes {
+  std::string recipe;
+  std::optional<double> per_weight;
+};
+
 struct ComparisonRecord {
+  std::string title;    // on the page; empty: the model on the data
   std::string data;     // name of the data set
   std::string dataset;  // one line: name, size, how it was split
   std::string model;
@@ -56,6 +64,8 @@ struct ComparisonRecord {
   std::string baseline;         // name of the recipe that the others are compared with
   std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
   std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each
+  std::vector<WeightBytes> weight_bytes;  // by recipe, in the order of the runs
+  std::int64_t tokens_per_epoch = 0;      // that a run is trained on; 0: the data are no text
 
   // Returns the wall time of all runs, those of the tuning included, whenever they were made.
   double seconds() const;

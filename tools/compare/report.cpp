@@ -44,25 +44,39 @@ std::string margin_text(const RecipeSummary& baseline) {
                            fixed(100.0 * kLossOfError, 0), baseline.recipe);
 }
 
-// The names that fit all records of a page.
-ScoreNames names_of(const std::vector<ComparisonRecord>& records) {
+// The metrics of all records of a page; accuracy where nothing was run.
+std::set<Metric> metrics_of(const std::vector<ComparisonRecord>& records) {
   std::set<Metric> metrics;
   for (const ComparisonRecord& record : records) {
     metrics.insert(record.runs.empty() ? Metric::kAccuracy : record.runs.front().metric);
   }
   if (metrics.empty()) metrics.insert(Metric::kAccuracy);
+  return metrics;
+}
+
+// The names that fit all records of a page.
+ScoreNames names_of(const std::vector<ComparisonRecord>& records) {
+  const std::set<Metric> metrics = metrics_of(records);
   ScoreNames names;
   for (const Metric metric : metrics) {
     const bool first = metric == *metrics.begin();
     const bool accuracy = metric == Metric::kAccuracy, rmse = metric == Metric::kRmse;
     names.score += (first ? "" : " or ") + std::string(to_text(metric)) + (accuracy ? " %" : "");
     names.difference += first ? "" : ", or ";
-    names.difference += accuracy ? (first ? "Points of accuracy" : "points of accuracy")
+    names.difference += accuracy ? "points of accuracy"
                         : rmse   ? "RMSE in the units of the label"
-                                 : (first ? "Bits for each byte" : "bits for each byte");
+                                 : "bits for each byte";
   }
-  if (metrics.size() > 1) names.difference += ",";
   return names;
+}
+
+// The baseline of all records; empty where they have different ones.
+std::string common_baseline(const std::vector<ComparisonRecord>& records) {
+  const auto differs = [&](const ComparisonRecord& record) {
+    return record.baseline != records.front().baseline;
+  };
+  const bool is_common = !records.empty() && std::none_of(records.begin(), records.end(), differs);
+  return is_common ? records.front().baseline : "";
 }
 
 // "3 seeds", or "1 of 3 seeds, as the others diverged".
@@ -73,17 +87,21 @@ std::string seeds_of(const RecipeSummary& summary) {
                                              summary.seeds - summary.diverged, all);
 }
 
-// Explains the columns, those of learning rates only where some were tried.
+// Explains the columns that some table has.
 Facts definitions_of(const std::vector<ComparisonRecord>& records) {
-  const std::string base = records.empty() ? "the baseline" : records.front().baseline;
-  const bool tuned =
-      std::any_of(records.begin(), records.end(),
-                  [](const ComparisonRecord& record) { return !record.tunings.empty(); });
+  const std::string common = common_baseline(records);
+  const std::string base = common.empty() ? "the baseline" : common;
+  std::vector<Comparison> comparisons;
+  for (const ComparisonRecord& record : records) comparisons.push_back(compare(record));
+  const auto is_somewhere = [&](const SummaryColumn& column) {
+    return std::any_of(comparisons.begin(), comparisons.end(),
+                       [&](const Comparison& each) { return is_shown(column, each); });
+  };
   const ScoreNames names = names_of(records);
   Facts facts;
   facts.glossary = true;
   for (const SummaryColumn& column : summary_columns()) {
-    if (column.meaning.empty() || (column.heading == kLearningRate && !tuned)) continue;
+    if (column.meaning.empty() || (column.only_if_known && !is_somewhere(column))) continue;
     facts.entries.emplace_back(with_names(column.heading, base, names),
                                with_names(column.meaning, base, names));
   }
@@ -93,8 +111,18 @@ Facts definitions_of(const std::vector<ComparisonRecord>& records) {
   return facts;
 }
 
+// What the page answers.
+std::string question_of(const std::vector<ComparisonRecord>& records) {
+  const bool texts = metrics_of(records) == std::set{Metric::kBitsPerByte};
+  return fmt::format(
+      "How {} that each recipe trains{}, and how many bytes does each of their "
+      "trained parameters take meanwhile?",
+      texts ? "well do language models" : "accurate are networks",
+      texts ? " tell the next token" : "");
+}
+
 std::string title_of(const ComparisonRecord& record) {
-  return fmt::format("{} on {}", record.model, record.data);
+  return record.title.empty() ? fmt::format("{} on {}", record.model, record.data) : record.title;
 }
 
 // "2-mnist-": names of files hold nothing that a shell or a link would stumble over.
@@ -257,9 +285,7 @@ Page make_page(const Report& report) {
   Page page;
   page.title = single ? "Comparison of recipes: " + title_of(report.records.front())
                       : std::string("Comparison of recipes");
-  page.blocks.push_back(Paragraph{
-      "How accurate are networks that each recipe trains, and how many bytes does each of their "
-      "trained parameters take meanwhile?"});
+  page.blocks.push_back(Paragraph{question_of(report.records)});
   double seconds = 0.0;
   for (const ComparisonRecord& record : report.records) seconds += record.seconds();
   Facts facts{{{"Machine", report.machine}, {"Time", duration(seconds)}}};
@@ -267,10 +293,12 @@ Page make_page(const Report& report) {
   if (!makers.empty()) facts.entries.push_back({"Machines of the runs", makers});
   page.blocks.push_back(facts);
   page.blocks.push_back(Code{report.command});
-  if (!single) {
-    page.blocks.push_back(Paragraph{
-        "Differences to the baseline in points of accuracy (of numbers: in RMSE), with the "
-        "95 % interval where there is one; in the baseline's row its own."});
+  // Differences to different baselines do not belong in one row.
+  if (!single && !common_baseline(report.records).empty()) {
+    page.blocks.push_back(
+        Paragraph{fmt::format("Differences to the baseline in {}, with the 95 % interval where "
+                              "there is one; in the baseline's row its own.",
+                              names_of(report.records).difference)});
     page.blocks.push_back(overview_table(report.records));
   }
   for (std::size_t i = 0; i < report.records.size(); ++i) {

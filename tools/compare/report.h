@@ -37,17 +37,18 @@ struct SummaryColumn {
   unsigned tables;                 // the tables that have it, as bits of SummaryTable
   std::function<std::string(const RecipeSummary&)> text;
   std::string_view meaning = {};  // for the definitions of the page; empty: needs none
+  bool only_if_known = false;     // tables in which no recipe has a value go without it
 };
 enum SummaryTable : unsigned { kTerminalTable = 1, kScoreTable = 2, kBytesTable = 4 };
 const std::vector<SummaryColumn>& summary_columns();
-// What a score and a difference of two are called: "test accuracy %", "Points of accuracy".
+// What a score and a difference of two are called: "test accuracy %", "points of accuracy".
 struct ScoreNames {
   std::string score, difference;
 };
 // Puts the names into a heading or a meaning.
 std::string with_names(std::string_view text, const std::string& baseline, const ScoreNames& names);
-// The heading of the column that only tuned comparisons have.
-inline constexpr std::string_view kLearningRate = "learning rate";
+// Whether the tables of a comparison have the column, if they are tables that can have it.
+bool is_shown(const SummaryColumn& column, const Comparison& comparison);
 
 std::string render_terminal_table(const ComparisonRecord& record);
 
@@ -55,7 +56,7 @@ std::string render_terminal_table(const ComparisonRecord& record);
 // its interval.
 PageTable overview_table(const std::vector<ComparisonRecord>& records);
 
-// `which` is kScoreTable or kBytesTable. Learning rates are left out where none were tried.
+// `which` is kScoreTable or kBytesTable.
 PageTable summary_table(const Comparison& comparison, SummaryTable which);
 // Shows the validation score at every learning rate that was tried.
 PageTable tuning_table(const ComparisonRecord& record);

@@ -60,6 +60,7 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
   add_data_options(app, request.common);
   add_training_options(app, request.common, false);
   ComparisonOptions& options = request.options;
+  app.add_option("--title", request.title, "heading on the page of --report [MODEL on DATA]");
   app.add_option(
          "--recipes", options.recipes,
          "names or files, separated by commas; all = every built-in one for such models; of "

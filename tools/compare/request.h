@@ -15,12 +15,13 @@ namespace tritgrad {
 
 struct ComparisonRequest {
   CommonOptions common;
+  std::string title;          // on the page; empty: the model on the data
   ComparisonOptions options;  // `train` is common.train, filled in by prepare()
   std::string command;        // repeats the comparison when typed into a shell
   std::string where;          // plan and line; empty where the command line asks
 };
 
-// Adds --data to --tune-epochs, bound to the request, which must outlive `app`.
+// Adds --data to --tune-epochs, and --title, bound to the request, which must outlive `app`.
 void add_comparison_options(CLI::App& app, ComparisonRequest& request);
 
 // Puts all built-in recipes, those that are for language models or the others, in place of "all".

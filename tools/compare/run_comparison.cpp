@@ -9,7 +9,9 @@
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/data/augmentation.h"
+#include "models/footprint.h"
 #include "models/networks/model.h"
+#include "models/training/language_model.h"
 #include "models/training/training_state.h"
 #include "models/training/training_step.h"
 #include "tools/report/number_text.h"
@@ -91,6 +93,20 @@ std::string baseline_of(const ComparisonOptions& options, const std::vector<RunR
   return runs.front().recipe;
 }
 
+// The tokens that the runs of seeds train on in an epoch; 0 where the data are no text.
+std::int64_t tokens_per_epoch(const Dataset& dataset, const TrainOptions& run) {
+  if (!dataset.is_text()) return 0;
+  const Split split = split_of(dataset, run, 0);
+  return LanguageModel(dataset, run).training_batches(split.train).rows_per_epoch() *
+         dataset.features;
+}
+
+WeightBytes weight_bytes(const Dataset& dataset, const TrainOptions& run) {
+  const Recipe recipe = load_recipe(run.recipe, run.overrides);
+  const auto plan = plan_model(run.model, dataset, dataset.outputs(), recipe);
+  return {recipe.name, bytes_per_weight(forecast_footprint(plan, recipe))};
+}
+
 int trial_count(const ComparisonOptions& options) { return options.tune > 1 ? options.tune : 0; }
 
 Tuning tune(const Runner& runner, const ComparisonOptions& options, const TrainOptions& base) {
@@ -170,6 +186,8 @@ ComparisonRecord run_comparison(const Dataset& dataset, const ComparisonOptions&
       set_rate(run, record.tunings.back().choice());
       run.validation = 0.0;
     }
+    record.tokens_per_epoch = tokens_per_epoch(dataset, run);
+    record.weight_bytes.push_back(weight_bytes(dataset, run));
     for (int seed = 1; seed <= options.seeds; ++seed) {
       run.seed = static_cast<std::uint64_t>(seed);
       record.runs.push_back(runner.finish(run, 0.0));

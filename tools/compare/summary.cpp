@@ -104,6 +104,21 @@ RecipeSummary summarize(const std::string& recipe, const RunList& runs, Optional
   return summary;
 }
 
+// The median over the runs of a recipe. What is no training does not count: a start, scores,
+// checkpoints.
+std::optional<double> tokens_per_second(const ComparisonRecord& record, const std::string& recipe) {
+  RunList runs;
+  for (const RunResult& run : record.runs) {
+    if (run.recipe == recipe) runs.push_back(&run);
+  }
+  const std::vector<double> rates = values(runs, [&](const RunResult& run) {
+    const double tokens = static_cast<double>(record.tokens_per_epoch) * run.epochs;
+    return tokens / (run.time.batches + run.time.steps);
+  });
+  if (rates.empty()) return std::nullopt;
+  return median(rates);
+}
+
 void compare_with_baseline(const RecipeSummary& baseline, RecipeSummary& summary) {
   if (baseline.bytes.total() > 0 && summary.trained()) {
     summary.bytes_ratio = summary.bytes.total() / baseline.bytes.total();
@@ -189,6 +204,12 @@ Comparison compare(const ComparisonRecord& record) {
   for (RecipeSummary& summary : comparison.recipes) {
     for (const Tuning& tuning : record.tunings) {
       if (tuning.recipe == summary.recipe) summary.tuning = tuning;
+    }
+    for (const WeightBytes& bytes : record.weight_bytes) {
+      if (bytes.recipe == summary.recipe) summary.bytes_per_weight = bytes.per_weight;
+    }
+    if (record.tokens_per_epoch > 0) {
+      summary.tokens_per_second = tokens_per_second(record, summary.recipe);
     }
   }
   return comparison;

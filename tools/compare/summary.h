@@ -59,9 +59,11 @@ struct RecipeSummary {
   // seeds on either side.
   std::optional<Interval> delta_interval;
   std::optional<double> train_loss;
-  BytesPerParameter bytes;                // zeros when every seed diverged
-  std::optional<double> bytes_ratio;      // total bytes / total bytes of the baseline
-  std::optional<double> seconds_per_run;  // median: other programs may have slowed some
+  BytesPerParameter bytes;                  // zeros when every seed diverged
+  std::optional<double> bytes_ratio;        // total bytes / total bytes of the baseline
+  std::optional<double> bytes_per_weight;   // of matrices alone, see models/footprint.h
+  std::optional<double> seconds_per_run;    // median: other programs may have slowed some
+  std::optional<double> tokens_per_second;  // of training alone, the median; absent without a text
   std::optional<double> zero_fraction;
   std::optional<double> flips_per_step;   // absent without ternary weights
   std::optional<double> peak_live_bytes;  // the largest over seeds; absent when all diverged
@@ -83,7 +85,8 @@ struct Comparison {
 
 // Compares with `baseline`, or with the first recipe where no run is of that name.
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
-// Compares the runs of the record with its baseline, and adds how each recipe was tuned.
+// Compares the runs of the record with its baseline, and adds what the record knows of each recipe:
+// how it was tuned, the bytes of its matrices, the tokens of a text that it trains on in a second.
 Comparison compare(const ComparisonRecord& record);
 
 // Returns the recipes, as places in comparison.recipes, for which no other has a better mean

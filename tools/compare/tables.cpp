@@ -63,7 +63,7 @@ std::vector<SummaryColumn> score_columns() {
        "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
        "over its folds. Seeds share their test rows, so that this is not the uncertainty of the "
        "score on other data."},
-      {"Δ {base}", "", kNotOfBytes, delta_text, "{difference} above or below {base}."},
+      {"Δ {base}", "", kNotOfBytes, delta_text, "The score minus that of {base}, in {difference}."},
       {"95 % interval", "", kNotOfBytes, interval_text,
        "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
        "(Welch's t)."}};
@@ -79,6 +79,14 @@ std::vector<SummaryColumn> byte_columns() {
       {kBytesPerParameter, "total", kAllTables, bytes_cell(&BytesPerParameter::total),
        "Everything that is kept while training, divided by the number of trained parameters: the "
        "sum of weights, scales, residual, moments and gradients."});
+  columns.push_back(
+      {"of matrices alone", "", kBytesTable,
+       cell_of(&RecipeSummary::bytes_per_weight, [](double v) { return fixed(v, 2); }),
+       "The total of the matrices that are trained as weights, the ternary ones among "
+       "them, and of their scales, divided by the number of these weights: "
+       "embeddings, norms and biases, which recipes keep in other formats, are left "
+       "out.",
+       true});
   return columns;
 }
 
@@ -96,27 +104,29 @@ std::vector<SummaryColumn> other_columns() {
       {"seconds per run", "s/run", kNotOfBytes,
        cell_of(&RecipeSummary::seconds_per_run, [](double v) { return significant(v, 3); }),
        "Wall time of one run, its test included, when it was made; the median of all seeds."},
+      {"tokens a second", "tokens/s", kNotOfBytes,
+       cell_of(&RecipeSummary::tokens_per_second, [](double v) { return human_count(v); }),
+       "Tokens of training windows in a second of training, scores and start left out, when the "
+       "runs were made; the median of all seeds.",
+       true},
       {"peak memory", "", kNotOfBytes, cell_of(&RecipeSummary::peak_live_bytes, human_bytes),
        "Most bytes live at once, activations included and the data set left out; the largest of "
        "all seeds."},
-      {kLearningRate, "", kNotOfBytes,
+      {"learning rate", "", kNotOfBytes,
        cell_of(&RecipeSummary::tuning, [](const Tuning& tuning) { return describe(tuning); }),
        "That of the weights: the recipe's own times the factor in brackets, which did best with "
        "seed 1 on rows held out of the training rows, after as many epochs as a run has or as "
        "--tune-epochs says. Test rows played no part in the choice. The seeds then trained on "
        "all training rows. Edge: the lowest or highest rate tried, so that more trials might do "
-       "better. Intervals hold given these rates."}};
+       "better. Intervals hold given these rates.",
+       true}};
 }
 
 // Returns the columns of one table over these recipes.
 std::vector<SummaryColumn> columns_of(const Comparison& comparison, SummaryTable which) {
-  const bool tuned =
-      std::any_of(comparison.recipes.begin(), comparison.recipes.end(),
-                  [](const RecipeSummary& summary) { return summary.tuning.has_value(); });
   std::vector<SummaryColumn> columns;
   for (const SummaryColumn& column : summary_columns()) {
-    if ((column.tables & which) == 0) continue;
-    if (column.heading == kLearningRate && !tuned) continue;
+    if ((column.tables & which) == 0 || !is_shown(column, comparison)) continue;
     columns.push_back(column);
     if (which != kScoreTable && !column.short_heading.empty()) {
       columns.back().heading = column.short_heading;
@@ -159,6 +169,12 @@ const std::vector<SummaryColumn>& summary_columns() {
   return columns;
 }
 
+bool is_shown(const SummaryColumn& column, const Comparison& comparison) {
+  return !column.only_if_known ||
+         std::any_of(comparison.recipes.begin(), comparison.recipes.end(),
+                     [&](SummaryRow summary) { return column.text(summary) != kMissing; });
+}
+
 std::string with_names(std::string_view text, const std::string& baseline,
                        const ScoreNames& names) {
   return fmt::format(fmt::runtime(text), fmt::arg("base", baseline), fmt::arg("score", names.score),
@@ -171,7 +187,7 @@ PageTable overview_table(const std::vector<ComparisonRecord>& records) {
   std::vector<std::string> recipes;
   std::vector<Comparison> comparisons;
   for (const ComparisonRecord& record : records) {
-    table.heads.push_back(record.data + ", " + record.model);
+    table.heads.push_back(record.title.empty() ? record.data + ", " + record.model : record.title);
     comparisons.push_back(compare(record));
     for (const RecipeSummary& summary : comparisons.back().recipes) {
       const bool known = std::find(recipes.begin(), recipes.end(), summary.recipe) != recipes.end();

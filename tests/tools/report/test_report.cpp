@@ -289,6 +289,68 @@ TEST_CASE("report: the line of the model names what trained it") {
   CHECK(contains(html_of({run}), ", labels not smoothed, square roots of pixels<"));
 }
 
+namespace {
+
+// Two records of language models, of which one has a title and a baseline of its own.
+std::vector<ComparisonRecord> claims() {
+  std::vector<RunResult> runs = two_recipes();
+  for (RunResult& run : runs) {
+    run.metric = Metric::kBitsPerByte;
+    run.test_score = 2.5;
+    run.epochs = 10;
+    run.seconds = 100;
+    run.time = {.preparing = 30, .batches = 5, .steps = 15, .evaluation = 50};
+  }
+  ComparisonRecord record = record_of(runs);
+  record.tokens_per_epoch = 50048;
+  record.weight_bytes = {{"latent8", 1.07}, {"master", 16.0}};
+  ComparisonRecord other = record;
+  other.title = "A claim";
+  other.baseline = "latent8";
+  return {record, other};
+}
+
+}  // namespace
+
+TEST_CASE("report: a page of texts speaks of bits, tokens a second and the bytes of matrices") {
+  ComparisonRecord record = claims()[0];
+  const Comparison comparison = compare(record);
+  // 500,480 tokens in 5 + 15 s.
+  CHECK(*comparison.recipes[0].tokens_per_second == doctest::Approx(25024.0));
+  CHECK(*comparison.recipes[1].bytes_per_weight == 1.07);
+  const std::string page = render_markdown(make_page({"c", "m", {record, record}}), "r");
+  CHECK_FALSE(contains(page, "ccura"));  // neither accuracy nor accurate
+  CHECK_FALSE(contains(page, "RMSE"));
+  for (const std::string text :
+       {"How well do language models that each recipe trains tell the next token",
+        "Differences to the baseline in bits for each byte, with", "| 25.0 k |", "| 1.07 |",
+        "The score minus that of master, in bits for each byte.", "tokens a second"}) {
+    CAPTURE(text);
+    CHECK(contains(page, text));
+  }
+  CHECK(contains(render_terminal_table(record), "tokens/s"));
+  // Of tables, neither.
+  const std::string tables = html_of(two_recipes());
+  CHECK_FALSE(contains(tables, "tokens a second"));
+  CHECK_FALSE(contains(tables, "of matrices alone"));
+  CHECK(contains(tables, "The score minus that of master, in points of accuracy."));
+}
+
+TEST_CASE("report: a comparison has its title; different baselines have no overview") {
+  const auto page = [](const std::vector<ComparisonRecord>& records) {
+    return render_markdown(make_page({"c", "m", records}), "r");
+  };
+  const std::string claimed = page(claims());
+  CHECK(contains(claimed, "## mlp:512,512 on mnist\n"));
+  CHECK(contains(claimed, "## A claim\n"));
+  CHECK(contains(claimed, "Δ latent8"));
+  CHECK(contains(claimed, "The score minus that of the baseline, in"));
+  CHECK_FALSE(contains(claimed, "Differences to the baseline"));
+  std::vector<ComparisonRecord> same = claims();
+  same[1].baseline = same[0].baseline;
+  CHECK(contains(page(same), "| mnist, mlp:512,512 | A claim |"));
+}
+
 TEST_CASE("markup checker: finds what it is there to find") {
   CHECK(markup_error("<p>a<br/>b</p>") == "");
   CHECK(markup_error("<p><b></p></b>") != "");
