@@ -129,6 +129,23 @@ bool is_there(const std::string& path) {
   return path == "-" || fs::exists(path, error);
 }
 
+// Throws Error where a language model is given what would be read as a table or as images.
+void check_wants_rows(const std::string& spec, const DataOptions& options) {
+  check(options.window == 0 || spec == "-" || !is_there(spec), "--data ", spec,
+        ": a text is to be named as such; give --data text:", spec,
+        ", or use --model mlp:WIDTH,... for tables and images");
+}
+
+// Reads a table. Prose that nobody has called a text looks like a broken one.
+Dataset open_csv(const std::string& spec, const DataOptions& options) {
+  if (!spec.ends_with(".txt")) return read_csv(spec, options.csv);
+  try {
+    return read_csv(spec, options.csv);
+  } catch (const Error& error) {
+    fail(error.what(), "; if it is a text for a language model, give --data text:", spec);
+  }
+}
+
 // Throws the Error for a spec that is neither known nor there.
 [[noreturn]] void refuse(const std::string& spec) {
   std::vector<std::string> names;
@@ -204,14 +221,16 @@ Dataset open_dataset(const std::string& spec, const DataOptions& options) {
     case Kind::kText:
       return open_text(spec, source.paths[0], options);
     case Kind::kFolder:
+      check_wants_rows(spec, options);
       return open_folder(spec, folder_name(spec), options.csv.task);
     case Kind::kCsv:
       break;
   }
   if (!is_there(spec)) refuse(spec);
+  check_wants_rows(spec, options);
   check(!spec.ends_with(".npy"), "data \"", spec,
         "\": labels are missing; give both arrays as x.npy,y.npy");
-  return read_csv(spec, options.csv);
+  return open_csv(spec, options);
 }
 
 }  // namespace tritgrad

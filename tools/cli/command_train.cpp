@@ -301,11 +301,12 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   const Evaluation evaluation = evaluate_checkpoint(run, dataset);
   if (options.json != "-") {
     const bool all = evaluation.all_rows;
+    const std::string rows = evaluation.metric == Metric::kBitsPerByte ? "windows" : "rows";
     print_lines(stdout, "{}: {} on {}, step {}: {}{} {}{} ({}{} {})\n", path, evaluation.recipe,
                 options.train.data, evaluation.steps, all ? "" : "test ",
                 to_text(evaluation.metric), score_text(evaluation.metric, evaluation.scores.score),
                 error_text(evaluation.scores.mae, evaluation.scores.r2, evaluation.scores.nats),
-                all ? "all " : "", evaluation.rows, all ? "rows" : "test rows");
+                all ? "all " : "", evaluation.rows, all ? rows : "test " + rows);
     if (const auto& confusion = evaluation.confusion) {
       print_lines(stdout, "balanced accuracy {:.2f} %, the mean over the classes\n\n{}",
                   100.0 * confusion->balanced_accuracy(), confusion_table(*confusion));

@@ -50,7 +50,39 @@ TEST_CASE("cli language: training and eval say bits a byte, and the same") {
   const auto score = nlohmann::json::parse(evaluated.out);
   CHECK(score.at("test_bits_per_byte") == result.at("test_bits_per_byte"));
   CHECK(score.at("test_nats_per_token") == result.at("test_nats_per_token"));
-  CHECK(contains(run("eval " + small().checkpoint).out, " nats a token, perplexity "));
+  const std::string said = run("eval " + small().checkpoint).out;
+  CHECK(contains(said, " nats a token, perplexity "));
+  CHECK(contains(said, " test windows)"));
+}
+
+TEST_CASE("cli language: recipes of language models train tables too") {
+  CHECK(run("train --data iris --model mlp:8 --epochs 1 --recipe latent8-lm --quiet").exit_code ==
+        0);
+}
+
+TEST_CASE("cli language: compare counts the tokens of a second and the bytes of ternary weights") {
+  const Result result = run("compare --data text:" + small().text + kModel +
+                            "--recipes fp32-lm,latent8-lm --seeds 1 --epochs 1 --epoch-tokens 2048 "
+                            "--title 'A title' --cache " +
+                            (small().folder / "cache").string() + " --json -");
+  REQUIRE(result.exit_code == 0);
+  const auto comparison = nlohmann::json::parse(result.out).at("comparisons").at(0);
+  CHECK(comparison.at("title") == "A title");
+  for (std::size_t i : {0, 1}) {
+    const auto& recipe = comparison.at("recipes").at(i);
+    const auto& time = comparison.at("runs").at(i).at("time");
+    CHECK(recipe.at("tokens_per_s").get<double>() ==
+          doctest::Approx(2048 /
+                          (time.at("batches").get<double>() + time.at("steps").get<double>())));
+  }
+  CHECK(comparison.at("recipes").at(0).at("bytes_per_weight") == 16.0);
+  const auto& ternary = comparison.at("recipes").at(1);
+  const double bytes = ternary.at("bytes_per_weight");
+  // A byte, and of each row and column the means and the scale with its moments: of the smallest
+  // rows, of 32, 4 + 4 + 4 + 8 bytes for 32 weights at most.
+  CHECK(bytes > 1.0);
+  CHECK(bytes <= 1.0 + 20.0 / 32.0);
+  CHECK(bytes < ternary.at("bytes_per_parameter").get<double>());
 }
 
 TEST_CASE("cli language: generate writes the prompt and so many tokens, the same for a seed") {
@@ -91,6 +123,15 @@ TEST_CASE("cli language: what cannot be trained or exported is refused, and says
   check_refused(std::string("train --data iris") + kModel, "give a text, as in --data text:FILE");
   check_refused(std::string("train --data text:/no/such") + kModel, "no such file or folder");
   check_refused(data + kModel + "--tokens words", "words");
+  const std::string& text = small().text;
+  check_refused("train --data " + text + kModel, "give --data text:" + text + ", or use");
+  check_refused("train --data " + text,
+                "only one column found, at least one feature and a label needed; separate cells by "
+                "comma, semicolon or tab; if it is a text for a language model, give --data text:" +
+                    text);
+  const std::string folder = std::filesystem::path(text).parent_path();
+  check_refused("train --data " + folder + kModel, "give --data text:" + folder);
+  check_refused("eval " + small().checkpoint + " --data " + text, "give --data text:" + text);
   const std::string to = small().folder / "lm.gguf";
   check_refused("export " + small().checkpoint + " --to " + to,
                 "rows into blocks of 256, but the width is 32; train with width 256");
