@@ -6,7 +6,7 @@ Trains on two ranks of Open MPI, by either method with the same seeds, and print
 Markdown: scores with the bytes that a rank sends, and the training loss after each epoch.
 Everything behind '--' goes to tritgrad train and takes the place of the default,
 
-    --data sotu --model llama:4,256:ff=512 --batch 8 --epochs 10 --epoch-tokens 50000
+    --data sotu --model llama:4,256:ff=512 --batch 8 --epochs 10 --epoch-tokens 50000 --threads 1
 
 --set weight.lr=0.001 and the like may stand there too. As root, mpirun wants the variables
 OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; more ranks than cores want
@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 DEFAULT = ("--data sotu --model llama:4,256:ff=512 --batch 8 --epochs 10 "
-           "--epoch-tokens 50000").split()
+           "--epoch-tokens 50000 --threads 1").split()
 METHODS = ("allreduce", "apmsqueeze")
 MISSING = "–"
 

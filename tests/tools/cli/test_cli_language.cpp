@@ -75,7 +75,10 @@ TEST_CASE("cli language: compare counts the tokens of a second and the bytes of 
           doctest::Approx(2048 /
                           (time.at("batches").get<double>() + time.at("steps").get<double>())));
   }
-  CHECK(comparison.at("recipes").at(0).at("bytes_per_weight") == 16.0);
+  // Weight, two moments, gradient; and the count of steps of each matrix of 1024 elements or more.
+  const double dense = comparison.at("recipes").at(0).at("bytes_per_weight");
+  CHECK(dense >= 16.0);
+  CHECK(dense <= 16.0 + 8.0 / 1024);
   const auto& ternary = comparison.at("recipes").at(1);
   const double bytes = ternary.at("bytes_per_weight");
   // A byte, and of each row and column the means and the scale with its moments: of the smallest

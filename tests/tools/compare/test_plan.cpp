@@ -166,7 +166,8 @@ TEST_CASE("plan: the recipes of the publications' claims take the bytes that tho
       const double bytes = *bytes_per_weight(forecast_footprint(plan, recipe));
       const auto [least, more] = expected.at(recipe.name);
       CHECK(bytes >= least);
-      CHECK(bytes <= least + more);
+      // Rules count their steps in 8 bytes for each matrix, of 65,536 elements or more.
+      CHECK(bytes <= least + more + 8.0 / 65536);
       found.insert(recipe.name);
     }
     CHECK(names.front() == request.options.baseline);
