@@ -302,10 +302,10 @@ TEST_CASE("formats: numbers with shared scales are stored without bias by stocha
 }
 
 TEST_CASE("formats: fp8_master and int4_master read as fp8 and int4 of masters that keep all") {
-  const std::pair<FormatKind, FormatKind> pairs[] = {{FormatKind::kFp8Master, FormatKind::kFp8},
-                                                     {FormatKind::kInt4Master, FormatKind::kInt4}};
-  for (const auto& [kind, rounded] : pairs) {
+  for (const FormatKind kind : {FormatKind::kFp8Master, FormatKind::kInt4Master}) {
     CAPTURE(std::string(format_name(kind)));
+    const FormatKind rounded =
+        kind == FormatKind::kFp8Master ? FormatKind::kFp8 : FormatKind::kInt4;
     const Shape shape{3, 353};  // the second block of a row ends within a group
     Storage storage(spec_of(kind), shape, Category::kWeights);
     Storage numbers_of_few_bits(spec_of(rounded), shape, Category::kWeights);

@@ -68,7 +68,7 @@ TEST_CASE("cli language: compare counts the tokens of a second and the bytes of 
   REQUIRE(result.exit_code == 0);
   const auto comparison = nlohmann::json::parse(result.out).at("comparisons").at(0);
   CHECK(comparison.at("title") == "A title");
-  for (std::size_t i : {0, 1}) {
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const auto& recipe = comparison.at("recipes").at(i);
     const auto& time = comparison.at("runs").at(i).at("time");
     CHECK(recipe.at("tokens_per_s").get<double>() ==

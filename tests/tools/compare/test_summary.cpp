@@ -203,7 +203,7 @@ TEST_CASE("summary: a smaller error is better, and better on the front") {
                          "−10.09, interval "));
   for (const std::string& page : {html_of(rmse_runs(40.0, 40.02))}) {
     CHECK(contains(page, "down and to the left is better"));
-    CHECK(contains(page, "RMSE in the units of the label above or below"));
+    CHECK(contains(page, "The score minus that of master, in RMSE in the units of the label."));
     CHECK_FALSE(contains(page, "accuracy %"));
   }
 }
