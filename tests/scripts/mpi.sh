@@ -137,6 +137,22 @@ mkfifo "$work/pipe"
 refused "has waited 2 s for another rank to end" \
   "${mpi[@]}" -n 2 "${short[@]}" --dp votes --dp-timeout 2 --json "$work/pipe"
 
+# The script that compares APMSqueeze with all-reduce, on ranks as above.
+if command -v python3 >/dev/null; then
+  sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+  timeout "$patience" python3 "$sources/tools/scripts/claim_of_apmsqueeze.py" "$tritgrad" --seeds 2 --recipe fp32 \
+    --launcher "mpirun -n 2 --oversubscribe --bind-to none" \
+    -- --data digits --model mlp:16 --epochs 3 --threads 1 >"$work/claim" 2>"$work/log" ||
+    fail "claim_of_apmsqueeze.py: $(cat "$work/log")"
+  # Both methods, in the table of scores and in that of losses; the second sends less in its last step.
+  [[ $(grep -c '^| `allreduce` |' "$work/claim") == 2 && $(grep -c '^| `apmsqueeze` |' "$work/claim") == 2 ]] ||
+    fail "claim_of_apmsqueeze.py printed: $(cat "$work/claim")"
+  awk -F'|' '/`allreduce`/ && !all { gsub(",", ""); all = $7 }
+             /`apmsqueeze`/ && !apm { gsub(",", ""); apm = $7 }
+             END { exit !(apm > 0 && apm < all / 10) }' "$work/claim" ||
+    fail "apmsqueeze does not send a tenth of allreduce: $(cat "$work/claim")"
+fi
+
 # job SIGNAL: a long job, one rank of which gets a signal in its midst. Sets `seconds` from the
 # signal to the end, and leaves what was said in $work/out.
 job() {
