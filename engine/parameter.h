@@ -57,6 +57,9 @@ struct ParameterSpec {
   Initial initial;
   // Its gradient is added up in memory from parts of a batch, never offered as a source.
   bool gradient_in_parts = false;
+  // Its gradient is the first to be made and the last to be complete, as of an embedding that is
+  // the head, too: it exists beside each of the others.
+  bool gradient_waits = false;
 
   bool trainable() const { return role != Role::kStatistic; }
   // Whether its elements count as parameters of the model. Scales do not: they are part of how a

@@ -1,39 +1,53 @@
 #include "engine/tape.h"
 
-#include <utility>
-
 namespace tritgrad {
 
 Var Tape::variable(const Shape& shape, bool wants_grad) {
   Var var{recycled_or_new(shape), {}};
-  if (wants_grad && recording_) var.note = new (arena_.allocate<ValueNote>(1)) ValueNote;
+  var.note = new (arena_.allocate<ValueNote>(1)) ValueNote{wants_grad && recording()};
   return var;
 }
 
 Var Tape::without_value(const Shape& shape) {
   Var var{{nullptr, shape}, {}};
-  if (recording_) var.note = new (arena_.allocate<ValueNote>(1)) ValueNote;
+  var.note = new (arena_.allocate<ValueNote>(1)) ValueNote{recording()};
   return var;
 }
 
+Var Tape::take_over(const Var& x) {
+  check(!recording(), "Tape::take_over: backward may need the value of shape ", x.shape().str(),
+        "; make a new one");
+  if (x.note == nullptr) return x;
+  x.note->is_read = true;
+  return {x.value, new (arena_.allocate<ValueNote>(1)) ValueNote};
+}
+
 void Tape::release(const Var& x) {
-  if (!x.wants_grad()) return;
+  if (x.note == nullptr) return;
   check(!x.note->released, "Tape::release: this value of shape ", x.shape().str(),
         " was released already");
   x.note->released = true;
   if (!x.note->is_read && x.value) recycled_.push_back(x.value);
 }
 
-Tensor Tape::recycled_or_new(const Shape& shape) {
+// Returns memory that is large enough, and not much larger, of what is free from number `first` on;
+// null if there is none.
+Tensor Tape::take(std::vector<Tensor>& free, std::size_t first, const Shape& shape) {
   const std::int64_t size = shape.size();
   const auto fits = [&](const Tensor& memory) {
     return memory.size() >= size && memory.size() / 2 <= size;
   };
-  const auto found = std::find_if(recycled_.begin(), recycled_.end(), fits);
-  if (found == recycled_.end()) return tensor(shape);
+  const auto found =
+      std::find_if(free.begin() + static_cast<std::ptrdiff_t>(first), free.end(), fits);
+  if (found == free.end()) return {};
   const Tensor reused{found->data, shape};
-  recycled_.erase(found);
+  free.erase(found);
   return reused;
+}
+
+Tensor Tape::recycled_or_new(const Shape& shape) {
+  const Tensor reused = take(recycled_, first_recycled_, shape);
+  return reused ? reused : tensor(shape);
 }
 
 GradientTarget Tape::target(const Var& x) {
@@ -67,7 +81,7 @@ void Tape::append(const Var& y, std::initializer_list<Var> reads,
   check(parameters.size() <= kMaxParameters, "Tape::record: ", parameters.size(),
         " parameters given, at most ", kMaxParameters, " supported");
   for (const Var& x : reads) {
-    if (!x.wants_grad()) continue;
+    if (x.note == nullptr) continue;
     check(static_cast<bool>(x.value), "Tape::record: a value of shape ", x.shape().str(),
           " is to be read in backward, but has no memory");
     check(!x.note->released, "Tape::record: a value of shape ", x.shape().str(),
@@ -82,10 +96,77 @@ void Tape::append(const Var& y, std::initializer_list<Var> reads,
   nodes_.push_back(node);
 }
 
+Tape::Place Tape::enter() {
+  return {arena_.place(), std::exchange(first_recycled_, recycled_.size())};
+}
+
+void Tape::leave(const Place& before) {
+  recycled_.resize(first_recycled_);
+  first_recycled_ = before.first_recycled;
+  arena_.go_back(before.memory);
+}
+
+void Tape::copy_result(const Var& result, const Var& y) {
+  check(result.shape() == y.shape(), "Tape::segment: x has shape ", y.shape().str(),
+        " and what is made of it ", result.shape().str(), "; equal shapes are needed");
+  std::copy_n(result.value.data, y.value.size(), y.value.data);
+}
+
+// Until its segment is recorded, nobody may take a parameter for one whose last use was walked.
+void Tape::hold(std::initializer_list<Parameter*> parameters) {
+  if (!recording_) return;
+  for (Parameter* parameter : parameters) {
+    if (parameter == nullptr) continue;
+    ++parameter->pending_uses;
+    held_parameters_.push_back(parameter);
+  }
+}
+
+// Records what a segment has computed, in the place of its node and of all behind it, which were
+// walked. Returns the number of nodes then.
+std::size_t Tape::record_again(std::size_t segment) {
+  const Node node = nodes_[segment];
+  nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(segment), nodes_.end());
+  node.call(node.closure);
+  return nodes_.size();
+}
+
+// Records the end of the walk through a segment, and enters it.
+void Tape::begin_again(const Var& x, const Var& y, std::size_t held) {
+  for (; held_parameters_.size() > held; held_parameters_.pop_back()) {
+    --held_parameters_.back()->pending_uses;
+  }
+  const Tensor dy = grad_of(y);
+  if (x.note != nullptr) x.note->released = false;  // its memory was kept for this
+  const bool had_gradient = static_cast<bool>(x.grad());
+  record(y, {}, {},
+         [this, x, dy, had_gradient, before = enter()] { end_again(x, dy, had_gradient, before); });
+}
+
+void Tape::hand_down(const Var& y, const Var& result) {
+  check(result.wants_grad(), "Tape::segment: what is made of x depends on no parameter");
+  result.note->gradient = std::exchange(y.note->gradient, {});
+}
+
+// Leaves a segment, whose gradient lay in `memory`. A gradient of x that the segment has made must
+// not go with it. Arguments are copies, as the closure that has them goes.
+void Tape::end_again(Var x, Tensor memory, bool had_gradient, Place before) {
+  const bool in_place = x.grad().data == memory.data;
+  if (x.grad() && !had_gradient && !in_place) {
+    std::copy_n(x.grad().data, memory.size(), memory.data);
+    x.note->gradient.data = memory.data;
+  }
+  leave(before);
+  if (x.grad().data != memory.data) recycled_.push_back(memory);
+}
+
 Tensor Tape::gradient(Parameter& parameter, double bound) {
   if (!parameter.grad) {
     if (!parameter.gradient_is_kept()) parameter.forget_gradient_bound();
-    parameter.grad = {gradients_.allocate<float>(parameter.shape().size()), parameter.shape()};
+    parameter.grad = take(free_gradients_, 0, parameter.shape());
+    if (!parameter.grad) {
+      parameter.grad = {gradients_.allocate<float>(parameter.shape().size()), parameter.shape()};
+    }
     parameter.grad.fill(0.0f);
     ++lent_gradients_;
   }
@@ -110,8 +191,13 @@ bool Tape::take_gradient(Parameter& parameter) {
 }
 
 void Tape::release_gradient(Parameter& parameter) {
-  // The memory is reused by the layers below as soon as no gradient is waiting.
-  if (take_gradient(parameter) && --lent_gradients_ == 0) gradients_.reset();
+  const Tensor memory = parameter.grad;
+  if (!take_gradient(parameter)) return;
+  // The layers below reuse it: all as one where no gradient is waiting.
+  free_gradients_.push_back(memory);
+  if (--lent_gradients_ > 0) return;
+  gradients_.reset();
+  free_gradients_.clear();
 }
 
 void Tape::begin_backward(const Var& loss, float weight) {
@@ -125,32 +211,30 @@ void Tape::begin_backward(const Var& loss, float weight) {
 }
 
 void Tape::backward(const Var& loss, float weight) {
-  for (const Node& node : nodes_) {
-    for (Parameter* parameter : node.parameters) {
-      if (parameter == nullptr || parameter->gradient_is_kept()) continue;
-      fail("Tape::backward: parameter '", parameter->name(),
-           "' does not keep its gradient; call keep_gradients() or pass on_ready");
-    }
-  }
+  for_each_pending([](const Parameter& parameter) {
+    check(parameter.gradient_is_kept(), "Tape::backward: parameter '", parameter.name(),
+          "' does not keep its gradient; call keep_gradients() or pass on_ready");
+  });
   backward(
       loss, [](Parameter&) {}, weight);
 }
 
 void Tape::forget_parameters() {
-  for (const Node& node : nodes_) {
-    for (Parameter* parameter : node.parameters) {
-      if (parameter == nullptr) continue;
-      parameter->pending_uses = 0;
-      take_gradient(*parameter);
-    }
-  }
+  for_each_pending([](Parameter& parameter) {
+    parameter.pending_uses = 0;
+    take_gradient(parameter);
+  });
 }
 
 void Tape::reset() {
   forget_parameters();
   nodes_.clear();
+  held_parameters_.clear();
   recycled_.clear();
+  first_recycled_ = 0;
+  free_gradients_.clear();
   lent_gradients_ = 0;
+  in_segment_ = false;
   walked_ = false;
   arena_.reset();
   gradients_.reset();

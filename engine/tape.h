@@ -4,13 +4,16 @@
 // from its end, once; no recursion, no reference counts, no topological sort, linear in the number
 // of nodes even when subexpressions are shared. All memory is the arena's; reset() forgets the step
 // and keeps the memory, so a warm step allocates nothing. Within a step, the memory of gradients
-// that are over, and of values that nobody needs any more, serves those that follow. The tape is an
-// ordinary object: one per model being trained, whose parameters outlive it.
+// that are over, and of values that nobody needs any more, serves those that follow; a segment()
+// keeps nothing for backward but what it begins with, from which backward computes it again (Chen
+// et al. 2016). The tape is an ordinary object: one per model being trained, whose parameters
+// outlive it.
 #pragma once
 
 #include <initializer_list>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engine/memory/arena.h"
@@ -19,11 +22,12 @@
 
 namespace tritgrad {
 
-// The notes of the tape on a value that wants a gradient.
+// The notes of the tape on a value of its own.
 struct ValueNote {
-  Tensor gradient;        // null while there is none
-  bool is_read = false;   // by a backward step
+  bool wants_grad = false;
+  bool is_read = false;   // by a backward step, or by who took its memory over
   bool released = false;  // by who made use of it
+  Tensor gradient = {};   // null while there is none
 };
 
 // A value on the tape and the gradient of the loss with respect to it. Cheap to copy.
@@ -31,7 +35,7 @@ struct Var {
   Tensor value;
   ValueNote* note = nullptr;  // null for constants
 
-  bool wants_grad() const { return note != nullptr; }
+  bool wants_grad() const { return note != nullptr && note->wants_grad; }
   // dL/dvalue. It has memory from the first backward step that adds to it until its producer's step
   // is over: null before and after. A leaf has no producer, and keeps it until reset().
   Tensor grad() const { return note == nullptr ? Tensor{} : note->gradient; }
@@ -61,10 +65,36 @@ class Tape {
   // Returns a new value with a gradient that the op keeps in another form than floats: it has no
   // memory here, so no op may read it. The shape is that of its gradient.
   Var without_value(const Shape& shape);
+  // Returns a new value, without a gradient, in the memory of x, whose own value is over then.
+  // During inference only.
+  Var take_over(const Var& x);
   // Says that the caller, and whoever else has x, will not look at its value any more, nor give it
   // to another op. Unless a backward step reads it, its memory serves what comes next. To be called
   // once for each x.
   void release(const Var& x);
+
+  // Returns body(x), which has the shape of x, and gives back all other memory that body took. So
+  // that nothing is missing, backward calls body once more before it walks what body records. body
+  // must compute the same both times, release x neither time, and read no other value that wants a
+  // gradient. Segments may lie in one another.
+  template <typename Body>
+  Var segment(const Var& x, const Body& body) {
+    const Var y = variable(x.shape());
+    const std::size_t held = held_parameters_.size();
+    const bool within = std::exchange(in_segment_, true);
+    const Place before = enter();
+    copy_result(body(x), y);
+    leave(before);
+    in_segment_ = within;
+    if (!recording()) return y;
+    record(y, {x}, {}, [this, x, y, body, held] {
+      begin_again(x, y, held);
+      hand_down(y, body(x));
+    });
+    nodes_.back().is_segment = true;
+    return y;
+  }
+
   // Returns memory that lives until reset().
   Tensor tensor(const Shape& shape) { return {arena_.allocate<float>(shape.size()), shape}; }
   template <typename T>
@@ -80,8 +110,9 @@ class Tape {
   }
   void scratch_reset() { workspace_.reset(); }
 
-  // Whether anything is kept for backward; not during inference.
-  bool recording() const { return recording_; }
+  // Whether anything is kept for backward: not during inference, nor when a segment is first
+  // computed.
+  bool recording() const { return recording_ && !in_segment_; }
   void set_recording(bool recording) { recording_ = recording; }
 
   // Appends a node that produced `y`. `backward` is called once, when the gradient of y is
@@ -94,7 +125,7 @@ class Tape {
     static_assert(
         std::is_trivially_destructible_v<Backward> && std::is_trivially_copyable_v<Backward>,
         "closures live in an arena: capture values, pointers and tensors only");
-    if (!recording_) return;
+    if (!recording()) return hold(parameters);
     Backward* stored = new (arena_.allocate<Backward>(1)) Backward(backward);
     append(y, reads, parameters, stored,
            [](void* closure) { (*static_cast<Backward*>(closure))(); });
@@ -129,6 +160,10 @@ class Tape {
   void backward(const Var& loss, OnReady&& on_ready, float weight = 1.0f) {
     begin_backward(loss, weight);
     for (std::size_t i = nodes_.size(); i-- > 0;) {
+      if (nodes_[i].is_segment) {
+        i = record_again(i);
+        continue;
+      }
       nodes_[i].call(nodes_[i].closure);
       for (Parameter* parameter : nodes_[i].parameters) {
         if (parameter == nullptr || --parameter->pending_uses > 0) continue;
@@ -154,12 +189,37 @@ class Tape {
     void* closure;
     void (*call)(void* closure);
     std::array<Parameter*, kMaxParameters> parameters;
+    bool is_segment = false;
+  };
+  // What is on the tape's memory when a segment begins.
+  struct Place {
+    Arena::Place memory;
+    std::size_t first_recycled;
   };
 
   void append(const Var& y, std::initializer_list<Var> reads,
               std::initializer_list<Parameter*> parameters, void* closure, void (*call)(void*));
+  static Tensor take(std::vector<Tensor>& free, std::size_t first, const Shape& shape);
   Tensor recycled_or_new(const Shape& shape);
+  Place enter();
+  void leave(const Place& before);
+  static void copy_result(const Var& result, const Var& y);
+  void hold(std::initializer_list<Parameter*> parameters);
+  std::size_t record_again(std::size_t segment);
+  void begin_again(const Var& x, const Var& y, std::size_t held);
+  void hand_down(const Var& y, const Var& result);
+  void end_again(Var x, Tensor memory, bool had_gradient, Place before);
   void begin_backward(const Var& loss, float weight);
+  // Calls body(parameter) for those of all nodes, recorded or held.
+  template <typename Body>
+  void for_each_pending(const Body& body) const {
+    for (const Node& node : nodes_) {
+      for (Parameter* parameter : node.parameters) {
+        if (parameter != nullptr) body(*parameter);
+      }
+    }
+    for (Parameter* parameter : held_parameters_) body(*parameter);
+  }
   static bool take_gradient(Parameter& parameter);
   void release_gradient(Parameter& parameter);
   // Leaves nothing behind of a step that was abandoned (an error between forward and backward).
@@ -170,9 +230,15 @@ class Tape {
   Arena gradients_;  // of parameters that do not keep theirs
   Arena workspace_;
   std::vector<Node> nodes_;
-  std::vector<Tensor> recycled_;  // memory that is free again, as large as what it held
+  std::vector<Tensor> recycled_;    // memory that is free again, as large as what it held
+  std::size_t first_recycled_ = 0;  // of what the present segment has made; others are untouched
+  // Those that segments use which have been computed once and are not walked yet: their uses count
+  // as pending, as if they were recorded.
+  std::vector<Parameter*> held_parameters_;
+  std::vector<Tensor> free_gradients_;  // memory of gradients_ that was given up
   int lent_gradients_ = 0;
   bool recording_ = true;
+  bool in_segment_ = false;  // which is first computed
   bool walked_ = false;
 };
 

@@ -33,7 +33,11 @@ void add_tensor(ModelFootprint& model, TensorFootprint tensor) {
     const std::int64_t own = made(tensor.spec);
     const bool follows = !model.tensors.empty() && tensor.spec.role == Role::kScale;
     const std::int64_t partner = follows ? made(model.tensors.back().spec) : 0;
-    model.transient_gradient = std::max(model.transient_gradient, own + partner);
+    // Those that wait are planned first.
+    if (tensor.spec.gradient_waits) model.waiting_gradient += own;
+    model.transient_gradient =
+        std::max(model.transient_gradient,
+                 model.waiting_gradient + (tensor.spec.gradient_waits ? 0 : own + partner));
   }
   model.tensors.push_back(std::move(tensor));
 }

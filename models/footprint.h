@@ -28,8 +28,9 @@ struct ModelFootprint {
   GradientPolicy gradients = GradientPolicy::kReleased;
   FormatKind gradient_format = FormatKind::kFp32;  // of kept gradients
   // Gradients that are not kept in fp32: the largest set of fp32 gradients that exists at one time
-  // (one layer's matrix and scale).
+  // (one layer's matrix and scale, and those that wait, see ParameterSpec::gradient_waits).
   std::int64_t transient_gradient = 0;
+  std::int64_t waiting_gradient = 0;  // of those that wait
 
   double per_parameter(std::int64_t bytes) const {
     return parameters == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(parameters);

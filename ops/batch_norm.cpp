@@ -213,7 +213,7 @@ Var batch_norm_inference(Tape& tape, const Var& x, const BatchNormParameters& p,
   for (std::int64_t j = 0; j < wide.cols(); ++j) {
     c.inverse_std[j] = 1.0f / std::sqrt(c.inverse_std[j] + kBatchNormEps);
   }
-  const Var y = tape.recording() ? tape.variable(x.shape(), false) : Var{x.value};
+  const Var y = tape.recording() ? tape.variable(x.shape(), false) : tape.take_over(x);
   normalize(x.value, y.value, c);
   return y;
 }

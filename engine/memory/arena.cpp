@@ -22,17 +22,25 @@ void* Arena::allocate_bytes(std::size_t bytes) {
   }
   void* result = blocks_.back().bytes().data() + used_;
   used_ += bytes;
+  most_used_ = std::max(most_used_, used());
   return result;
 }
 
+void Arena::go_back(const Place& place) {
+  blocks_.resize(place.blocks);
+  used_ = place.used;
+  used_before_ = place.used_before;
+}
+
 void Arena::reset() {
-  if (blocks_.size() > 1) {
-    const std::size_t total = round_up(used());
+  const std::size_t in_one_piece = blocks_.size() == 1 ? blocks_.back().size() : 0;
+  if (most_used_ > in_one_piece) {
     blocks_.clear();
-    blocks_.emplace_back(total, category_);
+    blocks_.emplace_back(round_up(most_used_), category_);
   }
   used_ = 0;
   used_before_ = 0;
+  most_used_ = 0;
 }
 
 }  // namespace tritgrad

@@ -17,6 +17,7 @@ namespace tritgrad {
 namespace {
 
 constexpr const char* kEmbedding = "embedding";
+constexpr std::string_view kKind = "llama:";
 // Head sizes of published models; and rows of weights that GGUF's ternary blocks divide.
 constexpr std::int64_t kUsualHeadSize = 64, kBlockOfRows = 256;
 constexpr std::int64_t kMostTokens = 1 << 20, kMostLayers = 1000;
@@ -77,8 +78,7 @@ std::string prefix_of(std::size_t layer, const char* part) {
 }  // namespace
 
 LlamaSpec parse_llama(const std::string& text) {
-  constexpr std::string_view kKind = "llama:";
-  check(text.starts_with(kKind), "model '", text,
+  check(is_llama(text), "model '", text,
         "' is no transformer; expected llama:LAYERS,WIDTH such as llama:4,256");
   const std::vector<std::string> parts = split(text.substr(kKind.size()), ':');
   const std::vector<std::string> sizes = split(parts[0], ',');
@@ -103,8 +103,10 @@ LlamaSpec parse_llama(const std::string& text) {
   return spec;
 }
 
+bool is_llama(const std::string& model) { return model.starts_with(kKind); }
+
 std::int64_t context_of(const std::string& model) {
-  return model.starts_with("llama:") ? parse_llama(model).context : 0;
+  return is_llama(model) ? parse_llama(model).context : 0;
 }
 
 LlamaSpec fit_llama(LlamaSpec spec, const ModelInput& input, std::int64_t vocabulary) {
@@ -124,6 +126,7 @@ std::vector<ParameterSpec> plan_llama(const LlamaSpec& spec, const Recipe& recip
   // Sums of 2 layers terms that add to the residual stream keep its variance (Radford et al. 2019).
   const float residual = 1.0f / std::sqrt(2.0f * static_cast<float>(spec.layers));
   plan_embedding(kEmbedding, spec.vocabulary, spec.width, recipe, plan);
+  plan.back().gradient_waits = spec.tied;
   for (std::size_t i = 0; i < static_cast<std::size_t>(spec.layers); ++i) {
     const auto matrix = [&](const char* part, std::int64_t in, std::int64_t out, float gain) {
       plan_matrix(prefix_of(i, part), in, out, gain, recipe, plan);
@@ -184,6 +187,7 @@ class ProductInput {
 
 }  // namespace
 
+template <typename Mix>
 Var Llama::attend(Tape& tape, std::size_t index, const Var& h, const Mix& mix) const {
   const Layer& layer = layers_[index];
   ProductInput x(tape, rms_norm(tape, h, *layer.attention_norm), compute_);
@@ -203,46 +207,99 @@ Var Llama::transform(Tape& tape, const Layer& layer, const Var& h) const {
   const Var up = x.times(layer.up);
   x.release();
   ProductInput hidden(tape, swiglu(tape, gate, up), compute_);
+  for (const Var& read : {gate, up}) tape.release(read);
   const Var y = hidden.times(layer.down);
   hidden.release();
   return y;
 }
 
-Var Llama::forward_layers(Tape& tape, std::span<const std::int32_t> tokens, const Mix& mix) const {
-  Var h = embedding(tape, tokens, *embedding_);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    h = add(tape, h, attend(tape, i, h, mix));
-    h = add(tape, h, transform(tape, layers_[i], h));
-  }
-  return linear(tape, rms_norm(tape, h, *head_norm_), *head_);
+namespace {
+
+// h + change, whose memory is given back.
+Var add_change(Tape& tape, const Var& h, const Var& change) {
+  const Var y = add(tape, h, change);
+  tape.release(change);
+  return y;
 }
 
-Var Llama::forward(Tape& tape, const Tensor& x, const ForwardMode&) {
+}  // namespace
+
+template <typename Mix>
+Var Llama::forward_layer(Tape& tape, std::size_t index, const Var& h, const Mix& mix) const {
+  const Var between = add_change(tape, h, attend(tape, index, h, mix));
+  const Var y = add_change(tape, between, transform(tape, layers_[index], between));
+  tape.release(between);
+  return y;
+}
+
+template <typename Mix>
+Var Llama::forward_layers(Tape& tape, std::span<const std::int32_t> tokens, bool in_segments,
+                          const Mix& mix) const {
+  Var h = embedding(tape, tokens, *embedding_);
+  const auto pass_on = [&](const Var& y) {
+    tape.release(h);
+    h = y;
+  };
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto layer = [this, &tape, i, mix](const Var& x) {
+      return forward_layer(tape, i, x, mix);
+    };
+    pass_on(in_segments ? tape.segment(h, layer) : layer(h));
+  }
+  pass_on(rms_norm(tape, h, *head_norm_));
+  pass_on(linear(tape, h, *head_));
+  return h;
+}
+
+Var Llama::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   const std::int64_t tokens = x.cols();
   check(tokens >= 1 && tokens <= spec_.context, "model: x has shape ", x.shape.str(),
         ", but the model looks at 1 to ", spec_.context, " tokens together");
   auto* numbers = tape.allocate<std::int32_t>(x.size());
   for (std::int64_t i = 0; i < x.size(); ++i) numbers[i] = static_cast<std::int32_t>(x.data[i]);
-  const Mix mix = [&](std::size_t, const Var& query, const Var& key, const Var& value) {
-    return causal_attention(tape, rotary(tape, query, spec_.heads, tokens),
-                            rotary(tape, key, spec_.kv_heads, tokens), value,
-                            {spec_.heads, spec_.kv_heads, tokens});
+  const auto turned = [&tape, tokens](const Var& heads, std::int64_t count) {
+    const Var y = rotary(tape, heads, count, tokens);
+    tape.release(heads);
+    return y;
   };
-  return forward_layers(tape, {numbers, static_cast<std::size_t>(x.size())}, mix);
+  const auto mix = [this, &tape, tokens, turned](std::size_t, const Var& query, const Var& key,
+                                                 const Var& value) {
+    const Var q = turned(query, spec_.heads), k = turned(key, spec_.kv_heads);
+    const Var y = causal_attention(tape, q, k, value, {spec_.heads, spec_.kv_heads, tokens});
+    for (const Var& read : {q, k, value}) tape.release(read);
+    return y;
+  };
+  return forward_layers(tape, {numbers, static_cast<std::size_t>(x.size())},
+                        mode.recompute || !tape.recording(), mix);
 }
 
 KeyValueCache::KeyValueCache(const LlamaSpec& spec)
     : context_(spec.context),
-      layer_size_(static_cast<std::size_t>(spec.context * spec.kv_width())),
-      memory_(2 * static_cast<std::size_t>(spec.layers) * layer_size_ * sizeof(float),
-              Category::kActivations) {}
+      width_(spec.kv_width()),
+      layers_(static_cast<std::size_t>(spec.layers)) {}
+
+void KeyValueCache::make_room() {
+  constexpr std::int64_t kFirst = 64;
+  if (tokens_ < room_) return;
+  const std::int64_t room = std::min(context_, std::max(kFirst, 2 * room_));
+  for (Buffer& layer : layers_) {
+    const auto bytes = 2 * static_cast<std::size_t>(room * width_) * sizeof(float);
+    Buffer larger(bytes, Category::kActivations);
+    const float* from = layer.as<float>();
+    std::copy_n(from, tokens_ * width_, larger.as<float>());
+    std::copy_n(from + room_ * width_, tokens_ * width_, larger.as<float>() + room * width_);
+    layer = std::move(larger);
+  }
+  room_ = room;
+}
 
 Var Llama::next(Tape& tape, std::int32_t token, KeyValueCache& cache) {
   check(!cache.is_full(), "model: it looks at ", spec_.context,
         " tokens together, and as many were read already");
   check(!tape.recording(), "model: tokens are read one by one at inference alone");
+  cache.make_room();
   const std::int64_t position = cache.tokens_, size = spec_.head_size(), width = spec_.kv_width();
-  const Mix mix = [&](std::size_t layer, const Var& query, const Var& key, const Var& value) {
+  const auto mix = [&](std::size_t layer, const Var& query, const Var& key, const Var& value) {
     rotate(query.value.data, spec_.heads, size, position);
     rotate(key.value.data, spec_.kv_heads, size, position);
     std::copy_n(key.value.data, width, cache.keys(layer) + position * width);
@@ -250,9 +307,10 @@ Var Llama::next(Tape& tape, std::int32_t token, KeyValueCache& cache) {
     const Var mixed = tape.variable({1, spec_.width}, false);
     tritgrad::attend(query.value.data, cache.keys(layer), cache.values(layer), position + 1,
                      spec_.heads, spec_.kv_heads, size, mixed.value.data);
+    for (const Var& read : {query, key, value}) tape.release(read);
     return mixed;
   };
-  const Var logits = forward_layers(tape, {&token, 1}, mix);
+  const Var logits = forward_layers(tape, {&token, 1}, /*in_segments=*/true, mix);
   ++cache.tokens_;
   return logits;
 }

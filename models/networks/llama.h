@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +39,9 @@ struct LlamaSpec {
 // divide the width, are not shared evenly by those of keys, or have an odd size.
 LlamaSpec parse_llama(const std::string& text);
 
+// Whether a text names a transformer, however well.
+bool is_llama(const std::string& model);
+
 // Returns the tokens that a language model of this text looks at together; 0 for other models.
 std::int64_t context_of(const std::string& model);
 
@@ -51,7 +53,8 @@ LlamaSpec fit_llama(LlamaSpec spec, const ModelInput& input, std::int64_t vocabu
 // layers.0.mlp.{norm, gate, up, down}, ..., head.norm, head.
 std::vector<ParameterSpec> plan_llama(const LlamaSpec& spec, const Recipe& recipe);
 
-// Keys, turned to their positions, and values of the tokens that came before, of every layer.
+// Keys, turned to their positions, and values of the tokens that came before, of every layer. Its
+// memory doubles as they come, up to the context.
 class KeyValueCache {
  public:
   explicit KeyValueCache(const LlamaSpec& spec);
@@ -63,12 +66,15 @@ class KeyValueCache {
  private:
   friend class Llama;
 
-  float* keys(std::size_t layer) { return memory_.as<float>() + 2 * layer * layer_size_; }
-  float* values(std::size_t layer) { return keys(layer) + layer_size_; }
+  // Has room for one token more.
+  void make_room();
+  float* keys(std::size_t layer) { return layers_[layer].as<float>(); }
+  float* values(std::size_t layer) { return keys(layer) + room_ * width_; }
 
   std::int64_t context_;
-  std::size_t layer_size_;  // numbers of a layer's keys
-  Buffer memory_;
+  std::int64_t width_;          // of a token's keys
+  std::int64_t room_ = 0;       // for so many tokens
+  std::vector<Buffer> layers_;  // keys [room x width], then values
   std::int64_t tokens_ = 0;
 };
 
@@ -96,10 +102,14 @@ class Llama : public Model {
     LayerParameters gate, up, down;
   };
 
-  // Mixes the heads' queries, keys and values, not yet turned, of a layer.
-  using Mix =
-      std::function<Var(std::size_t layer, const Var& query, const Var& key, const Var& value)>;
-  Var forward_layers(Tape& tape, std::span<const std::int32_t> tokens, const Mix& mix) const;
+  // mix(layer, query, key, value) mixes the heads' queries, keys and values, not yet turned, of a
+  // layer, and releases them.
+  template <typename Mix>
+  Var forward_layers(Tape& tape, std::span<const std::int32_t> tokens, bool in_segments,
+                     const Mix& mix) const;
+  template <typename Mix>
+  Var forward_layer(Tape& tape, std::size_t index, const Var& h, const Mix& mix) const;
+  template <typename Mix>
   Var attend(Tape& tape, std::size_t index, const Var& h, const Mix& mix) const;
   Var transform(Tape& tape, const Layer& layer, const Var& h) const;
 

@@ -29,6 +29,8 @@ struct ForwardMode {
   // The key of dropout masks: seed, step, and in `stream` the part of the batch; each layer adds a
   // stream of its own.
   RandomKey key = {};
+  // Of what a layer makes, keep nothing for backward, which computes it again.
+  bool recompute = false;
 };
 
 class Model {

@@ -60,6 +60,7 @@ Recipe recipe_of_job(const Dataset& dataset, const TrainOptions& options, const 
   check_same_job(dataset, options, alone);
   const Recipe recipe = joint_recipe(options.parallel, alone);
   check_micro_batches(options, recipe);
+  check_recomputation(options);
   return recipe;
 }
 

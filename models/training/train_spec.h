@@ -38,6 +38,7 @@ struct TrainSpec {
   std::int64_t epoch_tokens = 0;          // of a text in an epoch; 0: as many as there are
   std::int64_t batch = 0;                 // 0: by the size of the data
   std::int64_t micro_batches = 1;         // parts of a batch whose gradients are added up
+  bool recompute = false;                 // what layers make, in backward, instead of keeping it
   int folds = 0;                          // 0: the fixed test split
   double validation = 0.0;                // share of the training rows
   bool all_rows = false;                  // train on them all, and hold back no test rows
@@ -152,6 +153,11 @@ void visit_length(Spec& spec, const Visitor& visitor) {
                 "norm then sees the parts [1]",
                 0, "", 1, kMost},
           spec.micro_batches);
+  visitor(Field{"recompute", "--recompute", "choice to recompute",
+                "of a language model, keep for backward only what each layer begins with, and "
+                "compute the rest again, to save activations: the same numbers, in more time",
+                kYounger | kSparse | kChangeable},
+          spec.recompute);
   visitor(Field{"folds", "--folds", "number of folds",
                 "K-fold cross-validation instead of one test split", kUnsaved, "", 2, 1000},
           spec.folds);

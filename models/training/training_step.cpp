@@ -21,7 +21,7 @@ void check_loss(double loss, std::int64_t step) {
 
 // Returns the fewest rows of a part: two, where there are as many, as batch statistics of one row
 // are void, which transformers have none of.
-std::int64_t least_rows(const TrainSpec& spec) { return context_of(spec.model) > 0 ? 1 : 2; }
+std::int64_t least_rows(const TrainSpec& spec) { return is_llama(spec.model) ? 1 : 2; }
 
 const char* least_rows_text(const TrainSpec& spec) {
   return least_rows(spec) == 1 ? "a row" : "two rows";
@@ -52,7 +52,8 @@ struct PartResult {
 };
 
 PartResult forward_part(const Job& job, const Batch& part, const RandomKey& key) {
-  const Var outputs = job.model.forward(job.tape, part.x, {.training = true, .key = key});
+  const Var outputs = job.model.forward(
+      job.tape, part.x, {.training = true, .key = key, .recompute = job.spec.recompute});
   return {outputs, job.task.loss(job.tape, outputs, part)};
 }
 
@@ -140,6 +141,12 @@ BatchSums train_step(const Job& job, const Batch& batch) {
     job.optimizer.advance();
   });
   return sums;
+}
+
+void check_recomputation(const TrainSpec& spec) {
+  check(!spec.recompute || is_llama(spec.model), "--recompute: model '", spec.model,
+        "' keeps what its layers make, only layers of llama:LAYERS,WIDTH are computed again; leave "
+        "the option out, or save activations with --micro-batches");
 }
 
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe) {

@@ -35,6 +35,9 @@ struct Job {
   std::int64_t step() const { return optimizer.steps_done() + 1; }
 };
 
+// Throws Error where --recompute is asked for a model that does not know it.
+void check_recomputation(const TrainSpec& spec);
+
 // Throws Error when a batch has fewer parts than asked for, or the recipe keeps no gradients to add
 // up. The batch must be set.
 void check_micro_batches(const TrainOptions& options, const Recipe& recipe);

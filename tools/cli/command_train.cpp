@@ -156,6 +156,7 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
           "'; leave the option out");
   }
   if (given("--epochs")) saved.epochs = train.epochs;
+  if (given("--recompute")) saved.recompute = true;
   saved.folds = train.folds;
   static_cast<TrainSpec&>(train) = saved;
   // Without a file, the steps that a resumed run adds would be lost.

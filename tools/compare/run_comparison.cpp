@@ -165,6 +165,7 @@ void check_comparison(const Dataset& dataset, const ComparisonOptions& options) 
     names.push_back(loaded.name);
     plan_model(run.model, dataset, dataset.outputs(), loaded);
     check_micro_batches(run, loaded);
+    check_recomputation(run);
   }
   check(options.baseline.empty() || std::count(names.begin(), names.end(), options.baseline) > 0,
         "--baseline: '", options.baseline, "' is none of the recipes that are compared (",

@@ -10,6 +10,7 @@
 #include "engine/data/text_dataset.h"
 #include "engine/files/checkpoint.h"
 #include "engine/memory/parallel.h"
+#include "models/footprint.h"
 #include "models/generation/generator.h"
 #include "models/networks/llama.h"
 #include "models/training/evaluate.h"
@@ -153,6 +154,70 @@ TEST_CASE("llama: a full cache and a long row are refused") {
   tape.set_recording(false);
   for (int i = 0; i < 16; ++i) llama->next(tape, 65, cache);
   CHECK(contains(refusal([&] { llama->next(tape, 65, cache); }), "as many were read already"));
+}
+
+TEST_CASE("llama: memory of keys and values doubles as tokens come, and holds what it held") {
+  const auto llama = make_llama("latent8", "llama:2,32:heads=4:kv=2:ff=48:context=200");
+  constexpr std::int64_t kToken = 2 * 2 * 16 * 4;  // keys and values of 16 floats in two layers
+  KeyValueCache cache(llama->spec());
+  Tape tape;
+  tape.set_recording(false);
+  std::vector<float> tokens;
+  std::int64_t first = 0;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    tokens.push_back(kTokens[static_cast<std::size_t>(i) % kTokens.size()]);
+    const Var y = llama->next(tape, static_cast<std::int32_t>(tokens.back()), cache);
+    const std::vector<float> last(y.value.data, y.value.data + y.value.size());
+    tape.reset();
+    if (i == 0) first = ledger::live(Category::kActivations);
+    const std::int64_t room = i < 64 ? 64 : i < 128 ? 128 : 200;
+    CHECK(ledger::live(Category::kActivations) - first == (room - 64) * kToken);
+    if (i != 63 && i != 64 && i != 199) continue;
+    const std::vector<float> all = logits_of(*llama, tokens);
+    double largest = 0.0;
+    for (std::size_t j = 0; j < 256; ++j) {
+      const float expected = all[256 * static_cast<std::size_t>(i) + j];
+      largest = std::max(largest, static_cast<double>(std::abs(last[j] - expected)));
+    }
+    // Sums over up to 200 tokens instead of 48 terms.
+    CHECK(largest <= kTolerance * 200.0 / 48.0);
+  }
+}
+
+TEST_CASE("llama: scoring needs the memory of one layer, however many there are") {
+  constexpr std::int64_t kRows = 8, kRow = 4 * kRows * 16;  // of one column of floats
+  const auto bytes_of = [&](int layers, const char* recipe, bool training) {
+    const auto model =
+        make_llama(recipe, concat("llama:", layers, ",32:heads=4:kv=2:ff=48:context=16"));
+    std::vector<float> tokens(kRows * 16, 65.0f);
+    const std::int64_t before = ledger::live(Category::kActivations);
+    Tape tape;
+    tape.set_recording(training);
+    model->forward(tape, {tokens.data(), {kRows, 16}}, {});
+    tape.reset();
+    return ledger::live(Category::kActivations) - before;
+  };
+  for (const char* recipe : {"fp32", "latent8"}) {
+    CAPTURE(recipe);
+    CHECK(bytes_of(6, recipe, true) - bytes_of(2, recipe, true) > 4 * kRow * 10 * 32);
+    // A note on what each layer begins with, in a cache line.
+    CHECK(bytes_of(6, recipe, false) - bytes_of(2, recipe, false) <= 4 * 64);
+    // The logits; h before and after a layer, the sum between, and gate, up and what is made of
+    // them in floats; int8 rows and factors of rows, fewer than so many columns.
+    CHECK(bytes_of(2, recipe, false) < kRow * (256 + 3 * 32 + 3 * 48 + 2 * 32));
+  }
+}
+
+TEST_CASE("llama: the gradient of a tied head is forecast beside each of the layers'") {
+  const auto transient = [](const std::string& model, const char* name) {
+    const Recipe recipe = load_recipe(name);
+    return forecast_footprint(plan_model(model, 0, 256, recipe), recipe).transient_gradient;
+  };
+  const std::string model = kModel;
+  CHECK(transient(model, "fp32") == 4 * 256 * 32);
+  CHECK(transient(model + ":tie=yes", "fp32") == 4 * (256 * 32 + 48 * 32));
+  // In integers matrices have no gradient in memory, but their scales.
+  CHECK(transient(model + ":tie=yes", "latent8") == 4 * (256 * 32 + 48));
 }
 
 TEST_CASE("llama: every recipe of a kind learns a sentence by heart, and writes it") {

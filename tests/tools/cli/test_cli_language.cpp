@@ -88,6 +88,27 @@ TEST_CASE("cli language: compare counts the tokens of a second and the bytes of 
   CHECK(bytes < ternary.at("bytes_per_parameter").get<double>());
 }
 
+TEST_CASE(
+    "cli language: --recompute trains the same weights, and a resumed run may begin with it") {
+  const std::string path = small().folder / "again.safetensors";
+  const auto hash_of = [&](const std::string& more) {
+    const Result result = run("train --quiet --data text:" + small().text + kModel +
+                              "--recipe latent8-lm --epoch-tokens 2048 --json - " + more);
+    REQUIRE(result.exit_code == 0);
+    return nlohmann::json::parse(result.out).at("weights_sha256").get<std::string>();
+  };
+  const std::string expected = hash_of("--epochs 2");
+  CHECK(hash_of("--epochs 2 --recompute") == expected);
+  hash_of("--epochs 1 --save " + path);
+  const std::string resumed = "train --quiet --json - --resume " + path + " --epochs 2 ";
+  const Result result = run(resumed + "--recompute");
+  REQUIRE(result.exit_code == 0);
+  CHECK(nlohmann::json::parse(result.out).at("weights_sha256") == expected);
+  CHECK(contains(run("train --help").out, "--recompute"));
+  check_refused("train --data iris --model mlp:4 --recompute",
+                "--recompute: model 'mlp:4' keeps what its layers make");
+}
+
 TEST_CASE("cli language: generate writes the prompt and so many tokens, the same for a seed") {
   const Result first = run(generate("--prompt 'All people ' --length 20 --seed 5"));
   CHECK(first.exit_code == 0);
