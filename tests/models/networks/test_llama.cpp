@@ -210,7 +210,7 @@ TEST_CASE("llama: scoring needs the memory of one layer, however many there are"
 
 TEST_CASE("llama: the gradient of a tied head is forecast beside each of the layers'") {
   const auto transient = [](const std::string& model, const char* name) {
-    const Recipe recipe = load_recipe(name);
+    const Recipe recipe = load_recipe(name, {"gradients=released"});
     return forecast_footprint(plan_model(model, 0, 256, recipe), recipe).transient_gradient;
   };
   const std::string model = kModel;

@@ -99,8 +99,8 @@ TEST_CASE(
   };
   const std::string expected = hash_of("--epochs 2");
   CHECK(hash_of("--epochs 2 --recompute") == expected);
-  hash_of("--epochs 1 --save " + path);
-  const std::string resumed = "train --quiet --json - --resume " + path + " --epochs 2 ";
+  hash_of("--epochs 2 --stop-after 1 --save " + path);
+  const std::string resumed = "train --quiet --json - --resume " + path + " ";
   const Result result = run(resumed + "--recompute");
   REQUIRE(result.exit_code == 0);
   CHECK(nlohmann::json::parse(result.out).at("weights_sha256") == expected);
