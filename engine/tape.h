@@ -191,7 +191,7 @@ class Tape {
     std::array<Parameter*, kMaxParameters> parameters;
     bool is_segment = false;
   };
-  // What is on the tape's memory when a segment begins.
+  // Where the tape's memory is when a segment begins.
   struct Place {
     Arena::Place memory;
     std::size_t first_recycled;
@@ -231,7 +231,7 @@ class Tape {
   Arena workspace_;
   std::vector<Node> nodes_;
   std::vector<Tensor> recycled_;    // memory that is free again, as large as what it held
-  std::size_t first_recycled_ = 0;  // of what the present segment has made; others are untouched
+  std::size_t first_recycled_ = 0;  // of what the present segment gave back; it leaves others alone
   // Those that segments use which have been computed once and are not walked yet: their uses count
   // as pending, as if they were recorded.
   std::vector<Parameter*> held_parameters_;
