@@ -1,47 +1,30 @@
 // tritgrad: train ternary networks without master weights, compare, inspect.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 
 #include "optim/parallel/communicator.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/process_start.h"
 #include "tools/cli/terminal.h"
 
 namespace {
 
-constexpr const char* kLostOutput = "standard output cannot be written; is the disk full?";
-
-// OpenMP threads spin while they wait, which makes a run ten times slower as soon as other
-// processes want the cores too; where they sleep at once, waking them costs more than a small
-// network gains by them. So they spin for some microseconds, which makes two threads that train
-// mlp:512,512 more than twice as fast, and 1.8 times as slow beside two such threads
-// (PERFORMANCE.md). Ranks have other ranks beside them, and sleep.
-//
-// The run-time reads its policy before main() begins, so a program that wants another one must set
-// it and start again. Users who set a policy themselves keep theirs.
-void wait_with_few_spins(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  const char* spins = tritgrad::launched_ranks() > 1 ? "0" : "2000";
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  // Where a step fails, the program simply goes on as it is.
-  if (!error && setenv("GOMP_SPINCOUNT", spins, 0) == 0 &&
-      setenv("OMP_WAIT_POLICY", "passive", 1) == 0) {
-    execv(self.c_str(), argv);
-  }
-}
+constexpr const char* kLostOutput =
+    "standard output cannot be written; is it closed, or the disk full?";
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  wait_with_few_spins(argv);
+  tritgrad::open_standard_streams();
+  try {
+    tritgrad::start_again_if_needed(argv);
+  } catch (const tritgrad::Error& error) {
+    return tritgrad::print_error(error.what());
+  }
   // A limit on the size of files (ulimit -f) is then an error of the write that meets it, as a full
   // disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
