@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/files/read_file.h"
+#include "engine/files/piecewise_file.h"
 
 namespace tritgrad {
 namespace {
@@ -44,13 +44,15 @@ Dataset empty_rows(std::int64_t rows, const std::string& name) {
   return dataset;
 }
 
-// Decodes whole records into the rows that follow those there are labels for.
-void append_records(Dataset& dataset, std::string_view bytes, const std::string& where) {
+// Decodes whole records into the rows that follow those there are labels for. `first` is the number
+// of the first one in its file.
+void append_records(Dataset& dataset, std::string_view bytes, std::int64_t first,
+                    const std::string& where) {
   const auto* record = reinterpret_cast<const std::uint8_t*>(bytes.data());
   const auto* end = record + bytes.size();
   auto row = static_cast<std::int64_t>(dataset.labels.size());
   std::uint8_t* out = dataset.values.as<std::uint8_t>() + row * dataset.features;
-  for (std::int64_t index = 0; record != end; ++index, record += kRecordBytes) {
+  for (std::int64_t index = first; record != end; ++index, record += kRecordBytes) {
     if (record[0] >= kClassCount) {
       fail(where, ": record ", index, " has label ", int{record[0]},
            ", CIFAR-10's go from 0 to 9; the file is damaged or of another kind, fetch it again");
@@ -61,6 +63,21 @@ void append_records(Dataset& dataset, std::string_view bytes, const std::string&
         *out++ = record[1 + channel * kPixels + pixel];
       }
     }
+  }
+}
+
+// Reads a file of so many records, a few of which are in memory at a time.
+void append_file(Dataset& dataset, const std::string& path, std::int64_t records) {
+  constexpr std::int64_t kAtOnce = 256;
+  const PiecewiseFile file(path);
+  check(records_in(file.size(), path) == records, path,
+        ": changed its size while it was read; try again when nothing writes to it");
+  std::vector<std::uint8_t> bytes;
+  for (std::int64_t first = 0; first < records; first += kAtOnce) {
+    bytes.resize(static_cast<std::size_t>(std::min(kAtOnce, records - first) * kRecordBytes));
+    file.read(static_cast<std::uint64_t>(first * kRecordBytes), bytes);
+    append_records(dataset, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, first,
+                   path);
   }
 }
 
@@ -81,7 +98,7 @@ std::uint64_t size_of(const fs::path& folder, const char* name) {
 
 Dataset parse_cifar(std::string_view bytes, const std::string& where) {
   Dataset dataset = empty_rows(records_in(bytes.size(), where), where);
-  append_records(dataset, bytes, where);
+  append_records(dataset, bytes, 0, where);
   return dataset;
 }
 
@@ -91,13 +108,8 @@ Dataset read_cifar_folder(const std::string& folder, const std::string& name) {
     records.push_back(records_in(size_of(folder, file), (fs::path(folder) / file).string()));
   }
   Dataset dataset = empty_rows(std::accumulate(records.begin(), records.end(), INT64_C(0)), name);
-  // One file in memory at a time.
   for (std::size_t i = 0; i < records.size(); ++i) {
-    const std::string path = (fs::path(folder) / kFiles[i]).string();
-    const std::string bytes = read_file(path);
-    check(records_in(bytes.size(), path) == records[i], path,
-          ": changed its size while it was read; try again when nothing writes to it");
-    append_records(dataset, bytes, path);
+    append_file(dataset, (fs::path(folder) / kFiles[i]).string(), records[i]);
   }
   dataset.published_test_rows = records.back();
   return dataset;

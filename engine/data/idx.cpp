@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <filesystem>
 #include <vector>
 
 #include "engine/check.h"
 #include "engine/files/gzip.h"
-#include "engine/files/read_file.h"
+#include "engine/files/piecewise_file.h"
 #include "engine/text.h"
 
 namespace tritgrad {
@@ -50,11 +51,25 @@ struct IdxHeader {
   std::size_t payload_bytes = 0;
 };
 
+// The bytes of an IDX file: all that are in memory or compressed; else the beginning, and the file
+// for the rest.
+struct IdxSource {
+  std::string_view bytes;
+  std::uint64_t size;
+  const PiecewiseFile* file = nullptr;
+  std::string where;
+};
+
+struct IdxSources {
+  IdxSource images, labels;
+};
+
 std::int64_t big_endian_32(const std::uint8_t* bytes) {
   return (std::int64_t{bytes[0]} << 24) | (bytes[1] << 16) | (bytes[2] << 8) | bytes[3];
 }
 
-IdxHeader read_header(std::string_view bytes, int axes, const std::string& where) {
+IdxHeader read_header(const IdxSource& source, int axes) {
+  const auto& [bytes, size, file, where] = source;
   std::array<std::uint8_t, kMaxHeader> raw{};
   IdxHeader header;
   header.header_bytes = 4 + 4 * static_cast<std::size_t>(axes);
@@ -91,36 +106,38 @@ IdxHeader read_header(std::string_view bytes, int axes, const std::string& where
           " compressed bytes cannot plausibly hold; decompress the file to use it anyway");
   } else {
     const std::size_t expected = header.header_bytes + header.payload_bytes;
-    check(bytes.size() >= expected, where, ": ", bytes.size(), " bytes found, ", expected,
+    check(size >= expected, where, ": ", size, " bytes found, ", expected,
           " promised by the header; the file is truncated, fetch it again");
-    check(bytes.size() == expected, where, ": ",
-          counted(static_cast<std::int64_t>(bytes.size() - expected), "trailing byte"),
-          " after the ", expected, " promised by the header; fetch the file again");
+    check(size == expected, where, ": ",
+          counted(static_cast<std::int64_t>(size - expected), "trailing byte"), " after the ",
+          expected, " promised by the header; fetch the file again");
   }
   return header;
 }
 
-void read_payload(std::string_view bytes, const IdxHeader& header, std::uint8_t* out,
-                  const std::string& where) {
-  if (is_gzip(bytes)) {
+void read_payload(const IdxSource& source, const IdxHeader& header, std::uint8_t* out) {
+  if (is_gzip(source.bytes)) {
     std::array<std::uint8_t, kMaxHeader> head;
-    inflate_exactly(bytes, {head.data(), header.header_bytes}, {out, header.payload_bytes}, where);
+    inflate_exactly(source.bytes, {head.data(), header.header_bytes}, {out, header.payload_bytes},
+                    source.where);
+  } else if (source.file != nullptr) {
+    source.file->read(header.header_bytes, {out, header.payload_bytes});
   } else {
-    std::copy_n(bytes.data() + header.header_bytes, header.payload_bytes, out);
+    std::copy_n(source.bytes.data() + header.header_bytes, header.payload_bytes, out);
   }
 }
 
 // Appends the labels of one part. Classes are the values that occur in the first one, the training
 // rows; those of later parts must be among them.
-void append_labels(Dataset& dataset, const IdxPair& part, const IdxHeader& header) {
+void append_labels(Dataset& dataset, const IdxSource& source, const IdxHeader& header) {
   std::vector<std::uint8_t> bytes(header.payload_bytes);
-  read_payload(part.labels, header, bytes.data(), part.labels_where);
+  read_payload(source, header, bytes.data());
   if (dataset.labels.empty()) {
     std::vector<std::uint8_t> classes = bytes;
     std::sort(classes.begin(), classes.end());
     classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-    check(classes.size() > 1, part.labels_where, ": all ", bytes.size(), " labels are ",
-          int{classes[0]}, ", at least two classes are needed");
+    check(classes.size() > 1, source.where, ": all ", bytes.size(), " labels are ", int{classes[0]},
+          ", at least two classes are needed");
     for (std::uint8_t label : classes) dataset.class_names.push_back(std::to_string(label));
   }
   std::array<std::int32_t, 256> class_of;
@@ -131,7 +148,7 @@ void append_labels(Dataset& dataset, const IdxPair& part, const IdxHeader& heade
   for (std::size_t row = 0; row < bytes.size(); ++row) {
     const std::int32_t number = class_of[bytes[row]];
     if (number < 0) {
-      fail(part.labels_where, ": row ", row, " has label ", int{bytes[row]},
+      fail(source.where, ": row ", row, " has label ", int{bytes[row]},
            ", which no training row has; give files that belong together");
     }
     dataset.labels.push_back(number);
@@ -178,23 +195,21 @@ std::string require_file(const std::string& folder, IdxPart part, std::string_vi
   return found[0];
 }
 
-}  // namespace
-
-Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
+Dataset join_idx(std::span<const IdxSources> parts, const std::string& name) {
   Dataset dataset;
   dataset.name = name;
   std::vector<IdxHeader> image_headers, label_headers;
   std::int64_t rows = 0;
-  for (const IdxPair& part : parts) {
-    const IdxHeader images = read_header(part.images, 3, part.images_where);
-    const IdxHeader labels = read_header(part.labels, 1, part.labels_where);
-    check(images.count == labels.count, part.images_where, " holds ",
-          counted(images.count, "image"), " but ", part.labels_where, " holds ",
+  for (const IdxSources& part : parts) {
+    const IdxHeader images = read_header(part.images, 3);
+    const IdxHeader labels = read_header(part.labels, 1);
+    check(images.count == labels.count, part.images.where, " holds ",
+          counted(images.count, "image"), " but ", part.labels.where, " holds ",
           counted(labels.count, "label"), "; give files that belong together");
     image_headers.push_back(images);
     label_headers.push_back(labels);
     const IdxHeader& first = image_headers.front();
-    check(images.height == first.height && images.width == first.width, part.images_where,
+    check(images.height == first.height && images.width == first.width, part.images.where,
           ": images of ", images.height, " x ", images.width, " found, ", first.height, " x ",
           first.width, " expected as in the training set");
     rows += images.count;
@@ -204,26 +219,60 @@ Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
   dataset.allocate(rows, dataset.image.size(), Element::kByte);
   std::uint8_t* pixels = dataset.values.as<std::uint8_t>();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    read_payload(parts[i].images, image_headers[i], pixels, parts[i].images_where);
+    read_payload(parts[i].images, image_headers[i], pixels);
     pixels += image_headers[i].payload_bytes;
-    append_labels(dataset, parts[i], label_headers[i]);
+    append_labels(dataset, parts[i].labels, label_headers[i]);
   }
   dataset.published_test_rows = rows - image_headers[0].count;
   return dataset;
 }
 
-Dataset read_idx_folder(const std::string& folder, const std::string& name) {
-  std::array<std::string, 4> bytes;
-  std::array<IdxPair, 2> parts;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const IdxPart kind = i == 0 ? IdxPart::kTraining : IdxPart::kTest;
-    IdxPair& part = parts[i];
-    part.images_where = require_file(folder, kind, "images");
-    part.labels_where = require_file(folder, kind, "labels");
-    part.images = bytes[2 * i] = read_file(part.images_where);
-    part.labels = bytes[2 * i + 1] = read_file(part.labels_where);
+// A file, and as much of it as an IdxSource wants in memory.
+class OpenIdxFile {
+ public:
+  explicit OpenIdxFile(const std::string& path) : path_(path), file_(path) {
+    load(std::min<std::uint64_t>(file_.size(), kMaxHeader));
+    if (is_gzip(bytes_)) load(file_.size());
   }
-  return parse_idx(parts, name);
+  IdxSource source() const { return {bytes_, file_.size(), &file_, path_}; }
+
+ private:
+  void load(std::uint64_t size) {
+    try {
+      bytes_.resize(size);
+    } catch (const std::exception&) {
+      throw OutOfMemory(concat("cannot read ", path_, ": there is no memory for its ", size,
+                               " bytes; check that it is the file that was meant"));
+    }
+    file_.read(0, {reinterpret_cast<std::uint8_t*>(bytes_.data()), bytes_.size()});
+  }
+
+  std::string path_;
+  PiecewiseFile file_;
+  std::string bytes_;
+};
+
+}  // namespace
+
+Dataset parse_idx(std::span<const IdxPair> parts, const std::string& name) {
+  std::vector<IdxSources> sources;
+  for (const IdxPair& part : parts) {
+    sources.push_back({{part.images, part.images.size(), nullptr, part.images_where},
+                       {part.labels, part.labels.size(), nullptr, part.labels_where}});
+  }
+  return join_idx(sources, name);
+}
+
+Dataset read_idx_folder(const std::string& folder, const std::string& name) {
+  std::vector<std::string> paths;
+  for (const IdxPart part : {IdxPart::kTraining, IdxPart::kTest}) {
+    for (const char* kind : {"images", "labels"}) paths.push_back(require_file(folder, part, kind));
+  }
+  const OpenIdxFile images(paths[0]), labels(paths[1]), test_images(paths[2]),
+      test_labels(paths[3]);
+  const std::array<IdxSources, 2> parts = {
+      {{images.source(), labels.source()}, {test_images.source(), test_labels.source()}}};
+  return join_idx(parts, name);
 }
 
 bool has_idx_files(const std::string& folder) {

@@ -13,11 +13,16 @@
 #include "engine/text.h"
 #include "engine/version.h"
 #include "models/networks/llama.h"
+#include "models/training/saved_fields-inl.h"
 
 namespace tritgrad {
 namespace {
 
-using Json = nlohmann::json;
+using saved::Json;
+using saved::Range;
+using saved::read_value;
+using saved::shown;
+using saved::Unfit;
 
 constexpr const char* kCheckpointFormat = "3";
 constexpr const char* kTokenizerPlane = "data/tokenizer";
@@ -27,14 +32,20 @@ Json to_json(const EpochPoint& point) {
           point.val_score ? Json(*point.val_score) : Json(nullptr)};
 }
 
-// JSON has no NaN, which it writes as null.
-double number_from(const Json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+// A number in the range, or NaN, of which JSON knows nothing: it is written as null.
+double number_or_nan(const Json& json, const Range& range) {
+  double number = std::numeric_limits<double>::quiet_NaN();
+  if (!json.is_null()) read_value(json, range, number);
+  return number;
 }
 
-EpochPoint point_from(const Json& json) {
-  EpochPoint point{json.at(0).get<double>(), number_from(json.at(1)), number_from(json.at(2)), {}};
-  if (!json.at(3).is_null()) point.val_score = json.at(3).get<double>();
+// Reads the point of epoch `number`, from 1 on.
+EpochPoint point_from(const Json& json, std::int64_t number, const Range& scores) {
+  if (!json.is_array() || json.size() != 4) throw Unfit{"a list of points of four numbers"};
+  EpochPoint point{0.0, number_or_nan(json[1], {}), number_or_nan(json[2], scores), {}};
+  read_value(json[0], {}, point.epoch);
+  if (point.epoch != static_cast<double>(number)) throw Unfit{"a point for each epoch in turn"};
+  if (!json[3].is_null()) point.val_score = number_or_nan(json[3], scores);
   return point;
 }
 
@@ -65,25 +76,29 @@ Json json_of(const Field&, const T& value) {
   return value;
 }
 
-void read(const Json& json, std::optional<double>& value) {
-  value = json.is_null() ? std::nullopt : std::optional(json.get<double>());
-}
-void read(const Json& json, std::optional<PixelScale>& value) {
-  value = parse_pixel_scale(json.get<std::string>());
-}
-void read(const Json& json, TaskKind& task) { task = parse_task(json.get<std::string>()); }
-void read(const Json& json, Imbalance& imbalance) {
-  imbalance = parse_imbalance(json.get<std::string>());
-}
-void read(const Json& json, ParallelMethod& method) {
-  method = parse_method(json.get<std::string>());
-}
-void read(const Json& json, WireCode& squeeze) {
-  squeeze = json.get<bool>() ? WireCode::kRmsSigns : WireCode::kMeanSigns;
-}
+// A number that may be absent, and names of choices, are read as the command line reads them.
 template <typename T>
-void read(const Json& json, T& value) {
-  value = json.get<T>();
+void read_field(const Json& json, const Field& field, T& value) {
+  if constexpr (std::is_same_v<T, WireCode>) {
+    bool is_rms = false;
+    read_value(json, {}, is_rms);
+    value = is_rms ? WireCode::kRmsSigns : WireCode::kMeanSigns;
+  } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+    double number = 0.0;
+    if (!json.is_null()) read_value(json, {field.low, field.high}, number);
+    if (field.low < field.high) {
+      value = json.is_null() ? std::nullopt : std::optional(number);
+    } else {
+      parse_field(field, json.is_null() ? field.absent : number_text(number), value);
+    }
+  } else if constexpr (requires { read_value(json, Range(), value); }) {
+    read_value(json, {field.low, field.high}, value);
+  } else {
+    std::string text;
+    read_value(json, {}, text);
+    if (text.size() > saved::kLongestShown) throw Unfit{"a shorter word"};
+    parse_field(field, text, value);
+  }
 }
 
 // Says whether a field has the value that it has in a spec that nobody changed.
@@ -101,36 +116,19 @@ bool is_default(const Field& field, const T& value) {
 
 }  // namespace
 
-struct SavedRun::Fields {
-  std::string path;
-  Json json;
-
-  bool has(const char* key) const { return json.contains(key); }
-  template <typename T>
-  T get(const char* key) const {
-    try {
-      return json.at(key).get<T>();
-    } catch (const Json::exception&) {
-      fail("checkpoint '", path, "': metadata field '", key, "' is missing or has the wrong type");
-    }
-  }
-  Fields inner(const char* key) const { return {path, get<Json>(key)}; }
+struct SavedRun::Fields : saved::Fields {
+  using saved::Fields::Fields;
+  using saved::Fields::get;
 
   // Reads a field; of one that the file is too old to have, the value that stands for it.
   template <typename T>
   void get(const Field& field, T& value) const {
     const char* key = field.key + (is_parallel(field) ? kParallel.size() : 0);
     if ((field.traits & kYounger) != 0 && !has(key)) {
-      if constexpr (requires { value.value(); }) read(json_of(field, T()), value);
+      if constexpr (requires { value.value(); }) read_field(json_of(field, T()), field, value);
       return;
     }
-    try {
-      read(json.at(key), value);
-    } catch (const Json::exception&) {
-      fail("checkpoint '", path, "': metadata field '", key, "' is missing or has the wrong type");
-    } catch (const Error& error) {
-      fail("checkpoint '", path, "': metadata field '", key, "': ", error.what());
-    }
+    read_with(key, [&](const Json& json) { read_field(json, field, value); });
   }
 };
 
@@ -142,18 +140,22 @@ SavedRun::SavedRun(std::span<const std::byte> bytes, const std::string& name)
 SavedRun::SavedRun(const std::string& path, SafetensorsFile file)
     : path_(path), file_(std::move(file)) {
   const std::string& version = metadata_value("tritgrad.format");
-  check(version == kCheckpointFormat, "checkpoint '", path_, "': format version ", version,
+  check(version == kCheckpointFormat, "checkpoint '", path_, "': format version ", shown(version),
         " is not supported, expected ", kCheckpointFormat, "; use the tritgrad that wrote it");
   try {
     fields_.reset(new Fields{path_, Json::parse(metadata_value("tritgrad.run"))});
   } catch (const Json::exception& error) {
-    fail("checkpoint '", path_, "': metadata 'tritgrad.run' is not valid JSON: ", error.what());
+    fail("checkpoint '", path_,
+         "': metadata 'tritgrad.run' is not valid JSON: ", shown(error.what()));
   }
+  // Whatever the file is opened for, it tells no lies of these.
+  spec();
+  step();
 }
 
 SavedRun::~SavedRun() = default;
 
-std::string SavedRun::text() const { return fields_->json.dump(); }
+std::string SavedRun::text() const { return fields_->json().dump(); }
 
 const std::string& SavedRun::metadata_value(const char* key) const {
   const auto found = file_.metadata().find(key);
@@ -164,9 +166,10 @@ const std::string& SavedRun::metadata_value(const char* key) const {
 
 TrainSpec SavedRun::spec() const {
   TrainSpec spec;
-  const Fields parallel = fields_->has("parallel") ? fields_->inner("parallel") : Fields{path_, {}};
+  const bool is_joint = fields_->has("parallel");
+  const Fields parallel(path_, is_joint ? fields_->get<Json>("parallel") : Json());
   visit(spec, [&](const Field& field, auto& value) {
-    if ((field.traits & kUnsaved) != 0 || (is_parallel(field) && parallel.json.is_null())) return;
+    if ((field.traits & kUnsaved) != 0 || (is_parallel(field) && !is_joint)) return;
     (is_parallel(field) ? parallel : *fields_).get(field, value);
   });
   return spec;
@@ -174,20 +177,27 @@ TrainSpec SavedRun::spec() const {
 
 SavedModel SavedRun::model() const {
   return {fields_->get<std::string>("model"),
-          {fields_->get<std::int64_t>("inputs"), image()},
-          fields_->get<std::int64_t>("outputs"),
+          {inputs(), image()},
+          outputs(),
           parse_recipe(metadata_value("tritgrad.recipe"), "checkpoint '" + path_ + "'")};
 }
 
 int SavedRun::ranks() const {
-  constexpr int kMostRanks = 1 << 20;
-  const int ranks = fields_->inner("parallel").get<int>("ranks");
-  check(ranks >= 1 && ranks <= kMostRanks, "checkpoint '", path_, "': metadata field 'ranks' is ",
-        ranks, ", expected 1 to ", kMostRanks);
-  return ranks;
+  constexpr double kMostRanks = 1 << 20;
+  return static_cast<int>(fields_->inner("parallel").count("ranks", 1.0, kMostRanks));
 }
 
-std::int64_t SavedRun::step() const { return fields_->get<std::int64_t>("step"); }
+std::int64_t SavedRun::step() const { return fields_->count("step"); }
+
+std::int64_t SavedRun::inputs() const {
+  constexpr double kMostInputs = 0x1p40;
+  return fields_->count("inputs", 1.0, kMostInputs);
+}
+
+std::int64_t SavedRun::outputs() const {
+  constexpr double kMostOutputs = 0x1p31;
+  return fields_->count("outputs", 1.0, kMostOutputs);
+}
 
 bool SavedRun::is_language_model() const {
   return context_of(fields_->get<std::string>("model")) > 0;
@@ -215,43 +225,64 @@ std::string SavedRun::data_hash() const { return fields_->get<std::string>("data
 // convolutional networks.
 ImageShape SavedRun::image() const {
   if (!fields_->has("image")) return {};
-  const auto sides = fields_->get<std::vector<std::int64_t>>("image");
-  check(sides.size() == 3 && sides[0] > 0 && sides[1] > 0 && sides[2] > 0, "checkpoint '", path_,
-        "': metadata field 'image' is not three positive numbers");
+  constexpr double kLongestSide = 1 << 20;  // three of them make no number above 2^60
+  const auto sides = fields_->get<std::vector<std::int64_t>>("image", {1.0, kLongestSide});
+  check(sides.size() == 3, "checkpoint '", path_, "': metadata field 'image' has ", sides.size(),
+        " numbers, 3 expected; the file is damaged");
   return {sides[0], sides[1], sides[2]};
 }
 
+EpochSums SavedRun::sums(std::int64_t* total_flips) const {
+  constexpr double kMost = saved::kMostCount;
+  EpochSums sums;
+  fields_->read_with("sums", [&](const Json& json) {
+    if (!json.is_array() || json.size() != 5) throw Unfit{"a list of five numbers"};
+    read_value(json[0], {}, sums.loss);
+    // The scores of regression and of texts are sums of numbers, those of classes counts.
+    const bool is_count = !is_regression() && !is_language_model();
+    const double most = is_count ? kMost : std::numeric_limits<double>::max();
+    read_value(json[1], {0.0, most}, sums.score);
+    read_value(json[2], {0.0, kMost}, sums.rows);
+    read_value(json[3], {0.0, kMost}, sums.flips);
+    read_value(json[4], {0.0, kMost}, *total_flips);
+  });
+  return sums;
+}
+
+std::vector<EpochPoint> SavedRun::curve(std::int64_t epochs) const {
+  const bool is_share = !is_regression() && !is_language_model();
+  const Range scores{0.0, is_share ? 1.0 : std::numeric_limits<double>::max()};
+  std::vector<EpochPoint> curve;
+  fields_->read_with("curve", [&](const Json& json) {
+    if (!json.is_array() || std::ssize(json) != epochs) {
+      throw Unfit{concat("a list of ", counted(epochs, "epoch"))};
+    }
+    for (const Json& point : json) {
+      curve.push_back(point_from(point, std::ssize(curve) + 1, scores));
+    }
+  });
+  return curve;
+}
+
 RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
-  const auto sums = fields_->get<std::vector<double>>("sums");
-  const auto cursor = fields_->get<std::vector<std::int64_t>>("cursor");
-  check(sums.size() == 5 && cursor.size() == 2, "checkpoint '", path_,
-        "': metadata field 'sums' or 'cursor' has the wrong length");
-  // The second one is ScoreSums::score, which is a count only of classes.
-  const bool counts = sums[1] >= 0.0 &&
-                      (is_regression() || is_language_model() || sums[1] <= 0x1p53) &&
-                      std::all_of(sums.begin() + 2, sums.end(),
-                                  [](double count) { return count >= 0.0 && count <= 0x1p53; });
-  check(counts, "checkpoint '", path_, "': metadata field 'sums' has a count below 0");
+  const auto cursor = fields_->get<std::vector<std::int64_t>>("cursor", {0.0, saved::kMostCount});
+  check(cursor.size() == 2, "checkpoint '", path_, "': metadata field 'cursor' has ", cursor.size(),
+        " numbers, 2 expected; the file is damaged");
   RunPosition position;
-  position.step = fields_->get<std::int64_t>("step");
+  position.step = step();
   // Absent from checkpoints that are older than the count.
-  position.skipped_updates =
-      fields_->has("skipped_updates") ? fields_->get<std::int64_t>("skipped_updates") : 0;
+  if (fields_->has("skipped_updates")) {
+    position.skipped_updates =
+        fields_->count("skipped_updates", 0.0, static_cast<double>(position.step));
+  }
   position.cursor = {cursor[0], cursor[1]};
-  check(position.step >= 0 && position.cursor.epoch == position.step / steps_per_epoch &&
+  check(position.cursor.epoch == position.step / steps_per_epoch &&
             position.cursor.position == position.step % steps_per_epoch,
         "checkpoint '", path_, "': step ", position.step, " is not batch ", cursor[1], " of epoch ",
         cursor[0], ", where its data stand, as an epoch has ", steps_per_epoch,
         "; the file is damaged");
-  position.sums = {sums[0], sums[1], static_cast<std::int64_t>(sums[2]),
-                   static_cast<std::int64_t>(sums[3])};
-  position.total_flips = static_cast<std::int64_t>(sums[4]);
-  const auto curve = fields_->get<Json>("curve");
-  try {
-    for (const Json& point : curve) position.curve.push_back(point_from(point));
-  } catch (const Json::exception&) {
-    fail("checkpoint '", path_, "': metadata field 'curve' has an epoch without numbers");
-  }
+  position.sums = sums(&position.total_flips);
+  position.curve = curve(position.cursor.epoch);
   return position;
 }
 
@@ -272,7 +303,7 @@ TableSchema SavedRun::table() const {
       schema.columns.push_back(std::move(feature));
     }
   }
-  const auto inputs = fields_->get<std::int64_t>("inputs");
+  const std::int64_t inputs = this->inputs();
   if (schema.columns.empty()) schema.columns.resize(static_cast<std::size_t>(inputs));
   check(schema.features() == inputs, "checkpoint '", path_, "': its model has ",
         counted(inputs, "input"), ", but its columns become ",
@@ -282,9 +313,8 @@ TableSchema SavedRun::table() const {
 }
 
 void SavedRun::check_inputs(const Dataset& dataset) const {
-  check(fields_->get<std::int64_t>("inputs") == dataset.features &&
-            fields_->get<std::int64_t>("outputs") == dataset.outputs(),
-        "checkpoint '", path_, "': it was trained on '", fields_->get<std::string>("data"),
+  check(inputs() == dataset.features && outputs() == dataset.outputs(), "checkpoint '", path_,
+        "': it was trained on '", shown(fields_->get<std::string>("data")),
         "', which has other features or classes than '", dataset.name, "'");
 }
 
@@ -327,13 +357,13 @@ void SavedRun::check_feature_order(const Dataset& dataset) const {
   std::sort(b.begin(), b.end());
   if (saved == names || a != b) return;
   const auto [was, is] = std::mismatch(saved.begin(), saved.end(), names.begin());
-  fail("checkpoint '", path_, "': feature ", was - saved.begin() + 1, " was '", *was,
+  fail("checkpoint '", path_, "': feature ", was - saved.begin() + 1, " was '", shown(*was),
        "' in the training data and is '", *is, "' in '", dataset.name,
        "'; put the columns into the order of the training data");
 }
 
 void SavedRun::check_same_data(const Dataset& dataset, const char* remedy) const {
-  const auto data = fields_->get<std::string>("data");
+  const std::string data = shown(fields_->get<std::string>("data"));
   check(fields_->get<std::string>("data_xxh3") == data_xxh3(dataset), "checkpoint '", path_,
         "': the rows of '", dataset.name, "' are not those that it was trained on, '", data,
         "', or have changed since it was written; ", remedy);

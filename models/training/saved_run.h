@@ -107,6 +107,12 @@ class SavedRun {
 
   const std::string& metadata_value(const char* key) const;
   ImageShape image() const;
+  std::int64_t inputs() const;
+  std::int64_t outputs() const;
+  // Returns the sums of the epoch; the flips of those before go to `total_flips`.
+  EpochSums sums(std::int64_t* total_flips) const;
+  // Returns the points of as many epochs as are over.
+  std::vector<EpochPoint> curve(std::int64_t epochs) const;
 
   std::string path_;
   SafetensorsFile file_;

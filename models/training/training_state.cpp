@@ -8,19 +8,22 @@
 #include "engine/check.h"
 #include "engine/data/token_text.h"
 #include "engine/files/hash.h"
+#include "engine/text.h"
 
 namespace tritgrad {
 namespace {
 
 // Throws Error unless a run goes on as the one that was saved.
 void check_same_run(const SavedRun& saved, const TrainSpec& spec) {
+  constexpr std::size_t kMostShown = 200;  // of a text that a file may have made longer
   const std::vector<FieldText> before = field_texts(saved.spec()), now = field_texts(spec);
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Field& field = now[i].field;
     if ((field.traits & (kOfData | kChangeable | kUnsaved)) != 0) continue;
     check(before[i].text == now[i].text, "checkpoint '", saved.path(),
-          "': it was written with another ", field.what, " (", field.option, "), '", before[i].text,
-          "' and not '", now[i].text, "'; resume with the same");
+          "': it was written with another ", field.what, " (", field.option, "), '",
+          printable(std::string_view(before[i].text).substr(0, kMostShown)), "' and not '",
+          now[i].text, "'; resume with the same");
   }
 }
 

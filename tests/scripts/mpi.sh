@@ -127,6 +127,14 @@ refused "another step in its checkpoint .*'3', expected '8'" \
 refused "another batch \(--batch\) than rank 0: '64', expected '32'" \
   "${mpi[@]}" -n 2 bash "$work/each" "${short[@]}" --dp votes --batch 32 / "${short[@]}" --dp votes --batch 64
 
+# Ranks that name other outputs, of which the first rank alone would write its own.
+for option in --save --json --log; do
+  refused "another name for its [a-z]* \($option\) than rank 0: '$work/b', expected '$work/a'" \
+    "${mpi[@]}" -n 2 bash "$work/each" "${short[@]}" --dp votes $option "$work/a" / \
+    "${short[@]}" --dp votes $option "$work/b"
+  [[ ! -e $work/a && ! -e $work/b ]] || fail "$option was written by ranks that did not agree"
+done
+
 # Another launcher's ranks, and commands that would all do the same.
 refused "finds 1 of them" env PMI_SIZE=2 PMI_RANK=1 "${short[@]}" --dp votes
 refused "Slurm has started 3 processes" env SLURM_STEP_NUM_TASKS=3 "${short[@]}" --dp votes

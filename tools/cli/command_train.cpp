@@ -250,6 +250,17 @@ std::unique_ptr<Communicator> connect(const CLI::App& command, const std::string
   return ranks;
 }
 
+// Throws Error where a rank names other outputs than the first one, which alone writes them.
+void check_same_outputs(const CLI::App& command, const CommonOptions& options,
+                        Communicator* ranks) {
+  if (ranks == nullptr) return;
+  // A run without --save is saved where it was resumed from, wherever that lies for a rank.
+  const std::string save = command.count("--save") > 0 ? options.train.save : "";
+  check_agreement(*ranks, "name for its checkpoint (--save)", save);
+  check_agreement(*ranks, "name for its result (--json)", options.json);
+  check_agreement(*ranks, "name for its log (--log)", options.terminal.log);
+}
+
 void run_train(const CLI::App& command, CommonOptions& options, const std::string& timeout) {
   apply(options);
   TrainOptions& train_options = options.train;
@@ -268,6 +279,7 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   check(train_options.save_every == 0 || !train_options.save.empty(),
         "--save-every needs --save FILE");
   const std::unique_ptr<Communicator> ranks = connect(command, timeout, train_options);
+  check_same_outputs(command, options, ranks.get());
   const bool is_first = ranks == nullptr || ranks->rank() == 0;  // the first rank alone writes
   const auto output = [&](const char* option, const std::string& path) {
     return OutputFile(option, is_first ? path : "", kJsonBegins);

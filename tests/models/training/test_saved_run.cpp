@@ -32,12 +32,22 @@ class StoppedRun {
   std::string refused(const Edit& edit) const {
     const std::string other = folder_ / "other.safetensors";
     rewrite_checkpoint(saved(), other, edit);
-    TrainOptions options{SavedRun(other).spec(), {}};
-    options.resume = other;
-    std::string message = refusal([&] { train(iris_, options); });
+    std::string message = refusal([&] {
+      TrainOptions options{SavedRun(other).spec(), {}};
+      options.resume = other;
+      train(iris_, options);
+    });
     const std::string beginning = "checkpoint '" + other + "': ";
     if (message.starts_with(beginning)) message.erase(0, beginning.size());
     return message;
+  }
+
+  // Returns what is said when the checkpoint is opened, once `edit` has changed its run.
+  template <typename Edit>
+  std::string refused_opening(const Edit& edit) const {
+    const std::string other = folder_ / "other.safetensors";
+    rewrite_checkpoint(saved(), other, edit);
+    return refusal([&] { const SavedRun run(other); });
   }
 
  private:
@@ -57,14 +67,66 @@ TEST_CASE("saved run: step, place in the data, sums and curve must fit each othe
   }) == "step 6 is not batch 3 of epoch 1, where its data stand, as an epoch has 4; the file is "
         "damaged");
   CHECK(contains(run.refused([](Json& json) { json["cursor"] = {2, 2}; }), "step 6 is not batch"));
-  CHECK(contains(run.refused([](Json& json) { json["step"] = -2; }), "step -2 is not batch"));
-  CHECK(contains(run.refused([](Json& json) { json["cursor"] = {1}; }), "the wrong length"));
-  CHECK(run.refused([](Json& json) { json["sums"][1] = -1; }) ==
-        "metadata field 'sums' has a count below 0");
-  for (const Json& curve : {Json::array({1}), Json::array({Json::array({1, 2})}), Json(7)}) {
-    CHECK(run.refused([&](Json& json) { json["curve"] = curve; }) ==
-          "metadata field 'curve' has an epoch without numbers");
+  CHECK(contains(run.refused([](Json& json) { json["cursor"] = {1}; }),
+                 "metadata field 'cursor' has 1 numbers, 2 expected"));
+}
+
+TEST_CASE("saved run: every field has its type and range, or is refused on every way in") {
+  const StoppedRun run;
+  const Json huge = std::uint64_t{1} << 63, long_text = std::string(1 << 20, 'a');
+  const std::pair<const char*, std::vector<Json>> lies[] = {
+      {"micro_batches", {-1, 0, 1.0, 1e308, true, nullptr, "1", huge, Json::array({1})}},
+      {"epochs", {0, -3, true, 1.5, 1e308, huge, nullptr}},
+      {"batch", {0, -1, huge, 1e7}},
+      {"validation", {-1, 1.0, true, nullptr, "0.1"}},
+      {"seed", {-1, 0.5, nullptr, true}},
+      {"label_smoothing", {-0.1, 1, "0", true}},
+      {"data", {7, nullptr, long_text, std::string("a\0b", 3)}},
+      {"model", {7, long_text}},
+      {"augment", {false, long_text}},
+      {"pixels", {"cubes", 1, long_text}},
+      {"overrides", {"weight.lr=1", Json::array({1}), Json::array({long_text})}},
+      {"recipe", {Json::object(), long_text}},
+      {"step", {-2, 6.0, 1e308, true, huge, nullptr}},
+      {"cursor", {7, Json::array({1, -2}), Json::array({1.0, 2}), Json::array({true, 2})}},
+      {"inputs", {0, -4, 4.0, true, 1e308, huge}},
+      {"outputs", {0, -3, 3.0, true, 1e308, huge}},
+      {"sums",
+       {7, Json::array({1, 2, 3}), Json::array({1, -1, 1, 1, 1}),
+        Json::array({1, 1.5e300, 1, 1, 1}), Json::array({1, 1, 1.5, 1, 1}),
+        Json::array({nullptr, 1, 1, 1, 1}), Json::array({1, 1, 1, true, 1})}},
+      {"skipped_updates", {-1, 7, 1.0, true, huge}},
+      {"curve",
+       {7, Json::array({1}), Json::array({Json::array({1, 2})}), Json::array(),
+        Json::array({Json::array({1, 2, 3, 4})}),
+        Json::array({Json::array({2, 0.5, 0.5, nullptr})}),
+        Json::array({Json::array({true, 0.5, 0.5, nullptr})}),
+        Json::array({Json::array({1, 0.5, 0.5, -0.5})})}}};
+  constexpr std::size_t kMostSaid = 500;  // bytes, the path of the file among them
+  for (const auto& [key, values] : lies) {
+    for (const Json& value : values) {
+      CAPTURE(key);
+      CAPTURE(value.dump().substr(0, 100));
+      const std::string said = run.refused([&](Json& json) { json[key] = value; });
+      CHECK(said.starts_with(concat("metadata field '", key, "'")));
+      CHECK(said.size() < kMostSaid);
+      CHECK(run.refused([&](Json& json) { json.erase(key); }).size() < kMostSaid);
+    }
   }
+  CHECK(run.refused([&](Json& json) { json["epochs"] = 0; }) ==
+        "metadata field 'epochs' is 0, a whole number from 1 to 1e+06 expected; the file is "
+        "damaged");
+}
+
+TEST_CASE("saved run: what only opens a checkpoint is told no lies either") {
+  const StoppedRun run;
+  for (const char* key : {"step", "epochs", "micro_batches", "seed"}) {
+    CAPTURE(key);
+    CHECK(contains(run.refused_opening([&](Json& json) { json[key] = -1; }), "expected"));
+    CHECK(contains(run.refused_opening([&](Json& json) { json.erase(key); }), "is missing"));
+  }
+  CHECK(run.refused_opening([&](Json& json) { json = Json::array(); }).size() > 0);
+  CHECK(run.refused_opening([](Json&) {}).empty());
 }
 
 TEST_CASE("saved run: only a user's table is described, and options of tables are kept if given") {

@@ -97,6 +97,39 @@ TEST_CASE("output file: no file, standard output, pipes and devices") {
   CHECK(contains(run(eval + "/dev/stdout").out, plain));
 }
 
+// A name of 255 letters may be there, but none of 12 more beside it, by which it would be replaced.
+TEST_CASE("output file: what has too long a name is refused before the work, by every command") {
+  const TempDir folder;
+  const std::string here = from_folder(folder.path());
+  REQUIRE(run("train --data iris --save m" + kShort, here).exit_code == 0);
+  // None of these ends before the test does.
+  const std::string train = "train --data iris --model mlp:4 --epochs 1000000 --quiet ";
+  const std::string compare = "compare --data iris --cache c --epochs 1000000 --quiet ";
+  const std::string outputs[] = {train + "--save ",
+                                 train + "--json ",
+                                 train + "--log ",
+                                 "train --resume m --epochs 1000000 --quiet --save ",
+                                 "train --resume m --epochs 1000000 --quiet --log ",
+                                 compare + "--json ",
+                                 compare + "--report ",
+                                 "eval m --json ",
+                                 "export m --to ",
+                                 "export m --to m.h --json ",
+                                 "inspect m --json ",
+                                 "inspect --model mlp:4-4-2 --json ",
+                                 "bench --rounds 1000 --json "};
+  for (const std::string& output : outputs) {
+    for (const std::size_t letters : {252, 253, 255, 256}) {
+      const bool is_page = output.ends_with("--report ");
+      const std::string ending = output.ends_with("--to ") ? ".h" : is_page ? ".html" : "";
+      const std::string name = std::string(letters - ending.size(), 'a') + ending;
+      check_refused(output + name, "File name too long", here + " timeout 60");
+    }
+  }
+  CHECK_FALSE(fs::exists(folder / "m.h"));
+  CHECK_FALSE(fs::exists(folder / "c"));
+}
+
 TEST_CASE("output file: two outputs that are one file, however it is written") {
   const TempDir folder;
   const std::string here = from_folder(folder.path());
