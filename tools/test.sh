@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test: the optimised build with all checks, then what depends on
-# kernels again for every instruction set, and all unit tests under the address and undefined-behaviour sanitizers.
-# clang builds the library, the command line and the tests of threads with the thread sanitizer, and the fuzzers,
-# which run for a minute; clang-format reads all files, clang-tidy those that were changed last, for three minutes.
+# kernels again for every instruction set, two minutes of tools/scripts/torture.sh (TORTURE=MINUTES sets others), and all
+# unit tests under the address and undefined-behaviour sanitizers. clang builds the library, the command line and the
+# tests of threads with the thread sanitizer, and the fuzzers, which run for a minute; clang-format reads all files,
+# clang-tidy those that were changed last, for three minutes.
 # --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
 # thread sanitizer, fuzzers of a million inputs, clang-tidy on all files, `pip install` with its own compile, and, on
 # bare machines with Debian 12 and 13, both commands of README and the Debian package.
@@ -189,6 +190,9 @@ if build release; then
   for isa in "${isas[@]}"; do
     TRITGRAD_ISA=$isa run_tests "release, TRITGRAD_ISA=$isa" release --label-regex '^(engine|ops|optim|models)$'
   done
+  # Alone, as what it does takes time by the clock.
+  check "torture" bash tools/scripts/torture.sh "${TORTURE:-2}"
+  tail -n 1 build/check.log
 else
   count "build of release" 0 1
 fi
