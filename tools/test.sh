@@ -141,7 +141,7 @@ run_clang() {
   else
     count "build of tsan" 0 1
   fi
-  if build fuzz fuzz_readers fuzz_safetensors fuzz_tables; then
+  if build fuzz fuzz_readers fuzz_safetensors fuzz_tables fuzz_texts fuzz_tools; then
     run_tests "fuzzers" fuzz --label-regex smoke
   else
     count "build of fuzz" 0 1
