@@ -11,21 +11,24 @@ namespace tritgrad {
 namespace {
 
 void read_part(const std::string& part, const std::string& text, Augmentation& augmentation) {
-  constexpr std::string_view kShift = "shift=";
+  // The random crop of an image with a border of zeros, by its usual name.
+  constexpr std::string_view kShift = "shift=", kCrop = "crop=";
   if (part == "flip") {
     check(!augmentation.flip, "augmentation '", text, "': flip is named twice");
     augmentation.flip = true;
     return;
   }
-  check(part.starts_with(kShift), "augmentation '", text, "': '", part,
-        "' found, shift=PIXELS, flip or none expected");
-  check(augmentation.shift == 0, "augmentation '", text, "': shift is named twice");
+  const std::string_view name = part.starts_with(kCrop) ? kCrop : kShift;
+  check(part.starts_with(name), "augmentation '", text, "': '", part,
+        "' found, crop=PIXELS (or shift=PIXELS, which is the same), flip or none expected");
+  check(augmentation.shift == 0, "augmentation '", text,
+        "': crop or shift, which are the same, is named twice");
   const char* end = part.data() + part.size();
-  const auto [rest, error] = std::from_chars(part.data() + kShift.size(), end, augmentation.shift);
+  const auto [rest, error] = std::from_chars(part.data() + name.size(), end, augmentation.shift);
   check(error == std::errc() && rest == end && augmentation.shift >= 1 &&
             augmentation.shift <= 1 << 15,
         "augmentation '", text, "': '", part,
-        "' found, a whole number of pixels in 1..32768 expected behind shift=");
+        "' found, a whole number of pixels in 1..32768 expected behind ", name);
 }
 
 void flip_rows(float* image, const ImageShape& shape) {

@@ -11,7 +11,8 @@ namespace tritgrad {
 
 struct Augmentation {
   // By up to so many pixels along both axes, every distance alike; what comes in is 0 in the units
-  // of the data, the background of MNIST and black elsewhere.
+  // of the data, the background of MNIST and black elsewhere. It is a random crop of the image with
+  // so many pixels of 0 around it.
   std::int64_t shift = 0;
   bool flip = false;  // left and right change places, with probability 1/2
 
@@ -19,8 +20,8 @@ struct Augmentation {
   friend bool operator==(const Augmentation&, const Augmentation&) = default;
 };
 
-// "shift=N", "flip", or both with a comma between them; "" and "none" are none. Throws Error that
-// names the part that cannot be read.
+// "shift=N" or "crop=N", which are the same; "flip"; or both kinds with a comma between them; ""
+// and "none" are none. Throws Error that names the part that cannot be read.
 Augmentation parse_augmentation(const std::string& text);
 
 // The text that parse_augmentation() reads; equal augmentations give equal texts.

@@ -55,7 +55,9 @@ TEST_CASE("augmentation: reads shift and flip, refuses the rest by name") {
   }
   CHECK(parse_augmentation("none") == Augmentation{});
   CHECK(to_text(parse_augmentation("flip,shift=12")) == "shift=12,flip");
-  CHECK(contains(refused("rotate"), "'rotate' found, shift=PIXELS, flip or none expected"));
+  CHECK(contains(refused("rotate"),
+                 "'rotate' found, crop=PIXELS (or shift=PIXELS, which is the same), flip or none "
+                 "expected"));
   CHECK(contains(refused("shift=0"), "whole number of pixels in 1..32768"));
   CHECK(contains(refused("shift=2x"), "'shift=2x' found"));
   CHECK(contains(refused("shift=-1"), "'shift=-1' found"));
@@ -65,6 +67,10 @@ TEST_CASE("augmentation: reads shift and flip, refuses the rest by name") {
   CHECK(contains(refused(","), "'' found"));
   CHECK(contains(refused("flip,flip"), "named twice"));
   CHECK(contains(refused("shift=1,shift=2"), "named twice"));
+  CHECK(contains(refused("crop=1,shift=2"), "named twice"));
+  CHECK(contains(refused("crop=0"), "in 1..32768 expected behind crop="));
+  CHECK(parse_augmentation("crop=4,flip") == parse_augmentation("shift=4,flip"));
+  CHECK(to_text(parse_augmentation("crop=4")) == "shift=4");
 }
 
 TEST_CASE("augmentation: an image becomes one of its shifted and flipped selves, each as often") {
