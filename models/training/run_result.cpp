@@ -32,6 +32,7 @@ void fields(Visitor& visit, Run& run) {
   visit("seed", run.seed);
   visit("epochs", run.epochs);
   visit("batch", run.batch);
+  if (visit.present("resize", run.resize > 0)) visit("resize", run.resize);
   if (visit.present("augment", !run.augment.empty())) visit("augment", run.augment);
   if (visit.present("label_smoothing", run.label_smoothing > 0.0)) {
     visit("label_smoothing", run.label_smoothing);

@@ -60,6 +60,7 @@ struct RunResult {
   std::uint64_t seed = 0;
   int epochs = 0;
   std::int64_t batch = 0;
+  std::int64_t resize = 0;         // side of the images, 0: as they are in the data
   std::string augment;             // of the training images, see parse_augmentation()
   std::string imbalance = "none";  // what the loss did about uneven classes
   double label_smoothing = 0;      // of the targets, see softmax_cross_entropy()

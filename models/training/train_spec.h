@@ -33,6 +33,7 @@ struct TrainSpec {
   std::string drop;                  // columns of a table that are no features
   std::string words;                 // columns of a table whose numbers are words
   std::string tokens = "bytes";      // what a text is cut into, see open_dataset()
+  std::int64_t resize = 0;           // side of the images to learn from; 0: as they are
   std::string model = "mlp:64,64";
   int epochs = 0;                         // 0: by the size of the data, see with_defaults()
   std::int64_t epoch_tokens = 0;          // of a text in an epoch; 0: as many as there are
@@ -124,6 +125,11 @@ void visit_data(Spec& spec, const Visitor& visitor) {
             "[bytes]",
             kOfData | kYounger | kSparse},
       spec.tokens);
+  visitor(Field{"resize", "--resize", "size of images",
+                "N: images are made smaller first, N x N pixels, each the mean of the area that it "
+                "covers [as they are]",
+                kOfData | kYounger | kSparse, "", 1, 32768},
+          spec.resize);
 }
 
 template <typename Spec, typename Visitor>
@@ -131,8 +137,9 @@ void visit_length(Spec& spec, const Visitor& visitor) {
   constexpr double kMost = 1e6;
   visitor(Field{"model", "--model", "model",
                 "mlp:WIDTH,WIDTH[:norm=batch|layer|rms|none][:activation=relu|squared_relu|"
-                "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...: 3 x 3 convolutions "
-                "with batch norm and rectifier, M is 2 x 2 max pooling; or, for text, "
+                "tanh][:dropout=P], or, for images, conv:WIDTH,WIDTH,M,...[:dropout=P]: 3 x 3 "
+                "convolutions with batch norm and rectifier, WIDTH/2 with stride 2, M is 2 x 2 max "
+                "pooling, R a residual block, FWIDTH a dense layer at the end; or, for text, "
                 "llama:LAYERS,WIDTH[:heads=H][:kv=K][:ff=F][:context=T][:tie=yes|no]"},
           spec.model);
   visitor(
@@ -174,7 +181,9 @@ template <typename Spec, typename Visitor>
 void visit_learning(Spec& spec, const Visitor& visitor) {
   visitor(
       Field{"augment", "--augment", "augmentation",
-            "of training images: none, shift=PIXELS, flip, or shift=PIXELS,flip [none]", kYounger},
+            "of training images: crop=PIXELS, a random part of the image with so many pixels of 0 "
+            "around it (shift=PIXELS is the same); flip; crop=PIXELS,flip; or none [none]",
+            kYounger},
       spec.augment);
   visitor(Field{"label_smoothing", "--label-smoothing", "label smoothing",
                 "share of the target that is spread over all classes [0; 0.1 for images from "

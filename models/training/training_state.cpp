@@ -233,6 +233,7 @@ RunResult describe_run(const Dataset& dataset, const TrainSpec& spec, const Reci
   result.seed = spec.seed;
   result.epochs = spec.epochs;
   result.batch = spec.batch;
+  result.resize = spec.resize;
   result.augment = spec.augment;
   result.label_smoothing = spec.label_smoothing.value_or(0.0);
   result.imbalance = to_text(spec.imbalance);

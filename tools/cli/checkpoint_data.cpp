@@ -17,6 +17,8 @@ void adopt_table_options(const Given& given, const TrainSpec& asked, TrainSpec& 
         "--tokens: the checkpoint holds the tokenizer of its model; leave the option out");
   check(!given("--task"),
         "--task: the model knows its task from its training; leave the option out");
+  check(!given("--resize"),
+        "--resize: the model knows the size of its images from its training; leave the option out");
   if (given("--header")) saved.header = asked.header;
   if (given("--missing")) saved.missing = asked.missing;
   if (given("--label")) {

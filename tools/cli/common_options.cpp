@@ -11,6 +11,7 @@
 
 #include "engine/check.h"
 #include "engine/data/augmentation.h"
+#include "engine/data/resize.h"
 #include "engine/files/read_file.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
@@ -210,6 +211,9 @@ Dataset open_data(const CommonOptions& options, const std::optional<TableSchema>
   check(dataset.is_text() || train.tokens == TrainSpec().tokens, "--tokens is for texts, which '",
         train.data, "' is not; leave it out");
   if (!is_csv(train.data)) check_table_options(train);
+  // A model takes rows of a table as images of the size that it knows.
+  const bool scores_table = schema && !dataset.is_image();
+  if (train.resize > 0 && !scores_table) resize_images(dataset, train.resize);
   return dataset;
 }
 

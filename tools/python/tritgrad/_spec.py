@@ -8,7 +8,7 @@ import numpy as np
 
 # Options of the data, which `tritgrad train --help` lists first; all others are of the run.
 DATA_KEYS = ("data", "task", "label", "header", "missing", "max_categories", "columns", "drop",
-             "words", "tokens")
+             "words", "tokens", "resize")
 
 
 def _plain(value: Any) -> Any:
