@@ -25,35 +25,40 @@ struct Convolution {
   template <typename Body>
   void for_each_part(const Body& body) const {
     const std::int64_t rows = std::min(kPatchNumbers / patches.cols(), kMostIntegerRows);
-    const std::int64_t part = std::max<std::int64_t>(1, rows / patches.pixels());
+    const std::int64_t part = std::max<std::int64_t>(1, rows / patches.count());
     for (std::int64_t first = 0; first < images; first += part) {
       body(first, std::min(part, images - first));
     }
   }
-  // Calls body(image, line) for all lines of `count` images.
+  // Calls body(image, line) for `height` lines of each of `count` images: those of patches, or of
+  // pixels.
   template <typename Body>
-  void for_each_line(std::int64_t count, const Body& body) const {
-    const std::int64_t height = patches.image.height;
+  void for_each_line(std::int64_t count, std::int64_t height, const Body& body) const {
     const std::int64_t lines =
-        std::max<std::int64_t>(1, kElementsPerUnit / (patches.image.width * patches.cols()));
+        std::max<std::int64_t>(1, kElementsPerUnit / (patches.width() * patches.cols()));
     parallel_ranges(count * height, lines, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) body(i / height, i % height);
     });
   }
-  // Rows of x, y or their gradients that belong to `count` images from `first` on.
+  // Rows of y or its gradient that belong to `count` images from `first` on.
   Tensor rows(const Tensor& all, std::int64_t first, std::int64_t count) const {
-    return {all.row(first * patches.pixels()), {count * patches.pixels(), all.cols()}};
+    return {all.row(first * patches.count()), {count * patches.count(), all.cols()}};
+  }
+  // Those of x.
+  Tensor pixel_rows(const Tensor& all, std::int64_t first, std::int64_t count) const {
+    const std::int64_t pixels = patches.image.pixels();
+    return {all.row(first * pixels), {count * pixels, all.cols()}};
   }
 };
 
 // Returns the patches of `count` images in x, in scratch.
 Tensor unfold_images(Tape& tape, const Convolution& c, const Tensor& x, std::int64_t first,
                      std::int64_t count) {
-  const std::int64_t pixels = c.patches.pixels();
-  const Tensor patches = tape.scratch({count * pixels, c.patches.cols()});
-  c.for_each_line(count, [&](std::int64_t image, std::int64_t line) {
-    unfold_line(c.patches, line, x.row((first + image) * pixels), patches.row(image * pixels),
-                patches.cols());
+  const std::int64_t of_image = c.patches.count();
+  const Tensor patches = tape.scratch({count * of_image, c.patches.cols()});
+  c.for_each_line(count, c.patches.height(), [&](std::int64_t image, std::int64_t line) {
+    unfold_line(c.patches, line, x.row((first + image) * c.patches.image.pixels()),
+                patches.row(image * of_image), patches.cols());
   });
   return patches;
 }
@@ -61,25 +66,27 @@ Tensor unfold_images(Tape& tape, const Convolution& c, const Tensor& x, std::int
 // Does so for images that have been rounded once, the numbers of each to a row of x.
 QuantizedRows unfold_images(Tape& tape, const Convolution& c, const QuantizedRows& x,
                             std::int64_t first, std::int64_t count) {
-  const std::int64_t pixels = c.patches.pixels();
-  const QuantizedRows patches = allocate_rows(tape, count * pixels, c.patches.cols(), false);
-  c.for_each_line(count, [&](std::int64_t image, std::int64_t line) {
+  const std::int64_t of_image = c.patches.count();
+  const QuantizedRows patches = allocate_rows(tape, count * of_image, c.patches.cols(), false);
+  c.for_each_line(count, c.patches.height(), [&](std::int64_t image, std::int64_t line) {
     unfold_line(c.patches, line, x.codes + (first + image) * x.ld,
-                patches.codes + image * pixels * patches.ld, patches.ld);
-    std::fill_n(patches.scales + image * pixels + line * c.patches.image.width,
-                c.patches.image.width, x.scales[first + image]);
+                patches.codes + image * of_image * patches.ld, patches.ld);
+    std::fill_n(patches.scales + image * of_image + line * c.patches.width(), c.patches.width(),
+                x.scales[first + image]);
   });
   return patches;
 }
 
-// Adds up whatever lies over a pixel in dpatches: dx becomes that, or it is added to dx.
+// Adds up whatever lies over a pixel in dpatches, if anything does: dx becomes that, or it is added
+// to dx.
 void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx) {
-  const std::int64_t line_numbers = c.patches.image.width * c.patches.image.channels;
-  c.for_each_line(dpatches.rows() / c.patches.pixels(), [&](std::int64_t image, std::int64_t line) {
-    const std::int64_t first = image * c.patches.pixels();
-    float* out = dx.grad.row(first);
+  const ImageShape& shape = c.patches.image;
+  const std::int64_t line_numbers = shape.width * shape.channels;
+  const std::int64_t images = dpatches.rows() / c.patches.count();
+  c.for_each_line(images, shape.height, [&](std::int64_t image, std::int64_t line) {
+    float* out = dx.grad.row(image * shape.pixels());
     if (dx.fresh) std::fill_n(out + line * line_numbers, line_numbers, 0.0f);
-    fold_line(c.patches, line, dpatches.row(first), out);
+    fold_line(c.patches, line, dpatches.row(image * c.patches.count()), out);
   });
 }
 
@@ -87,7 +94,7 @@ void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx
 template <typename Images>
 Var convolve(Tape& tape, const Var& x, const Convolution& c, const Images& images) {
   constexpr bool kIntegers = std::is_same_v<Images, QuantizedRows>;
-  const Var y = tape.variable({x.value.rows(), c.w.outputs});
+  const Var y = tape.variable({c.images * c.patches.count(), c.w.outputs});
   c.for_each_part([&](std::int64_t first, std::int64_t count) {
     const auto patches = unfold_images(tape, c, images, first, count);
     const Tensor y_part = c.rows(y.value, first, count);
@@ -119,7 +126,7 @@ Var convolve(Tape& tape, const Var& x, const Convolution& c, const Images& image
       } else {
         float_backward_input(tape, c.w, {dpatches, true}, dy_part);
       }
-      fold(c, dpatches, {c.rows(dx.grad, first, count), dx.fresh});
+      fold(c, dpatches, {c.pixel_rows(dx.grad, first, count), dx.fresh});
       tape.scratch_reset();
     });
   });
@@ -130,10 +137,12 @@ Var convolve(Tape& tape, const Var& x, const Convolution& c, const Images& image
 
 Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Parameter& weight,
            Parameter* scale, Compute compute) {
-  const Patches patches{image, window.size};
+  const Patches patches{image, window.size, window.stride};
   const LinearOperands w = linear_operands("conv2d", weight, scale);
   check(window.size > 0 && window.size % 2 == 1, "conv2d: windows of ", window.size, " x ",
         window.size, " pixels; the size must be odd");
+  check(window.stride > 0, "conv2d: a stride of ", window.stride,
+        " pixels; it must be a positive number");
   const std::int64_t image_count = count_images("conv2d", x, image);
   check(w.inputs == patches.cols(), "conv2d: windows of ", window.size, " x ", window.size,
         " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",

@@ -3,7 +3,7 @@
 //
 // The patch of a pixel is the window of size x size pixels around it, in the image's own order
 // (height x width x channels), with zeros for what lies outside. Patches are rows, one for each
-// pixel.
+// pixel, or, with a stride, for each pixel whose line and column are multiples of it.
 #pragma once
 
 #include <algorithm>
@@ -32,19 +32,23 @@ inline std::int64_t count_images(const char* op, const Var& x, const ImageShape&
 struct Patches {
   ImageShape image;
   std::int64_t size;  // of the window; odd
+  std::int64_t stride = 1;
 
-  std::int64_t pixels() const { return image.pixels(); }
+  std::int64_t height() const { return (image.height + stride - 1) / stride; }
+  std::int64_t width() const { return (image.width + stride - 1) / stride; }
+  // How many patches an image has.
+  std::int64_t count() const { return height() * width(); }
   std::int64_t cols() const { return size * size * image.channels; }
 
-  // Pixels of one line of the image that the window of pixel x covers: [first, last). `skipped` are
-  // those of the window that lie to the left of the image.
+  // Pixels of one line of the image that the window of patch x of a line covers: [first, last).
+  // `skipped` are those of the window that lie to the left of the image.
   struct Run {
     std::int64_t first, last, skipped;
   };
   Run run(std::int64_t x) const {
-    const std::int64_t half = size / 2;
-    const std::int64_t first = std::max<std::int64_t>(0, x - half);
-    return {first, std::min(image.width, x + half + 1), first - x + half};
+    const std::int64_t half = size / 2, center = x * stride;
+    const std::int64_t first = std::max<std::int64_t>(0, center - half);
+    return {first, std::min(image.width, center + half + 1), first - center + half};
   }
 };
 
@@ -67,15 +71,15 @@ void copy_short(const T* from, T* to, std::int64_t n) {
   for (std::int64_t i = 0; i < bytes; ++i) target[i] = source[i];
 }
 
-// Fills the patches of the pixels of one line. `image` and `patches` begin with those of pixel 0;
+// Fills the patches of one line of them. `image` and `patches` begin with pixel 0 and its patch;
 // rows of patches are `ld` long, and what lies behind cols() becomes 0.
 template <typename T>
 void unfold_line(const Patches& p, std::int64_t line, const T* image, T* patches, std::int64_t ld) {
   const std::int64_t c = p.image.channels;
   const std::int64_t window = p.size * c;  // numbers of a line of it
-  const std::int64_t top = line - p.size / 2;
-  T* to = patches + line * p.image.width * ld;
-  for (std::int64_t x = 0; x < p.image.width; ++x, to += ld) {
+  const std::int64_t top = line * p.stride - p.size / 2;
+  T* to = patches + line * p.width() * ld;
+  for (std::int64_t x = 0; x < p.width(); ++x, to += ld) {
     const auto [first, last, skipped] = p.run(x);
     const bool whole = last - first == p.size;
     for (std::int64_t i = 0; i < p.size; ++i) {
@@ -95,10 +99,10 @@ inline void fold_line(const Patches& p, std::int64_t line, const float* patches,
   const std::int64_t c = p.image.channels;
   for (std::int64_t i = 0; i < p.size; ++i) {
     const std::int64_t center = line + p.size / 2 - i;  // the line is the i-th of its windows
-    if (center < 0 || center >= p.image.height) continue;
-    for (std::int64_t x = 0; x < p.image.width; ++x) {
+    if (center < 0 || center >= p.image.height || center % p.stride != 0) continue;
+    for (std::int64_t x = 0; x < p.width(); ++x) {
       const auto [first, last, skipped] = p.run(x);
-      const float* patch = patches + (center * p.image.width + x) * p.cols();
+      const float* patch = patches + (center / p.stride * p.width() + x) * p.cols();
       kernels().reductions.add_scaled(image + (line * p.image.width + first) * c,
                                       patch + (i * p.size + skipped) * c, 1.0f, (last - first) * c);
     }

@@ -212,6 +212,19 @@ static inline void $_tanh(float *x, int n) {
 }
 )";
 
+inline constexpr const char* kBlock = R"(
+/* What a residual block reads is kept, and added at its end. */
+static inline void $_keep(float *kept, const float *x, int n) {
+  int i;
+  for (i = 0; i < n; i++) kept[i] = x[i];
+}
+
+static inline void $_add(float *x, const float *kept, int n) {
+  int i;
+  for (i = 0; i < n; i++) x[i] += kept[i];
+}
+)";
+
 inline constexpr const char* kWindow = R"(
 /* Copies the 3 x 3 pixels around pixel number `at`; what is outside the image is 0. */
 static inline void $_#(~ *window, const ~ *x, int at, int height, int width, int channels) {

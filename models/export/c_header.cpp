@@ -38,15 +38,16 @@ CDigits digits_of_byte(TritPacking packing) {
   return {{1, 256}, "", "a trit a byte"};
 }
 
-// A workspace has room for the most numbers that a product makes, that a layer rounds, and that a
-// window of a convolution has.
+// A workspace has room for the most numbers that a product makes, that a layer rounds, that a
+// window of a convolution has, and that a residual block keeps.
 struct WorkspaceSizes {
-  std::int64_t made = 0, rounded = 0, window = 0, float_window = 0;
+  std::int64_t made = 0, rounded = 0, window = 0, float_window = 0, kept = 0;
 
   explicit WorkspaceSizes(const InferenceNetwork& network) {
     for (const InferenceLayer& layer : network.layers) {
       if (layer.has_product()) made = std::max(made, layer.outputs());
       if (layer.product.in_integers) rounded = std::max(rounded, layer.inputs());
+      if (layer.begins_block) kept = std::max(kept, layer.inputs());
       if (layer.kind != InferenceLayer::Kind::kConvolution) continue;
       std::int64_t& longest = layer.product.in_integers ? window : float_window;
       longest = std::max(longest, layer.product.inputs);
@@ -204,6 +205,7 @@ class Writer {
         concat("\ntypedef struct {\n  float x[", network_.widest(), "], y[", sizes.made, "];\n");
     if (sizes.float_window > 0)
       text_ += concat("  float float_window[", sizes.float_window, "];\n");
+    if (sizes.kept > 0) text_ += concat("  float kept[", sizes.kept, "];\n");
     if (sizes.rounded > 0) text_ += concat("  int8_t codes[", sizes.rounded, "];\n");
     if (sizes.window > 0) text_ += concat("  int8_t window[", sizes.window, "];\n");
     say("} $_workspace;\n#define @_WORKSPACE_BYTES sizeof($_workspace)\n");
@@ -265,6 +267,7 @@ class Writer {
       if (used) say_function(text);
     }
     const WorkspaceSizes sizes(network_);
+    if (sizes.kept > 0) say_function(c_functions::kBlock);
     if (sizes.window > 0) say_function(c_functions::kWindow, "window", "int8_t");
     if (sizes.float_window > 0) say_function(c_functions::kWindow, "float_window", "float");
     if (has_kind<InferenceLayer::Kind::kMaxPool>()) say_function(c_functions::kMaxPool);
@@ -346,14 +349,20 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
     const InferenceProduct& w = layer.product;
     const bool is_last = &layer == &network_.layers.back();
     say(concat("\n  /* ", w.name, " */\n"));
+    if (layer.begins_block) say(concat("  $_keep(w->kept, w->x, ", layer.inputs(), ");\n"));
     if (w.in_integers) say(concat("  scale = $_quantize(w->codes, w->x, ", layer.inputs(), ");\n"));
     if (layer.kind == InferenceLayer::Kind::kConvolution) {
       const ImageShape& image = layer.image;
       const std::string window = w.in_integers ? "window" : "float_window";
-      const std::string loop = concat("  for (i = 0; i < ", image.pixels(), "; i++) {\n    ");
+      const ImageShape made = layer.convolved_image();
+      const std::string loop = concat("  for (i = 0; i < ", made.pixels(), "; i++) {\n    ");
+      const std::string center = layer.stride == 1
+                                     ? "i"
+                                     : concat("(i / ", made.width, " * ", image.width, " + i % ",
+                                              made.width, ") * ", layer.stride);
       const std::string place = concat(" + i * ", w.outputs);
-      say(loop + concat("$_", window, "(w->", window, w.in_integers ? ", w->codes" : ", w->x",
-                        ", i, ", image.height, ", ", image.width, ", ", image.channels,
+      say(loop + concat("$_", window, "(w->", window, w.in_integers ? ", w->codes" : ", w->x", ", ",
+                        center, ", ", image.height, ", ", image.width, ", ", image.channels,
                         ");\n    "));
       product(layer, "w->y" + place, "w->" + window);
       say("  }\n" + loop);
@@ -365,6 +374,7 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
       say("  ");
       norm(layer, !is_last ? "w->x" : network_.is_regression() ? "output" : "logits", "w->y");
     }
+    if (layer.ends_block) say(concat("  $_add(w->x, w->kept, ", layer.outputs(), ");\n"));
     if (layer.activation) {
       say(concat("  $_", activation_call(*layer.activation), "(w->x, ", layer.outputs(), ");\n"));
     }
@@ -453,8 +463,9 @@ ExportBytes c_header_bytes(const InferenceNetwork& network, const ExportSettings
   }
   const WorkspaceSizes sizes(network);
   const std::int64_t int8s = sizes.rounded + sizes.window;
-  bytes.workspace = kBytesOfFloat * (network.widest() + sizes.made + sizes.float_window) +
-                    (int8s + kBytesOfFloat - 1) / kBytesOfFloat * kBytesOfFloat;
+  bytes.workspace =
+      kBytesOfFloat * (network.widest() + sizes.made + sizes.float_window + sizes.kept) +
+      (int8s + kBytesOfFloat - 1) / kBytesOfFloat * kBytesOfFloat;
   const bool row_norm =
       std::any_of(network.layers.begin(), network.layers.end(), [](const InferenceLayer& layer) {
         return layer.norm == Norm::kLayer || layer.norm == Norm::kRms;

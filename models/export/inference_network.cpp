@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "engine/check.h"
 #include "engine/data/split.h"
 #include "engine/text.h"
 #include "models/export/inference_norm.h"
-#include "models/networks/conv_net.h"
+#include "models/networks/conv_spec.h"
 #include "ops/batch_norm.h"
+#include "ops/conv2d.h"
 #include "ops/pool.h"
 
 namespace tritgrad {
@@ -19,13 +21,17 @@ std::int64_t InferenceLayer::outputs() const {
     case Kind::kLinear:
       return product.outputs;
     case Kind::kConvolution:
-      return image.pixels() * product.outputs;
+      return convolved_image().size();
     case Kind::kMaxPool:
       return pooled(image).size();
     case Kind::kAveragePool:
       break;
   }
   return image.channels;
+}
+
+ImageShape InferenceLayer::convolved_image() const {
+  return convolved(image, {kWindowSide, stride}, product.outputs);
 }
 
 std::int64_t InferenceNetwork::widest() const {
@@ -77,41 +83,61 @@ InferenceLayer describe_layer(const std::string& name, const LayerParameters& la
   return result;
 }
 
+using DescribeProduct = std::function<InferenceLayer(const std::string& name, Norm norm)>;
+
+std::vector<InferenceLayer> describe_perceptron(const MlpSpec& spec,
+                                                const DescribeProduct& describe) {
+  std::vector<InferenceLayer> layers;
+  for (std::size_t i = 0; i < spec.hidden.size(); ++i) {
+    layers.push_back(describe(layer_name(i), spec.norm));
+    layers.back().activation = spec.activation;
+  }
+  layers.push_back(describe(kHead, Norm::kNone));
+  return layers;
+}
+
+std::vector<InferenceLayer> describe_stages(const ConvNetSpec& spec,
+                                            const DescribeProduct& describe) {
+  using Kind = InferenceLayer::Kind;
+  std::vector<InferenceLayer> layers;
+  std::size_t index = 0;
+  bool reads_image = true;
+  for (const ConvStage& stage : conv_stages(spec)) {
+    InferenceLayer layer;
+    if (stage.kind == ConvStage::Kind::kOutput) {
+      layer = describe(kHead, Norm::kNone);
+    } else if (stage.has_product()) {
+      layer = describe(layer_name(index++), Norm::kBatch);
+      layer.activation = Activation::kRelu;
+    }
+    if (reads_image) layer.image = stage.image;
+    layer.stride = stage.stride;
+    layer.begins_block = stage.begins_block;
+    layer.ends_block = stage.ends_block;
+    if (stage.kind == ConvStage::Kind::kConvolution) {
+      layer.kind = Kind::kConvolution;
+    } else if (stage.kind == ConvStage::Kind::kMaxPool) {
+      layer.kind = Kind::kMaxPool;
+    } else {
+      reads_image = false;
+      if (!stage.has_product()) layer.kind = Kind::kAveragePool;
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
 }  // namespace
 
 std::vector<InferenceLayer> describe_layers(const SavedModel& plan, Model& model) {
-  using Kind = InferenceLayer::Kind;
-  std::vector<InferenceLayer> layers;
-  const auto describe = [&](const std::string& name, Norm norm) {
-    layers.push_back(
-        describe_layer(name, bind_layer(model.parameters(), name), norm, plan.recipe.compute));
+  const DescribeProduct describe = [&](const std::string& name, Norm norm) {
+    return describe_layer(name, bind_layer(model.parameters(), name), norm, plan.recipe.compute);
   };
   if (plan.model.starts_with("mlp:")) {
-    const MlpSpec mlp = fit_mlp(parse_mlp(plan.model), plan.input.features, plan.outputs);
-    for (std::size_t i = 0; i < mlp.hidden.size(); ++i) {
-      describe(layer_name(i), mlp.norm);
-      layers.back().activation = mlp.activation;
-    }
-  } else {
-    const ConvNetSpec conv = fit_conv(parse_conv(plan.model), plan.input, plan.outputs);
-    ImageShape image = conv.image;
-    std::size_t index = 0;
-    for (const std::int64_t outputs : conv.layers) {
-      if (outputs == ConvNetSpec::kMaxPool) {
-        layers.push_back({.kind = Kind::kMaxPool, .image = image});
-        image = pooled(image);
-        continue;
-      }
-      describe(layer_name(index++), Norm::kBatch);
-      layers.back().kind = Kind::kConvolution;
-      layers.back().image = image;
-      layers.back().activation = Activation::kRelu;
-      image.channels = outputs;
-    }
-    layers.push_back({.kind = Kind::kAveragePool, .image = image});
+    const MlpSpec spec = fit_mlp(parse_mlp(plan.model), plan.input.features, plan.outputs);
+    return describe_perceptron(spec, describe);
   }
-  describe(kHead, Norm::kNone);
-  return layers;
+  return describe_stages(fit_conv(parse_conv(plan.model), plan.input, plan.outputs), describe);
 }
 
 namespace {
@@ -204,12 +230,15 @@ RowOfFloats standardize_row(const InferenceNetwork& network, std::span<const flo
   return x;
 }
 
-// Returns the window around a pixel, with zeros for what is outside the image.
+// Returns the window of which a convolution makes this pixel, with zeros for what is outside the
+// image.
 template <typename Number>
-std::vector<Number> window_of(const ImageShape& image, std::int64_t pixel,
+std::vector<Number> window_of(const InferenceLayer& layer, std::int64_t pixel,
                               const std::vector<Number>& x) {
   constexpr std::int64_t kHalf = kWindowSide / 2;
-  const std::int64_t row = pixel / image.width, column = pixel % image.width;
+  const ImageShape& image = layer.image;
+  const std::int64_t width = layer.convolved_image().width;
+  const std::int64_t row = pixel / width * layer.stride, column = pixel % width * layer.stride;
   std::vector<Number> window;
   window.reserve(static_cast<std::size_t>(kWindowPixels * image.channels));
   for (std::int64_t i = row - kHalf; i <= row + kHalf; ++i) {
@@ -231,11 +260,11 @@ RowOfFloats multiply_layer(const InferenceLayer& layer, const RowOfFloats& x) {
   const RoundedRow rounded = w.in_integers ? round_to_int8(x) : RoundedRow();
   RowOfFloats y;
   y.reserve(static_cast<std::size_t>(layer.outputs()));
-  for (std::int64_t pixel = 0; pixel < layer.image.pixels(); ++pixel) {
+  for (std::int64_t pixel = 0; pixel < layer.convolved_image().pixels(); ++pixel) {
     const RowOfFloats part =
         w.in_integers
-            ? multiply_in_integers(w, window_of(layer.image, pixel, rounded.codes), rounded.scale)
-            : multiply_in_floats(w, window_of(layer.image, pixel, x));
+            ? multiply_in_integers(w, window_of(layer, pixel, rounded.codes), rounded.scale)
+            : multiply_in_floats(w, window_of(layer, pixel, x));
     y.insert(y.end(), part.begin(), part.end());
   }
   return y;
@@ -318,15 +347,17 @@ float activated(Activation activation, float x) {
 std::vector<float> infer(const InferenceNetwork& network, std::span<const float> features) {
   check(std::ssize(features) == network.inputs, "infer: ", features.size(), " features found, ",
         network.inputs, " expected");
-  RowOfFloats x = standardize_row(network, features);
+  RowOfFloats x = standardize_row(network, features), kept;
   for (const InferenceLayer& layer : network.layers) {
     if (!layer.has_product()) {
       x = layer.kind == InferenceLayer::Kind::kMaxPool ? max_of_pixels(layer.image, x)
                                                        : mean_of_pixels(layer.image, x);
       continue;
     }
+    if (layer.begins_block) kept = x;
     x = multiply_layer(layer, x);
     normalize_layer(layer, x);
+    if (layer.ends_block) std::transform(x.begin(), x.end(), kept.begin(), x.begin(), std::plus());
     if (!layer.activation) continue;
     for (float& each : x) each = activated(*layer.activation, each);
   }

@@ -32,7 +32,8 @@ namespace tritgrad {
 inline constexpr std::int64_t kWindowSide = 3;
 inline constexpr std::int64_t kWindowPixels = kWindowSide * kWindowSide;
 
-// A product, a norm (kNone: `bias` is added) and perhaps an activation; or pooling.
+// A product, a norm (kNone: `bias` is added) and perhaps an activation; or pooling. Between norm
+// and activation of the layer that ends a block, what the one that begins it read is added.
 struct InferenceLayer {
   enum class Kind {
     kLinear,
@@ -42,17 +43,21 @@ struct InferenceLayer {
     kAveragePool,  // the mean over all pixels, in double
   };
   Kind kind = Kind::kLinear;
-  ImageShape image = {};  // that is read, but by kLinear
+  ImageShape image = {};    // that is read; of kLinear, where its row is one
+  std::int64_t stride = 1;  // of kConvolution: the pixels between its windows
   InferenceProduct product = {};
   Norm norm = Norm::kNone;
   std::vector<float> mean = {}, inverse_std = {};  // of the columns, with batch norm
   std::vector<float> gain = {}, bias = {};  // gain: with any norm; bias: with all but RMS norm
   std::optional<Activation> activation = {};
+  bool begins_block = false, ends_block = false;
 
   bool has_product() const { return kind == Kind::kLinear || kind == Kind::kConvolution; }
   // Returns how many numbers it reads and makes.
   std::int64_t inputs() const { return kind == Kind::kLinear ? product.inputs : image.size(); }
   std::int64_t outputs() const;
+  // What a convolution makes.
+  ImageShape convolved_image() const;
 };
 
 struct InferenceNetwork {

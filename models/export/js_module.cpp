@@ -71,6 +71,9 @@ ModuleJson layer_json(const InferenceLayer& layer) {
                {"inIntegers", w.in_integers},
                {"norm", kNorms.name(layer.norm)}});
   if (layer.activation) json["activation"] = kActivations.name(*layer.activation);
+  if (layer.stride > 1) json["stride"] = layer.stride;
+  if (layer.begins_block) json["beginsBlock"] = true;
+  if (layer.ends_block) json["endsBlock"] = true;
   if (!w.trits.empty()) {
     json["trits"] = base64(pack_trits(w.trits, std::ssize(w.trits), kBase3Digits, 0));
   }

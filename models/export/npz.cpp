@@ -52,11 +52,14 @@ class ArrayWriter {
 
   void layers() {
     std::vector<std::string> names;
+    std::string block;  // the layer that began it
     for (const InferenceLayer& layer : network_.layers) {
       if (layer.has_product()) {
         names.push_back(layer.product.name);
         product(layer);
         norm_and_activation(layer);
+        if (layer.begins_block) block = layer.product.name;
+        if (layer.ends_block) add(layer.product.name + ".adds_input_of", write_npy_text(block));
       } else {
         names.push_back(layer.kind == InferenceLayer::Kind::kMaxPool ? "max_pool" : "average_pool");
       }
@@ -74,6 +77,7 @@ class ArrayWriter {
     std::vector<std::int64_t> extents{w.outputs, w.inputs};
     if (layer.kind == InferenceLayer::Kind::kConvolution) {
       extents = {w.outputs, kWindowSide, kWindowSide, layer.image.channels};
+      if (layer.stride > 1) add(w.name + ".stride", write_npy({}, std::span(&layer.stride, 1)));
     }
     add(w.name + ".rounds_inputs", write_npy_truth(w.in_integers));
     add(w.name + ".weight", write_npy(extents, decoded_weights(w)));

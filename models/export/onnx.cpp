@@ -245,12 +245,22 @@ class OnnxWriter {
     return turned;
   }
 
+  // Returns [batch, rows x columns x channels] of [batch, channels, rows, columns].
+  std::string row_of_pixels(const InferenceLayer& layer, const std::string& x) {
+    const std::string turned = node("Transpose", {x});
+    set_attribute("perm", Shape64{0, 2, 3, 1});
+    return node("Reshape", {turned, shape("row", {-1, layer.inputs()})});
+  }
+
   // ---- layers ----
 
   std::string apply(const InferenceLayer& layer, std::string x) {
     if (!layer.has_product()) return pool(layer, x);
     place_ = layer.product.name;
-    x = normalized(layer, multiplied(layer, x));
+    if (layer.begins_block) kept_ = x;
+    const bool reads_pixels = layer.kind == InferenceLayer::Kind::kLinear && layer.image.size() > 0;
+    x = normalized(layer, multiplied(layer, reads_pixels ? row_of_pixels(layer, x) : x));
+    if (layer.ends_block) x = node("Add", {x, kept_});
     if (!layer.activation) return x;
     if (*layer.activation == Activation::kTanh) return node("Tanh", {x});
     x = node("Relu", {x});
@@ -366,6 +376,7 @@ class OnnxWriter {
         node("Conv", {x, weights_of(layer, {w.outputs, channels, kWindowSide, kWindowSide})});
     set_attribute("kernel_shape", Shape64{kWindowSide, kWindowSide});
     set_attribute("pads", Shape64{1, 1, 1, 1});
+    if (layer.stride > 1) set_attribute("strides", Shape64{layer.stride, layer.stride});
     return y;
   }
 
@@ -537,6 +548,7 @@ class OnnxWriter {
   onnx::ModelProto model_;
   onnx::GraphProto& graph_;
   std::string place_;  // what the names of operators and initializers begin with
+  std::string kept_;   // what the residual block read, within one
   std::set<std::string> numbers_;
   ExportBytes bytes_;
   int pools_ = 0;

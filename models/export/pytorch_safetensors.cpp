@@ -38,18 +38,15 @@ class SequentialWriter {
   ExportBytes bytes() const { return bytes_; }
 
   std::string write(const ExportHead& head) const {
-    std::string modules, sentences;
-    for (const std::string& module : modules_) {
-      modules += (modules.empty() ? "" : ", ") + module;
-    }
+    std::string sentences;
     for (const std::string& sentence : head.provenance) {
       sentences += (sentences.empty() ? "" : "\n") + sentence;
     }
     Metadata metadata{
         {"format", "pt"},
         {kExportKey, "pytorch 1"},
-        {"network", "nn.Sequential(" + modules + ")"},
-        {"rounds_inputs", nlohmann::json(rounding_).dump()},
+        {"network", "nn.Sequential(" + joined(modules_) + ")"},
+        {"rounds_inputs", rounding_.dump()},
         {"class_names", nlohmann::json(network_.class_names).dump()},
         {"input.offset", network_.offsets.empty() ? "0" : nlohmann::json(network_.offsets).dump()},
         {"input.square_roots", network_.square_roots ? "true" : "false"},
@@ -66,14 +63,32 @@ class SequentialWriter {
   }
 
  private:
-  // Appends a module, whose parameters come first.
-  void module(const std::string& text) { modules_.push_back("nn." + text); }
+  static std::string joined(const std::vector<std::string>& modules) {
+    std::string text;
+    for (const std::string& module : modules) text += (text.empty() ? "" : ", ") + module;
+    return text;
+  }
+
+  // Appends a module, whose parameters come first, to the network or the residual block.
+  void module(const std::string& text) { (in_block_ ? block_ : modules_).push_back("nn." + text); }
+
+  // Returns the name of the module that comes next.
+  std::string place() const {
+    return in_block_ ? concat(modules_.size(), ".", block_.size()) : concat(modules_.size());
+  }
+
+  // A block adds what it reads to what its modules make of it.
+  void end_block() {
+    in_block_ = false;
+    modules_.push_back("Residual(" + joined(block_) + ")");
+    block_.clear();
+  }
 
   std::int64_t tensor(const char* name, const TensorExtents& shape,
                       const std::vector<float>& numbers) {
     const std::vector<float>& kept = numbers_.emplace_back(numbers);
     const auto bytes = std::as_bytes(std::span(kept));
-    tensors_.push_back({concat(modules_.size(), ".", name), Dtype::kF32, shape, bytes});
+    tensors_.push_back({concat(place(), ".", name), Dtype::kF32, shape, bytes});
     return std::ssize(bytes);
   }
   std::int64_t vector(const char* name, const std::vector<float>& numbers) {
@@ -87,7 +102,7 @@ class SequentialWriter {
     std::vector<float> variances;
     for (const float each : inverse_stds) variances.push_back(running_var_of(each, eps));
     bytes_.others += vector("running_mean", means) + vector("running_var", variances);
-    tensors_.push_back({concat(modules_.size(), ".num_batches_tracked"),
+    tensors_.push_back({place() + ".num_batches_tracked",
                         Dtype::kI64,
                         {},
                         std::as_bytes(std::span(&kBatches, 1))});
@@ -123,10 +138,15 @@ class SequentialWriter {
       default:
         break;
     }
+    in_block_ = in_block_ || layer.begins_block;
     product(layer);
     norm(layer);
-    if (!layer.activation) return;
-    switch (*layer.activation) {
+    if (layer.ends_block) end_block();
+    if (layer.activation) activation(*layer.activation);
+  }
+
+  void activation(Activation activation) {
+    switch (activation) {
       case Activation::kRelu:
         return module("ReLU()");
       case Activation::kTanh:
@@ -141,18 +161,35 @@ class SequentialWriter {
     const bool has_bias = layer.norm == Norm::kNone;
     const char* bias = has_bias ? ")" : ", bias=False)";
     const auto extent = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-    if (w.in_integers) rounding_.push_back(modules_.size());
+    const bool is_linear = layer.kind == InferenceLayer::Kind::kLinear;
+    const bool reads_pixels = is_linear && layer.image.size() > 0;
+    if (reads_pixels) module("Flatten()");
+    if (w.in_integers) note_rounding();
     if (has_bias) bytes_.others += vector("bias", layer.bias);
-    if (layer.kind == InferenceLayer::Kind::kLinear) {
-      bytes_.weights += tensor("weight", {extent(w.outputs), extent(w.inputs)}, decoded_weights(w));
+    if (is_linear) {
+      const std::vector<float> weights = decoded_weights(w);
+      bytes_.weights +=
+          tensor("weight", {extent(w.outputs), extent(w.inputs)},
+                 reads_pixels ? channels_first(weights, layer.image.channels, layer.image.pixels())
+                              : weights);
       return module(concat("Linear(", w.inputs, ", ", w.outputs, bias));
     }
     const std::int64_t channels = layer.image.channels;
     bytes_.weights += tensor(
         "weight", {extent(w.outputs), extent(channels), extent(kWindowSide), extent(kWindowSide)},
         channels_first(decoded_weights(w), channels, kWindowPixels));
-    module(concat("Conv2d(", channels, ", ", w.outputs, ", ", kWindowSide,
+    const std::string stride = layer.stride > 1 ? concat(", stride=", layer.stride) : "";
+    module(concat("Conv2d(", channels, ", ", w.outputs, ", ", kWindowSide, stride,
                   ", padding=", kWindowSide / 2, bias));
+  }
+
+  // Modules of the network have numbers, and those within a block names such as "5.0".
+  void note_rounding() {
+    if (in_block_) {
+      rounding_.push_back(place());
+    } else {
+      rounding_.push_back(modules_.size());
+    }
   }
 
   void norm(const InferenceLayer& layer) {
@@ -168,9 +205,10 @@ class SequentialWriter {
   }
 
   const InferenceNetwork& network_;
-  std::vector<std::string> modules_;
-  std::vector<std::size_t> rounding_;       // modules whose inputs are rounded
-  std::deque<std::vector<float>> numbers_;  // of the tensors
+  std::vector<std::string> modules_, block_;  // block_: those of the residual block, within one
+  bool in_block_ = false;
+  nlohmann::json rounding_ = nlohmann::json::array();  // modules whose inputs are rounded
+  std::deque<std::vector<float>> numbers_;             // of the tensors
   std::vector<StoredTensor> tensors_;
   ExportBytes bytes_;
 };

@@ -1,158 +1,129 @@
 #include "models/networks/conv_net.h"
 
+#include "ops/activation.h"
+#include "ops/add.h"
 #include "ops/bias.h"
 #include "ops/conv2d.h"
+#include "ops/dropout.h"
 #include "ops/pool.h"
 #include "ops/products/linear.h"
+#include "ops/products/linear_norm.h"
+#include "ops/reshape.h"
 
 namespace tritgrad {
-namespace {
-
-constexpr Window kWindow{3};
-
-std::string describe(const ImageShape& image) {
-  return concat(image.height, " x ", image.width, " x ", image.channels);
-}
-
-ImageShape parse_image(const std::string& text, const std::string& where) {
-  const std::vector<std::string> sides = split(text, 'x');
-  check(sides.size() == 3, "model '", where, "': '", text,
-        "' found before the first '-', an image HEIGHTxWIDTHxCHANNELS such as 32x32x3 expected");
-  const ImageShape image{parse_width(sides[0], where), parse_width(sides[1], where),
-                         parse_width(sides[2], where)};
-  constexpr std::int64_t kMostPixels = 1 << 24;
-  check(image.height * image.width <= kMostPixels, "model '", where, "': images of ", text,
-        " have more than ", kMostPixels, " pixels");
-  return image;
-}
-
-// Returns what each layer reads, and what the last one leaves.
-std::vector<ImageShape> images_between(const ConvNetSpec& spec) {
-  std::vector<ImageShape> images = {spec.image};
-  for (const std::int64_t layer : spec.layers) {
-    const ImageShape image = images.back();
-    const bool pools = layer == ConvNetSpec::kMaxPool;
-    images.push_back(pools ? pooled(image) : ImageShape{image.height, image.width, layer});
-    check(images.back().size() > 0, "model: pooling (M) leaves nothing of ", image.height, " x ",
-          image.width, " pixels, which is what comes of images of ", describe(spec.image),
-          "; pool less often");
-  }
-  return images;
-}
-
-}  // namespace
-
-ConvNetSpec parse_conv(const std::string& text) {
-  check(text.starts_with("conv:"), "model '", text,
-        "' is no convolutional network; expected conv:WIDTH,M,... such as conv:32,M,64,M");
-  const std::string layers = text.substr(5);
-  check(layers.find(':') == std::string::npos, "model '", text,
-        "': a convolutional network has no options; leave out what follows the second ':'");
-  ConvNetSpec spec;
-  const bool complete = layers.find('-') != std::string::npos;
-  std::vector<std::string> parts = split(layers, complete ? '-' : ',');
-  if (complete) {
-    spec.image = parse_image(parts.front(), text);
-    spec.outputs = parse_width(parts.back(), text);
-    parts = {parts.begin() + 1, parts.end() - 1};
-  }
-  bool convolves = false;
-  for (const std::string& part : parts) {
-    const bool pools = part == "M";
-    convolves |= !pools;
-    spec.layers.push_back(pools ? ConvNetSpec::kMaxPool
-                                : parse_width(part, text, ", nor M, which is max pooling"));
-  }
-  check(convolves, "model '", text, "': it has no convolution; expected a width at least, such as ",
-        "conv:32,M");
-  return spec;
-}
-
-ConvNetSpec fit_conv(ConvNetSpec spec, const ModelInput& input, std::int64_t outputs) {
-  const bool from_data = input.image.size() > 0;
-  const bool from_spec = spec.image.size() > 0;
-  check(from_data || from_spec || input.features == 0, "model: the data has ", input.features,
-        " features that are no image; a convolutional network needs images such as mnist's; use "
-        "mlp:WIDTH,... or say what image they are, as in conv:8x8x1-16-M-10");
-  check(from_data || from_spec,
-        "model: images and outputs are unknown; give all of it, such as "
-        "conv:32x32x3-32-M-64-M-10, or name the data");
-  check(!from_data || !from_spec || spec.image == input.image, "model: it reads images of ",
-        describe(spec.image), " but those of the data have ", describe(input.image),
-        "; leave the image out or correct it");
-  check(!from_spec || input.features == 0 || spec.image.size() == input.features,
-        "model: it reads images of ", describe(spec.image), " = ", spec.image.size(),
-        " numbers but the data has ", input.features, " features");
-  check(spec.outputs == 0 || outputs == 0 || spec.outputs == outputs, "model: it has ",
-        spec.outputs, " outputs but the data has ", outputs,
-        " classes; leave them out or correct them");
-  if (from_data) spec.image = input.image;
-  if (outputs > 0) spec.outputs = outputs;
-  check(spec.outputs > 0, "model: the number of classes is unknown; name the data");
-  images_between(spec);
-  return spec;
-}
 
 std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& recipe) {
+  using Kind = ConvStage::Kind;
   std::vector<ParameterSpec> plan;
-  const std::vector<ImageShape> images = images_between(spec);
   std::size_t index = 0;
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const std::int64_t outputs = spec.layers[i];
-    if (outputs == ConvNetSpec::kMaxPool) continue;
-    const std::string name = layer_name(index++);
-    plan_matrix(name, kWindow.size * kWindow.size * images[i].channels, outputs, 1.0f, recipe, plan,
-                GradientComes::kParts);
-    plan_norm(name, Norm::kBatch, outputs, recipe, plan);
+  for (const ConvStage& stage : conv_stages(spec)) {
+    if (!stage.has_product()) continue;
+    const bool is_head = stage.kind == Kind::kOutput;
+    const std::string name = is_head ? kHead : layer_name(index++);
+    plan_matrix(name, stage.inputs(), stage.outputs, 1.0f, recipe, plan,
+                stage.kind == Kind::kConvolution ? GradientComes::kParts : GradientComes::kWhole);
+    if (is_head) {
+      plan_bias(name, stage.outputs, recipe, plan);
+    } else {
+      plan_norm(name, Norm::kBatch, stage.outputs, recipe, plan);
+    }
   }
-  plan_matrix(kHead, images.back().channels, spec.outputs, 1.0f, recipe, plan);
-  plan_bias(kHead, spec.outputs, recipe, plan);
   return plan;
 }
 
-double conv_products_per_row(const ConvNetSpec& spec) {
-  const std::vector<ImageShape> images = images_between(spec);
-  double products = 0.0;
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {  // pooling has none
-    products += static_cast<double>(kWindow.size * kWindow.size) *
-                static_cast<double>(images[i].size()) * static_cast<double>(spec.layers[i]);
+ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed)
+    : spec_(spec), stages_(conv_stages(spec)), compute_(recipe.compute) {
+  for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);
+  for (const ConvStage& stage : stages_) {
+    if (!stage.has_product()) continue;
+    const std::string name =
+        stage.kind == ConvStage::Kind::kOutput ? kHead : layer_name(layers_.size());
+    layers_.push_back(bind_layer(parameters_, name));
+    dropout_streams_.push_back(random_stream(name + ".dropout"));
   }
-  return products + static_cast<double>(images.back().channels) * static_cast<double>(spec.outputs);
 }
 
-ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed)
-    : spec_(spec), images_(images_between(spec)), compute_(recipe.compute) {
-  for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);
-  for (const std::int64_t layer : spec.layers) {
-    if (layer == ConvNetSpec::kMaxPool) continue;
-    layers_.push_back(bind_layer(parameters_, layer_name(layers_.size())));
+// What a block reads stays, for the sum at its end.
+Var ConvNet::convolve(Tape& tape, const Var& h, const ConvStage& stage,
+                      const LayerParameters& layer, bool training) const {
+  const Var sums = conv2d(tape, h, stage.image, {kConvWindow, stage.stride}, *layer.weight,
+                          layer.scale, compute_);
+  if (!stage.begins_block) tape.release(h);
+  const Rectify rectify = stage.ends_block ? Rectify::kNo : Rectify::kYes;
+  const Var y = training ? batch_norm(tape, sums, layer.norm, rectify)
+                         : batch_norm_inference(tape, sums, layer.norm, rectify);
+  tape.release(sums);
+  return y;
+}
+
+Var ConvNet::add_and_rectify(Tape& tape, const Var& h, const Var& kept) const {
+  const Var sum = add(tape, h, kept);
+  tape.release(h);
+  tape.release(kept);
+  const Var y = relu(tape, sum);
+  tape.release(sum);
+  return y;
+}
+
+Var ConvNet::multiply_rows(Tape& tape, const Var& h, const ConvStage& stage,
+                           const LayerParameters& layer, bool training) const {
+  Var x = h;
+  if (stage.image.pixels() > 1) {
+    x = reshape(tape, h, {h.value.size() / stage.inputs(), stage.inputs()});
+    tape.release(h);
   }
-  layers_.push_back(bind_layer(parameters_, kHead));
+  if (training) {
+    const Var y =
+        linear_batch_norm(tape, x, *layer.weight, layer.scale, compute_, layer.norm, Rectify::kYes);
+    tape.release(x);
+    return y;
+  }
+  const Var sums = linear(tape, x, *layer.weight, layer.scale, compute_);
+  tape.release(x);
+  const Var y = batch_norm_inference(tape, sums, layer.norm, Rectify::kYes);
+  tape.release(sums);
+  return y;
 }
 
 Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
+  using Kind = ConvStage::Kind;
   const ImageShape& first = spec_.image;
   check(x.cols() == first.size(), "model: x has shape ", x.shape.str(), " but images of ",
-        describe(first), " have ", first.size(), " numbers");
+        first.height, " x ", first.width, " x ", first.channels, " have ", first.size(),
+        " numbers");
   Var h = tape.constant({x.data, {x.rows() * first.pixels(), first.channels}});
+  Var kept = h;  // what the block read, within one
   const auto pass_on = [&](const Var& y) {
     tape.release(h);
     h = y;
   };
-  auto layer = layers_.begin();
-  for (std::size_t i = 0; i < spec_.layers.size(); ++i) {
-    if (spec_.layers[i] == ConvNetSpec::kMaxPool) {
-      pass_on(max_pool(tape, h, images_[i]));
-      continue;
+  std::size_t at = 0;
+  for (const ConvStage& stage : stages_) {
+    const std::size_t index = at;
+    at += stage.has_product() ? 1 : 0;
+    switch (stage.kind) {
+      case Kind::kMaxPool:
+        pass_on(max_pool(tape, h, stage.image));
+        break;
+      case Kind::kAveragePool:
+        pass_on(average_pool(tape, h, stage.image));
+        break;
+      case Kind::kConvolution:
+        if (stage.begins_block) kept = h;
+        h = convolve(tape, h, stage, layers_[index], mode.training);
+        if (stage.ends_block) h = add_and_rectify(tape, h, kept);
+        break;
+      case Kind::kDense:
+        h = multiply_rows(tape, h, stage, layers_[index], mode.training);
+        if (!mode.training || spec_.dropout == 0.0f) break;
+        pass_on(dropout(tape, h, spec_.dropout,
+                        {mode.key.seed, dropout_streams_[index] + mode.key.stream, mode.key.step}));
+        break;
+      case Kind::kOutput:
+        pass_on(linear(tape, h, *layers_[index].weight, layers_[index].scale, compute_));
+        pass_on(add_bias(tape, h, *layers_[index].bias));
     }
-    pass_on(conv2d(tape, h, images_[i], kWindow, *layer->weight, layer->scale, compute_));
-    pass_on(mode.training ? batch_norm(tape, h, layer->norm, Rectify::kYes)
-                          : batch_norm_inference(tape, h, layer->norm, Rectify::kYes));
-    ++layer;
   }
-  pass_on(average_pool(tape, h, images_.back()));
-  pass_on(linear(tape, h, *layer->weight, layer->scale, compute_));
-  pass_on(add_bias(tape, h, *layer->bias));
   return h;
 }
 

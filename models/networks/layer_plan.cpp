@@ -35,6 +35,14 @@ std::int64_t parse_width(const std::string& text, const std::string& where, cons
   return width;
 }
 
+float parse_dropout(const std::string& text) {
+  float share = 0.0f;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  check(error == std::errc() && end == text.data() + text.size() && share >= 0.0f && share < 1.0f,
+        "dropout '", text, "' is not a number in [0, 1)");
+  return share;
+}
+
 void for_each_option(
     const std::string& text, const std::vector<std::string>& parts,
     const std::function<void(const std::string& key, const std::string& value)>& body) {

@@ -28,6 +28,9 @@ std::int64_t parse_width(const std::string& text, const std::string& where, cons
 
 inline constexpr std::int64_t kMostWidth = 1 << 24;
 
+// Reads the share of numbers that dropout leaves out. Throws Error unless it is in [0, 1).
+float parse_dropout(const std::string& text);
+
 // Calls body(key, value) for parts 1, 2, ... of a spec text, which are "key=value". Throws Error,
 // which names the text, where a key stands twice and where body() does.
 void for_each_option(

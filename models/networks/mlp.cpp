@@ -1,7 +1,6 @@
 #include "models/networks/mlp.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "models/networks/layer_plan.h"
@@ -22,11 +21,7 @@ void parse_option(const std::string& key, const std::string& value, MlpSpec& spe
   } else if (key == "activation") {
     spec.activation = kActivations.parse(value);
   } else if (key == "dropout") {
-    const auto [end, error] =
-        std::from_chars(value.data(), value.data() + value.size(), spec.dropout);
-    check(error == std::errc() && end == value.data() + value.size() && spec.dropout >= 0.0f &&
-              spec.dropout < 1.0f,
-          "dropout '", value, "' is not a number in [0, 1)");
+    spec.dropout = parse_dropout(value);
   } else {
     fail("unknown option '", key, "'",
          did_you_mean(key, std::vector<std::string>{"norm", "activation", "dropout"}));

@@ -80,6 +80,18 @@ double products_per_row(const std::string& spec, const ModelInput& input, std::i
                                        : products;
 }
 
+bool has_dropout(const std::string& spec) {
+  switch (kind_of(spec)) {
+    case Kind::kConv:
+      return parse_conv(spec).dropout > 0.0f;
+    case Kind::kMlp:
+      return parse_mlp(spec).dropout > 0.0f;
+    case Kind::kLlama:
+      break;
+  }
+  return false;
+}
+
 std::unique_ptr<Model> make_model(const std::string& spec, const ModelInput& input,
                                   std::int64_t outputs, const Recipe& recipe,
                                   std::optional<std::uint64_t> seed) {

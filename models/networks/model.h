@@ -56,6 +56,9 @@ std::vector<ParameterSpec> plan_model(const std::string& spec, const ModelInput&
 double products_per_row(const std::string& spec, const ModelInput& input, std::int64_t outputs,
                         const Recipe& recipe);
 
+// Returns whether a model of the spec leaves numbers out in training.
+bool has_dropout(const std::string& spec);
+
 // Makes the model of a spec, see parse_mlp(), parse_conv() and parse_llama(). Weights begin as
 // numbers keyed by `seed`; without one all bytes are 0, for a checkpoint to be loaded into. Throws
 // Error when the spec cannot be read or does not fit input and outputs.

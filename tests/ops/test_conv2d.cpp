@@ -23,8 +23,10 @@ void check_exact(const std::vector<float>& actual, const std::vector<double>& ex
 }  // namespace
 
 void for_each_conv2d_case(const VisitOpCase& visit) {
-  for (const Convolved& c : {Convolved{{3, 4, 2}, 2, 3, 3}, Convolved{{2, 2, 1}, 3, 3, 2},
-                             Convolved{{1, 1, 3}, 4, 3, 2}, Convolved{{2, 3, 3}, 2, 3, 2, 9}}) {
+  for (const Convolved& c :
+       {Convolved{{3, 4, 2}, 2, 3, 3}, Convolved{{2, 2, 1}, 3, 3, 2}, Convolved{{1, 1, 3}, 4, 3, 2},
+        Convolved{{2, 3, 3}, 2, 3, 2, 9}, Convolved{{5, 4, 2}, 2, 3, 3, 0, 2},
+        Convolved{{4, 3, 1}, 2, 1, 2, 0, 3}}) {
     for (FormatKind kind : {FormatKind::kFp32, FormatKind::kTernary, FormatKind::kTernaryMaster}) {
       Layer layer(c, kind, false);
       const Convolved shape = c;
@@ -33,7 +35,8 @@ void for_each_conv2d_case(const VisitOpCase& visit) {
           "conv2d",
           {&layer.weight()},
           [&](Tape& t, const Var& x) {
-            return conv2d(t, x, shape.image, {shape.size}, layer.weight(), layer.scale());
+            return conv2d(t, x, shape.image, {shape.size, shape.stride}, layer.weight(),
+                          layer.scale());
           },
           [=, scaled = layer.scale() != nullptr](const Values& v) {
             const auto begin = v.begin();
@@ -47,7 +50,7 @@ void for_each_conv2d_case(const VisitOpCase& visit) {
                 Direct<Complex>(shape, Values(begin, begin + x_size), w, {}).y);
           }};
       if (layer.scale() != nullptr) op.parameters.push_back(layer.scale());
-      op.x_shape = {c.rows(), c.image.channels};
+      op.x_shape = {c.x_rows(), c.image.channels};
       visit(op);
     }
   }
@@ -172,6 +175,10 @@ TEST_CASE("conv2d: shapes that do not fit are refused with the shapes") {
     return refusal([&] { conv2d(tape, x, image, {size}, weight); });
   };
   CHECK(message({2, 3, 2}, 3).empty());
+  CHECK(refusal([&] {
+          conv2d(tape, x, {2, 3, 2}, {3, 0}, weight);
+        }) == "conv2d: a stride of 0 pixels; it must be a positive number");
+  CHECK(convolved({5, 6, 2}, {3, 2}, 7) == ImageShape{3, 3, 7});
   CHECK(message({2, 3, 2}, 2) == "conv2d: windows of 2 x 2 pixels; the size must be odd");
   CHECK(message({2, 5, 2}, 3) ==
         "conv2d: x has shape [12 x 2], which is no number of images of 2 x 5 pixels of 2 channels");

@@ -267,6 +267,7 @@ void test_ops_with_files_of_their_own() {
   test_conv2d::for_each_conv2d_case(test_op);
   test_embedding::for_each_embedding_case(test_op);
   test_pool::for_each_pool_case(test_op);
+  test_reshape::for_each_reshape_case(test_op);
   test_rotary::for_each_rotary_case(test_op);
   test_swiglu::for_each_swiglu_case(test_op);
 }

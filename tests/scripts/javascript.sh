@@ -41,6 +41,7 @@ for data in iris wdbc digits; do rows_of "$here/../engine/data/$data.csv" >"$dat
 compare digits.csv float --data digits --model mlp:32 --recipe latent8
 compare digits.csv float --data digits --model mlp:35,20 --recipe votes --set weight.group=32
 compare digits.csv float --data digits --model conv:8,M,12 --recipe latent8
+compare digits.csv float --data digits --model conv:8,R,12/2,F20:dropout=0.1 --recipe latent8
 compare wdbc.csv float --data wdbc --model mlp:24,9:norm=layer:activation=tanh --recipe shared8
 compare wdbc.csv float --data wdbc --model mlp:24:norm=rms:activation=squared_relu --recipe eco
 compare iris.csv float --data iris --model mlp:8:norm=none --recipe latent5

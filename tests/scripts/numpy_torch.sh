@@ -97,5 +97,6 @@ data=$folder/x.npy,$folder/y.npy compare logits "$folder/bytes.csv" --model mlp:
 } >"$folder/filled.csv"
 compare logits "$folder/filled.csv" --model mlp:8 --recipe latent8 --missing mode
 compare classes "$digits" --model conv:8x8x1-6-M-8-10 --recipe latent8
+compare classes "$digits" --model conv:8x8x1-6-R-8/2-F20-10 --recipe latent8
 compare classes "$digits" --model mlp:32,16:norm=layer:activation=tanh --recipe votes
 compare classes "$wdbc" --model mlp:20:norm=none --recipe fp32 --lr 0.01

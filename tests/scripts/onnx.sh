@@ -69,6 +69,7 @@ small_networks() {
   compare equal shared8_rms float 0 0 "${digits[@]}" --model mlp:200,33:norm=rms --recipe shared8
   compare equal trits_none float 0 0 "${digits[@]}" --model mlp:30:norm=none --recipe trits
   compare equal latent8_conv float 0 0 "${digits[@]}" --model conv:8,M,12 --recipe latent8
+  compare equal latent8_blocks float 0 0 "${digits[@]}" --model conv:8,R,12/2,F20 --recipe latent8
   compare near latent8_tanh float 112 48 "${digits[@]}" --model mlp:48:activation=tanh --recipe latent8
   compare near latent8_groups float 172 108 "${digits[@]}" --model mlp:108 --recipe latent8 --set weight.group=32
   compare near conv_groups float 93 12 "${digits[@]}" --model conv:8,12 --recipe latent8 --set weight.group=32

@@ -8,6 +8,7 @@ read). Prints the share of rows whose class the model says, in doubles. Formats 
 split24, split32, ternary_master, trits, ternary, shared4 to shared16, latent8 to latent4.
 """
 import csv
+import itertools
 import json
 import math
 import os
@@ -123,6 +124,13 @@ def times(matrix, x):
     return [sum(w * v for w, v in zip(row, x)) for row in matrix]
 
 
+def pixel(image, h, line, column):
+    height, width, channels = image
+    inside = 0 <= line < height and 0 <= column < width
+    at = (line * width + column) * channels
+    return h[at:at + channels] if inside else [0.0] * channels
+
+
 class Model:
     def __init__(self, path):
         self.tensors, metadata = read_safetensors(path)
@@ -172,34 +180,48 @@ class Model:
             h = [activate(v) for v in self.norm(name, y, options.get("norm", "batch"))]
         return self.head(h)
 
-    def convolutional(self, h):
-        height, width, channels = self.run["image"]
-        index = 0
-        for part in self.run["model"].split(":")[1].split(","):
-            def pixel(line, column):
-                inside = 0 <= line < height and 0 <= column < width
-                at = (line * width + column) * channels
-                return h[at:at + channels] if inside else [0.0] * channels
+    def dense(self, name, width, h):
+        y = times(self.layer(name, width, len(h)), rounded(h) if self.int8 else h)
+        return [max(0.0, v) for v in self.norm(name, y, "batch")]
 
+    def convolution(self, name, image, h, width, stride):
+        """The norm of a convolution, and the shape of what that is."""
+        height, columns, channels = image
+        matrix = self.layer(name, width, 9 * channels)
+        h = rounded(h) if self.int8 else h
+        lines, places = range(0, height, stride), range(0, columns, stride)
+        out = [v for line in lines for column in places
+               for v in self.norm(name, times(matrix, [
+                   v for i in range(3) for j in range(3)
+                   for v in pixel(image, h, line + i - 1, column + j - 1)]), "batch")]
+        return out, (len(lines), len(places), width)
+
+    def convolutional(self, h):
+        image, names = tuple(self.run["image"]), ("layers.%d" % i for i in itertools.count())
+        is_row = False
+        for part in self.run["model"].split(":")[1].split(","):
+            height, columns, channels = image
             if part == "M":
                 h = [max(values)
-                     for line in range(0, height - 1, 2) for column in range(0, width - 1, 2)
-                     for values in zip(pixel(line, column), pixel(line, column + 1),
-                                       pixel(line + 1, column), pixel(line + 1, column + 1))]
-                height, width = height // 2, width // 2
-                continue
-            name, index = "layers.%d" % index, index + 1
-            matrix = self.layer(name, int(part), 9 * channels)
-            h = rounded(h) if self.int8 else h
-            out = []
-            for line in range(height):
-                for column in range(width):
-                    patch = [v for i in range(3) for j in range(3)
-                             for v in pixel(line + i - 1, column + j - 1)]
-                    out += [max(0.0, v) for v in self.norm(name, times(matrix, patch), "batch")]
-            h, channels = out, int(part)
-        pixels = height * width
-        return self.head([sum(h[c::channels]) / pixels for c in range(channels)])
+                     for line in range(0, height - 1, 2) for column in range(0, columns - 1, 2)
+                     for values in zip(*(pixel(image, h, line + i, column + j)
+                                         for i in range(2) for j in range(2)))]
+                image = height // 2, columns // 2, channels
+            elif part == "R":
+                inner, _ = self.convolution(next(names), image, h, channels, 1)
+                inner = [max(0.0, v) for v in inner]
+                outer, _ = self.convolution(next(names), image, inner, channels, 1)
+                h = [max(0.0, a + b) for a, b in zip(outer, h)]
+            elif part[0] == "F":
+                h, is_row = self.dense(next(names), int(part[1:]), h), True
+            else:
+                width, _, stride = part.partition("/")
+                h, image = self.convolution(next(names), image, h, int(width), int(stride or 1))
+                h = [max(0.0, v) for v in h]
+        if is_row:
+            return self.head(h)
+        height, columns, channels = image
+        return self.head([sum(h[c::channels]) / (height * columns) for c in range(channels)])
 
     def classify(self, x):
         if self.run.get("pixels") == "sqrt":

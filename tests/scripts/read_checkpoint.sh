@@ -79,4 +79,5 @@ table mlp:40,20:norm=rms:activation=tanh latent8 --compute fp32
 table mlp:40,20:norm=none:activation=squared_relu fp32 --lr 0.01
 for recipe in latent8 fp32; do
   compare conv:6,M,8 "$recipe" "$work/images" "$work/images" 100
+  compare conv:6,R,8/2,F20 "$recipe" "$work/images" "$work/images" 100
 done

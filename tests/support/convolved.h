@@ -17,8 +17,12 @@ struct Convolved {
   ImageShape image;
   std::int64_t images, size, outputs;
   int group = 0;
+  std::int64_t stride = 1;
 
-  std::int64_t pixels() const { return image.height * image.width; }
+  std::int64_t width() const { return (image.width + stride - 1) / stride; }
+  // Of what comes out; of x there are more with a stride.
+  std::int64_t pixels() const { return (image.height + stride - 1) / stride * width(); }
+  std::int64_t x_rows() const { return images * image.pixels(); }
   std::int64_t rows() const { return images * pixels(); }
   std::int64_t inputs() const { return size * size * image.channels; }
   std::int64_t groups() const { return group == 0 ? 1 : (inputs() + group - 1) / group; }
@@ -28,7 +32,8 @@ struct Convolved {
   void for_each_tap(const Body& body) const {
     for (std::int64_t row = 0; row < rows(); ++row) {
       const std::int64_t n = row / pixels();
-      const std::int64_t line = row % pixels() / image.width, column = row % image.width;
+      const std::int64_t line = row % pixels() / width() * stride;
+      const std::int64_t column = row % width() * stride;
       for (std::int64_t k = 0; k < inputs(); ++k) {
         const std::int64_t from_line = line + k / image.channels / size - size / 2;
         const std::int64_t from_column = column + k / image.channels % size - size / 2;
@@ -136,10 +141,11 @@ class Layer {
 
   Products run(Compute compute, bool wants_dx = true) {
     Tape tape;
-    const Shape shape{case_.rows(), case_.image.channels};
+    const Shape shape{case_.x_rows(), case_.image.channels};
     const Var x = wants_dx ? tape.variable(shape) : tape.constant({x_.data(), shape});
     if (wants_dx) std::copy(x_.begin(), x_.end(), x.value.data);
-    const Var y = conv2d(tape, x, case_.image, {case_.size}, weight_, scale(), compute);
+    const Var y =
+        conv2d(tape, x, case_.image, {case_.size, case_.stride}, weight_, scale(), compute);
     const Var loss = loss_with_gradient(tape, y, dy_);
     Products products;
     products.y.assign(y.value.values().begin(), y.value.values().end());
@@ -158,10 +164,13 @@ class Layer {
 };
 
 // Odd sizes, one channel, images of one pixel, one line and one column, windows larger than the
-// image, one group and several, several parts (1600 patches of 72 numbers, nine images to a part).
+// image, one group and several, several parts (1600 patches of 72 numbers, nine images to a part);
+// strides, also one that is larger than the window, so that pixels have no part in anything.
 inline const std::vector<Convolved> kConvolved = {
-    {{5, 7, 1}, 3, 3, 4},     {{1, 1, 6}, 9, 3, 5},    {{1, 9, 2}, 2, 3, 3},
-    {{8, 1, 3}, 2, 5, 2},     {{2, 3, 4}, 3, 7, 6},    {{4, 4, 5}, 2, 1, 3},
-    {{6, 5, 8}, 4, 3, 7, 32}, {{40, 40, 8}, 11, 3, 3}, {{9, 8, 70}, 2, 3, 66}};
+    {{5, 7, 1}, 3, 3, 4},          {{1, 1, 6}, 9, 3, 5},       {{1, 9, 2}, 2, 3, 3},
+    {{8, 1, 3}, 2, 5, 2},          {{2, 3, 4}, 3, 7, 6},       {{4, 4, 5}, 2, 1, 3},
+    {{6, 5, 8}, 4, 3, 7, 32},      {{40, 40, 8}, 11, 3, 3},    {{9, 8, 70}, 2, 3, 66},
+    {{7, 6, 3}, 3, 3, 5, 0, 2},    {{1, 1, 4}, 5, 3, 3, 0, 2}, {{5, 8, 40}, 2, 3, 20, 32, 2},
+    {{64, 63, 8}, 12, 3, 3, 0, 2}, {{7, 9, 2}, 2, 1, 3, 0, 3}};
 
 }  // namespace tritgrad::test

@@ -110,6 +110,9 @@ void for_each_embedding_case(const VisitOpCase& visit);
 namespace test_pool {
 void for_each_pool_case(const VisitOpCase& visit);
 }
+namespace test_reshape {
+void for_each_reshape_case(const VisitOpCase& visit);
+}
 namespace test_rotary {
 void for_each_rotary_case(const VisitOpCase& visit);
 }

@@ -10,7 +10,7 @@
 #include "engine/check.h"
 #include "engine/files/checkpoint.h"
 #include "engine/files/read_file.h"
-#include "models/networks/mlp.h"
+#include "models/networks/model.h"
 #include "models/training/evaluate.h"
 #include "tools/export/language_export.h"
 #include "tools/report/score_unit.h"
@@ -133,8 +133,7 @@ FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::st
   if (!has_labels) result.score_before = result.score_after = std::nan("");  // null in JSON
   FinishedExport made{
       {run.path(), plan.model, plan.recipe.name, dataset.name, request, network.is_exact(),
-       target.network.is_exact(network), is_finished(run),
-       plan.model.starts_with("mlp:") && parse_mlp(plan.model).dropout > 0.0f, run.step(),
+       target.network.is_exact(network), is_finished(run), has_dropout(plan.model), run.step(),
        network.weights(), 0, target.network.bytes(network, request.settings), result},
       {}};
   head.provenance =

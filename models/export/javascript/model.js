@@ -114,7 +114,7 @@ function copyWindow(window, x, pixel, [height, width, channels]) {
   }
 }
 
-/** The product of x, or of the window around each of its pixels. */
+/** The product of x, or of the window around each of its pixels, or around those that are `stride` apart. */
 function multiply(layer, x) {
   const { codes, scale } = layer.inIntegers ? quantize(x) : { codes: x, scale: 1 };
   const product = (from, to) =>
@@ -124,10 +124,12 @@ function multiply(layer, x) {
     product(codes, y);
     return y;
   }
-  const pixels = layer.image[0] * layer.image[1], y = new Float32Array(pixels * layer.outputs);
+  const { image: [height, width], stride = 1 } = layer, columns = Math.ceil(width / stride);
+  const pixels = Math.ceil(height / stride) * columns, y = new Float32Array(pixels * layer.outputs);
   const window = new codes.constructor(layer.inputs);
   for (let pixel = 0; pixel < pixels; pixel++) {
-    copyWindow(window, codes, pixel, layer.image);
+    const center = (Math.floor(pixel / columns) * width + pixel % columns) * stride;
+    copyWindow(window, codes, center, layer.image);
     product(window, y.subarray(pixel * layer.outputs, (pixel + 1) * layer.outputs));
   }
   return y;
@@ -231,15 +233,17 @@ const activations = {
  */
 export function logits(features) {
   checkFeatures(features);
-  let x = standardize(features);
+  let x = standardize(features), kept = null;
   for (const layer of network.layers) {
     if (layer.kind === "max_pool") {
       x = maxPool(x, layer.image);
     } else if (layer.kind === "average_pool") {
       x = averagePool(x, layer.image);
     } else {
+      if (layer.beginsBlock) kept = x;
       x = multiply(layer, x);
       normalize(layer, x);
+      if (layer.endsBlock) x = x.map((each, i) => each + kept[i]);
       if (layer.activation) x = x.map(activations[layer.activation]);
     }
   }

@@ -145,7 +145,8 @@ TEST_CASE("npz: every array is what the network holds, of all norms, groups, and
       random_network("mlp:12", "master", {}),
       random_network("mlp:", "trits", {}),
       random_network("conv:5,M,7", "latent8", {}, {6, 5, 2}),
-      random_network("conv:M,6", "fp32", {}, {4, 6, 3})};
+      random_network("conv:M,6", "fp32", {}, {4, 6, 3}),
+      random_network("conv:5,R,7/2,F9,F8", "latent8", {}, {6, 5, 2})};
   for (const InferenceNetwork& network : networks) {
     const std::string bytes = npz(network, kHead, {});
     CHECK(bytes == npz(network, kHead, {TritPacking::kTwoBits}));
@@ -178,6 +179,12 @@ TEST_CASE("npz: every array is what the network holds, of all norms, groups, and
   }
   const Arrays image(npz(networks[6], kHead, {}));
   image.check_equal("input.image", {3}, std::vector<float>{6, 5, 2});
+  CHECK(!image.has("layers.0.stride"));
+  const Arrays block(npz(networks[8], kHead, {}));
+  CHECK(block.text("layers.2.adds_input_of") == "layers.1");
+  CHECK(!block.has("layers.1.adds_input_of"));
+  CHECK(block.at("layers.3.stride").number(0) == 2.0);
+  block.check_equal("layers.4.bias", {9}, networks[8].layers[4].bias);
 }
 
 TEST_CASE("npz: offsets in double, and the bytes that are counted") {
@@ -299,6 +306,7 @@ TEST_CASE("safetensors: convolutions with the channel before the pixel, other no
   for (std::size_t at = 0; at < 60; ++at) {
     CHECK(means[at % 2 * 30 + at / 2] == conv.means[at]);
   }
+  CHECK(file.metadata().at("network").find("Residual") == std::string::npos);
   InferenceNetwork other = random_network("mlp:7,6:norm=rms:activation=squared_relu", "fp32", {});
   other.offsets.assign(37, 0.1);
   other.square_roots = true;
@@ -313,6 +321,35 @@ TEST_CASE("safetensors: convolutions with the channel before the pixel, other no
   CHECK(second.metadata().at("input.square_roots") == "true");
   CHECK(nlohmann::json::parse(second.metadata().at("input.offset")) == other.offsets);
   CHECK(second.find("2.bias") == nullptr);
+}
+
+TEST_CASE("safetensors: residual blocks, strides, and dense layers of channels before pixels") {
+  const InferenceNetwork conv = random_network("conv:5,R,4/2,F7", "votes", {}, {6, 5, 2});
+  const std::string bytes = pytorch_safetensors(conv, kHead, {});
+  const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "m");
+  CHECK(file.metadata().at("network") ==
+        "nn.Sequential(nn.BatchNorm1d(60, eps=0.0, affine=False), nn.Unflatten(1, (2, 6, 5)), "
+        "nn.Conv2d(2, 5, 3, padding=1, bias=False), nn.BatchNorm2d(5), nn.ReLU(), "
+        "Residual(nn.Conv2d(5, 5, 3, padding=1, bias=False), nn.BatchNorm2d(5), nn.ReLU(), "
+        "nn.Conv2d(5, 5, 3, padding=1, bias=False), nn.BatchNorm2d(5)), nn.ReLU(), "
+        "nn.Conv2d(5, 4, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), "
+        "nn.Flatten(), nn.Linear(36, 7, bias=False), nn.BatchNorm1d(7), nn.ReLU(), "
+        "nn.Linear(7, 3))");
+  CHECK(file.metadata().at("rounds_inputs") == R"([2,"5.0","5.3",7,11,14])");
+  CHECK(file.tensor("5.3.weight").shape == std::vector<std::uint64_t>{5, 5, 3, 3});
+  CHECK(floats_of(file, "5.4.running_mean") == conv.layers[2].mean);
+  // 3 x 3 pixels of 4 channels.
+  const std::vector<float> ours = products_of(conv.layers[4].product);
+  const std::vector<float> theirs = floats_of(file, "11.weight");
+  for (std::size_t o = 0; o < 7; ++o) {
+    for (std::size_t at = 0; at < 36; ++at) {
+      CHECK(theirs[o * 36 + at % 4 * 9 + at / 4] == ours[o * 36 + at]);
+    }
+  }
+  const ExportBytes counted = pytorch_safetensors_bytes(conv, {});
+  std::size_t stored = 0;
+  for (const StoredTensor& tensor : file.tensors()) stored += tensor.bytes.size();
+  CHECK(counted.tables() == static_cast<std::int64_t>(stored));
 }
 
 TEST_CASE("safetensors: an export is no checkpoint, although its hashes hold") {

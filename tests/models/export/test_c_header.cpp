@@ -318,10 +318,12 @@ Exported trained_on_table(const std::string& recipe, MissingCells missing, bool 
 
 TEST_CASE("c header: logits are those of our own inference on all test rows, bit by bit") {
   const std::vector<Exported> all{
-      trained("wdbc", "mlp:64,64", "votes", 3), trained("iris", "mlp:8", "latent8", 5),
+      trained("wdbc", "mlp:64,64", "votes", 3),
+      trained("iris", "mlp:8", "latent8", 5),
       trained("digits", "mlp:32", "latent8", 3),
       trained("digits", "mlp:48,24:norm=layer:activation=tanh:dropout=0.2", "shared8", 2),
-      trained("digits", "conv:8,M,12", "latent8", 2)};
+      trained("digits", "conv:8,M,12", "latent8", 2),
+      trained("digits", "conv:8,R,12/2,F20:dropout=0.1", "latent8", 2)};
   for (const Exported& e : all) CHECK(e.network.is_exact());
   compile_and_compare(all);
 }
@@ -377,6 +379,8 @@ TEST_CASE("c header: random networks of all widths, norms, activations and group
   }
   all.push_back(random_network("conv:5,M,7,9,M", "votes", {}, 18, {11, 6, 3}));
   all.push_back(random_network("conv:M,16", "latent8", {"weight.group=32"}, 19, {5, 7, 4}));
+  all.push_back(random_network("conv:5,R,7/2,R,M,F40,F9", "votes", {}, 22, {11, 6, 3}));
+  all.push_back(random_network("conv:5/2,R,6/2", "shared4", {"weight.group=32"}, 23, {9, 4, 2}));
   all.push_back(random_network("mlp:", "trits", {}, 20));
   all.back().network.offsets.assign(static_cast<std::size_t>(all.back().network.inputs), 1e9);
   // What can be told apart beside the offset, 2^-20 and more, goes through.
@@ -401,6 +405,7 @@ TEST_CASE("c header: sums in floats agree within the tolerance") {
   all.push_back(random_network("mlp:33:norm=none", "flash-adamw", {}, 4));
   all.push_back(random_network("conv:6,M,8", "fp32", {}, 5, {6, 5, 2}));
   all.push_back(random_network("conv:6,M,8", "latent8", {"compute=\"fp32\""}, 6, {7, 5, 2}));
+  all.push_back(random_network("conv:6/2,R,F8", "fp32", {}, 7, {6, 5, 2}));
   for (const Exported& e : all) CHECK(!e.network.is_exact());
   CHECK(!all[1].network.layers[0].product.trits.empty());  // gamma times trits
   compile_and_compare(all);

@@ -32,6 +32,7 @@ TEST_CASE("export targets: which of them compute the bits of a model") {
   CHECK(exact_targets("mlp:70", "latent8") == all);
   CHECK(exact_targets("mlp:40,30:norm=layer:activation=squared_relu", "votes") == all);
   CHECK(exact_targets("conv:6,M,8", "latent8") == all);
+  CHECK(exact_targets("conv:6,R,8/2,F9", "latent8") == all);
   // A tanh of the runtime's own; several scales a row.
   CHECK(exact_targets("mlp:70:activation=tanh", "latent8") == all_but_onnx);
   CHECK(exact_targets("mlp:70", "latent8", {"weight.group=32"}) == all_but_onnx);

@@ -153,6 +153,7 @@ std::vector<InferenceNetwork> all_kinds() {
       network_of("conv:6,M,9", "latent8", {}, 7 * 6 * 2, {7, 6, 2}),
       network_of("conv:6,M,9", "latent8", {"weight.group=32"}, 7 * 6 * 5, {7, 6, 5}),
       network_of("conv:M,9", "fp32", {}, 5 * 6, {5, 6, 1}),
+      network_of("conv:6,R,9/2,F70,F8", "latent8", {}, 7 * 6 * 2, {7, 6, 2}),
   };
   all[1].offsets.assign(150, 1e9);
   all[3].table.emplace();

@@ -131,8 +131,9 @@ TEST_CASE("models: recipe errors name the key, what was found and what is accept
 
 TEST_CASE("models: the forecast equals live bytes, for every recipe, group and norm") {
   for (const std::string& name : recipe_names()) {
-    for (const char* model : {"mlp:30-64-64-2", "mlp:7-5-3:norm=layer", "mlp:321-40-10:norm=none",
-                              "mlp:64-33-2:norm=rms", "conv:9x7x3-8-M-40-4"}) {
+    for (const char* model :
+         {"mlp:30-64-64-2", "mlp:7-5-3:norm=layer", "mlp:321-40-10:norm=none",
+          "mlp:64-33-2:norm=rms", "conv:9x7x3-8-M-40-4", "conv:9x7x3-8-R-40/2-F30-4"}) {
       for (const char* group : {"row", "32"}) {
         CAPTURE(name);
         CAPTURE(model);

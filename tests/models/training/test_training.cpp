@@ -352,6 +352,7 @@ TEST_CASE("training: a warm step touches the heap no more") {
       CHECK(heap_calls(recipe, "mlp:200,100:dropout=0.1") == 0);
       CHECK(heap_calls(recipe, "mlp:200,130,20") == 0);
       CHECK(heap_calls(recipe, "conv:5x6x1-24-M-70-2") == 0);
+      CHECK(heap_calls(recipe, "conv:5x6x1-24-R-30/2-F70-F20-2:dropout=0.1") == 0);
     }
   }
   set_thread_count(0);

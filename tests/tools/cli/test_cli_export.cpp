@@ -152,6 +152,7 @@ TEST_CASE("cli export: inspect forecasts the bytes of an export before there is 
       {"digits", "mlp:33,7:norm=layer", "votes", "--set 'weight.group=32'"},
       {"wdbc", "mlp:5:norm=none", "fp32", ""},
       {"digits", "conv:4,M", "master", ""},
+      {"digits --resize 6", "conv:4,R,6/2,F9:dropout=0.1", "latent8", ""},
       {words + " --missing mean", "mlp:4:norm=rms", "shared4", ""},
       {times, "mlp:", "latent8", ""},
   };
