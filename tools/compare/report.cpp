@@ -139,9 +139,12 @@ std::string model_line(const ComparisonRecord& record) {
   if (record.runs.empty()) return record.model;
   const RunResult& run = record.runs.front();
   const std::string labels = label_words(run), pixels = pixel_words(run);
-  return fmt::format("{}, {} parameters, {} in batches of {}{}{}{}", run.model,
+  const std::string resized =
+      run.resize == 0 ? "" : fmt::format(", images made smaller, {0} x {0} pixels", run.resize);
+  return fmt::format("{}, {} parameters, {} in batches of {}{}{}{}{}", run.model,
                      human_count(static_cast<double>(run.parameters)), counted(run.epochs, "epoch"),
-                     run.batch, run.augment.empty() ? "" : ", images augmented by " + run.augment,
+                     run.batch, resized,
+                     run.augment.empty() ? "" : ", images augmented by " + run.augment,
                      labels.empty() ? ", labels not smoothed" : ", " + labels,
                      pixels.empty() ? "" : ", " + pixels);
 }

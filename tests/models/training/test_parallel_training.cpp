@@ -74,7 +74,8 @@ TEST_CASE("parallel training: votes give the same bits on 1, 2 and 4 ranks") {
   }
   // 3 ranks share 4 parts unevenly, and nobody notices; nor where layers hand each other int8.
   TrainOptions options = job("signsgd", ParallelMethod::kVotes);
-  for (const char* model : {"mlp:32,32:dropout=0.1", "mlp:150,140", "mlp:150,140:dropout=0.1"}) {
+  for (const char* model : {"mlp:32,32:dropout=0.1", "mlp:150,140", "mlp:150,140:dropout=0.1",
+                            "conv:6,R,8/2,F12:dropout=0.1"}) {
     options.model = model;
     const std::string expected = train_on(1, options).front().weights_sha256;
     CHECK(train_on(3, options).front().weights_sha256 == expected);
