@@ -35,12 +35,12 @@ bool wait_with_few_spins() {
 bool raise_stack_limit() {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kWantedStack) return false;
-  const rlim_t before = limit.rlim_cur;
+  const rlim_t at_first = limit.rlim_cur;
   limit.rlim_cur = std::min(kWantedStack, limit.rlim_max);
   check(limit.rlim_cur >= kLeastStack, "the stack may have no more than ", limit.rlim_cur / 1024,
         " KiB (ulimit -Hs), and training needs ", kLeastStack / 1024,
         "; start the program where the limit is higher");
-  return limit.rlim_cur > before && setrlimit(RLIMIT_STACK, &limit) == 0;
+  return limit.rlim_cur > at_first && setrlimit(RLIMIT_STACK, &limit) == 0;
 }
 
 }  // namespace
