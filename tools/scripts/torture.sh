@@ -17,7 +17,9 @@ RANDOM=${TORTURE_SEED:=$((RANDOM * 32768 + RANDOM))}
 
 work=$(mktemp -d)
 job=""
+ended=false
 finish() {
+  $ended || echo "tritgrad: the torture, seed $TORTURE_SEED, came to no end of its own" >&2
   if [[ -n $job ]]; then kill -KILL -- "-$job" 2>/dev/null || true; fi
   umount "$work/disk" 2>/dev/null || true
   rm -rf -- "$work"
@@ -55,6 +57,7 @@ damage_files 75
 run_concurrently 85
 kill_ranks 100
 
+ended=true
 say "torture of $((($(now) - begin) / 1000)) s, seed $TORTURE_SEED: ${count[kills]} kills at random," \
   "${count[faults]} kills and errors at calls on files, ${count[disks]} full and read-only disks," \
   "${count[damages]} damaged files, ${count[concurrent]} concurrent runs, ${count[ranks]} jobs with a rank killed or" \

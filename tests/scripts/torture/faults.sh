@@ -24,6 +24,7 @@ list_cases() {
       count = split($1 in ways ? ways[$1] : "EIO kill", way)
       for (i = 1; i <= count; ++i) print rand() "\t" recipe, $1, NR, way[i]
     }' "$work/trace" | sort -k 1,1 | cut -f 2- >"$work/cases.$1"
+  [[ -s $work/cases.$1 ]] || stop "the door '$1' makes no call on a file; is LD_PRELOAD without effect?"
 }
 
 # fault_every_call SHARE: a case of each door after the other, until that share of the time is over.
