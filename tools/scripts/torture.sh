@@ -25,6 +25,7 @@ finish() {
   rm -rf -- "$work"
 }
 trap finish EXIT
+trap 'exit 130' INT TERM HUP
 
 # Each part has a share of the time, in thousandths of a second.
 now() { echo $(($(date +%s%N) / 1000000)); }

@@ -119,7 +119,7 @@ TEST_CASE("output file: what has too long a name is refused before the work, by 
                                  "inspect --model mlp:4-4-2 --json ",
                                  "bench --rounds 1000 --json "};
   for (const std::string& output : outputs) {
-    for (const std::size_t letters : {252, 253, 255, 256}) {
+    for (const std::size_t letters : {252u, 253u, 255u, 256u}) {
       const bool is_page = output.ends_with("--report ");
       const std::string ending = output.ends_with("--to ") ? ".h" : is_page ? ".html" : "";
       const std::string name = std::string(letters - ending.size(), 'a') + ending;
