@@ -91,7 +91,11 @@ TrainedParameter::TrainedParameter(Parameter& parameter_, const GroupSpec& group
   for (const MomentSpec& moment : moment_specs) {
     moments.emplace_back(group.format_of(moment), shape, Category::kMoments);
   }
-  if (group.eco == EcoForm::kOff) fused = FusedSplit24::of(*rule, parameter->storage(), moments);
+  if (group.eco == EcoForm::kOff) {
+    fused = FusedSplit24::of(*rule, parameter->storage(), moments);
+  } else {
+    carries = FusedCarry::of(*rule, parameter->storage(), moments);
+  }
   plane_specs = rule->planes(shape);
   std::vector<Plane> attached;
   for (const PlaneSpec& spec : plane_specs) {
@@ -229,6 +233,7 @@ double ParameterUpdate::walk_tiles(const Unit& unit, float factor, FlipCounts& f
 
 void ParameterUpdate::update_chunk(const Chunk& chunk, float factor, double* squares,
                                    Scratch& scratch, FlipCounts& flips) {
+  if (trained_.carries && !is_watched_) return carry_errors(chunk, flips);
   if (is_written_) return move_by_rule(chunk, scratch, flips);
   double* wanted = measures_ ? squares : nullptr;
   in_tiles_ ? move_tile_by_gradient(chunk, factor, wanted, flips)
@@ -335,6 +340,15 @@ void ParameterUpdate::move_by_rule(const Chunk& chunk, Scratch& scratch, FlipCou
     flips += descend(part, block, scratch);
     store_moments(part, scratch);
   }
+}
+
+void ParameterUpdate::carry_errors(const Chunk& chunk, FlipCounts& flips) {
+  alignas(kAlignment) std::array<float, LazyGradient::kRows * kBlock> numbers;
+  static_assert(numbers.size() >= kRuleChunk);
+  const float* grad = read_gradient(chunk, numbers.data());
+  for_each_block_of(chunk, kBlock, [&](const Block& block, std::int64_t offset) {
+    flips += trained_.carries->update(block, grad + offset, eco_, descent_);
+  });
 }
 
 // The elements of a row that are left over at its end are no obstacle.
@@ -467,9 +481,7 @@ void ParameterUpdate::store_moments(const Chunk& chunk, Scratch& scratch) {
   for (std::size_t i = 0; i < trained_.moments.size(); ++i) {
     Storage& moment = trained_.moments[i];
     if (moment.fp32_data() != nullptr) continue;
-    // Every plane has noise of its own: shared noise would correlate its rounding errors.
-    RandomKey key = descent_.key;
-    key.stream += static_cast<std::uint32_t>(i + 1) * 0x9E3779B9u;
+    const RandomKey key = moment_key(descent_.key, i);
     for_each_block_of(chunk, moment, [&](const Block& b, std::int64_t offset) {
       moment.encode(b, scratch.moments[i].data() + offset, key);
     });

@@ -13,6 +13,7 @@
 #include "engine/parameter.h"
 #include "optim/chunks.h"
 #include "optim/eco.h"
+#include "optim/fused_carry.h"
 #include "optim/fused_split24.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
@@ -49,6 +50,7 @@ struct TrainedParameter {
   std::vector<PlaneSpec> plane_specs;
   std::vector<Buffer> planes;
   std::optional<FusedSplit24> fused;
+  std::optional<FusedCarry> carries;
   // The form in which a direction is made, as far as moments and the format of the weight allow it.
   Rule::DirectionForm form;
   Buffer updates;  // I64: updates so far, t of the rule; empty for rules without memory
@@ -90,6 +92,7 @@ class ParameterUpdate {
   void move_blocks(const BlockSeries& series, std::span<const Direction> directions,
                    double* squares, FlipCounts& flips);
   void move_by_rule(const Chunk& chunk, Scratch& scratch, FlipCounts& flips);
+  void carry_errors(const Chunk& chunk, FlipCounts& flips);
   // Updates what can be updated in one pass; returns what is left of the chunk.
   Chunk move_fused(const Chunk& chunk, Scratch& scratch) const;
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -126,6 +127,28 @@ class FusesSplit24 {
   // for the rule's settings or for these numbers.
   virtual bool update_split24(const FlashElements& at, float lr, std::int64_t n) const = 0;
 };
+
+// An interface beside Rule, of rules that have a pass of their own over bare trits whose rounding
+// errors are carried (sgd, sgdw, adam, adamw, normalized; optim/fused_carry.h).
+class CarriesTrits {
+ public:
+  virtual ~CarriesTrits() = default;
+  // Returns the format that the second moment of the pass has, if the rule has one; nothing if
+  // there is no pass for the rule's settings.
+  virtual std::optional<FormatKind> carried_v() const = 0;
+  // Updates a block of n trits in one pass (UpdateKernels::carry_sgd and others), with the bits of
+  // direct() between decoding, the descent with feedback and encoding. v: of a second moment that
+  // is one number. Returns how many trits have changed.
+  virtual std::int64_t carry_trits(const CarriedTrits& at, float v, const CarryConstants& carry,
+                                   std::int64_t n) const = 0;
+};
+
+// Returns the key of the noise that rounds moment `index`. Every plane has noise of its own: shared
+// noise would correlate its rounding errors.
+inline RandomKey moment_key(RandomKey key, std::size_t index) {
+  key.stream += static_cast<std::uint32_t>(index + 1) * 0x9E3779B9u;
+  return key;
+}
 
 enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };
 inline constexpr int kRuleCount = 8;

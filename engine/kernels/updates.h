@@ -32,10 +32,48 @@ struct SgdConstants {
   bool coupled;  // decay is added to the gradient, not to the direction
 };
 
+// Constants of `normalized` with a momentum (optim/rules/normalized.h).
+struct NormalizedConstants {
+  float beta, one_minus_beta;
+  float inverse_bias;
+  float momentum, fresh;  // fresh: 1 - momentum
+  float limit;            // of elements of the normalised gradient; 0: none
+};
+
 // Constants of ECO on trits; alpha and rescale are those of ErrorFeedback.
 struct CarryConstants {
   float lr, alpha, rescale;
 };
+
+// A block of packed trits that an update with error feedback moves in one pass, with its gradient
+// and the moments of its rule. The first moment is fp32, or, if m is null, in int8 codes with their
+// scales (CodecKernels::encode_groups).
+struct CarriedTrits {
+  const float* grad;
+  std::uint8_t* trits;
+  float* m;
+  std::int8_t* m_codes;
+  std::uint16_t* m_scales;
+  float* v;       // of AdamW
+  double* v_sum;  // out, of `normalized`: the sum of what v becomes (ReductionKernels::sum)
+  // The noise that rounds trits and codes, from number first_noise on; null: to nearest.
+  const RandomKey* trit_key;
+  const RandomKey* m_key;
+  std::uint64_t first_noise;
+};
+
+// Codes of MicroAdam's error feedback: a stream of 2 to 8 bits for each element of a chunk,
+// little-endian, between the bounds, low and high in bf16, of its bucket. With u = (high - low +
+// guard) / (2^bits - 1), code c means low + c u; x is encoded as floor((x - low) / u + r), r = 1/2
+// or (noise + 0.5) / 65536, between bounds rounded outwards.
+struct Feedback {
+  std::uint8_t* codes;
+  std::uint16_t* bounds;
+  int bits;
+  std::int64_t bucket;  // elements
+  float guard;          // 0 but in a study's code
+};
+inline constexpr std::int64_t kMostFeedback = 4096;
 
 // Neighbouring elements of a weight in split8 and of its moments in companded and root codes, all
 // rounded to nearest, with the gradient of an update in fp32 or, if grad is null, in bf16. Only
@@ -115,22 +153,26 @@ struct UpdateKernels {
                               const float* gain, const CarryConstants& constants,
                               const std::uint16_t* noise, std::int64_t n);
 
+  // Whole updates of a block of n <= kBlock trits: decoding, the rule, carry_trits and encoding.
+  // They return how many trits have changed. Of `normalized`, v is one number for all elements.
+  std::int64_t (*carry_normalized)(const CarriedTrits& at, const NormalizedConstants& constants,
+                                   float v, const CarryConstants& carry, std::int64_t n);
+  std::int64_t (*carry_sgd)(const CarriedTrits& at, const SgdConstants& constants,
+                            const CarryConstants& carry, std::int64_t n);
+  std::int64_t (*carry_adamw)(const CarriedTrits& at, const AdamwConstants& constants,
+                              const CarryConstants& carry, std::int64_t n);
+
   // ---- MicroAdam -------------------------------------------------------------------------------
   // Brings x[i] within +-limit; NaN becomes 0.
   void (*limit)(float* x, float limit, std::int64_t n);
-  // Counts the x whose magnitude has bits of at least `bits`, or writes their indices in rising
-  // order and returns how many there are.
-  std::int64_t (*count_at_least)(const float* x, std::uint32_t bits, std::int64_t n);
-  std::int64_t (*find_at_least)(std::uint16_t* index, const float* x, std::uint32_t bits,
-                                std::int64_t n);
-  // Finds the smallest and largest of n > 0 finite numbers; -0 counts as 0.
-  void (*find_range)(float* low, float* high, const float* x, std::int64_t n);
-  // levels[i] = min((x[i] - low) * inverse + r, most), cut to an integer; r = 1/2, or (noise[i] +
-  // 0.5) / 65536. No x is below low, most < 256. And back: out[i] += low + levels[i] * unit.
-  void (*quantize_feedback)(std::uint8_t* levels, const float* x, float low, float inverse,
-                            float most, const std::uint16_t* noise, std::int64_t n);
-  void (*add_feedback)(float* out, const std::uint8_t* levels, float low, float unit,
-                       std::int64_t n);
+  // Writes the indices of the k largest magnitudes of n <= kMostFeedback finite numbers, 0 < k <=
+  // n, in rising order; of equal ones the lowest indices.
+  void (*select_largest)(std::uint16_t* index, const float* x, std::int64_t k, std::int64_t n);
+  // out[i] = grad[i] + what the codes mean.
+  void (*add_feedback)(float* out, const float* grad, const Feedback& feedback, std::int64_t n);
+  // Encodes n <= kMostFeedback finite numbers, rounded to nearest or, unless it is null, by noise.
+  void (*store_feedback)(const Feedback& feedback, const float* x, const std::uint16_t* noise,
+                         std::int64_t n);
 
   // ---- whole updates in one pass ---------------------------------------------------------------
   // They give n elements what decoding, the rule, descend() and encoding give them, to the bit, but

@@ -20,6 +20,7 @@
 #include "ops/kernels/layers/transformer_loops-inl.h"
 #include "ops/kernels/products/integer_loops-inl.h"
 #include "ops/kernels/targets.h"
+#include "ops/kernels/updates/feedback_loops-inl.h"
 #include "ops/kernels/updates/rule_loops-inl.h"
 
 namespace tritgrad::reference {
@@ -349,6 +350,101 @@ std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direc
     trits[i] = static_cast<std::int8_t>(stored);
   }
   return changed;
+}
+
+// A block part by part: direct(direction, m, v, grad, weight, gain) is the rule.
+template <typename Direct>
+std::int64_t carry_block(const CarriedTrits& at, const CarryConstants& carry, bool gain_is_one,
+                         float* v, std::int64_t n, const Direct& direct) {
+  std::int8_t trits[kBlock];
+  float weight[kBlock], m[kBlock], direction[kBlock], gain[kBlock];
+  std::uint16_t noise[kBlock];
+  const auto drawn = [&](const RandomKey* key) -> const std::uint16_t* {
+    if (key == nullptr) return nullptr;
+    random_u16(noise, n, *key, at.first_noise);
+    return noise;
+  };
+  decode_trits(trits, 0, at.trits, 0, 1, n);
+  trits_to_float(weight, trits, n);
+  if (at.m == nullptr) {
+    decode_groups(m, at.m_codes, at.m_scales, 127, n);
+  } else {
+    std::copy_n(at.m, n, m);
+  }
+  direct(direction, m, v, at.grad, weight, gain);
+  const std::int64_t changed = carry_trits(trits, m, direction, gain_is_one ? nullptr : gain, carry,
+                                           drawn(at.trit_key), n);
+  encode_trits(at.trits, trits, n);
+  if (at.m == nullptr) {
+    encode_groups(at.m_codes, at.m_scales, m, 127, drawn(at.m_key), n);
+  } else {
+    std::copy_n(m, n, at.m);
+  }
+  return changed;
+}
+
+std::int64_t carry_normalized(const CarriedTrits& at, const NormalizedConstants& c, float v,
+                              const CarryConstants& carry, std::int64_t n) {
+  float squares[kBlock], fresh[kBlock];
+  std::fill_n(squares, n, v);
+  const std::int64_t changed = carry_block(
+      at, carry, true, squares, n,
+      [&](float* direction, float* m, float* its_v, const float* grad, const float*, float*) {
+        normalized(fresh, its_v, grad, c.beta, c.one_minus_beta, c.inverse_bias, n);
+        if (c.limit > 0.0f) limit(fresh, c.limit, n);
+        sgd(direction, m, fresh, c.momentum, c.fresh, false, n);
+      });
+  *at.v_sum = sum(squares, n);
+  return changed;
+}
+
+std::int64_t carry_sgd(const CarriedTrits& at, const SgdConstants& c, const CarryConstants& carry,
+                       std::int64_t n) {
+  return carry_block(at, carry, !c.nesterov, nullptr, n,
+                     [&](float* direction, float* m, float*, const float* grad, const float* weight,
+                         float* gain) {
+                       float decayed[kBlock];
+                       std::copy_n(grad, n, decayed);
+                       if (c.coupled) add_scaled(decayed, weight, c.weight_decay, n);
+                       sgd(direction, m, decayed, c.momentum, c.fresh, c.nesterov, n);
+                       if (!c.coupled) add_scaled(direction, weight, c.weight_decay, n);
+                       std::fill_n(gain, n, c.momentum);
+                     });
+}
+
+std::int64_t carry_adamw(const CarriedTrits& at, const AdamwConstants& c,
+                         const CarryConstants& carry, std::int64_t n) {
+  return carry_block(
+      at, carry, false, at.v, n,
+      [&](float* direction, float* m, float* v, const float* grad, const float* weight,
+          float* gain) {
+        adamw(direction, m, v, grad, weight, c, n);
+        adam_gain(gain, v, c.inverse_bias1, c.inverse_bias2, c.eps, n);
+      });
+}
+
+void select_largest(std::uint16_t* index, const float* x, std::int64_t k, std::int64_t n) {
+  std::uint16_t order[kMostFeedback];
+  for (std::int64_t i = 0; i < n; ++i) order[i] = static_cast<std::uint16_t>(i);
+  std::nth_element(order, order + k - 1, order + n, [x](std::uint16_t a, std::uint16_t b) {
+    const float of_a = std::abs(x[a]), of_b = std::abs(x[b]);
+    return of_a > of_b || (of_a == of_b && a < b);
+  });
+  std::sort(order, order + k);
+  std::copy_n(order, k, index);
+}
+
+void add_feedback(float* out, const float* grad, const Feedback& feedback, std::int64_t n) {
+  std::uint8_t levels[kMostFeedback];
+  unpack_feedback(levels, feedback.codes, feedback.bits, n);
+  add_levels(out, grad, levels, feedback, n);
+}
+
+void store_feedback(const Feedback& feedback, const float* x, const std::uint16_t* noise,
+                    std::int64_t n) {
+  std::uint8_t levels[kMostFeedback];
+  choose_levels(levels, x, feedback, noise, n);
+  pack_feedback(feedback.codes, levels, feedback.bits, n);
 }
 
 // The reference has no passes that do several kernels' work at once.

@@ -174,6 +174,13 @@ inline U64 sum_eights(const U8& x) { return _mm512_sad_epu8(x, _mm512_setzero_si
 // these in version 8 and the halves of the whole vectors in version 13.
 inline U64 interleave_even(const U64& a, const U64& b) { return _mm512_unpacklo_epi64(a, b); }
 inline U64 interleave_odd(const U64& a, const U64& b) { return _mm512_unpackhi_epi64(a, b); }
+inline U64 exclusive_or(const U64& a, const U64& b, const U64& c) {
+  return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+}
+// The low halves of the lanes of b above those of a.
+inline U64 join_low_halves(const U64& a, const U64& b) {
+  return _mm512_mask_shuffle_epi32(a, 0xAAAA, b, _MM_PERM_CCAA);
+}
 // Returns the sum of all lanes, modulo 2^64 or 2^32; xsimd 8.1 goes through memory.
 inline std::int64_t sum_lanes(const U64& x) { return _mm512_reduce_add_epi64(x); }
 inline std::int32_t sum_lanes(const I32& x) { return _mm512_reduce_add_epi32(x); }
@@ -184,6 +191,10 @@ inline __m128 sum_fourths(const F32& x) {
 }
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcountll(static_cast<__mmask64>(mask));
+}
+// A bit for each lane, the first one lowest.
+inline std::uint64_t lanes_of(const Mask<std::int32_t>& mask) {
+  return static_cast<__mmask16>(mask);
 }
 // counts + 1 where the mask is set.
 inline U8 count_up(const U8& counts, const Mask<std::int8_t>& mask) {
@@ -230,6 +241,18 @@ inline I8 read_first(const std::int8_t* p, std::int64_t count, const I8& otherwi
 // Writes the first `count` bytes, at least one.
 inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   _mm512_mask_storeu_epi8(p, ~std::uint64_t{0} >> (64 - count), x);
+}
+
+// Numbers of 4 bits, two to a byte, the first one below: as many as a vector has bytes.
+inline U8 read_nibbles(const std::uint8_t* p) {
+  const __m512i pairs =
+      _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return _mm512_and_si512(_mm512_or_si512(pairs, _mm512_slli_epi16(pairs, 4)),
+                          _mm512_set1_epi8(15));
+}
+inline void write_nibbles(std::uint8_t* p, const U8& x) {
+  const __m512i pairs = _mm512_or_si512(x, _mm512_srli_epi16(x, 4));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi16_epi8(pairs));
 }
 
 // Returns the upper halves of products of 16-bit numbers.
@@ -324,6 +347,12 @@ inline I8 interleave_bytes(const I32& a, const I32& b, const I32& c, const I32& 
 }
 inline U64 interleave_even(const U64& a, const U64& b) { return _mm256_unpacklo_epi64(a, b); }
 inline U64 interleave_odd(const U64& a, const U64& b) { return _mm256_unpackhi_epi64(a, b); }
+inline U64 exclusive_or(const U64& a, const U64& b, const U64& c) {
+  return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
+}
+inline U64 join_low_halves(const U64& a, const U64& b) {
+  return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA);
+}
 inline U64 sum_eights(const U8& x) { return _mm256_sad_epu8(x, _mm256_setzero_si256()); }
 inline std::int64_t sum_lanes(const U64& x) {
   const __m128i halves = _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -339,6 +368,9 @@ inline __m128 sum_fourths(const F32& x) {
 }
 inline std::int64_t count(const Mask<std::int8_t>& mask) {
   return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(mask)));
+}
+inline std::uint64_t lanes_of(const Mask<std::int32_t>& mask) {
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
 }
 inline U8 count_up(const U8& counts, const Mask<std::int8_t>& mask) {
   return _mm256_sub_epi8(counts, mask);
@@ -388,6 +420,17 @@ inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   write(numbers, x);
   __builtin_memcpy(p, numbers, static_cast<std::size_t>(count));
 }
+inline U8 read_nibbles(const std::uint8_t* p) {
+  const __m256i pairs =
+      _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16(pairs, 4)),
+                          _mm256_set1_epi8(15));
+}
+inline void write_nibbles(std::uint8_t* p, const U8& x) {
+  const __m256i pairs = _mm256_or_si256(x, _mm256_srli_epi16(x, 4));
+  const __m256i bytes = _mm256_and_si256(pairs, _mm256_set1_epi16(0xFF));
+  write_packed_halves(p, _mm256_packus_epi16(bytes, bytes));
+}
 inline __m256i multiply_high_u16(__m256i a, __m256i b) { return _mm256_mulhi_epu16(a, b); }
 inline __m256i even_and_odd(__m256i a, __m256i b) {
   const __m256i even = _mm256_set1_epi16(0xFF);
@@ -431,7 +474,7 @@ inline float sum_lanes(const F32& x) {
 // uniform_of(noise)).
 inline I32 round_small(const F32& x, const std::uint16_t* noise) {
   if (noise == nullptr) return nearest_of_small(x);
-  return floor_of_small(x + (to_float(read_i32(noise)) + F32(0.5f)) * F32(0x1p-16f));
+  return floor_of_small(multiply_add(to_float(read_i32(noise)) + F32(0.5f), F32(0x1p-16f), x));
 }
 
 }  // namespace

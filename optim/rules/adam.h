@@ -23,7 +23,10 @@ inline double bias_correction(double beta, std::int64_t t) {
   return beta > 0.0 ? -std::expm1(static_cast<double>(t) * std::log(beta)) : 1.0;
 }
 
-class Adam : public Rule, public FusesSplit24, public FreezesVariance {
+class Adam : public Rule,
+             public FusesSplit24,
+             public CarriesTrits,
+             public FreezesVariance {
  public:
   explicit Adam(const RuleSpec& spec) : spec_(spec) {}
 
@@ -73,6 +76,15 @@ class Adam : public Rule, public FusesSplit24, public FreezesVariance {
 
   bool update_split24(const FlashElements& at, float lr, std::int64_t n) const override {
     return !coupled() && at.v != nullptr && kernels().updates.flash_adamw(at, constants_, lr, n);
+  }
+
+  std::optional<FormatKind> carried_v() const override {
+    if (coupled()) return std::nullopt;
+    return FormatKind::kFp32;
+  }
+  std::int64_t carry_trits(const CarriedTrits& at, float, const CarryConstants& carry,
+                           std::int64_t n) const override {
+    return kernels().updates.carry_adamw(at, constants_, carry, n);
   }
 
  private:

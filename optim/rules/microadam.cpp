@@ -2,56 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <span>
 
 #include "engine/formats/half_precision.h"
 #include "engine/kernels/codecs.h"
 #include "engine/kernels/reductions.h"
 #include "engine/kernels/updates.h"
 #include "optim/rules/adam.h"
-#include "optim/rules/feedback_codes.h"
 
 namespace tritgrad {
 namespace {
 
 // Keeps the noise of the error codes apart from that of the weight.
 constexpr std::uint32_t kFeedbackStream = random_stream("microadam feedback");
-
-std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
-
-// Returns `least` with those of the bits from `highest` to `lowest` that the k-th largest of n
-// magnitudes has, which has the bits of `least` above them.
-std::uint32_t with_bits_of_kth(const float* a, std::int64_t n, std::int64_t k, std::uint32_t least,
-                               std::uint32_t highest, std::uint32_t lowest) {
-  for (std::uint32_t bit = highest; bit >= lowest; bit >>= 1) {
-    if (kernels().updates.count_at_least(a, least | bit, n) >= k) least |= bit;
-  }
-  return least;
-}
-
-// Selects the k largest |a| of n <= kElements finite numbers, ties to the lower index, in rising
-// order of the index.
-void select_top(const float* a, std::int64_t n, std::int64_t k, std::uint16_t* out) {
-  // Few are so large as to share the first bits, those of the exponent and five more, or to have
-  // higher ones: among them it goes on.
-  constexpr std::uint32_t kHighest = 1u << 30, kLowestOfMany = 1u << 18;
-  const std::uint32_t first_bits = with_bits_of_kth(a, n, k, 0, kHighest, kLowestOfMany);
-  std::array<std::uint16_t, Microadam::kElements> found;
-  const std::int64_t count = kernels().updates.find_at_least(found.data(), a, first_bits, n);
-  const std::span indices = std::span(found).first(static_cast<std::size_t>(count));
-  std::array<float, Microadam::kElements> large;
-  std::transform(indices.begin(), indices.end(), large.begin(),
-                 [a](std::uint16_t i) { return a[i]; });
-  const std::uint32_t least =
-      with_bits_of_kth(large.data(), count, k, first_bits, kLowestOfMany >> 1, 1);
-  std::int64_t ties = k - kernels().updates.count_at_least(large.data(), least + 1, count);
-  for (const std::uint16_t i : indices) {
-    const std::uint32_t bits = magnitude_bits(a[i]);
-    if (bits > least || (bits == least && ties-- > 0)) *out++ = i;
-  }
-}
 
 }  // namespace
 
@@ -128,34 +91,23 @@ void Microadam::begin(const RuleStep& step) {
   }
 }
 
-void Microadam::add_feedback(const Extent& begin, float* a, std::int64_t n) const {
-  const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
-  for (std::int64_t i = 0; i < n; i += spec_.bucket) {
-    const std::uint16_t* bounds = bounds_ + 2 * (begin.buckets + i / spec_.bucket);
-    add_decoded_feedback(a + i, codes_ + begin.codes, i,
-                         std::min<std::int64_t>(spec_.bucket, n - i), spec_.feedback_bits,
-                         {bounds[0], bounds[1]}, guard);
-  }
+Feedback Microadam::feedback(const Extent& begin) const {
+  return {.codes = codes_ + begin.codes,
+          .bounds = bounds_ + 2 * begin.buckets,
+          .bits = spec_.feedback_bits,
+          .bucket = spec_.bucket,
+          .guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f};
 }
 
 void Microadam::store_feedback(const Extent& begin, const float* a, std::int64_t n,
                                std::int64_t chunk_index) const {
-  const float guard = spec_.window_form == WindowForm::kStudy ? 1e-8f : 0.0f;
   std::array<std::uint16_t, kElements> noise;
   const bool stochastic = spec_.feedback_rounding == Rounding::kStochastic;
   if (stochastic) {
     kernels().codecs.random_u16(noise.data(), n, key_,
                                 static_cast<std::uint64_t>(chunk_index * kElements));
   }
-  for (std::int64_t i = 0; i < n; i += spec_.bucket) {
-    const std::int64_t size = std::min<std::int64_t>(spec_.bucket, n - i);
-    const FeedbackBounds bounds = feedback_bounds(a + i, size);
-    std::uint16_t* stored = bounds_ + 2 * (begin.buckets + i / spec_.bucket);
-    stored[0] = bounds.low;
-    stored[1] = bounds.high;
-    encode_feedback(codes_ + begin.codes, i, a + i, size, spec_.feedback_bits, bounds, guard,
-                    stochastic ? noise.data() + i : nullptr);
-  }
+  kernels().updates.store_feedback(feedback(begin), a, stochastic ? noise.data() : nullptr, n);
 }
 
 // Moves the largest elements of a into the newest row of the ring. The error of their rounding to
@@ -164,7 +116,7 @@ void Microadam::remember(const Extent& begin, float* a, std::int64_t n) const {
   const std::int64_t kept = kept_of(n);
   const std::int64_t row = (t_ - 1) % spec_.window * kept_total_ + begin.kept;
   std::uint16_t* index = index_ + row;
-  select_top(a, n, kept, index);
+  kernels().updates.select_largest(index, a, kept, n);
   for (std::int64_t first = 0; first < kept; first += kBlock) {
     const std::int64_t size = std::min(kBlock, kept - first);
     const std::uint16_t* from = index + first;
@@ -194,8 +146,11 @@ void Microadam::direct(const RuleBlock& b) const {
   const std::int64_t chunk = chunks_.index_of(b.first);
   const Extent& begin = begins_[static_cast<std::size_t>(chunk)];
   std::array<float, kElements> a;
-  std::copy_n(b.grad, b.n, a.data());
-  if (spec_.feedback_bits > 0) add_feedback(begin, a.data(), b.n);
+  if (spec_.feedback_bits > 0) {
+    kernels().updates.add_feedback(a.data(), b.grad, feedback(begin), b.n);
+  } else {
+    std::copy_n(b.grad, b.n, a.data());
+  }
   // Gradients are finite, but sums may not be, nor what a damaged file says of the feedback.
   constexpr float kLimit = 0x1p126f;
   kernels().updates.limit(a.data(), kLimit, b.n);

@@ -30,7 +30,7 @@ namespace tritgrad {
 
 class Microadam : public Rule {
  public:
-  static constexpr std::int64_t kElements = 4096;
+  static constexpr std::int64_t kElements = kMostFeedback;
 
   explicit Microadam(const RuleSpec& spec) : spec_(spec) {}
 
@@ -54,7 +54,7 @@ class Microadam : public Rule {
   std::int64_t kept_of(std::int64_t n) const;
   // Returns where the state of each chunk begins, and last where all of it ends.
   std::vector<Extent> lay_out(const Chunks& chunks) const;
-  void add_feedback(const Extent& begin, float* a, std::int64_t n) const;
+  Feedback feedback(const Extent& begin) const;
   void store_feedback(const Extent& begin, const float* a, std::int64_t n,
                       std::int64_t chunk_index) const;
   void remember(const Extent& begin, float* a, std::int64_t n) const;

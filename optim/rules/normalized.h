@@ -28,7 +28,7 @@
 
 namespace tritgrad {
 
-class Normalized : public Rule {
+class Normalized : public Rule, public CarriesTrits {
  public:
   explicit Normalized(const RuleSpec& spec)
       : beta_(spec.beta2), momentum_(spec.momentum), limit_(spec.clip_direction) {}
@@ -57,6 +57,18 @@ class Normalized : public Rule {
     kernels().updates.sgd(b.direction, b.moments[0], normalized.data(),
                           static_cast<float>(momentum_), static_cast<float>(1.0 - momentum_), false,
                           b.n);
+  }
+
+  std::optional<FormatKind> carried_v() const override { return FormatKind::kScalar; }
+  std::int64_t carry_trits(const CarriedTrits& at, float v, const CarryConstants& carry,
+                           std::int64_t n) const override {
+    const NormalizedConstants constants{.beta = static_cast<float>(beta_),
+                                        .one_minus_beta = static_cast<float>(1.0 - beta_),
+                                        .inverse_bias = inverse_bias_,
+                                        .momentum = static_cast<float>(momentum_),
+                                        .fresh = static_cast<float>(1.0 - momentum_),
+                                        .limit = static_cast<float>(limit_)};
+    return kernels().updates.carry_normalized(at, constants, v, carry, n);
   }
 
  private:

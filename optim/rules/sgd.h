@@ -19,7 +19,7 @@
 
 namespace tritgrad {
 
-class Sgd : public Rule, public FusesSplit24 {
+class Sgd : public Rule, public FusesSplit24, public CarriesTrits {
  public:
   explicit Sgd(const RuleSpec& spec)
       : exact_momentum_(spec.momentum),
@@ -59,15 +59,24 @@ class Sgd : public Rule, public FusesSplit24 {
   }
 
   bool update_split24(const FlashElements& at, float lr, std::int64_t n) const override {
-    const SgdConstants constants{.momentum = momentum_,
-                                 .fresh = fresh_,
-                                 .nesterov = nesterov_,
-                                 .weight_decay = weight_decay_,
-                                 .coupled = coupled_ && weight_decay_ > 0.0f};
-    return kernels().updates.flash_sgd(at, constants, lr, n);
+    return kernels().updates.flash_sgd(at, constants(), lr, n);
+  }
+
+  std::optional<FormatKind> carried_v() const override { return FormatKind::kFp32; }
+  std::int64_t carry_trits(const CarriedTrits& at, float, const CarryConstants& carry,
+                           std::int64_t n) const override {
+    return kernels().updates.carry_sgd(at, constants(), carry, n);
   }
 
  private:
+  SgdConstants constants() const {
+    return {.momentum = momentum_,
+            .fresh = fresh_,
+            .nesterov = nesterov_,
+            .weight_decay = weight_decay_,
+            .coupled = coupled_ && weight_decay_ > 0.0f};
+  }
+
   double exact_momentum_;
   float momentum_;
   float fresh_;

@@ -4,10 +4,13 @@
 // at all go through the loops, which are the specification.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "engine/formats/format.h"
 #include "engine/kernels/codecs.h"
+#include "ops/kernels/codecs/codec_verbs-inl.h"
 #include "ops/kernels/codecs/lowbit_loops-inl.h"
 #include "ops/kernels/products/byte_sums-inl.h"
 #include "ops/kernels/simd-inl.h"
@@ -18,60 +21,114 @@ namespace {
 
 constexpr std::int64_t kStep = kLanes<F32>, kScaleVectors = kCodesPerScale / kStep;
 
-// largest_magnitude() of a group.
-float largest_of_group(const float* x) {
-  I32 largest(0);
+// The lanes of a group's magnitudes, in an order of integers in which infinity is the largest and
+// NaN below zero: what is added carries NaN into the sign.
+constexpr std::int32_t kZeroInOrder = kMagnitudeBits - kInfinityBits;
+inline I32 magnitudes_in_order(const F32& x) {
+  return (bits_as<I32>(x) & I32(kMagnitudeBits)) + I32(kZeroInOrder);
+}
+inline U32 largest_of_lanes(const float* x) {
+  I32 largest(kZeroInOrder);
   for (std::int64_t part = 0; part < kScaleVectors; ++part) {
-    const I32 bits = bits_as<I32>(read<F32>(x + part * kStep)) & I32(kMagnitudeBits);
-    const I32 number = select(bits > I32(kInfinityBits), I32(0), bits);
-    largest = max(largest, min(number, I32(kLargestBits)));
+    largest = max(largest, magnitudes_in_order(read<F32>(x + part * kStep)));
   }
-  std::int32_t lanes[kStep];
-  write(lanes, largest);
-  std::int32_t most = 0;
-  for (const std::int32_t lane : lanes) most = lane > most ? lane : most;
-  return std::bit_cast<float>(most);
+  return bits_as<U32>(largest);
 }
 
-void write_group(std::int8_t* codes, const I32 (&levels)[kScaleVectors]) {
-  if constexpr (kScaleVectors == 2) {
-    write_narrow(codes, narrow(levels[0], levels[1]));
-  } else {
-    write(codes, narrow(levels[0], levels[1], levels[2], levels[3]));
-  }
+// shared_scale() of numbers in that order: a scale in the upper half of each lane.
+inline U32 shared_scales(const U32& largest_in_order, float top, bool stochastic) {
+  constexpr float kMost = std::numeric_limits<float>::max(), kLeast = 0x1p-126f;
+  const I32 bits = bits_as<I32>(largest_in_order) - I32(kZeroInOrder);
+  const F32 largest = bits_as<F32>(min(bits, I32(kLargestBits)));
+  const U32 scale = bits_as<U32>(largest / F32(top));
+  const U32 nearest = U32(0x7FFFu) + ((scale >> 16) & U32(1u));
+  const U32 rounded = (scale + (stochastic ? U32(0xFFFFu) : nearest)) & U32(0xFFFF0000u);
+  const I32 highest(std::bit_cast<std::int32_t>(kMost / top) & ~0xFFFF);
+  const I32 kept = min(bits_as<I32>(rounded), highest);
+  return bits_as<U32>(select(bits_as<I32>(largest) < I32(std::bit_cast<std::int32_t>(top * kLeast)),
+                             I32(0), kept));
 }
 
-// A group whose scale is not 0.
-void encode_whole_group(std::int8_t* codes, const float* x, float scale, float top,
-                        const std::uint16_t* noise) {
-  I32 levels[kScaleVectors];
-  for (std::int64_t part = 0; part < kScaleVectors; ++part) {
-    const F32 exact = read<F32>(x + part * kStep) / F32(scale);
-    const F32 level = clamp(select(exact == exact, exact, F32(0.0f)), F32(-top), F32(top));
-    levels[part] = round_small(level, noise == nullptr ? nullptr : noise + part * kStep);
-  }
-  write_group(codes, levels);
+// Levels of a vector under a scale that is not 0.
+inline I32 levels_of(const F32& x, const F32& scale, float top, const std::uint16_t* noise) {
+  const F32 exact = x / scale;
+  const F32 level = clamp(select(exact == exact, exact, F32(0.0f)), F32(-top), F32(top));
+  return round_small(level, noise);
 }
+
+// Codes of as many numbers as fill a vector with bytes; `scales` belong to its groups.
+inline void encode_bytes(std::int8_t* codes, const float* x, const float* scales, float top,
+                         const std::uint16_t* noise) {
+  const auto levels = [=](std::int64_t part) {
+    const std::int64_t i = part * kStep;
+    return levels_of(read<F32>(x + i), F32(scales[i / kCodesPerScale]), top,
+                     noise == nullptr ? nullptr : noise + i);
+  };
+  write(codes, narrow(levels(0), levels(1), levels(2), levels(3)));
+}
+
+// As many whole groups as a vector has lanes, or fewer. All scales are chosen first, as the way from
+// a group's numbers to its scale is long; whoever has other work may do it before the codes.
+class SomeGroups {
+ public:
+  static constexpr std::int64_t kMost = kStep;
+
+  // by_chance: codes will be rounded by noise.
+  SomeGroups(std::uint16_t* scales, const float* x, int max_code, bool by_chance,
+             std::int64_t groups)
+      : x_(x), top_(static_cast<float>(max_code)), n_(groups * kCodesPerScale) {
+    U32 sizes[kMost];
+    for (std::int64_t g = 0; g < kMost; ++g) {
+      sizes[g] = g < groups ? largest_of_lanes(x + g * kCodesPerScale) : U32(0u);
+    }
+    const U32 chosen = shared_scales(largest_of_each(sizes), top_, by_chance);
+    std::uint16_t narrowed[kMost];
+    write_narrow(narrowed, chosen >> 16);
+    std::memcpy(scales, narrowed, static_cast<std::size_t>(groups) * sizeof(std::uint16_t));
+    // Divided by an infinite scale, all numbers become 0.
+    const U32 infinity(static_cast<std::uint32_t>(kInfinityBits));
+    write(divisors_, bits_as<F32>(select(chosen == U32(0u), infinity, chosen)));
+  }
+
+  void encode(std::int8_t* codes, const std::uint16_t* noise) const {
+    constexpr std::int64_t kTogether = kLanes<I8>;
+    const auto noise_at = [=](std::int64_t i) { return noise == nullptr ? nullptr : noise + i; };
+    std::int64_t i = 0;
+    for (; i + kTogether <= n_; i += kTogether) {
+      encode_bytes(codes + i, x_ + i, divisors_ + i / kCodesPerScale, top_, noise_at(i));
+    }
+    if constexpr (kTogether > kCodesPerScale) {
+      if (i < n_) encode_one(codes + i, i, noise_at(i));
+    }
+  }
+
+ private:
+  // Where two groups fill a vector.
+  void encode_one(std::int8_t* codes, std::int64_t i, const std::uint16_t* noise) const {
+    const auto levels = [&](std::int64_t part) {
+      return levels_of(read<F32>(x_ + i + part), F32(divisors_[i / kCodesPerScale]), top_,
+                       noise == nullptr ? nullptr : noise + part);
+    };
+    write_narrow(codes, narrow(levels(0), levels(kStep)));
+  }
+
+  const float* x_;
+  float top_;
+  std::int64_t n_;
+  alignas(kAlignment) float divisors_[kMost];
+};
 
 void encode_groups(std::int8_t* codes, std::uint16_t* scales, const float* x, int max_code,
                    const std::uint16_t* noise, std::int64_t n) {
-  const auto top = static_cast<float>(max_code);
   const std::int64_t groups = n / kCodesPerScale;
-  // All scales first: the way from a group's numbers to its scale is long, but can be gone for many
-  // at a time.
-  for (std::int64_t g = 0; g < groups; ++g) {
-    scales[g] = shared_scale(largest_of_group(x + g * kCodesPerScale), top, noise != nullptr);
-  }
-  for (std::int64_t g = 0; g < groups; ++g) {
+  for (std::int64_t g = 0; g < groups; g += SomeGroups::kMost) {
     const std::int64_t i = g * kCodesPerScale;
-    if (scales[g] == 0) {
-      write_group(codes + i, {});
-    } else {
-      encode_whole_group(codes + i, x + i, float_of_bf16(scales[g]), top,
-                         noise == nullptr ? nullptr : noise + i);
-    }
+    const SomeGroups some(scales + g, x + i, max_code, noise != nullptr,
+                          std::min(SomeGroups::kMost, groups - g));
+    some.encode(codes + i, noise == nullptr ? nullptr : noise + i);
   }
   const std::int64_t done = groups * kCodesPerScale;
+  if (done == n) return;
   TRITGRAD_TARGET::encode_groups(codes + done, scales + groups, x + done, max_code,
                                  noise == nullptr ? nullptr : noise + done, n - done);
 }

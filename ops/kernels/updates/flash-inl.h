@@ -10,86 +10,11 @@
 #include "ops/kernels/codecs/companded-inl.h"
 #include "ops/kernels/codecs/split-inl.h"
 #include "ops/kernels/targets.h"
-#include "ops/kernels/updates/rules-inl.h"
+#include "ops/kernels/updates/rule_lanes-inl.h"
 
 namespace tritgrad::TRITGRAD_TARGET {
 namespace wide {
 namespace {
-
-// ---- rules, a vector at a time -----------------------------------------------------------------
-//
-// First the moments become what they are after the update, then their direction is asked for, so
-// that many moments are on their way while a quotient is waited for. kShowsMoment: what is not
-// finite in the first moment is not finite in the direction either. kCouplesDecay: the gradient is
-// decayed() before it meets the moments.
-
-struct FlashAdamw {
-  static constexpr bool kHasSecondMoment = true;
-  static constexpr bool kShowsMoment = true;
-  static constexpr bool kCouplesDecay = false;
-  explicit FlashAdamw(const AdamwConstants& constants) : adamw(constants) {}
-
-  F32 remember(const F32& g, F32& m, F32& v) const {
-    adamw.remember(g, m, v);
-    return m;
-  }
-  F32 direction(const F32& m, const F32& v, const F32& w, F32& root) const {
-    return adamw.direction(m, v, w, root);
-  }
-  // The factor by which `root` is more than the root of v.
-  float root_factor() const { return __builtin_sqrtf(adamw.inverse_bias2.get(0)); }
-
-  AdamwLanes adamw;
-};
-
-struct FlashLion {
-  static constexpr bool kHasSecondMoment = false;
-  static constexpr bool kShowsMoment = false;
-  static constexpr bool kCouplesDecay = false;
-  FlashLion(const LionConstants& c, float decay)
-      : beta1(c.beta1),
-        one_minus_beta1(c.one_minus_beta1),
-        beta2(c.beta2),
-        one_minus_beta2(c.one_minus_beta2),
-        weight_decay(decay) {}
-
-  F32 remember(const F32& g, F32& m, F32&) const {
-    const F32 ahead = beta1 * m + one_minus_beta1 * g;
-    m = beta2 * m + one_minus_beta2 * g;
-    return ahead;
-  }
-  F32 direction(const F32& ahead, const F32&, const F32& w, F32&) const {
-    const U32 one_bits = bits_as<U32>(F32(1.0f));
-    const U32 signed_one = (bits_as<U32>(ahead) & U32(0x80000000u)) | one_bits;
-    const F32 zero(0.0f);
-    const F32 sign = select(ahead == zero, zero, bits_as<F32>(signed_one));
-    return sign + weight_decay * w;
-  }
-
-  F32 beta1, one_minus_beta1, beta2, one_minus_beta2, weight_decay;
-};
-
-template <bool kNesterov, bool kCoupled>
-struct FlashSgd {
-  static constexpr bool kHasSecondMoment = false;
-  static constexpr bool kShowsMoment = true;
-  static constexpr bool kCouplesDecay = kCoupled;
-  explicit FlashSgd(const SgdConstants& c)
-      : momentum(c.momentum), fresh(c.fresh), weight_decay(c.weight_decay) {}
-
-  F32 remember(const F32& g, F32& m, F32&) const {
-    m = momentum * m + fresh * g;
-    return kNesterov ? g + momentum * m : m;
-  }
-  F32 direction(const F32& ahead, const F32&, const F32& w, F32&) const {
-    return kCoupled ? ahead : ahead + weight_decay * w;
-  }
-  F32 decayed(const F32& g, const F32& w) const { return g + weight_decay * w; }
-
-  F32 momentum, fresh, weight_decay;
-};
-
-// ---- the pass ----------------------------------------------------------------------------------
 
 // Numbers of a run after its update, and what the scales of its groups make of them. The gaps keep
 // stores to one array from looking like loads from another.
@@ -277,24 +202,17 @@ bool flash_update(const FlashElements& at, const Rule& rule, float lr, std::int6
 
 bool flash_adamw(const FlashElements& at, const AdamwConstants& constants, float lr,
                  std::int64_t n) {
-  return flash_update(at, FlashAdamw(constants), lr, n);
+  return flash_update(at, AdamwRule(constants), lr, n);
 }
 
 bool flash_lion(const FlashElements& at, const LionConstants& constants, float weight_decay,
                 float lr, std::int64_t n) {
-  return flash_update(at, FlashLion(constants, weight_decay), lr, n);
+  return flash_update(at, LionRule(constants, weight_decay), lr, n);
 }
 
 bool flash_sgd(const FlashElements& at, const SgdConstants& constants, float lr, std::int64_t n) {
-  const auto update = [&]<bool kNesterov, bool kCoupled>() {
-    return flash_update(at, FlashSgd<kNesterov, kCoupled>(constants), lr, n);
-  };
-  if (constants.nesterov) {
-    return constants.coupled ? update.template operator()<true, true>()
-                             : update.template operator()<true, false>();
-  }
-  return constants.coupled ? update.template operator()<false, true>()
-                           : update.template operator()<false, false>();
+  return with_sgd_rule(constants,
+                       [&](const auto& rule) { return flash_update(at, rule, lr, n); });
 }
 
 }  // namespace

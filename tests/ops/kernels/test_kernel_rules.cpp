@@ -8,6 +8,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "tests/support/kernel_inputs.h"
 
@@ -98,42 +100,80 @@ TEST_CASE("kernel rules: normalized of equal mean squares is that of each alone"
   }
 }
 
-TEST_CASE("kernel rules: what MicroAdam counts, finds and codes equals the reference") {
-  const KernelTables& reference = reference_kernels();
-  for_each_case([&](const KernelTables& table, std::int64_t n, std::int64_t offset) {
-    Guarded<float> x(n, offset);
-    for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(i * 7919 % 101 - 50) / 64.0f;
-    if (n > 2) x[n - 1] = -0.0f;
-    for (const float least : {0.0f, 0.25f, 0.75f, 2.0f}) {
-      const auto bits = std::bit_cast<std::uint32_t>(least);
-      Twins<std::uint16_t> found(n, offset);
-      const std::int64_t count = reference.updates.count_at_least(x.data(), bits, n);
-      CHECK(table.updates.count_at_least(x.data(), bits, n) == count);
-      CHECK(reference.updates.find_at_least(found.expected.data(), x.data(), bits, n) == count);
-      CHECK(table.updates.find_at_least(found.actual.data(), x.data(), bits, n) == count);
-      REQUIRE(same_bits(found.expected, found.actual, n));
+TEST_CASE("kernel rules: MicroAdam's largest magnitudes equal the reference") {
+  for (const KernelTables* table : vector_kernels()) {
+    for (std::int64_t n : {1, 2, 63, 64, 65, 127, 255, 256, 257, 300, 511, 1000, 4095, 4096}) {
+      for (std::int64_t k : {1, 2, 41, 64, 65, 130, 410, 513, 1025, 4096}) {
+        if (k > n) continue;
+        // Many equal ones; those of one group alone; normal ones; and all of them equal.
+        for (int kind = 0; kind < 4; ++kind) {
+          CAPTURE(n);
+          CAPTURE(k);
+          CAPTURE(kind);
+          Guarded<float> x(n, kind);
+          for (std::int64_t i = 0; i < n; ++i) {
+            x[i] = kind == 0   ? static_cast<float>(i * 7919 % 101 - 50) / 64.0f
+                   : kind == 1 ? (i % 128 == 5 ? static_cast<float>(i) : -0.0f)
+                   : kind == 2 ? random_normal(kKey, static_cast<std::uint64_t>(i))
+                               : -0.5f;
+          }
+          Twins<std::uint16_t> found(k, 1);
+          reference_kernels().updates.select_largest(found.expected.data(), x.data(), k, n);
+          table->updates.select_largest(found.actual.data(), x.data(), k, n);
+          REQUIRE(same_bits(found.expected, found.actual, k));
+        }
+      }
     }
-    if (n == 0) return;
-    float low, high, expected_low, expected_high;
-    reference.updates.find_range(&expected_low, &expected_high, x.data(), n);
-    table.updates.find_range(&low, &high, x.data(), n);
-    CHECK(std::bit_cast<std::uint32_t>(low) == std::bit_cast<std::uint32_t>(expected_low));
-    CHECK(std::bit_cast<std::uint32_t>(high) == std::bit_cast<std::uint32_t>(expected_high));
-    CHECK(low == *std::min_element(x.data(), x.data() + n));
-    CHECK(high == *std::max_element(x.data(), x.data() + n));
+  }
+}
+
+TEST_CASE("kernel rules: the largest magnitudes of the reference are those of a sorted list") {
+  constexpr std::int64_t kNumbers = 300;
+  std::vector<float> x;
+  for (std::int64_t i = 0; i < kNumbers; ++i) {
+    x.push_back(static_cast<float>(i * 7919 % 101 - 50) / 64.0f);
+  }
+  std::vector<std::uint16_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return std::abs(x[a]) > std::abs(x[b]);
+  });
+  for (const std::int64_t k : {1, 5, 41, 300}) {
+    std::vector<std::uint16_t> index(static_cast<std::size_t>(k));
+    reference_kernels().updates.select_largest(index.data(), x.data(), k, kNumbers);
+    std::vector<std::uint16_t> expected(order.begin(), order.begin() + k);
+    std::sort(expected.begin(), expected.end());
+    CHECK(index == expected);
+  }
+}
+
+TEST_CASE("kernel rules: MicroAdam's feedback equals the reference") {
+  for_each_case([](const KernelTables& table, std::int64_t n, std::int64_t offset) {
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
-    const std::uint16_t* const bits[] = {nullptr, noise.data()};
-    for (const std::uint16_t* its : bits) {
-      Twins<std::uint8_t> levels(n, offset);
-      reference.updates.quantize_feedback(levels.expected.data(), x.data(), low, 9.5f, 15.0f, its,
-                                          n);
-      table.updates.quantize_feedback(levels.actual.data(), x.data(), low, 9.5f, 15.0f, its, n);
-      REQUIRE(same_bits(levels.expected, levels.actual, n));
-      Twins<float> out(n, offset);
-      for (std::int64_t i = 0; i < n; ++i) out.expected[i] = out.actual[i] = x[i];
-      reference.updates.add_feedback(out.expected.data(), levels.expected.data(), low, 0.1f, n);
-      table.updates.add_feedback(out.actual.data(), levels.actual.data(), low, 0.1f, n);
-      REQUIRE(same_bits(out.expected, out.actual, n));
+    Guarded<float> x(n, offset), grad = floats(n, offset, 36);
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[i] = std::ldexp(static_cast<float>(i * 7919 % 101 - 50), static_cast<int>(i / 64 * 40) - 99);
+    }
+    if (n > 2) x[n - 1] = -0.0f;
+    for (const int bits : {2, 3, 4, 8}) {
+      for (const std::int64_t bucket : {64, 32, 7}) {
+        const std::int64_t bytes = (n * bits + 7) / 8, bounds = 2 * ((n + bucket - 1) / bucket);
+        for (const std::uint16_t* its : {noise.data(), static_cast<std::uint16_t*>(nullptr)}) {
+          Twins<std::uint8_t> codes(bytes, offset);
+          Twins<std::uint16_t> low_high(bounds, offset);
+          const Feedback expected{codes.expected.data(), low_high.expected.data(), bits, bucket,
+                                  1e-8f};
+          const Feedback actual{codes.actual.data(), low_high.actual.data(), bits, bucket, 1e-8f};
+          reference_kernels().updates.store_feedback(expected, x.data(), its, n);
+          table.updates.store_feedback(actual, x.data(), its, n);
+          REQUIRE(same_bits(codes.expected, codes.actual, bytes));
+          REQUIRE(same_bits(low_high.expected, low_high.actual, bounds));
+          Twins<float> out(n, offset);
+          reference_kernels().updates.add_feedback(out.expected.data(), grad.data(), expected, n);
+          table.updates.add_feedback(out.actual.data(), grad.data(), actual, n);
+          REQUIRE(same_bits(out.expected, out.actual, n, true));
+        }
+      }
     }
   });
 }
