@@ -41,31 +41,26 @@ std::optional<FusedCarry> FusedCarry::of(const Rule& rule, const Storage& weight
   return fused;
 }
 
-CarriedTrits FusedCarry::at(const Block& block) const {
-  constexpr std::int64_t kGroup = IntegerGroup<8>::kGroup;
-  const std::int64_t element = block.row * cols_ + block.col;
-  CarriedTrits here = first_;
-  here.trits += block.row * row_bytes_ + block.col / 5;
-  if (here.m != nullptr) {
-    here.m += element;
-  } else {
-    here.m_codes += element;
-    here.m_scales += block.row * ((cols_ + kGroup - 1) / kGroup) + block.col / kGroup;
-  }
-  if (here.v != nullptr) here.v += element;
-  here.first_noise = noise_index(block, cols_);
-  return here;
-}
-
 FlipCounts FusedCarry::update(const Block& block, const float* grad, const EcoStep& eco,
                               const Descent& descent) const {
+  constexpr std::int64_t kGroup = IntegerGroup<8>::kGroup;
+  const auto from = []<typename T>(T* first, std::int64_t i) {
+    return first == nullptr ? nullptr : first + i;
+  };
+  const std::int64_t element = block.row * cols_ + block.col;
+  const std::int64_t group = block.row * ((cols_ + kGroup - 1) / kGroup) + block.col / kGroup;
   const RandomKey m_key = moment_key(descent.key, 0);
   double v_sum = 0.0;
-  CarriedTrits here = at(block);
-  here.grad = grad;
-  here.v_sum = &v_sum;
-  here.trit_key = rounds_trits_ ? &descent.key : nullptr;
-  here.m_key = rounds_m_ ? &m_key : nullptr;
+  const CarriedTrits here{.grad = grad,
+                          .trits = first_.trits + block.row * row_bytes_ + block.col / 5,
+                          .m = from(first_.m, element),
+                          .m_codes = from(first_.m_codes, element),
+                          .m_scales = from(first_.m_scales, group),
+                          .v = from(first_.v, element),
+                          .v_sum = &v_sum,
+                          .trit_key = rounds_trits_ ? &descent.key : nullptr,
+                          .m_key = rounds_m_ ? &m_key : nullptr,
+                          .first_noise = noise_index(block, cols_)};
   float v = 0.0f;
   if (v_ != nullptr) v_->decode_master({block.row, block.col, 1, block.slot}, &v);
   FlipCounts flips;

@@ -26,8 +26,6 @@ class FusedCarry {
                     const Descent& descent) const;
 
  private:
-  CarriedTrits at(const Block& block) const;
-
   const CarriesTrits* rule_ = nullptr;
   bool rounds_trits_ = false, rounds_m_ = false;  // by chance
   CarriedTrits first_{};

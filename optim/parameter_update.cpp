@@ -471,7 +471,8 @@ FlipCounts ParameterUpdate::descend(const Chunk& chunk, const RuleBlock& block, 
   } else {
     for_each_block_of(chunk, kBlock, [&](const Block& b, std::int64_t offset) {
       const Direction direction = block.direction + offset;
-      flips += storage_.descend({{b}, {&direction, 1}, descent_});
+      const float* masters = decodes_master() ? scratch.weight.data() + offset : nullptr;
+      flips += storage_.descend({{b}, {&direction, 1}, descent_, nullptr, nullptr, masters});
     });
   }
   return flips;

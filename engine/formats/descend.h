@@ -63,8 +63,15 @@ void descend_with_feedback(F& format, const Block& block, const float* direction
                                 feedback.alpha, feedback.rescale, block.n);
 }
 
+// Whether an update left n masters as they were. Without a jump, so that it is done in vectors.
+inline bool same_masters(const float* before, const float* after, std::int64_t n) {
+  int differ = 0;
+  for (std::int64_t i = 0; i < n; ++i) differ |= before[i] != after[i] ? 1 : 0;
+  return differ == 0;
+}
+
 // The update of formats that take the floats of one block: blocks one after the other, directions
-// written as floats.
+// written as floats. Formats that compare masters before and after have descend_from().
 template <typename F>
 FlipCounts descend_by_floats(F& format, const BlockUpdate& update) {
   FlipCounts counts;
@@ -76,6 +83,11 @@ FlipCounts descend_by_floats(F& format, const BlockUpdate& update) {
     const float* floats = as_floats(direction, block.n, numbers.data());
     if (update.feedback != nullptr) {
       descend_with_feedback(format, block, floats, update.descent, *update.feedback);
+    } else if constexpr (requires { format.descend_from(block, floats, floats, update.descent); }) {
+      std::array<float, kBlock> decoded;
+      if (update.masters == nullptr) format.decode_master(block, decoded.data());
+      const float* masters = update.masters == nullptr ? decoded.data() : update.masters;
+      format.descend_from(block, masters, floats, update.descent);
     } else {
       counts += format.descend(block, floats, update.descent);
     }

@@ -166,6 +166,8 @@ struct BlockUpdate {
   double* squares = nullptr;  // out, of each block, as DirectionRows has it; null: nobody asks
   // Takes the rounding errors of a single block; null: they are left to the format.
   const ErrorFeedback* feedback = nullptr;
+  // The masters of a single block, if the caller has decoded them; null: it has not.
+  const float* masters = nullptr;
 };
 
 // Every format provides these. `value_category` is where the ledger books the inference planes.

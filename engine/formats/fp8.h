@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/formats/descend.h"
 #include "engine/formats/format.h"
 #include "engine/formats/half_precision.h"
 #include "engine/kernels/codecs.h"
@@ -56,15 +57,13 @@ class Fp8 {
                                 stochastic ? noise.data() : nullptr, block.n);
   }
 
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<float, kBlock> before;
-    decode_master(block, before.data());
-    std::array<float, kBlock> after = before;
+  // Updates a block whose masters are known.
+  void descend_from(const Block& block, const float* before, const float* direction,
+                    const Descent& descent) {
+    std::array<float, kBlock> after;
+    std::copy_n(before, block.n, after.data());
     kernels().updates.descend(after.data(), direction, descent.lr, block.n);
-    if (!std::equal(before.data(), before.data() + block.n, after.data())) {
-      encode(block, after.data(), descent.key);
-    }
-    return {};
+    if (!same_masters(before, after.data(), block.n)) encode(block, after.data(), descent.key);
   }
 
  private:

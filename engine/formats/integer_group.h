@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/formats/descend.h"
 #include "engine/formats/format.h"
 #include "engine/formats/half_precision.h"
 #include "engine/formats/packed_codes.h"
@@ -86,27 +87,18 @@ class IntegerGroup {
     }
   }
 
-  FlipCounts descend(const Block& block, const float* direction, const Descent& descent) {
-    std::array<float, kBlock> before;
-    decode_master(block, before.data());
-    std::array<float, kBlock> after = before;
+  // Updates a block whose masters are known.
+  void descend_from(const Block& block, const float* before, const float* direction,
+                    const Descent& descent) {
+    std::array<float, kBlock> after;
+    std::copy_n(before, block.n, after.data());
     kernels().updates.descend(after.data(), direction, descent.lr, block.n);
-
     Codes quantized;
     std::array<std::uint16_t, kBlock / kGroup> new_scales;
     quantize(block, quantized.data(), new_scales.data(), after.data(), descent.key);
-    Codes unpacked;
-    const std::int8_t* old = unpacked_codes(block, unpacked);
-    for (std::int64_t i = 0; i < block.n; i += kGroup) {
-      const std::int64_t end = std::min(i + kGroup, block.n);
-      if (std::equal(&before[0] + i, &before[0] + end, &after[0] + i)) {
-        std::copy(old + i, old + end, &quantized[0] + i);
-      } else {
-        scales(block)[i / kGroup] = new_scales[static_cast<std::size_t>(i / kGroup)];
-      }
-    }
+    keep_unchanged(block, before, after.data(), quantized, new_scales.data());
+    std::copy_n(new_scales.data(), groups(block.n), scales(block));
     write(block, quantized);
-    return {};
   }
 
  private:
@@ -123,6 +115,19 @@ class IntegerGroup {
     }
     kernels().codecs.encode_groups(codes, scales, x, kMaxCode, stochastic ? noise.data() : nullptr,
                                    block.n);
+  }
+  // Puts back codes and scales of groups in which no master has changed.
+  void keep_unchanged(const Block& block, const float* before, const float* after, Codes& codes,
+                      std::uint16_t* new_scales) const {
+    Codes unpacked;
+    const std::int8_t* old = nullptr;
+    for (std::int64_t i = 0; i < block.n; i += kGroup) {
+      const std::int64_t count = std::min(kGroup, block.n - i);
+      if (!same_masters(before + i, after + i, count)) continue;
+      if (old == nullptr) old = unpacked_codes(block, unpacked);
+      std::copy_n(old + i, count, codes.data() + i);
+      new_scales[i / kGroup] = scales(block)[i / kGroup];
+    }
   }
   // Returns the codes of a block, unpacked where they are not bytes.
   const std::int8_t* unpacked_codes(const Block& block, Codes& unpacked) const {

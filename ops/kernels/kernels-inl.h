@@ -10,6 +10,7 @@
 
 #include "ops/kernels/codecs/codecs-inl.h"
 #include "ops/kernels/codecs/companded-inl.h"
+#include "ops/kernels/codecs/fp8-inl.h"
 #include "ops/kernels/codecs/lowbit-inl.h"
 #include "ops/kernels/codecs/lowbit_loops-inl.h"
 #include "ops/kernels/codecs/split-inl.h"

@@ -372,8 +372,8 @@ std::int64_t carry_block(const CarriedTrits& at, const CarryConstants& carry, bo
     std::copy_n(at.m, n, m);
   }
   direct(direction, m, v, at.grad, weight, gain);
-  const std::int64_t changed = carry_trits(trits, m, direction, gain_is_one ? nullptr : gain, carry,
-                                           drawn(at.trit_key), n);
+  const std::int64_t changed =
+      carry_trits(trits, m, direction, gain_is_one ? nullptr : gain, carry, drawn(at.trit_key), n);
   encode_trits(at.trits, trits, n);
   if (at.m == nullptr) {
     encode_groups(at.m_codes, at.m_scales, m, 127, drawn(at.m_key), n);
@@ -400,27 +400,26 @@ std::int64_t carry_normalized(const CarriedTrits& at, const NormalizedConstants&
 
 std::int64_t carry_sgd(const CarriedTrits& at, const SgdConstants& c, const CarryConstants& carry,
                        std::int64_t n) {
-  return carry_block(at, carry, !c.nesterov, nullptr, n,
-                     [&](float* direction, float* m, float*, const float* grad, const float* weight,
-                         float* gain) {
-                       float decayed[kBlock];
-                       std::copy_n(grad, n, decayed);
-                       if (c.coupled) add_scaled(decayed, weight, c.weight_decay, n);
-                       sgd(direction, m, decayed, c.momentum, c.fresh, c.nesterov, n);
-                       if (!c.coupled) add_scaled(direction, weight, c.weight_decay, n);
-                       std::fill_n(gain, n, c.momentum);
-                     });
+  return carry_block(
+      at, carry, !c.nesterov, nullptr, n,
+      [&](float* direction, float* m, float*, const float* grad, const float* weight, float* gain) {
+        float decayed[kBlock];
+        std::copy_n(grad, n, decayed);
+        if (c.coupled) add_scaled(decayed, weight, c.weight_decay, n);
+        sgd(direction, m, decayed, c.momentum, c.fresh, c.nesterov, n);
+        if (!c.coupled) add_scaled(direction, weight, c.weight_decay, n);
+        std::fill_n(gain, n, c.momentum);
+      });
 }
 
 std::int64_t carry_adamw(const CarriedTrits& at, const AdamwConstants& c,
                          const CarryConstants& carry, std::int64_t n) {
-  return carry_block(
-      at, carry, false, at.v, n,
-      [&](float* direction, float* m, float* v, const float* grad, const float* weight,
-          float* gain) {
-        adamw(direction, m, v, grad, weight, c, n);
-        adam_gain(gain, v, c.inverse_bias1, c.inverse_bias2, c.eps, n);
-      });
+  return carry_block(at, carry, false, at.v, n,
+                     [&](float* direction, float* m, float* v, const float* grad,
+                         const float* weight, float* gain) {
+                       adamw(direction, m, v, grad, weight, c, n);
+                       adam_gain(gain, v, c.inverse_bias1, c.inverse_bias2, c.eps, n);
+                     });
 }
 
 void select_largest(std::uint16_t* index, const float* x, std::int64_t k, std::int64_t n) {

@@ -107,6 +107,9 @@ I16 read_i16(const std::int8_t* p) {
 I32 read_i32(const std::int8_t* p) {
   return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
+inline I32 read_i32(const std::int16_t* p) {
+  return _mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
 I32 read_i32(const std::uint16_t* p) {
   return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
@@ -294,6 +297,9 @@ I16 read_i16(const std::int8_t* p) {
 I32 read_i32(const std::int8_t* p) {
   return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 }
+inline I32 read_i32(const std::int16_t* p) {
+  return _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
 I32 read_i32(const std::uint16_t* p) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
@@ -421,8 +427,7 @@ inline void write_first(std::int8_t* p, const I8& x, std::int64_t count) {
   __builtin_memcpy(p, numbers, static_cast<std::size_t>(count));
 }
 inline U8 read_nibbles(const std::uint8_t* p) {
-  const __m256i pairs =
-      _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   return _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16(pairs, 4)),
                           _mm256_set1_epi8(15));
 }

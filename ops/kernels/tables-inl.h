@@ -44,8 +44,8 @@ constexpr CodecKernels kCodecs = {
     .float_to_bf16 = float_to_bf16,
     .encode_split8 = wide::encode_split8,
     .decode_split8 = wide::decode_split8,
-    .encode_split16 = encode_split16,
-    .decode_split16 = decode_split16,
+    .encode_split16 = wide::encode_split16,
+    .decode_split16 = wide::decode_split16,
     .encode_companded = wide::encode_companded,
     .decode_companded = wide::decode_companded,
     .encode_root = wide::encode_root,
@@ -53,9 +53,9 @@ constexpr CodecKernels kCodecs = {
     .pack_codes = wide::pack_codes,
     .unpack_codes = wide::unpack_codes,
     .encode_groups = wide::encode_groups,
-    .decode_groups = decode_groups,
-    .encode_fp8 = encode_fp8,
-    .decode_fp8 = decode_fp8,
+    .decode_groups = wide::decode_groups,
+    .encode_fp8 = wide::encode_fp8,
+    .decode_fp8 = wide::decode_fp8,
 };
 
 constexpr UpdateKernels kUpdates = {

@@ -23,10 +23,7 @@ inline double bias_correction(double beta, std::int64_t t) {
   return beta > 0.0 ? -std::expm1(static_cast<double>(t) * std::log(beta)) : 1.0;
 }
 
-class Adam : public Rule,
-             public FusesSplit24,
-             public CarriesTrits,
-             public FreezesVariance {
+class Adam : public Rule, public FusesSplit24, public CarriesTrits, public FreezesVariance {
  public:
   explicit Adam(const RuleSpec& spec) : spec_(spec) {}
 

@@ -45,8 +45,8 @@ inline U32 shared_scales(const U32& largest_in_order, float top, bool stochastic
   const U32 rounded = (scale + (stochastic ? U32(0xFFFFu) : nearest)) & U32(0xFFFF0000u);
   const I32 highest(std::bit_cast<std::int32_t>(kMost / top) & ~0xFFFF);
   const I32 kept = min(bits_as<I32>(rounded), highest);
-  return bits_as<U32>(select(bits_as<I32>(largest) < I32(std::bit_cast<std::int32_t>(top * kLeast)),
-                             I32(0), kept));
+  return bits_as<U32>(
+      select(bits_as<I32>(largest) < I32(std::bit_cast<std::int32_t>(top * kLeast)), I32(0), kept));
 }
 
 // Levels of a vector under a scale that is not 0.
@@ -67,8 +67,8 @@ inline void encode_bytes(std::int8_t* codes, const float* x, const float* scales
   write(codes, narrow(levels(0), levels(1), levels(2), levels(3)));
 }
 
-// As many whole groups as a vector has lanes, or fewer. All scales are chosen first, as the way from
-// a group's numbers to its scale is long; whoever has other work may do it before the codes.
+// As many whole groups as a vector has lanes, or fewer. All scales are chosen first, as the way
+// from a group's numbers to its scale is long; whoever has other work may do it before the codes.
 class SomeGroups {
  public:
   static constexpr std::int64_t kMost = kStep;
@@ -131,6 +131,22 @@ void encode_groups(std::int8_t* codes, std::uint16_t* scales, const float* x, in
   if (done == n) return;
   TRITGRAD_TARGET::encode_groups(codes + done, scales + groups, x + done, max_code,
                                  noise == nullptr ? nullptr : noise + done, n - done);
+}
+
+void decode_groups(float* out, const std::int8_t* codes, const std::uint16_t* scales, int max_code,
+                   std::int64_t n) {
+  const I32 most(max_code);
+  const std::int64_t groups = n / kCodesPerScale;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const F32 scale(float_of_bf16(scales[g]));
+#pragma GCC unroll 4
+    for (std::int64_t i = g * kCodesPerScale; i < (g + 1) * kCodesPerScale; i += kStep) {
+      write(out + i, to_float(clamp(read_i32(codes + i), -most, most)) * scale);
+    }
+  }
+  const std::int64_t done = groups * kCodesPerScale;
+  if (done == n) return;
+  TRITGRAD_TARGET::decode_groups(out + done, codes + done, scales + groups, max_code, n - done);
 }
 
 // The layout of a block of n codes: `half` bytes with two nibbles each, then the bits above them in

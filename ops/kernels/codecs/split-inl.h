@@ -1,4 +1,5 @@
-// split8, rounded to nearest, for ordinary numbers; all others go through split_loops-inl.h.
+// split8 and split16, rounded to nearest, for ordinary numbers; all others go through
+// split_loops-inl.h.
 //
 // If a number is finite, and its value is not zero, sums of fp32 bits as they are, sign
 // included, do what the loops do with magnitudes.
@@ -104,6 +105,79 @@ void decode_split8(float* out, const std::uint16_t* value, const std::int8_t* co
   }
   if (i == n) return;
   TRITGRAD_TARGET::decode_split8(out + i, value + i, correction + i, n - i);
+}
+
+// ---- split16 -----------------------------------------------------------------------------------
+//
+// Codes are distances in units of fp32, but for the upper half of one less.
+
+inline I32 upper_half_of(const I32& distance, int from) {
+  return one_if(distance > I32(from)) - one_if(distance < I32(-from));
+}
+// x with its sign changed where `sign` is -1, not 0.
+inline I32 negated_where(const I32& sign, const I32& x) { return (x ^ sign) - sign; }
+
+// Two vectors of numbers.
+inline void encode_split16_at(std::uint16_t* value, std::int16_t* correction, const F32 (&in)[2]) {
+  I32 code[2];
+  U32 rounded[2];
+#pragma GCC unroll 2
+  for (int k = 0; k < 2; ++k) {
+    const U32 bits = bits_as<U32>(in[k]);
+    rounded[k] = bits + U32(0x7FFFu) + ((bits >> 16) & U32(1u));
+    const I32 distance = bits_as<I32>(bits - (rounded[k] & U32(0xFFFF0000u)));
+    code[k] = negated_where(bits_as<I32>(bits) >> 31, distance - upper_half_of(distance, 16384));
+  }
+  write_upper_halves(value, rounded);
+  write(correction, narrow(code[0], code[1]));
+}
+
+// A vector of numbers.
+inline F32 decode_split16_at(const std::uint16_t* value, const std::int16_t* correction) {
+  const I32 bits = bits_as<I32>(read_upper_halves(value)), code = read_i32(correction);
+  return bits_as<F32>(bits + negated_where(bits >> 31, code + upper_half_of(code, 16383)));
+}
+
+void encode_split16(std::uint16_t* value, std::int16_t* correction, const float* in,
+                    std::int64_t n) {
+  constexpr std::int64_t kPair = 2 * kLanes<F32>;
+  std::int64_t i = 0;
+  for (; i + kFourVectors <= n; i += kFourVectors) {
+    read_ahead(value + i, kFourVectors);
+    OrdinarySplit ordinary;
+#pragma GCC unroll 2
+    for (std::int64_t at = i; at < i + kFourVectors; at += kPair) {
+      const F32 x[2] = {read<F32>(in + at), read<F32>(in + at + kLanes<F32>)};
+      ordinary.look_at(x[0]);
+      ordinary.look_at(x[1]);
+      encode_split16_at(value + at, correction + at, x);
+    }
+    if (!ordinary.all()) {
+      TRITGRAD_TARGET::encode_split16(value + i, correction + i, in + i, kFourVectors);
+    }
+  }
+  if (i == n) return;
+  TRITGRAD_TARGET::encode_split16(value + i, correction + i, in + i, n - i);
+}
+
+void decode_split16(float* out, const std::uint16_t* value, const std::int16_t* correction,
+                    std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kFourVectors <= n; i += kFourVectors) {
+    read_ahead(correction + i, kFourVectors);
+    OrdinarySplit ordinary;
+#pragma GCC unroll 4
+    for (std::int64_t at = i; at < i + kFourVectors; at += kLanes<F32>) {
+      const F32 x = decode_split16_at(value + at, correction + at);
+      ordinary.look_at(x);
+      write(out + at, x);
+    }
+    if (!ordinary.all()) {
+      TRITGRAD_TARGET::decode_split16(out + i, value + i, correction + i, kFourVectors);
+    }
+  }
+  if (i == n) return;
+  TRITGRAD_TARGET::decode_split16(out + i, value + i, correction + i, n - i);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Bare trits whose rounding errors are carried on in the momentum (optim/eco.h): the step alone, and
-// whole updates of a block in one pass, from decoding over the rule to encoding.
+// Bare trits whose rounding errors are carried on in the momentum (optim/eco.h): the step alone,
+// and whole updates of a block in one pass, from decoding over the rule to encoding.
 #pragma once
 
 #include <cstring>
@@ -42,10 +42,9 @@ std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direc
   const auto carry = [&](std::int64_t i) __attribute__((always_inline)) {
     const I32 trit = read_i32(trits + i);
     F32 m = read<F32>(momentum + i);
-    const I32 stored = lanes(trit, m, read<F32>(direction + i),
-                             noise == nullptr ? nullptr : noise + i, [&](const F32& error) {
-                               return gain == nullptr ? error : error / read<F32>(gain + i);
-                             });
+    const I32 stored = lanes(
+        trit, m, read<F32>(direction + i), noise == nullptr ? nullptr : noise + i,
+        [&](const F32& error) { return gain == nullptr ? error : error / read<F32>(gain + i); });
     changed += one_if(stored != trit);
     write(momentum + i, m);
     return stored;
@@ -116,14 +115,13 @@ void carry_steps(CarryScratch& to, std::int64_t first, const CarriedTrits& at, c
       if constexpr (Rule::kCouplesDecay) g = rule.decayed(g, w);
       const F32 ahead = rule.remember(g, m, v);
       const F32 direction = rule.direction(ahead, v, w, root);
-      stored[k] = lanes(trit, m, direction, kNoise ? to.noise + j : nullptr,
-                        [&](const F32& error) {
-                          if constexpr (Rule::kGainIsOne) {
-                            return error;
-                          } else {
-                            return error / rule.gain(root);
-                          }
-                        });
+      stored[k] = lanes(trit, m, direction, kNoise ? to.noise + j : nullptr, [&](const F32& error) {
+        if constexpr (Rule::kGainIsOne) {
+          return error;
+        } else {
+          return error / rule.gain(root);
+        }
+      });
       write(to.m + j, m);
       if constexpr (Rule::kWritesV) write(to.v + j, v);
     }
@@ -186,8 +184,7 @@ void store_codes(const CarriedTrits& at, CarryScratch& scratch, std::int64_t n) 
   };
   constexpr int kMostCode = 127;
   if (n % kCodesPerScale == 0 && n / kCodesPerScale <= wide::SomeGroups::kMost) {
-    const wide::SomeGroups groups(at.m_scales, scratch.m, kMostCode, by_chance,
-                                  n / kCodesPerScale);
+    const wide::SomeGroups groups(at.m_scales, scratch.m, kMostCode, by_chance, n / kCodesPerScale);
     return groups.encode(at.m_codes, draw());
   }
   wide::encode_groups(at.m_codes, at.m_scales, scratch.m, kMostCode, draw(), n);
@@ -221,15 +218,16 @@ std::int64_t carry_block(const CarriedTrits& at, const Rule& rule, const CarryCo
   return changes;
 }
 
-std::int64_t carry_normalized(const CarriedTrits& at, const NormalizedConstants& constants,
-                              float v, const CarryConstants& carry, std::int64_t n) {
+std::int64_t carry_normalized(const CarriedTrits& at, const NormalizedConstants& constants, float v,
+                              const CarryConstants& carry, std::int64_t n) {
   return constants.limit > 0.0f ? carry_block(at, NormalizedRule<true>(constants, v), carry, n)
                                 : carry_block(at, NormalizedRule<false>(constants, v), carry, n);
 }
 
 std::int64_t carry_sgd(const CarriedTrits& at, const SgdConstants& constants,
                        const CarryConstants& carry, std::int64_t n) {
-  return with_sgd_rule(constants, [&](const auto& rule) { return carry_block(at, rule, carry, n); });
+  return with_sgd_rule(constants,
+                       [&](const auto& rule) { return carry_block(at, rule, carry, n); });
 }
 
 std::int64_t carry_adamw(const CarriedTrits& at, const AdamwConstants& constants,

@@ -1,5 +1,5 @@
-// MicroAdam's error feedback with codes of 4 bits, the usual width, packed in vectors; all others go
-// through feedback_loops-inl.h.
+// MicroAdam's error feedback with codes of 4 bits, the usual width, packed in vectors; all others
+// go through feedback_loops-inl.h.
 #pragma once
 
 #include "ops/kernels/simd-inl.h"

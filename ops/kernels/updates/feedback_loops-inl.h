@@ -115,7 +115,7 @@ template <typename Body>
 void add_levels(float* __restrict out, const float* __restrict grad,
                 const std::uint8_t* __restrict levels, const Feedback& feedback, std::int64_t n) {
   const auto decode = [=](std::int64_t b, std::int64_t begin, auto count)
-                          __attribute__((always_inline)) {
+      __attribute__((always_inline)) {
     const FeedbackGrid grid(feedback.bounds + 2 * b, feedback.bits, feedback.guard);
     for (std::int64_t i = begin; i < begin + count; ++i) {
       out[i] = grad[i] + (grid.low + static_cast<float>(std::int32_t{levels[i]}) * grid.unit);
@@ -128,7 +128,7 @@ template <typename Noise>
 void quantize_feedback(std::uint8_t* __restrict levels, const float* __restrict x,
                        const Feedback& feedback, const Noise& noise, std::int64_t n) {
   const auto quantize = [=](std::int64_t b, std::int64_t begin, auto count)
-                            __attribute__((always_inline)) {
+      __attribute__((always_inline)) {
     const FeedbackGrid grid(feedback.bounds + 2 * b, feedback.bits, feedback.guard);
     for (std::int64_t i = begin; i < begin + count; ++i) {
       const float level = (x[i] - grid.low) * grid.inverse + noise(i);
@@ -143,14 +143,16 @@ void choose_levels(std::uint8_t* __restrict levels, const float* __restrict x,
                    const Feedback& feedback, const std::uint16_t* __restrict noise,
                    std::int64_t n) {
   const auto measure = [=](std::int64_t b, std::int64_t begin, auto count)
-                           __attribute__((always_inline)) {
+      __attribute__((always_inline)) {
     find_bounds(feedback.bounds + 2 * b, x + begin, count);
   };
   for_each_bucket(n, feedback.bucket, measure);
   if (noise == nullptr) {
-    quantize_feedback(levels, x, feedback, [](std::int64_t) { return 0.5f; }, n);
+    quantize_feedback(
+        levels, x, feedback, [](std::int64_t) { return 0.5f; }, n);
   } else {
-    quantize_feedback(levels, x, feedback, [=](std::int64_t i) { return uniform_of(noise[i]); }, n);
+    quantize_feedback(
+        levels, x, feedback, [=](std::int64_t i) { return uniform_of(noise[i]); }, n);
   }
 }
 

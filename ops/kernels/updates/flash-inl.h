@@ -211,8 +211,7 @@ bool flash_lion(const FlashElements& at, const LionConstants& constants, float w
 }
 
 bool flash_sgd(const FlashElements& at, const SgdConstants& constants, float lr, std::int64_t n) {
-  return with_sgd_rule(constants,
-                       [&](const auto& rule) { return flash_update(at, rule, lr, n); });
+  return with_sgd_rule(constants, [&](const auto& rule) { return flash_update(at, rule, lr, n); });
 }
 
 }  // namespace

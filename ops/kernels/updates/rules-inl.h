@@ -1,5 +1,5 @@
-// Float arithmetic of update rules. The order of operations is that of reference.cpp and multiply-add is never fused,
-// so the bits are the same everywhere.
+// Float arithmetic of update rules. The order of operations is that of reference.cpp and
+// multiply-add is never fused, so the bits are the same everywhere.
 #pragma once
 
 #include "ops/kernels/layers/sums-inl.h"

@@ -73,19 +73,33 @@ void maxima_of_groups(float* maxima, const float* x, std::int64_t groups, std::i
   }
 }
 
-// Writes the indices of magnitudes that are at least `least`, in rising order; returns how many.
-std::int64_t find_from(std::uint16_t* index, const float* x, std::int32_t least, std::int64_t n) {
-  std::int64_t found = 0, i = 0;
-  for (; i + kLanes<I8> <= n; i += kLanes<I8>) {
-    std::uint64_t large = lanes_from(x + i, least);
-    for (; large != 0; large &= large - 1) {
-      index[found++] = static_cast<std::uint16_t>(i + std::countr_zero(large));
-    }
+// Elements that may be among the largest.
+struct Candidates {
+  // Beyond the last one, what is written ahead of its being counted.
+  static constexpr std::int64_t kRoom = kMostFeedback + 2;
+
+  std::int64_t count = 0;
+  std::uint16_t index[kRoom];
+};
+
+// Appends first + the place of each bit. Two are written whether they are there or not, as a jump
+// for each would often be guessed wrong, and more are rare.
+inline void append_places(Candidates& to, std::int64_t first, std::uint64_t bits) {
+  const std::int64_t more = std::popcount(bits);
+  for (std::int64_t j = 0; j < more || j < 2; ++j, bits &= bits - 1) {
+    to.index[to.count + j] = static_cast<std::uint16_t>(first + std::countr_zero(bits));
   }
+  to.count += more;
+}
+
+// Finds the magnitudes that are at least `least`, in rising order of their indices.
+void find_from(Candidates& to, const float* x, std::int32_t least, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes<I8> <= n; i += kLanes<I8>) append_places(to, i, lanes_from(x + i, least));
   for (; i < n; ++i) {
-    if (magnitude_of_bits(x[i]) >= least) index[found++] = static_cast<std::uint16_t>(i);
+    to.index[to.count] = static_cast<std::uint16_t>(i);
+    to.count += magnitude_of_bits(x[i]) >= least;
   }
-  return found;
 }
 
 // Returns a bound that k magnitudes reach at least. Bits below those of the exponent and five more
@@ -102,16 +116,22 @@ std::int32_t bound_of_largest(const float* x, std::int64_t k, std::int64_t n) {
 }
 
 void select_largest(std::uint16_t* index, const float* x, std::int64_t k, std::int64_t n) {
-  std::uint16_t found[kMostFeedback];
-  float large[kMostFeedback];
-  const std::int64_t count = find_from(found, x, bound_of_largest(x, k, n), n);
-  for (std::int64_t j = 0; j < count; ++j) large[j] = x[found[j]];
-  const std::int32_t least = bits_of_kth(large, count, k, 1);
-  std::int64_t ties = k - count_from(large, least + 1, count);
-  for (std::int64_t j = 0; j < count; ++j) {
+  Candidates found;
+  find_from(found, x, bound_of_largest(x, k, n), n);
+  float large[Candidates::kRoom];
+  large[0] = 0.0f;  // at least k > 0 are found, which the compiler does not know
+  for (std::int64_t j = 0; j < found.count; ++j) large[j] = x[found.index[j]];
+  const std::int32_t least = bits_of_kth(large, found.count, k, 1);
+  std::int64_t ties = k - count_from(large, least + 1, found.count), kept = 0;
+  for (std::int64_t j = 0; j < found.count; ++j) {
     const std::int32_t bits = magnitude_of_bits(large[j]);
-    if (bits > least || (bits == least && ties-- > 0)) *index++ = found[j];
+    // In place: never ahead of what is read.
+    found.index[kept] = found.index[j];
+    kept += static_cast<int>(bits > least) |
+            (static_cast<int>(bits == least) & static_cast<int>(ties > 0));
+    ties -= bits == least;
   }
+  std::copy_n(found.index, k, index);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct CarryState {
   }
 
   CarriedTrits at(bool in_codes, const RandomKey* trit_key, const RandomKey* m_key) {
-    return {grad.data(), trits.data(), in_codes ? nullptr : m.data(),
+    return {grad.data(),  trits.data(),  in_codes ? nullptr : m.data(),
             codes.data(), scales.data(), v.data(),
             &v_sum,       trit_key,      m_key,
             8 * 40};

@@ -152,7 +152,8 @@ TEST_CASE("kernel rules: MicroAdam's feedback equals the reference") {
     Guarded<std::uint16_t> noise = noise_bits(n, offset);
     Guarded<float> x(n, offset), grad = floats(n, offset, 36);
     for (std::int64_t i = 0; i < n; ++i) {
-      x[i] = std::ldexp(static_cast<float>(i * 7919 % 101 - 50), static_cast<int>(i / 64 * 40) - 99);
+      x[i] =
+          std::ldexp(static_cast<float>(i * 7919 % 101 - 50), static_cast<int>(i / 64 * 40) - 99);
     }
     if (n > 2) x[n - 1] = -0.0f;
     for (const int bits : {2, 3, 4, 8}) {

@@ -12,7 +12,8 @@ namespace {
 // One bucket.
 class FeedbackBucket {
  public:
-  FeedbackBucket(std::int64_t n, int bits) : n_(n), bits_(bits), codes_(static_cast<std::size_t>(n) + 1, 0xFF) {}
+  FeedbackBucket(std::int64_t n, int bits)
+      : n_(n), bits_(bits), codes_(static_cast<std::size_t>(n) + 1, 0xFF) {}
 
   // Encodes n numbers.
   void encode(const float* x, const std::uint16_t* noise) {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "models/recipes/recipe.h"
-#include "optim/rules/feedback_codes.h"
 #include "tests/support/single.h"
 #include "tests/support/support_files.h"
 
