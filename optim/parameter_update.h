@@ -103,6 +103,7 @@ class ParameterUpdate {
   bool decodes_master() const;
   RuleBlock read_chunk(const Chunk& chunk, const float* grad, Scratch& scratch) const;
   FlipCounts descend(const Chunk& chunk, const RuleBlock& block, Scratch& scratch);
+  void prefetch_ahead(const RuleBlock& block, std::int64_t offset, std::int64_t n) const;
   void store_moments(const Chunk& chunk, Scratch& scratch);
 
   TrainedParameter& trained_;

@@ -63,13 +63,6 @@ void descend_with_feedback(F& format, const Block& block, const float* direction
                                 feedback.alpha, feedback.rescale, block.n);
 }
 
-// Whether an update left n masters as they were. Without a jump, so that it is done in vectors.
-inline bool same_masters(const float* before, const float* after, std::int64_t n) {
-  int differ = 0;
-  for (std::int64_t i = 0; i < n; ++i) differ |= before[i] != after[i] ? 1 : 0;
-  return differ == 0;
-}
-
 // The update of formats that take the floats of one block: blocks one after the other, directions
 // written as floats. Formats that compare masters before and after have descend_from().
 template <typename F>

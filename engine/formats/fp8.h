@@ -63,7 +63,9 @@ class Fp8 {
     std::array<float, kBlock> after;
     std::copy_n(before, block.n, after.data());
     kernels().updates.descend(after.data(), direction, descent.lr, block.n);
-    if (!same_masters(before, after.data(), block.n)) encode(block, after.data(), descent.key);
+    if (!std::equal(before, before + block.n, after.data())) {
+      encode(block, after.data(), descent.key);
+    }
   }
 
  private:

@@ -123,7 +123,7 @@ class IntegerGroup {
     const std::int8_t* old = nullptr;
     for (std::int64_t i = 0; i < block.n; i += kGroup) {
       const std::int64_t count = std::min(kGroup, block.n - i);
-      if (!same_masters(before + i, after + i, count)) continue;
+      if (!std::equal(before + i, before + i + count, after + i)) continue;
       if (old == nullptr) old = unpacked_codes(block, unpacked);
       std::copy_n(old + i, count, codes.data() + i);
       new_scales[i / kGroup] = scales(block)[i / kGroup];
