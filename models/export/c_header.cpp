@@ -356,10 +356,11 @@ static inline void $_logits(const % features[@_INPUTS], float logits[@_CLASSES],
       const std::string window = w.in_integers ? "window" : "float_window";
       const ImageShape made = layer.convolved_image();
       const std::string loop = concat("  for (i = 0; i < ", made.pixels(), "; i++) {\n    ");
+      // Line * width + column of pixel i, without a remainder: its % would become a type.
       const std::string center = layer.stride == 1
                                      ? "i"
-                                     : concat("(i / ", made.width, " * ", image.width, " + i % ",
-                                              made.width, ") * ", layer.stride);
+                                     : concat("(i / ", made.width, " * ", image.width - made.width,
+                                              " + i) * ", layer.stride);
       const std::string place = concat(" + i * ", w.outputs);
       say(loop + concat("$_", window, "(w->", window, w.in_integers ? ", w->codes" : ", w->x", ", ",
                         center, ", ", image.height, ", ", image.width, ", ", image.channels,
