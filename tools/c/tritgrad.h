@@ -126,9 +126,9 @@ TG_API tg_model *tg_model_from_bytes(const void *bytes, size_t size);
  * where it was opened from one. */
 TG_API const void *tg_model_bytes(tg_model *model, size_t *size);
 /* JSON: {"model", "recipe", "task": "classify", "regress" or "language", "inputs",
- * "classes": [names], "feature_names", "steps", "parameters", "bytes_per_parameter": {"weights", ..., "total"},
- * "checkpoint_bytes", "weights_sha256"}, and "image": [height, width, channels] where rows are
- * images. */
+ * "classes": [names], "feature_names", "steps", "parameters", "bytes_per_parameter": {"weights",
+ * ..., "total"}, "checkpoint_bytes", "weights_sha256"}, and "image": [height, width, channels]
+ * where rows are images. */
 TG_API const char *tg_model_describe(tg_model *model);
 /* What `tritgrad inspect FILE --json -` tells: bytes by tensor and by category, those of training
  * included. `options` is NULL or JSON such as {"export": "h", "trits": "2bit"}: then "export" has
@@ -157,9 +157,9 @@ TG_API tg_status tg_model_check_rows(tg_model *model, const void *values, tg_typ
  * line's options:
  * {"trits": "2bit", "onnx_ops": "standard", "raw_inputs": true, "data": "table.csv"}. */
 TG_API const char *tg_model_export(tg_model *model, const char *path, const char *options);
-/* A language model writes on behind a prompt of `size` bytes of text. `writer` is given the bytes of
- * each token as it is drawn, which may be a part of a character, and ends the text by another value
- * than 0: TG_OK. `options` is NULL or JSON with keys of `tritgrad generate`: {"length": 256,
+/* A language model writes on behind a prompt of `size` bytes of text. `writer` is given the bytes
+ * of each token as it is drawn, which may be a part of a character, and ends the text by another
+ * value than 0: TG_OK. `options` is NULL or JSON with keys of `tritgrad generate`: {"length": 256,
  * "temperature": 0.8, "top_k": 0, "top_p": 1, "seed": 1}; the same options give the same bytes. */
 typedef int (*tg_writer)(const char *bytes, size_t size, void *context);
 TG_API tg_status tg_model_generate(tg_model *model, const char *prompt, size_t size,

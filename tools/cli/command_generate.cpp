@@ -104,11 +104,14 @@ void add_generate_command(CLI::App& app) {
       ->check(in_range<std::int64_t>(1, 1'000'000'000));
   command->add_option("--temperature", options->sampler.temperature,
                       "logits are divided by it; 0: always the most likely token [0.8]");
-  command->add_option("--top-k", options->sampler.top_k,
-                      "draw from so many of the most likely tokens, 0 = all [0]");
+  command
+      ->add_option("--top-k", options->sampler.top_k,
+                   "draw from so many of the most likely tokens, 0 = all [0]")
+      ->check(in_range<std::int64_t>(0, INT64_MAX));
   command->add_option("--top-p", options->sampler.top_p,
                       "draw from the most likely tokens that together have this probability [1]");
-  command->add_option("--seed", options->sampler.seed, "what is drawn [1]");
+  command->add_option("--seed", options->sampler.seed, "what is drawn [1]")
+      ->check(in_range<std::uint64_t>(0, UINT64_MAX));
   command->add_option("--threads", options->threads, "threads; tokens do not depend on it [all]")
       ->check(in_range(1, 1024));
   command->add_flag("--quiet", options->quiet, "no line on the speed");

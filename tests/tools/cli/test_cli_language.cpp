@@ -129,7 +129,8 @@ TEST_CASE("cli language: what generate cannot do is refused") {
   check_refused(generate("--prompt x --temperature -1"),
                 "temperature -1 found, 0 or more expected");
   check_refused(generate("--prompt x --top-p 2"), "top-p 2 found");
-  check_refused(generate("--prompt x --top-k -1"), "top-k -1 found");
+  check_refused(generate("--prompt x --top-k -1"), "--top-k: '-1' found, a whole number from 0");
+  check_refused(generate("--prompt x --seed -1"), "--seed: '-1' found, a whole number from 0");
   const std::string rows = small().folder / "rows.safetensors";
   REQUIRE(run("train --data iris --model mlp:4 --epochs 1 --quiet --save " + rows).exit_code == 0);
   check_refused("generate " + rows + " --prompt x", "its model reads rows of features");

@@ -91,3 +91,5 @@ def test_another_kind_of_model_writes_no_text():
         tritgrad.train({"epochs": 1, "model": "mlp:4"}, *blobs()).generate("x")
     with pytest.raises(TypeError, match="on_text: int found"):
         tritgrad.Model.generate(None, "x", on_text=3)
+    with pytest.raises(TypeError, match="prompt: int found"):
+        tritgrad.Model.generate(None, 3)  # bytes(3) would be three NULs

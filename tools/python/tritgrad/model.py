@@ -155,7 +155,9 @@ class Model(Handle):
         """
         if on_text is not None and not callable(on_text):
             raise TypeError(f"on_text: {type(on_text).__name__} found, a function of a str expected")
-        given = prompt.encode() if isinstance(prompt, str) else bytes(prompt)
+        given = prompt.encode() if isinstance(prompt, str) else prompt
+        if not isinstance(given, bytes):
+            raise TypeError(f"prompt: {type(prompt).__name__} found, a str or bytes expected")
         options = _spec.to_json(
             {
                 "length": length,
