@@ -85,7 +85,7 @@ void check_augmentation(const Augmentation& augmentation, const Dataset& dataset
   check(dataset.is_image(), "augmentation: '", dataset.name,
         "' holds no images; leave it out for data of this kind");
   const std::int64_t smaller = std::min(dataset.image.height, dataset.image.width);
-  check(augmentation.shift < smaller, "augmentation: a shift by ", augmentation.shift,
+  check(augmentation.shift < smaller, "augmentation: a crop or shift by ", augmentation.shift,
         " found, less than ", smaller, " expected for the images of '", dataset.name, "', ",
         dataset.image.height, " x ", dataset.image.width, " pixels");
 }

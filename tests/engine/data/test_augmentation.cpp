@@ -116,7 +116,7 @@ TEST_CASE("augmentation: data that are no images, and shifts as large as an imag
   CHECK(contains(refusal([&] {
                    check_augmentation({8, false}, digits);
                  }),
-                 "a shift by 8 found, less than 8 expected"));
+                 "a crop or shift by 8 found, less than 8 expected"));
 }
 
 std::vector<float> epoch(const Dataset& data, std::int64_t batch, std::int64_t number,

@@ -74,9 +74,9 @@ def find() -> str:
     return str(beside) if beside.exists() else _SONAME
 
 
-# The waiting of the program (tools/cli/main.cpp): threads of OpenMP spin for some microseconds before
-# they sleep. As it comes the run-time spins for so long that a run takes ten times as long beside
-# other processes.
+# The waiting of the program (tools/cli/process_start.cpp): threads of OpenMP spin for some
+# microseconds before they sleep. As it comes the run-time spins for so long that a run takes ten
+# times as long beside other processes.
 _WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000"}
 
 

@@ -154,7 +154,8 @@ class Model(Handle):
         Raises ValueError for a model of another kind and for numbers out of range.
         """
         if on_text is not None and not callable(on_text):
-            raise TypeError(f"on_text: {type(on_text).__name__} found, a function of a str expected")
+            found = type(on_text).__name__
+            raise TypeError(f"on_text: {found} found, a function of a str expected")
         given = prompt.encode() if isinstance(prompt, str) else prompt
         if not isinstance(given, bytes):
             raise TypeError(f"prompt: {type(prompt).__name__} found, a str or bytes expected")
