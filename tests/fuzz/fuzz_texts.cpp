@@ -1,6 +1,6 @@
 // libFuzzer entry for what people write and checkpoints hold as text: recipes, --set, models,
 // augmentations, the metadata of a run, results in a cache, what is known of a table. The first
-// byte chooses. A refusal (Error) in at most a few hundred characters of its own is a good result.
+// byte chooses. A refusal (Error) is a good result.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -31,8 +31,11 @@ seed_texts() {
 02 mlp:64,64
 02 mlp:512:norm=layer:activation=tanh:dropout=0.1
 02 conv:16,M,32,M
+02 conv:16,R,32/2,F64:dropout=0.1
+02 conv:8x8x1-6-R-8/2-F20-3
 02 llama:4,256:heads=4:kv=2:ff=512:context=64:tie=yes
 03 shift=2,flip
+03 crop=4,flip
 03 none
 TEXTS
 }

@@ -101,7 +101,7 @@ failed=0
 row "${isas[*]}" digits mlp:64,64 latent8 || failed=1
 row "${isas[*]}" digits mlp:64,64 votes || failed=1
 row "${isas[*]}" digits mlp:64,64 shared4 || failed=1
-row "${isas[*]}" digits conv:8,M latent8 || failed=1
+row "${isas[*]}" digits conv:8,M,R,12/2,F20 latent8 || failed=1
 # Products in floats are those of one machine and one instruction set.
 row "${isas[-1]}" digits mlp:64,64 master || failed=1
 row "${isas[-1]}" digits mlp:64,64 flash-adamw || failed=1
