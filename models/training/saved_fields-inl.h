@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/check.h"
@@ -46,15 +46,18 @@ inline std::string bounds_text(const Range& range) {
   return concat(" from ", number_text(range.low), " to ", number_text(range.high));
 }
 
+// Whether it is a whole number that the type holds.
+template <std::integral Whole>
+bool holds_whole(const Json& json) {
+  if (json.is_number_unsigned()) return std::in_range<Whole>(json.get<std::uint64_t>());
+  return json.is_number_integer() && std::in_range<Whole>(json.get<std::int64_t>());
+}
+
 template <std::integral Whole>
 requires(!std::same_as<Whole, bool>) void read_value(const Json& json, const Range& range,
                                                      Whole& value) {
   const bool bounded = range.low < range.high;
-  const bool whole = json.is_number_integer() &&
-                     (json.is_number_unsigned() || std::is_signed_v<Whole>)&&!(
-                         json.is_number_unsigned() &&
-                         json.get<std::uint64_t>() >
-                             static_cast<std::uint64_t>(std::numeric_limits<Whole>::max()));
+  const bool whole = holds_whole<Whole>(json);
   const double number = whole ? json.get<double>() : 0.0;
   if (!whole || (bounded && (number < range.low || number > range.high))) {
     throw Unfit{concat("a whole number", bounded ? bounds_text(range) : "")};
