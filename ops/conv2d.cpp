@@ -1,11 +1,15 @@
 #include "ops/conv2d.h"
 
+#include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "engine/memory/parallel.h"
 #include "ops/columns.h"
 #include "ops/images.h"
+#include "ops/products/convolution_gradient.h"
 #include "ops/products/float_products.h"
+#include "ops/products/integer_convolution.h"
 #include "ops/products/integer_linear.h"
 #include "ops/products/integer_weight_gradient.h"
 
@@ -133,6 +137,111 @@ Var convolve(Tape& tape, const Var& x, const Convolution& c, const Images& image
   return y;
 }
 
+// ---- in integers, without patches ----
+
+// y of images that have been rounded, and its backward step.
+struct ImageConvolution {
+  LinearOperands w;
+  std::int64_t size;
+  BorderedImages x;
+
+  void forward(Tape& tape, const Tensor& y) const {
+    const float* scales = decode_scales(tape, w);
+    const WindowPanels panels = pack_windows(tape, w, size);
+    convolve_images(tape, x, panels, [&](const WindowSums& s) {
+      std::array<float, kStretch> factors;
+      std::fill_n(factors.data(), s.pixels, x.scales[s.image]);
+      kernels().products.rescale_sums_by(y.row(row_of(s)) + s.first, y.cols(), s.sums,
+                                         kPanelColumns, s.corrections, factors.data(),
+                                         scales + s.first, s.pixels, s.n);
+    });
+    tape.scratch_reset();
+  }
+
+  void backward_input(Tape& tape, const GradientTarget& dx, const Tensor& dy) const {
+    const BorderedImages z = allocate_images(tape, {x.image.height, x.image.width, w.outputs},
+                                             x.images, x.border, false);
+    float* line_scales = tape.allocate_scratch<float>(x.image.width * w.outputs);
+    w.scale->storage().decode_rows(0, w.outputs, line_scales);
+    for (std::int64_t i = 1; i < x.image.width; ++i) {
+      std::copy_n(line_scales, w.outputs, line_scales + i * w.outputs);
+    }
+    quantize_images(z, dy, line_scales);
+    const WindowPanels panels = pack_mirrored_windows(tape, w, size);
+    convolve_images(tape, z, panels,
+                    [&](const WindowSums& s) { add_to(dx, s, z.scales[s.image]); });
+    tape.scratch_reset();
+  }
+
+  void backward_weight(Tape& tape, const Tensor& y, const Tensor& dy) const {
+    const std::int64_t width = x.image.width;
+    const DepthCodes codes =
+        allocate_depth_codes(tape, {x.image.height, width, w.outputs}, x.images);
+    float* largest = tape.allocate_scratch<float>(x.images * w.outputs);
+    float* line_factors = tape.allocate_scratch<float>(x.images * width);
+    double* dy_y = tape.allocate_scratch<double>(x.images * w.outputs);
+    std::fill_n(largest, x.images * w.outputs, 0.0f);
+    std::fill_n(dy_y, x.images * w.outputs, 0.0);
+    const auto for_each_image = [&](const auto& body) {
+      parallel_ranges(x.images, kElementsPerUnit / (x.image.pixels() * w.outputs),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i) body(i, i * x.image.pixels());
+                      });
+    };
+    for_each_image([&](std::int64_t image, std::int64_t first) {
+      float* factors = line_factors + image * width;
+      std::fill_n(factors, width, x.scales[image]);
+      for (std::int64_t row = first; row < first + x.image.pixels(); row += width) {
+        kernels().products.raise_max_abs(largest + image * w.outputs, dy.row(row), w.outputs,
+                                         factors, width, w.outputs);
+        kernels().reductions.add_products(dy_y + image * w.outputs, dy.row(row), y.row(row),
+                                          w.outputs, width, w.outputs);
+      }
+    });
+    for (std::int64_t i = w.outputs; i < x.images * w.outputs; ++i) dy_y[i % w.outputs] += dy_y[i];
+    codes.set_scales(largest);
+    for_each_image([&](std::int64_t image, std::int64_t first) {
+      codes.quantize_lines(image, 0, x.image.height, dy.row(first), x.scales[image]);
+    });
+    convolution_backward_weight(tape, w, size, x, codes, dy_y);
+    tape.scratch_reset();
+  }
+
+ private:
+  std::int64_t row_of(const WindowSums& s) const {
+    return (s.image * x.image.height + s.line) * x.image.width + s.column;
+  }
+
+  // Writes or adds what one stretch of the convolution of dy is to dx.
+  void add_to(const GradientTarget& dx, const WindowSums& s, float scale) const {
+    std::array<float, kStretch> factors;
+    std::fill_n(factors.data(), s.pixels, scale);
+    float* out = dx.grad.row(row_of(s)) + s.first;
+    const std::int64_t ld = dx.grad.cols();
+    if (dx.fresh) {
+      return kernels().products.rescale_sums(out, ld, s.sums, kPanelColumns, s.corrections,
+                                             factors.data(), s.pixels, s.n);
+    }
+    std::array<float, kStretch * kPanelColumns> share;
+    kernels().products.rescale_sums(share.data(), kPanelColumns, s.sums, kPanelColumns,
+                                    s.corrections, factors.data(), s.pixels, s.n);
+    for (std::int64_t i = 0; i < s.pixels; ++i) {
+      kernels().reductions.add_scaled(out + i * ld, share.data() + i * kPanelColumns, 1.0f, s.n);
+    }
+  }
+};
+
+Var convolve_images(Tape& tape, const Var& x, const ImageConvolution& c) {
+  const Var y = tape.variable({x.value.rows(), c.w.outputs});
+  c.forward(tape, y.value);
+  tape.record(y, {y}, {c.w.weight, c.w.scale}, [&tape, c, x, y] {
+    const Tensor dy = tape.grad_of(y);
+    if (x.wants_grad()) c.backward_input(tape, tape.target(x), dy);
+    c.backward_weight(tape, y.value, dy);
+  });
+  return y;
+}
+
 }  // namespace
 
 Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Parameter& weight,
@@ -152,6 +261,12 @@ Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Par
   check_integers("conv2d", w);
   check(image.pixels() <= kMostIntegerRows, "conv2d: images have ", image.height, " x ",
         image.width, " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");
+  if (w.groups == 1 && window.stride == 1) {
+    const BorderedImages images =
+        allocate_images(tape, image, c.images, window.size / 2, tape.recording());
+    quantize_images(images, x.value, nullptr);
+    return convolve_images(tape, x, {w, window.size, images});
+  }
   const QuantizedRows images = allocate_rows(tape, c.images, image.size(), true);
   quantize_rows(images, Tensor{x.value.data, {c.images, image.size()}}, nullptr);
   return convolve(tape, x, c, images);

@@ -32,6 +32,9 @@ struct RowNormSums {
   double dz, dz_z;
 };
 
+// Rows whose levels add up to 32 bits.
+inline constexpr std::int64_t kMostLevelRows = 65'536;
+
 struct LayerKernels {
   // ---- activations -----------------------------------------------------------------------------
   // out[i] = max(x[i], 0); NaN stays.
@@ -94,6 +97,27 @@ struct LayerKernels {
   // and inverse_std are those of column i, or mean[0] and inverse_std[0] for all columns.
   void (*standardize_features)(float* x, const float* mean, const float* inverse_std,
                                bool one_for_all, std::int64_t n);
+
+  // ---- levels: images between layers in integers, as 16-bit numbers ----------------------------
+  // levels[r][i] = (sums[r][i] - corrections[r]) / 2^shift, to nearest, halves up; it fits.
+  void (*narrow_sums)(std::int16_t* levels, std::int64_t ld_levels, const std::int32_t* sums,
+                      std::int64_t ld_sums, const std::int32_t* corrections, int shift,
+                      std::int64_t rows, std::int64_t n);
+  // Down n columns of at most kMostLevelRows rows, `ld` apart: sums[i] += level, squares[i] +=
+  // level^2; least and most are moved down and up to the levels.
+  void (*add_level_sums)(std::int64_t* sums, std::int64_t* squares, const std::int16_t* levels,
+                         std::int64_t ld, std::int64_t rows, std::int64_t n);
+  void (*widen_level_range)(std::int16_t* least, std::int16_t* most, const std::int16_t* levels,
+                            std::int64_t ld, std::int64_t rows, std::int64_t n);
+  // out[i] = factor * levels[i]
+  void (*levels_to_float)(float* out, const std::int16_t* levels, float factor, std::int64_t n);
+  // Does max_pool on levels, or takes the smallest of a channel where its turn is -1 instead of 0.
+  void (*pool_levels)(std::int16_t* y, std::int16_t* winners, const std::int16_t* above,
+                      const std::int16_t* below, const std::int16_t* turns, std::int64_t width,
+                      std::int64_t channels);
+  // Gives dy to that one of four pixels that won, and 0 to the others.
+  void (*give_to_winners)(float* dabove, float* dbelow, const std::int16_t* winners,
+                          const float* dy, std::int64_t width, std::int64_t channels);
 
   // ---- pooling ---------------------------------------------------------------------------------
   // One line of y, `width` pixels of `channels` numbers, comes from two of x, twice as long: the

@@ -4,6 +4,7 @@
 #include "ops/add.h"
 #include "ops/bias.h"
 #include "ops/conv2d.h"
+#include "ops/conv_norm.h"
 #include "ops/dropout.h"
 #include "ops/pool.h"
 #include "ops/products/linear.h"
@@ -34,12 +35,43 @@ std::vector<ParameterSpec> plan_conv(const ConvNetSpec& spec, const Recipe& reci
 ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::optional<std::uint64_t> seed)
     : spec_(spec), stages_(conv_stages(spec)), compute_(recipe.compute) {
   for (const ParameterSpec& parameter : plan_conv(spec, recipe)) parameters_.add(parameter, seed);
+  using Kind = ConvStage::Kind;
+  std::size_t index = 0;
   for (const ConvStage& stage : stages_) {
-    if (!stage.has_product()) continue;
-    const std::string name =
-        stage.kind == ConvStage::Kind::kOutput ? kHead : layer_name(layers_.size());
-    layers_.push_back(bind_layer(parameters_, name));
+    if (stage.kind == Kind::kConvolution || stage.kind == Kind::kMaxPool) ++image_stages_;
+    const std::string name = stage.kind == Kind::kOutput ? kHead : layer_name(index);
+    index += stage.has_product() ? 1 : 0;
+    layers_.push_back(stage.has_product() ? bind_layer(parameters_, name) : LayerParameters{});
     dropout_streams_.push_back(random_stream(name + ".dropout"));
+  }
+}
+
+// Pooling must stand behind a convolution, of which it becomes a part.
+bool ConvNet::trains_in_images() const {
+  bool can_pool = false;
+  for (std::size_t i = 0; i < image_stages_; ++i) {
+    const ConvStage& stage = stages_[i];
+    const bool convolves = stage.kind == ConvStage::Kind::kConvolution;
+    if (!convolves && !can_pool) return false;
+    if (stage.stride > 1 || stage.begins_block || stage.ends_block) return false;
+    if (convolves && !goes_in_images(*layers_[i].weight, layers_[i].scale, compute_)) return false;
+    can_pool = convolves;
+  }
+  return true;
+}
+
+Var ConvNet::train_in_images(Tape& tape, const Tensor& x) const {
+  const Window window{kConvWindow};
+  ImageVar h = quantize_images(tape, x, spec_.image, window);
+  for (std::size_t i = 0;; ++i) {
+    const LayerParameters& layer = layers_[i];
+    const bool pools = stages_[i + 1].kind == ConvStage::Kind::kMaxPool;
+    const Pool pool = pools ? Pool::kYes : Pool::kNo;
+    i += pools ? 1 : 0;
+    if (i + 1 == image_stages_) {
+      return conv_norm_floats(tape, h, window, *layer.weight, layer.scale, layer.norm, pool);
+    }
+    h = conv_norm(tape, h, window, *layer.weight, layer.scale, layer.norm, pool);
   }
 }
 
@@ -91,16 +123,17 @@ Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
   check(x.cols() == first.size(), "model: x has shape ", x.shape.str(), " but images of ",
         first.height, " x ", first.width, " x ", first.channels, " have ", first.size(),
         " numbers");
-  Var h = tape.constant({x.data, {x.rows() * first.pixels(), first.channels}});
+  const bool in_images = mode.training && trains_in_images();
+  Var h = in_images ? train_in_images(tape, x)
+                    : tape.constant({x.data, {x.rows() * first.pixels(), first.channels}});
   Var kept = h;  // what the block read, within one
   const auto pass_on = [&](const Var& y) {
     tape.release(h);
     h = y;
   };
-  std::size_t at = 0;
-  for (const ConvStage& stage : stages_) {
-    const std::size_t index = at;
-    at += stage.has_product() ? 1 : 0;
+  for (std::size_t i = in_images ? image_stages_ : 0; i < stages_.size(); ++i) {
+    const ConvStage& stage = stages_[i];
+    const LayerParameters& layer = layers_[i];
     switch (stage.kind) {
       case Kind::kMaxPool:
         pass_on(max_pool(tape, h, stage.image));
@@ -110,18 +143,18 @@ Var ConvNet::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
         break;
       case Kind::kConvolution:
         if (stage.begins_block) kept = h;
-        h = convolve(tape, h, stage, layers_[index], mode.training);
+        h = convolve(tape, h, stage, layer, mode.training);
         if (stage.ends_block) h = add_and_rectify(tape, h, kept);
         break;
       case Kind::kDense:
-        h = multiply_rows(tape, h, stage, layers_[index], mode.training);
+        h = multiply_rows(tape, h, stage, layer, mode.training);
         if (!mode.training || spec_.dropout == 0.0f) break;
         pass_on(dropout(tape, h, spec_.dropout,
-                        {mode.key.seed, dropout_streams_[index] + mode.key.stream, mode.key.step}));
+                        {mode.key.seed, dropout_streams_[i] + mode.key.stream, mode.key.step}));
         break;
       case Kind::kOutput:
-        pass_on(linear(tape, h, *layers_[index].weight, layers_[index].scale, compute_));
-        pass_on(add_bias(tape, h, *layers_[index].bias));
+        pass_on(linear(tape, h, *layer.weight, layer.scale, compute_));
+        pass_on(add_bias(tape, h, *layer.bias));
     }
   }
   return h;

@@ -24,6 +24,10 @@ class ConvNet : public Model {
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
  private:
+  // What the stages before the mean or the first dense layer make: in training, where all of them
+  // are convolutions in integers and pooling, as int8 images without floats between them.
+  bool trains_in_images() const;
+  Var train_in_images(Tape& tape, const Tensor& x) const;
   // They take h over, and release it.
   Var convolve(Tape& tape, const Var& h, const ConvStage& stage, const LayerParameters& layer,
                bool training) const;
@@ -33,9 +37,10 @@ class ConvNet : public Model {
 
   ConvNetSpec spec_;
   std::vector<ConvStage> stages_;
+  std::size_t image_stages_ = 0;  // so many of them, the first ones, make images
   Compute compute_;
-  std::vector<LayerParameters> layers_;  // of the stages with products
-  std::vector<std::uint32_t> dropout_streams_;
+  std::vector<LayerParameters> layers_;         // of each stage; null without a product
+  std::vector<std::uint32_t> dropout_streams_;  // of each stage
 };
 
 }  // namespace tritgrad

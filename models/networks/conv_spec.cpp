@@ -179,4 +179,12 @@ double conv_products_per_row(const ConvNetSpec& spec) {
   return products;
 }
 
+std::vector<std::int64_t> conv_uses(const ConvNetSpec& spec) {
+  std::vector<std::int64_t> uses;
+  for (const ConvStage& stage : conv_stages(spec)) {
+    if (stage.has_product()) uses.push_back(stage.uses());
+  }
+  return uses;
+}
+
 }  // namespace tritgrad

@@ -77,4 +77,8 @@ std::vector<ConvStage> conv_stages(const ConvNetSpec& spec);
 // every weight of a convolution is used at every pixel.
 double conv_products_per_row(const ConvNetSpec& spec);
 
+// Returns how often each matrix of the plan multiplies for an image: at every pixel that a
+// convolution makes, and once elsewhere.
+std::vector<std::int64_t> conv_uses(const ConvNetSpec& spec);
+
 }  // namespace tritgrad

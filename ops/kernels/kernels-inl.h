@@ -18,6 +18,8 @@
 #include "ops/kernels/layers/attention-inl.h"
 #include "ops/kernels/layers/attention_query-inl.h"
 #include "ops/kernels/layers/layer_loops-inl.h"
+#include "ops/kernels/layers/level_loops-inl.h"
+#include "ops/kernels/layers/level_sums-inl.h"
 #include "ops/kernels/layers/norm_loops-inl.h"
 #include "ops/kernels/layers/sums-inl.h"
 #include "ops/kernels/layers/transformer_loops-inl.h"

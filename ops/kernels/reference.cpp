@@ -16,6 +16,7 @@
 #include "ops/kernels/codecs/ternary_master_loops-inl.h"
 #include "ops/kernels/layers/attention_scalar-inl.h"
 #include "ops/kernels/layers/layer_loops-inl.h"
+#include "ops/kernels/layers/level_loops-inl.h"
 #include "ops/kernels/layers/norm_loops-inl.h"
 #include "ops/kernels/layers/transformer_loops-inl.h"
 #include "ops/kernels/products/integer_loops-inl.h"

@@ -106,6 +106,12 @@ constexpr LayerKernels kLayers = {
     .bytes_to_float = bytes_to_float,
     .square_roots = square_roots,
     .standardize_features = standardize_features,
+    .narrow_sums = narrow_sums,
+    .add_level_sums = wide::add_level_sums,
+    .widen_level_range = widen_level_range,
+    .levels_to_float = levels_to_float,
+    .pool_levels = pool_levels,
+    .give_to_winners = give_to_winners,
     .max_pool = max_pool,
     .max_pool_gradient = max_pool_gradient,
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "engine/kernels/layers.h"
 #include "engine/kernels/products.h"
@@ -14,7 +13,6 @@
 namespace tritgrad {
 namespace {
 
-constexpr int kTop = 127;
 constexpr std::int64_t kRowsPerUnit = 16;
 constexpr std::int64_t kRowsSummed = 64;
 // Costs of an element, and of a row of them, in products of bytes.
@@ -22,17 +20,6 @@ constexpr std::int64_t kQuantizing = 32, kSumming = 8, kPacking = 16, kQuantizin
 constexpr std::int64_t kCodesRead = 1 << 17;  // that are worth a thread
 constexpr std::int64_t kNarrowPiece = 512;    // numbers of narrow rows that are scaled at a time
 constexpr std::int64_t kNarrow = 64;  // columns up to which a kernel's call is worth a piece
-
-// The factor that makes codes of numbers with this largest magnitude, and the scale that makes
-// numbers of codes. Both are 0 where the inverse would overflow.
-float inverse_scale(float largest) { return largest < 0x1p-100f ? 0.0f : kTop / largest; }
-float scale_of(float largest) { return largest < 0x1p-100f ? 0.0f : largest / kTop; }
-
-// Returns the larger of two magnitudes; NaN is larger than everything.
-float larger(float a, float b) {
-  return std::bit_cast<float>(
-      std::max(std::bit_cast<std::int32_t>(a), std::bit_cast<std::int32_t>(b)));
-}
 
 int offset_for(const QuantizedRows& x) {
   if (x.rectified) return 0;
@@ -102,7 +89,8 @@ void quantize_wide_row(const QuantizedRows& q, const ColumnBlocked& x, const flo
     }
   };
   for_each_chunk([&](std::int64_t, const float* numbers, const float* by, std::int64_t n) {
-    largest = larger(largest, by == nullptr ? kernels().reductions.max_abs(numbers, n)
+    largest = larger_magnitude(largest, by == nullptr
+                                            ? kernels().reductions.max_abs(numbers, n)
                                             : kernels().products.max_abs_product(numbers, by, n));
   });
   std::int8_t* codes = q.codes + row * q.ld;
@@ -134,7 +122,8 @@ void quantize_normalized_rows(const QuantizedRows& q, const ColumnBlocked& x,
     normalize(first, last);
     for (std::int64_t r = 0; r < rows; ++r) {
       float& so_far = largest[static_cast<std::size_t>(r)];
-      so_far = larger(so_far, kernels().reductions.max_abs(y.data() + r * kChunk, last - first));
+      so_far = larger_magnitude(so_far,
+                                kernels().reductions.max_abs(y.data() + r * kChunk, last - first));
     }
   }
   for (std::int64_t first = 0; first < q.cols; first += kChunk) {
@@ -264,7 +253,7 @@ void quantize_columns_in_pieces(Tape& tape, const Wide& narrow, const ColumnCode
   for (std::int64_t c = 0; c < x.cols(); ++c) {
     float most = 0.0f;
     for (std::int64_t piece = 0; piece < pieces; ++piece) {
-      most = larger(most, largest[piece * x.cols() + c]);
+      most = larger_magnitude(most, largest[piece * x.cols() + c]);
     }
     codes.inverse[c] = start_column(codes.q, c, most);
   }

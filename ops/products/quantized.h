@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "engine/kernels/layers.h"
@@ -30,6 +31,20 @@ void parallel_pieces(std::int64_t n, std::int64_t grain, std::int64_t cost, cons
 
 inline constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
+}
+
+// The factor that makes codes of numbers with this largest magnitude, and the scale that makes
+// numbers of codes. Both are 0 where the inverse would overflow.
+inline constexpr int kLargestCode = 127;
+inline float inverse_scale(float largest) {
+  return largest < 0x1p-100f ? 0.0f : kLargestCode / largest;
+}
+inline float scale_of(float largest) { return largest < 0x1p-100f ? 0.0f : largest / kLargestCode; }
+
+// Returns the larger of two magnitudes; NaN is larger than everything.
+inline float larger_magnitude(float a, float b) {
+  return std::bit_cast<float>(
+      std::max(std::bit_cast<std::int32_t>(a), std::bit_cast<std::int32_t>(b)));
 }
 
 // x[r][i] is about scales[r] * codes[r ld + i]; codes are in +-127, those from `cols` to `ld` (a

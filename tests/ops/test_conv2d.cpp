@@ -204,7 +204,8 @@ struct GradientBounds {
     const auto column = [](std::int64_t count) {
       return std::vector<double>(static_cast<std::size_t>(count));
     };
-    // Of the images, and of the scales, of the rows and of the columns of d.
+    // Of the images, and of the scales, and of the images and of the columns of d; where scales are
+    // those of groups, rows of d are rounded one by one.
     std::vector<double> image = column(c.images), scale = column(c.outputs);
     std::vector<double> row = column(c.rows()), output = column(c.outputs);
     const auto raise = [](double& largest, double value) {
@@ -217,14 +218,16 @@ struct GradientBounds {
     for (std::size_t i = 0; i < x.size(); ++i) raise(image[i / image_size], x[i]);
     for (std::size_t i = 0; i < w.size(); ++i) raise(scale[i / inputs], layer.scale_at(i));
     for (std::size_t i = 0; i < dy.size(); ++i) {
-      raise(row[i / outputs], dy[i] * scale[i % outputs]);
+      const std::size_t first = c.group == 0 ? i / outputs / pixels * pixels : i / outputs;
+      raise(row[first], dy[i] * scale[i % outputs]);
       raise(output[i % outputs], dy[i] * image[i / outputs / pixels] / 127.0);
     }
 
     std::vector<double> trits = w, row_error = dy, output_error = dy, size = dy;
     for (std::size_t i = 0; i < w.size(); ++i) trits[i] = std::abs(w[i]) / layer.scale_at(i);
     for (std::size_t i = 0; i < dy.size(); ++i) {
-      row_error[i] = row[i / outputs] / 254.0;
+      const std::size_t first = c.group == 0 ? i / outputs / pixels * pixels : i / outputs;
+      row_error[i] = row[first] / 254.0;
       output_error[i] = output[i % outputs] / 254.0;
       size[i] = std::abs(dy[i]);
     }
@@ -270,7 +273,7 @@ TEST_CASE("conv2d: any numbers in integers, within half a unit of the image") {
   }
 }
 
-// dx: dy E is rounded by half a unit, 1/254 of the largest of its row, and multiplies trits.
+// dx: dy E is rounded by half a unit, 1/254 of the largest of its image, and multiplies trits.
 // dW: dy times the unit of the image is rounded by 1/254 of the largest of its output, and
 // multiplies codes, which are off by 1/254 of the largest number of the image.
 TEST_CASE("conv2d: any numbers in integers, gradients within half a unit of what is rounded") {

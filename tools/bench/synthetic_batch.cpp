@@ -2,6 +2,7 @@
 
 #include "engine/data/vocabulary.h"
 #include "engine/random.h"
+#include "models/networks/conv_spec.h"
 #include "models/networks/llama.h"
 #include "models/networks/mlp.h"
 #include "models/training/language_model.h"
@@ -11,6 +12,10 @@ namespace tritgrad {
 SyntheticTask synthetic_task(const std::string& model) {
   if (const std::int64_t context = context_of(model); context > 0) {
     return {true, context, Vocabulary::of_bytes().size()};
+  }
+  if (model.starts_with("conv:")) {
+    const ConvNetSpec spec = fit_conv(parse_conv(model), 0, 0);
+    return {false, spec.image.size(), spec.outputs, conv_uses(spec)};
   }
   const MlpSpec shape = fit_mlp(parse_mlp(model), 0, 0);
   return {false, shape.inputs, shape.outputs};

@@ -34,18 +34,20 @@ class StepMeasurement : public Measurement {
         recipe_(load_recipe(recipe)),
         network_(synthetic_task(model)) {
     const double rows = static_cast<double>(batch * network_.labels_per_row());
-    bool first = true;
+    std::size_t matrix = 0;
     for (const ParameterSpec& parameter :
          plan_model(model, network_.features, network_.outputs, recipe_)) {
       if (parameter.role != Role::kWeight) continue;
       // There are products forward, for the gradient of the inputs (which the data does not want;
       // of a text, an embedding does), and for that of the weights.
-      const double products = first && !network_.is_text ? 2.0 : 3.0;
-      operations_ += 2.0 * products * rows * static_cast<double>(parameter.shape.size());
-      if (first && recipe_.compute == Compute::kInt8 && parameter.format.traits().holds_trits) {
+      const double products = matrix == 0 && !network_.is_text ? 2.0 : 3.0;
+      operations_ += 2.0 * products * rows * static_cast<double>(parameter.shape.size()) *
+                     static_cast<double>(network_.uses_of(matrix));
+      if (matrix == 0 && recipe_.compute == Compute::kInt8 &&
+          parameter.format.traits().holds_trits) {
         ceiling_ = Ceiling::kInt8Trits;
       }
-      first = false;
+      ++matrix;
     }
   }
 

@@ -49,8 +49,8 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--model", bench.models,
-                   "of the steps: all widths, such as mlp:784-512-512-10, or llama:4,256 (of "
-                   "bytes); may be repeated")
+                   "of the steps: all widths, such as mlp:784-512-512-10 or "
+                   "conv:32x32x3-32-M-64-10, or llama:4,256 (of bytes); may be repeated")
       ->capture_default_str();
   command
       ->add_option("--recipe", bench.recipes,
@@ -78,6 +78,8 @@ void add_bench_command(CLI::App& app) {
       "  tritgrad bench --only ceilings,passes\n"
       "  tritgrad bench --only steps --model mlp:784-1024-1024-10 --recipe eco,dqt --batch 256\n"
       "  tritgrad bench --only steps --model llama:4,256 --recipe latent8-lm --batch 8\n"
+      "  tritgrad bench --only steps --model conv:32x32x3-32-M-64-M-10 --recipe latent8 --batch "
+      "128\n"
       "  tritgrad bench --json bench.json --quiet\n"
       "All of it takes some minutes. A share is of a ceiling measured in the same rounds.");
   command->callback([options] { run(*options); });

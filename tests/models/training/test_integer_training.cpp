@@ -66,21 +66,21 @@ struct Golden {
   const char* convolutions;
 };
 constexpr Golden kGolden[] = {
-    {"votes", "844683ca2e38e059", "422a2ffc56883a66"},
-    {"latent8", "f23720d573767d5c", "fb9dbec4cc323e24"},
-    {"latent6", "e0680199de1b897f", "f6a2a0ab2ad4fe10"},
-    {"latent5", "07e35bb0f95ee6f4", "0167ab756d3c0da8"},
-    {"latent4", "9fcc31ee72c4bc38", "028c75e391858836"},
-    {"shared4", "49d6efe82a320ea2", "9cc5c08af084faae"},
-    {"shared8", "ad471db20f2f1e64", "e3263976ab2075b9"},
-    {"shared16", "1d13a44777d27da6", "6ddc332a085e762c"},
-    {"trits", "21426c143dc02b57", "9d857da87dc860eb"},
-    {"eco", "5e199127a6b9ec77", "fbf7d6a2bbefba1a"},
-    {"eco-sgdm", "3ff6d3342818b047", "6cb6c6f52153220b"},
-    {"eco-adam", "251f602eddac3c39", "da34a7ea40a57830"},
-    {"dqt", "406afd8730e27163", "63dddb398d9ca1bd"},
-    {"naive", "7cbf65fc1ca7459f", "6b0c123759013bc3"},
-    {"microadam-ternary", "cac5ef3b2c24616a", "1b668ef4cbae08b7"},
+    {"votes", "844683ca2e38e059", "23ee0e547ef20676"},
+    {"latent8", "f23720d573767d5c", "7c24b813fb7364e2"},
+    {"latent6", "e0680199de1b897f", "7b78a8d5ad996360"},
+    {"latent5", "07e35bb0f95ee6f4", "2a4074905792f50b"},
+    {"latent4", "9fcc31ee72c4bc38", "bee2916693e5b3f4"},
+    {"shared4", "49d6efe82a320ea2", "ce9243a0592066da"},
+    {"shared8", "ad471db20f2f1e64", "fab5c4befefeefde"},
+    {"shared16", "1d13a44777d27da6", "d2697328b3e0df32"},
+    {"trits", "21426c143dc02b57", "02ff2be4bd7d2b04"},
+    {"eco", "5e199127a6b9ec77", "bd056420acd1b67f"},
+    {"eco-sgdm", "3ff6d3342818b047", "37b6c84c51e674c7"},
+    {"eco-adam", "251f602eddac3c39", "2e6b9d5c114549be"},
+    {"dqt", "406afd8730e27163", "f6e8ca6fe76bf635"},
+    {"naive", "7cbf65fc1ca7459f", "f33b6d7c06c0ee53"},
+    {"microadam-ternary", "cac5ef3b2c24616a", "babc9be14f5f4d39"},
 };
 
 const Golden& golden(const std::string& recipe) {

@@ -153,6 +153,20 @@ TEST_CASE("bench: of a language model, the products of projections and tokens co
   CHECK(json["steps"][1]["ceiling"] == "fp32");
 }
 
+TEST_CASE("bench: of a convolutional network, a weight counts at every pixel") {
+  const std::string model = "conv:8x6x2-5-M-7-3";
+  const Result result = run("bench --only steps --batch 4 --rounds 1 --recipe latent8 --model " +
+                            model + " --json -");
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = Json::parse(result.out);
+  REQUIRE(json["steps"].size() == 1);
+  // Windows of 9 pixels: two products at 48 pixels, three at 12, and those of the head, each of two
+  // operations, for 4 images.
+  const double products = 2.0 * 48 * 9 * 2 * 5 + 3.0 * 12 * 9 * 5 * 7 + 3.0 * 7 * 3;
+  check_step(json["steps"][0], model, 2.0 * products * 4, json["ceilings"]);
+}
+
 #ifndef TRITGRAD_SANITIZED  // sanitizers have memory of their own
 // How much the program and its libraries need differs by several MiB between systems, so it is
 // measured: a network of a few hundred weights runs the same code.
@@ -192,6 +206,7 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
   check_refused("bench --only ceilings,ceilings", "named twice");
   check_refused("bench --model mlp:20,16", "give all widths");
   check_refused("bench --model mpl:20-16-3", "mlp:");
+  check_refused("bench --model conv:16,M", "give all of it");
   check_refused("bench --model llama:2,33", "width 33 is odd");
   check_refused("bench --model mlp:20-16-3 --model mlp:20-16-3", "named twice");
   check_refused("bench --recipe latent", "latent8");

@@ -1,0 +1,436 @@
+// A convolution in integers, batch norm, rectifier and max pooling as one op: against their
+// definition in double within derived bounds, and the same bits on every instruction set and for
+// any number of threads.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "engine/kernels/kernels.h"
+#include "engine/memory/parallel.h"
+#include "ops/conv_norm.h"
+#include "ops/pool.h"
+#include "tests/support/convolved.h"
+#include "tests/support/support_files.h"
+
+namespace tritgrad::test::test_conv_norm {
+namespace {
+
+struct NormCase {
+  Convolved c;
+  Pool pool = Pool::kNo;
+};
+
+// Odd sizes, one channel to 130, images of one pixel, one line and one column, windows larger than
+// the image; pooling that drops a line and a column, lines of more than one stretch of pixels.
+const std::vector<NormCase> kCases = {
+    {{{5, 7, 1}, 3, 3, 4}},
+    {{{5, 7, 3}, 2, 3, 33}, Pool::kYes},
+    {{{1, 1, 6}, 9, 3, 5}},
+    {{{1, 9, 2}, 2, 3, 3}},
+    {{{8, 1, 3}, 2, 5, 2}},
+    {{{2, 3, 4}, 3, 7, 6}, Pool::kYes},
+    {{{4, 4, 5}, 2, 1, 70}, Pool::kYes},
+    {{{3, 70, 8}, 2, 3, 17}, Pool::kYes},
+    {{{8, 8, 64}, 3, 3, 64}, Pool::kYes},
+    {{{6, 5, 130}, 2, 3, 67}},
+    {{{4, 6, 31}, 2, 3, 130}, Pool::kYes},
+};
+
+// The parameters of one op, and what it leaves.
+class NormLayer {
+ public:
+  NormLayer(const NormCase& c, FormatKind kind, std::uint32_t salt)
+      : case_(c),
+        weight_(make_parameter("w", Role::kWeight, {c.c.outputs, c.c.inputs()}, spec_of(kind), 1.5f,
+                               salt)),
+        scale_(parameter("s", Role::kScale, {c.c.outputs, 1}, 0.1f, salt + 1)),
+        gain_(parameter("g", Role::kNorm, {c.c.outputs}, 1.0f, salt + 2)),
+        bias_(parameter("b", Role::kNorm, {c.c.outputs}, 1.0f, salt + 3)),
+        mean_(parameter("m", Role::kStatistic, {c.c.outputs}, 0.0f, salt + 4)),
+        variance_(parameter("v", Role::kStatistic, {c.c.outputs}, 0.0f, salt + 5)) {}
+
+  ImageVar run(Tape& tape, const ImageVar& x) {
+    return conv_norm(tape, x, {case_.c.size}, weight_, &scale_, norm(), case_.pool);
+  }
+  Var run_floats(Tape& tape, const ImageVar& x) {
+    return conv_norm_floats(tape, x, {case_.c.size}, weight_, &scale_, norm(), case_.pool);
+  }
+  BatchNormParameters norm() { return {&gain_, &bias_, &mean_, &variance_}; }
+  Parameter& weight() { return weight_; }
+  Parameter& scale() { return scale_; }
+  Parameter& gain() { return gain_; }
+  Parameter& bias() { return bias_; }
+  const Parameter& mean() const { return mean_; }
+  const Parameter& variance() const { return variance_; }
+  const NormCase& of() const { return case_; }
+
+ private:
+  static Parameter parameter(const char* name, Role role, const Shape& shape, float size,
+                             std::uint32_t salt) {
+    return make_parameter(name, role, shape, spec_of(FormatKind::kFp32), size, salt);
+  }
+
+  NormCase case_;
+  Parameter weight_, scale_, gain_, bias_, mean_, variance_;
+};
+
+ImageShape shape_of(const NormCase& c) {
+  const ImageShape image{c.c.image.height, c.c.image.width, c.c.outputs};
+  return c.pool == Pool::kYes ? pooled(image) : image;
+}
+
+// Rounds sums of products with images of these scales as levels are (ops/products/image_levels.h).
+void round_to_levels(const Convolved& c, const std::vector<float>& x_scales,
+                     std::vector<double>& v) {
+  const double unit = std::exp2(shift_for(c.inputs()));
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const std::size_t image = i / static_cast<std::size_t>(c.pixels() * c.outputs);
+    const double sum = std::nearbyint(v[i] / double{x_scales[image]});
+    v[i] = double{x_scales[image]} * unit * std::floor(sum / unit + 0.5);
+  }
+}
+
+// All by the definition, in double, of one layer with numbers as operands.
+struct DirectNorm {
+  std::vector<double> y, dx, dw, dscale, dgain, dbias;
+  std::vector<double> mean, unbiased;
+  // The half unit that dz E is rounded by, of each image, and dz times the scale of x's image, of
+  // each output.
+  std::vector<double> dx_error, dw_error;
+
+  // `x_scales` are those of the images; dy is empty or of y's size.
+  DirectNorm(NormLayer& layer, const std::vector<double>& x, const std::vector<float>& x_scales,
+             const std::vector<float>& dy) {
+    const Convolved& c = layer.of().c;
+    const auto outputs = static_cast<std::size_t>(c.outputs);
+    const auto rows = static_cast<std::size_t>(c.rows());
+    const auto inputs = static_cast<std::size_t>(c.inputs());
+    const std::vector<double> trits = decoded(layer.weight().storage());
+    const std::vector<double> e = decoded(layer.scale().storage());
+    const std::vector<double> gain = decoded(layer.gain().storage());
+    const std::vector<double> bias = decoded(layer.bias().storage());
+    std::vector<double> v = Direct<double>(c, x, trits, {}).y;
+    round_to_levels(c, x_scales, v);
+    const auto n = static_cast<double>(rows);
+    std::vector<double> inverse(outputs), normal(v.size());
+    mean.resize(outputs);
+    unbiased.resize(outputs);
+    for (std::size_t o = 0; o < outputs; ++o) {
+      double sum = 0.0, squares = 0.0;
+      for (std::size_t r = 0; r < rows; ++r) sum += e[o] * v[r * outputs + o];
+      mean[o] = sum / n;
+      for (std::size_t r = 0; r < rows; ++r) {
+        squares += std::pow(e[o] * v[r * outputs + o] - mean[o], 2);
+      }
+      unbiased[o] = squares / (n - 1.0);
+      inverse[o] = 1.0 / std::sqrt(squares / n + double{kBatchNormEps});
+      for (std::size_t r = 0; r < rows; ++r) {
+        normal[r * outputs + o] = (e[o] * v[r * outputs + o] - mean[o]) * inverse[o];
+      }
+    }
+    // What each output pixel takes: the row of z that wins.
+    const ImageShape out = shape_of(layer.of());
+    const bool pools = layer.of().pool == Pool::kYes;
+    std::vector<std::size_t> from;
+    for (std::int64_t r = 0; r < c.images * out.pixels(); ++r) {
+      const std::int64_t image = r / out.pixels(), line = r % out.pixels() / out.width;
+      const std::int64_t column = r % out.width;
+      for (std::size_t o = 0; o < outputs; ++o) {
+        std::size_t best = 0;
+        double largest = -1e300;
+        for (int i = 0; i < (pools ? 4 : 1); ++i) {
+          const std::int64_t at =
+              pools
+                  ? (image * c.image.height + 2 * line + i / 2) * c.image.width + 2 * column + i % 2
+                  : r;
+          const auto index = static_cast<std::size_t>(at) * outputs + o;
+          const double u = gain[o] * normal[index];
+          if (u > largest) best = index, largest = u;
+        }
+        from.push_back(best);
+        y.push_back(std::max(0.0, largest + bias[o]));
+      }
+    }
+    if (dy.empty()) return;
+    std::vector<double> dnormal(v.size()), most(static_cast<std::size_t>(c.images) * outputs);
+    dgain.resize(outputs);
+    dbias.resize(outputs);
+    const auto per_image = static_cast<std::size_t>(c.pixels()) * outputs;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      double& largest = most[from[i] / per_image * outputs + i % outputs];
+      largest = std::max(largest, std::abs(double{dy[i]}));
+      if (y[i] <= 0.0) continue;
+      dnormal[from[i]] += double{dy[i]};
+      dbias[i % outputs] += double{dy[i]};
+      dgain[i % outputs] += double{dy[i]} * normal[from[i]];
+    }
+    std::vector<double> dz(v.size()), dze(v.size());
+    dscale.resize(outputs);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const std::size_t o = i % outputs;
+      dz[i] = gain[o] * inverse[o] * (dnormal[i] - dbias[o] / n - normal[i] * dgain[o] / n);
+      dze[i] = dz[i] * e[o];
+      dscale[o] += dz[i] * v[i];
+    }
+    const Direct<double> back(c, x, trits, dze), plain(c, x, trits, dz);
+    std::vector<double> scaled_trits = trits;
+    dx = Direct<double>(c, x, trits, dze).dx;
+    dw = plain.dw;
+    for (std::size_t i = 0; i < dw.size(); ++i) dw[i] *= e[i / inputs];
+    // Bounds of what is rounded: 1/254 of the largest that dz can be in an image.
+    dx_error.assign(static_cast<std::size_t>(c.images), 0.0);
+    dw_error.assign(outputs, 0.0);
+    for (std::size_t image = 0; image < dx_error.size(); ++image) {
+      for (std::size_t o = 0; o < outputs; ++o) {
+        double largest_normal = 0.0;
+        for (std::size_t p = 0; p < static_cast<std::size_t>(c.pixels()); ++p) {
+          largest_normal =
+              std::max(largest_normal, std::abs(normal[image * per_image + p * outputs + o]));
+        }
+        const double bound =
+            std::abs(gain[o] * inverse[o]) * (most[image * outputs + o] + std::abs(dbias[o] / n) +
+                                              largest_normal * std::abs(dgain[o] / n));
+        dx_error[image] = std::max(dx_error[image], bound * std::abs(e[o]) / 254.0);
+        dw_error[o] = std::max(dw_error[o], bound * double{x_scales[image]} / 254.0);
+      }
+    }
+  }
+};
+
+// Images of whole numbers with 127 as the largest magnitude, which rounding leaves as they are.
+std::vector<float> whole_images(const Convolved& c) {
+  std::vector<float> x = numbers(c.images * c.image.size(), 3);
+  for (float& v : x) v = std::nearbyint(v * 126.0f);
+  for (std::int64_t i = 0; i < c.images; ++i) {
+    x[static_cast<std::size_t>(i * c.image.size() + i % c.image.size())] = 127.0f;
+  }
+  return x;
+}
+
+ImageVar images_of(Tape& tape, const Convolved& c, std::vector<float>& x) {
+  return quantize_images(tape, {x.data(), {c.images, c.image.size()}}, c.image, {c.size});
+}
+
+std::vector<double> numbers_of(const BorderedImages& x) {
+  std::vector<double> all;
+  for (std::int64_t image = 0; image < x.images; ++image) {
+    for (std::int64_t line = 0; line < x.image.height; ++line) {
+      const std::int8_t* codes = x.line(image, line);
+      for (std::int64_t i = 0; i < x.image.width * x.image.channels; ++i) {
+        all.push_back(double{x.scales[image]} * codes[i]);
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<double> numbers_of(const ImageLevels& x) {
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < x.images * x.image.size(); ++i) {
+    all.push_back(double{x.factors[i / x.image.size()]} * x.levels[i]);
+  }
+  return all;
+}
+
+void check_near(const std::vector<double>& actual, const std::vector<double>& expected,
+                const std::function<double(std::size_t)>& bound) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(std::abs(actual[i] - expected[i]) <= bound(i));
+  }
+}
+
+std::vector<double> values(const Tensor& t) { return {t.values().begin(), t.values().end()}; }
+
+// A few roundings to float of numbers of that size.
+double slack(double size) { return size * 0x1p-16; }
+
+}  // namespace
+
+TEST_CASE("conv_norm: forward and all gradients are those of convolution, norm and pooling") {
+  for (const NormCase& c : kCases) {
+    CAPTURE(c.c.image.height);
+    CAPTURE(c.c.image.channels);
+    CAPTURE(c.c.outputs);
+    NormLayer layer(c, FormatKind::kLatent8, 5);
+    Tape tape;
+    std::vector<float> pixels = whole_images(c.c);
+    const ImageVar x = images_of(tape, c.c, pixels);
+    const Var y = layer.run_floats(tape, x);
+    const ImageShape out = shape_of(c);
+    const std::vector<float> dy = numbers(c.c.images * out.size(), 4);
+    const std::vector<float> scales(x.images.scales, x.images.scales + c.c.images);
+    const DirectNorm direct(layer, numbers_of(x.images), scales, dy);
+    check_near(values(y.value), direct.y, [&](std::size_t i) { return slack(8.0 + direct.y[i]); });
+    const auto outputs = static_cast<std::size_t>(c.c.outputs);
+    for (std::size_t o = 0; o < outputs; ++o) {
+      // The running statistics began as 0; a tenth of the batch's is in them.
+      const double size = std::sqrt(direct.unbiased[o]) + std::abs(direct.mean[o]);
+      CHECK(std::abs(decoded(layer.mean().storage())[o] - 0.1 * direct.mean[o]) <= slack(size));
+      CHECK(std::abs(decoded(layer.variance().storage())[o] - 0.1 * direct.unbiased[o]) <=
+            slack(size * size));
+    }
+    const Var loss = loss_with_gradient(tape, y, dy);
+    const auto rows = static_cast<double>(c.c.rows());
+    tape.backward(loss, [&](Parameter& p) {
+      CAPTURE(p.name());
+      const std::vector<double> grad = values(p.grad);
+      // Sums of as many products of numbers below 8.
+      if (p.name() == "g") {
+        check_near(grad, direct.dgain, [&](std::size_t) { return slack(8.0 * rows); });
+      } else if (p.name() == "b") {
+        check_near(grad, direct.dbias, [&](std::size_t) { return slack(8.0 * rows); });
+      } else if (p.name() == "s") {
+        check_near(grad, direct.dscale, [&](std::size_t o) {
+          return slack(8.0 * rows) * (1.0 + 1.0 / std::abs(decoded(layer.scale().storage())[o]));
+        });
+      } else {
+        // Each of dz's codes is off by half a unit, and multiplies a code of at most 127.
+        const std::vector<double> e = decoded(layer.scale().storage());
+        check_near(grad, direct.dw, [&](std::size_t i) {
+          const std::size_t o = i / static_cast<std::size_t>(c.c.inputs());
+          const double half = direct.dw_error[o] * std::abs(e[o]);
+          return half * 127.0 * rows * (1.0 + slack(16.0)) + slack(1.0);
+        });
+      }
+    });
+  }
+}
+
+TEST_CASE("conv_norm: rounded to int8, and the gradient of what it reads within half a unit") {
+  for (const NormCase& c : kCases) {
+    CAPTURE(c.c.image.height);
+    CAPTURE(c.c.image.channels);
+    NormLayer first({{c.c.image, c.c.images, c.c.size, c.c.image.channels}}, FormatKind::kTrits, 9);
+    NormLayer second(c, FormatKind::kTernary, 5);
+    Tape tape;
+    std::vector<float> pixels = whole_images(c.c);
+    const ImageVar x = images_of(tape, c.c, pixels);
+    const ImageVar h = first.run(tape, x);
+    const Var y = second.run_floats(tape, h);
+    const std::vector<float> dy = numbers(y.value.size(), 4);
+    const std::vector<float> h_scales(h.images.scales, h.images.scales + c.c.images);
+    // Codes are the norm's outputs, each image by its largest.
+    const DirectNorm before(first, numbers_of(x.images),
+                            std::vector<float>(x.images.scales, x.images.scales + c.c.images), {});
+    check_near(numbers_of(h.images), before.y, [&](std::size_t i) {
+      const auto image = i / static_cast<std::size_t>(c.c.image.size());
+      return double{h_scales[image]} * 0.5 + slack(8.0 + before.y[i]);
+    });
+    const DirectNorm direct(second, numbers_of(h.images), h_scales, dy);
+    const Var loss = loss_with_gradient(tape, y, dy);
+    bool looked = false;
+    tape.backward(loss, [&](Parameter& p) {
+      if (&p != &second.weight()) return;
+      looked = true;
+      ImageLevels gradient = h.gradient;
+      gradient.levels = reinterpret_cast<std::int16_t*>(h.var.grad().data);
+      // Each code of dz is off by half a unit, and so may the last bits of the sum of them be.
+      const auto products = static_cast<double>(c.c.size * c.c.size * c.c.outputs);
+      check_near(numbers_of(gradient), direct.dx, [&](std::size_t i) {
+        const auto image = i / static_cast<std::size_t>(c.c.image.size());
+        const double level = double{gradient.factors[image]} / 2.0;
+        return direct.dx_error[image] * products * (1.0 + slack(64.0)) + level + slack(1.0);
+      });
+      for (std::int64_t i = 0; i < gradient.images * gradient.image.size(); ++i) {
+        const std::int64_t at =
+            i / gradient.image.size() * gradient.image.channels + i % gradient.image.channels;
+        REQUIRE(gradient.levels[i] >= gradient.least[at]);
+        REQUIRE(gradient.levels[i] <= gradient.most[at]);
+      }
+    });
+    CHECK(looked);
+  }
+}
+
+namespace {
+
+// Everything that two layers leave.
+std::vector<std::vector<double>> all_of(const NormCase& c) {
+  NormLayer first({{c.c.image, c.c.images, c.c.size, c.c.image.channels}}, FormatKind::kTrits, 9);
+  NormLayer second(c, FormatKind::kLatent8, 5);
+  Tape tape;
+  std::vector<float> pixels = numbers(c.c.images * c.c.image.size(), 3);
+  const ImageVar h = first.run(tape, images_of(tape, c.c, pixels));
+  const Var y = second.run_floats(tape, h);
+  std::vector<std::vector<double>> all = {numbers_of(h.images), values(y.value)};
+  const std::vector<float> dy = numbers(y.value.size(), 4);
+  const Var loss = loss_with_gradient(tape, y, dy);
+  tape.backward(loss, [&](Parameter& p) { all.push_back(values(p.grad)); });
+  for (const NormLayer* layer : {&first, &second}) {
+    all.push_back(decoded(layer->mean().storage()));
+    all.push_back(decoded(layer->variance().storage()));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("conv_norm: the same bits on every instruction set and for any number of threads") {
+  const std::string before = kernels().name;
+  for (const NormCase& c : kCases) {
+    use_kernels("reference");
+    set_thread_count(1);
+    const auto expected = all_of(c);
+    for (const KernelTables* table : supported_kernels()) {
+      use_kernels(table->name);
+      for (int threads : {1, 3}) {
+        set_thread_count(threads);
+        CAPTURE(table->name);
+        CAPTURE(c.c.image.channels);
+        CHECK(all_of(c) == expected);
+      }
+    }
+  }
+  set_thread_count(0);
+  use_kernels(before.c_str());
+}
+
+TEST_CASE("conv_norm: an output of scale 0 has a gradient of its scale and weights") {
+  const NormCase c{{{4, 4, 3}, 2, 3, 3}};
+  NormLayer layer(c, FormatKind::kTrits, 5);
+  encode_all(layer.scale().storage(), std::vector<float>{0.5f, 0.0f, -0.25f});
+  Tape tape;
+  std::vector<float> pixels = whole_images(c.c);
+  const ImageVar x = images_of(tape, c.c, pixels);
+  const Var y = layer.run_floats(tape, x);
+  const std::vector<float> dy = numbers(y.value.size(), 4);
+  const std::vector<float> scales(x.images.scales, x.images.scales + c.c.images);
+  const DirectNorm direct(layer, numbers_of(x.images), scales, dy);
+  const Var loss = loss_with_gradient(tape, y, dy);
+  tape.backward(loss, [&](Parameter& p) {
+    if (&p == &layer.weight()) {
+      for (std::int64_t i = 0; i < c.c.inputs(); ++i) CHECK(p.grad.row(1)[i] == 0.0f);
+    }
+    if (&p != &layer.scale()) return;
+    // Codes of dz are off by half a unit, those of x are exact.
+    const double bound = direct.dw_error[1] * 127.0 * static_cast<double>(c.c.rows()) *
+                         static_cast<double>(c.c.inputs());
+    CHECK(std::abs(double{p.grad.data[1]} - direct.dscale[1]) <= bound);
+    CHECK(direct.dscale[1] != 0.0);
+  });
+}
+
+TEST_CASE("conv_norm: what does not fit is refused with the shapes") {
+  const NormCase c{{{2, 2, 2}, 2, 3, 3}};
+  NormLayer layer(c, FormatKind::kTrits, 5);
+  Tape tape;
+  std::vector<float> pixels = whole_images(c.c);
+  const ImageVar x = images_of(tape, c.c, pixels);
+  CHECK(refusal([&] {
+          conv_norm(tape, x, {5}, layer.weight(), &layer.scale(), layer.norm(), Pool::kNo);
+        }) ==
+        "conv_norm: 'w' has shape [3 x 18] but windows of 5 x 5 pixels of 2 channels have 50 "
+        "numbers");
+  CHECK(refusal([&] {
+          conv_norm(tape, x, {3}, layer.weight(), nullptr, layer.norm(), Pool::kNo);
+        }) == "conv_norm: 'w' is not multiplied in integers with one scale a row; use conv2d");
+  CHECK(refusal([&] {
+          quantize_images(tape, {pixels.data(), {2, 7}}, c.c.image, {3});
+        }) ==
+        "quantize_images: x has shape [2 x 7] but images of 2 x 2 pixels of 2 channels have 8 "
+        "numbers");
+}
+
+}  // namespace tritgrad::test::test_conv_norm
