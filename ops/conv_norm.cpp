@@ -7,6 +7,7 @@
 #include "engine/kernels/layers.h"
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
+#include "engine/memory/prefetch.h"
 #include "ops/columns.h"
 #include "ops/norm_columns.h"
 #include "ops/pool.h"
@@ -18,6 +19,7 @@ namespace {
 
 // Floats of a band of lines, a few of which stay in the caches.
 constexpr std::int64_t kBandFloats = 8192;
+constexpr std::int64_t kLevelBytes = sizeof(std::int16_t);
 
 // What backward needs of forward. All arrays are in the tape's arena.
 struct ConvNorm {
@@ -172,21 +174,25 @@ float largest_of(const ConvNorm& c, std::int64_t image, const BandScratch& s) {
   return largest;
 }
 
-// Reads z of a band of the output.
+// Reads z of a band of the output, and asks for that of the next one: it comes from memory.
 void read_band(const ConvNorm& c, std::int64_t image, std::int64_t first, std::int64_t lines,
                const BandScratch& s) {
   const std::int64_t line_numbers = c.out().width * c.channels();
-  const std::int16_t* levels = c.z.line(image, first);
-  if (c.pools) {
-    for (std::int64_t i = 0; i < lines; ++i) {
-      kernels().layers.pool_levels(s.pooled + i * line_numbers, s.winners + i * line_numbers,
-                                   c.z.line(image, 2 * (first + i)),
-                                   c.z.line(image, 2 * (first + i) + 1), c.turns, c.out().width,
+  const std::int64_t rows = c.pools ? 2 : 1;  // lines of z for one of the output
+  for (std::int64_t i = 0; i < lines; ++i) {
+    const std::int16_t* levels = c.z.line(image, rows * (first + i));
+    prefetch(levels + lines * rows * c.image().width * c.channels(),
+             rows * c.image().width * c.channels() * kLevelBytes);
+    if (c.pools) {
+      std::int16_t* pooled_line = s.pooled + i * line_numbers;
+      kernels().layers.pool_levels(pooled_line, s.winners + i * line_numbers, levels,
+                                   levels + c.image().width * c.channels(), c.turns, c.out().width,
                                    c.channels());
+      levels = pooled_line;
     }
-    levels = s.pooled;
+    kernels().layers.levels_to_float(s.z + i * line_numbers, levels, c.z.factors[image],
+                                     line_numbers);
   }
-  kernels().layers.levels_to_float(s.z, levels, c.z.factors[image], lines * line_numbers);
 }
 
 // Reads z, and makes the norm of it.
@@ -274,8 +280,9 @@ struct OutputGradient {
             float* to) const {
     const std::int64_t n = lines * c.out().width * c.channels();
     if (levels.levels != nullptr) {
-      return kernels().layers.levels_to_float(to, levels.line(image, first), levels.factors[image],
-                                              n);
+      const std::int16_t* own = levels.line(image, first);
+      prefetch(own + n, n * kLevelBytes);
+      return kernels().layers.levels_to_float(to, own, levels.factors[image], n);
     }
     std::copy_n(floats.row((image * c.out().height + first) * c.out().width), n, to);
   }

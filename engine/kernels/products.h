@@ -33,6 +33,21 @@ enum class PanelRange {
   kBytes,
 };
 
+// The inner dimension of a product with a panel: groups of four numbers, in one piece or in
+// several. Each piece of the rows begins a_stride numbers behind the one before, each of the panel
+// panel_stride bytes.
+struct PanelDepth {
+  // Implicit: one piece is a number of groups.
+  PanelDepth(std::int64_t groups_) : groups(groups_) {}  // NOLINT(google-explicit-constructor)
+  PanelDepth(std::int64_t groups_, std::int64_t pieces_, std::int64_t a_stride_,
+             std::int64_t panel_stride_)
+      : groups(groups_), pieces(pieces_), a_stride(a_stride_), panel_stride(panel_stride_) {}
+
+  std::int64_t groups;  // of a piece
+  std::int64_t pieces = 1;
+  std::int64_t a_stride = 0, panel_stride = 0;
+};
+
 struct ProductKernels {
   // The dense product (Eigen), on the calling thread. With m, n <= 256 and any k it needs less than
   // 2 MiB of stack and no heap.
@@ -94,12 +109,12 @@ struct ProductKernels {
                             int threshold);
   void (*pack_latents_across)(std::uint8_t* panel, const std::int8_t* codes, std::int64_t ld,
                               std::int64_t depth, int threshold);
-  // c[r][0..63] = or, with `add`, += the products of row r of a (4 groups numbers in +-127, all of
-  // them readable) with the panel's columns. In columns from `columns` on, c may hold anything
-  // afterwards. The memory ahead is asked for by the way.
+  // c[r][0..63] = or, with `add`, += the products of row r of a (4 groups numbers in +-127 of each
+  // piece, all of them readable; rows may overlap) with the panel's columns. In columns from
+  // `columns` on, c may hold anything afterwards. The memory ahead is asked for by the way.
   void (*multiply_panel)(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                          std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                         std::int64_t groups, PanelRange range, bool add,
+                         const PanelDepth& depth, PanelRange range, bool add,
                          const PrefetchList& ahead);
 
   // ---- sums to numbers -------------------------------------------------------------------------

@@ -185,13 +185,14 @@ void quantize_columns(std::int8_t* codes, std::int64_t ld, const float* x, std::
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange, bool add, const PrefetchList&) {
+                    const PanelDepth& depth, PanelRange, bool add, const PrefetchList&) {
   for (std::int64_t r = 0; r < rows; ++r) {
     if (!add) std::fill_n(c + r * ldc, columns, 0);
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const std::int8_t* x = a + r * lda + 4 * g;
+    for (std::int64_t at = 0; at < depth.pieces * depth.groups; ++at) {
+      const std::int64_t piece = at / depth.groups, g = at % depth.groups;
+      const std::int8_t* x = a + piece * depth.a_stride + r * lda + 4 * g;
       for (std::int64_t i = 0; i < columns; ++i) {
-        const std::uint8_t* w = panel + 4 * (g * kPanelColumns + i);
+        const std::uint8_t* w = panel + piece * depth.panel_stride + 4 * (g * kPanelColumns + i);
         c[r * ldc + i] += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
       }
     }

@@ -1,6 +1,7 @@
 #include "ops/products/bordered_images.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/kernels/products.h"
 #include "engine/kernels/reductions.h"
@@ -24,17 +25,21 @@ void clear_border(const BorderedImages& x, std::int64_t index) {
   std::fill_n(x.window(index, x.border + height, 0), x.border * x.line_bytes(), std::int8_t{0});
 }
 
-// Sums the windows of one image: along each line first, then down.
+// Sums the windows of one image: pixels first, then along each line, then down. `pixels` holds a
+// line with its border.
 void sum_windows_of(const BorderedImages& x, std::int64_t index, std::int32_t* sums,
-                    std::int32_t* line_sums) {
+                    std::int32_t* pixels) {
   const std::int64_t size = 2 * x.border + 1, width = x.image.width;
   std::fill_n(sums, x.image.pixels(), 0);
   for (std::int64_t from = x.border; from < x.border + x.image.height; ++from) {
-    kernels().products.sum_int8(line_sums, x.window(index, from, 0), x.image.channels, width,
-                                size * x.image.channels);
+    kernels().products.sum_int8(pixels, x.window(index, from, 0), x.image.channels,
+                                width + 2 * x.border, x.image.channels);
+    for (std::int64_t i = 0; i < width; ++i) {
+      pixels[i] = std::accumulate(pixels + i, pixels + i + size, 0);
+    }
     const std::int64_t first = std::max<std::int64_t>(0, from - size + 1);
     for (std::int64_t line = first; line <= std::min(from, x.image.height - 1); ++line) {
-      for (std::int64_t i = 0; i < width; ++i) sums[line * width + i] += line_sums[i];
+      for (std::int64_t i = 0; i < width; ++i) sums[line * width + i] += pixels[i];
     }
   }
 }
@@ -77,12 +82,12 @@ void quantize_images(const BorderedImages& q, const Tensor& x, const float* line
 
 std::int32_t* sum_windows(Tape& tape, const BorderedImages& x) {
   auto* sums = tape.allocate_scratch<std::int32_t>(x.rows());
-  auto* line_sums = tape.allocate_scratch<std::int32_t>(x.images * x.image.width);
-  parallel_pieces(x.images, 1, kSummingWindows * x.image.size(),
-                  [&](std::int64_t index, std::int64_t) {
-                    sum_windows_of(x, index, sums + index * x.image.pixels(),
-                                   line_sums + index * x.image.width);
-                  });
+  const std::int64_t line_pixels = x.image.width + 2 * x.border;
+  auto* pixels = tape.allocate_scratch<std::int32_t>(x.images * line_pixels);
+  parallel_pieces(
+      x.images, 1, kSummingWindows * x.image.size(), [&](std::int64_t index, std::int64_t) {
+        sum_windows_of(x, index, sums + index * x.image.pixels(), pixels + index * line_pixels);
+      });
   return sums;
 }
 

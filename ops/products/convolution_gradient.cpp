@@ -54,20 +54,21 @@ struct PixelProduct {
     }
   }
 
-  // Adds the products of one image with a packed panel, outputs [begin, end).
-  void add(std::int64_t image, std::int64_t panel, const std::uint8_t* bytes, std::int64_t begin,
-           std::int64_t end, bool fresh) const {
+  // Adds the products of `count` images from `image` on with a packed panel, outputs [begin, end).
+  void add(std::int64_t image, std::int64_t count, std::int64_t panel, const std::uint8_t* bytes,
+           std::int64_t begin, std::int64_t end, bool fresh) const {
     const std::int64_t columns = std::min(kPanelColumns, run() - panel * kPanelColumns);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t first = first_line(i), lines = last_line(i) - first;
       std::int32_t* to = at(panel, i, begin);
       if (fresh) std::fill_n(to, (end - begin) * kPanelColumns, 0);
       if (lines <= 0) continue;
+      const PanelDepth depth(lines * groups_of_line(), count, dy.image.channels * dy.ld,
+                             panel_bytes());
       kernels().products.multiply_panel(
           to, kPanelColumns, dy.at(image, begin, first), dy.ld, end - begin, columns,
-          bytes + (first + i - x.border) * groups_of_line() * 4 * kPanelColumns,
-          lines * groups_of_line(), offset == 0 ? PanelRange::kSevenBits : PanelRange::kBytes,
-          /*add=*/true, {});
+          bytes + (first + i - x.border) * groups_of_line() * 4 * kPanelColumns, depth,
+          offset == 0 ? PanelRange::kSevenBits : PanelRange::kBytes, /*add=*/true, {});
     }
   }
 
@@ -88,9 +89,7 @@ struct PixelProduct {
           for (std::int64_t i = image; i < until; ++i) {
             pack(i, panel, own + (i - image) * panel_bytes());
           }
-          for (std::int64_t i = image; i < until; ++i) {
-            add(i, panel, own + (i - image) * panel_bytes(), begin, end, i == first_image);
-          }
+          add(image, until - image, panel, own, begin, end, image == first_image);
         }
         row += end - begin;
       }

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "engine/kernels/layers.h"
+#include "engine/memory/prefetch.h"
 #include "engine/tape.h"
 #include "ops/products/integer_convolution.h"
 
@@ -45,13 +46,17 @@ inline void start_range(const ImageLevels& z, std::int64_t index) {
   std::fill_n(z.most + index * z.image.channels, z.image.channels, std::int16_t{-32768});
 }
 
-// Makes the levels of a stretch of sums.
+// Makes the levels of a stretch of sums, and asks for the memory of those below, which are next.
 inline void narrow_stretch(const ImageLevels& z, const WindowSums& s, int shift) {
   std::int16_t* levels = z.line(s.image, s.line, s.column) + s.first;
   const std::int64_t channels = z.image.channels, at = s.image * channels + s.first;
   kernels().layers.narrow_sums(levels, channels, s.sums, kPanelColumns, s.corrections, shift,
                                s.pixels, s.n);
   kernels().layers.widen_level_range(z.least + at, z.most + at, levels, channels, s.pixels, s.n);
+  const std::int16_t* below = levels + z.image.width * channels;
+  for (std::int64_t i = 0; i < s.pixels; ++i) {
+    prefetch(below + i * channels, s.n * static_cast<std::int64_t>(sizeof(std::int16_t)));
+  }
 }
 
 }  // namespace tritgrad

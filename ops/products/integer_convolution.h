@@ -30,8 +30,9 @@ struct WindowPanels {
 
   std::int64_t depth() const { return size * channels; }  // of one panel
   std::int64_t groups() const { return (depth() + 3) / 4; }
+  std::int64_t panel_bytes() const { return groups() * 4 * kPanelColumns; }
   std::uint8_t* at(std::int64_t first_output, std::int64_t line) const {
-    return bytes + (first_output / kPanelColumns * size + line) * groups() * 4 * kPanelColumns;
+    return bytes + (first_output / kPanelColumns * size + line) * panel_bytes();
   }
 };
 
@@ -56,17 +57,16 @@ template <typename Done>
 void convolve_image(const BorderedImages& x, const WindowPanels& w, std::int64_t image,
                     const std::int32_t* corrections, const Done& done) {
   alignas(kAlignment) std::array<std::int32_t, kStretch * kPanelColumns> sums;
+  const PanelDepth depth(w.groups(), w.size, x.line_bytes(), w.panel_bytes());
   for (std::int64_t first = 0; first < w.outputs; first += kPanelColumns) {
     const std::int64_t n = std::min(kPanelColumns, w.outputs - first);
     for (std::int64_t line = 0; line < x.image.height; ++line) {
       for (std::int64_t column = 0; column < x.image.width; column += kStretch) {
         const std::int64_t pixels = std::min(kStretch, x.image.width - column);
-        for (std::int64_t i = 0; i < w.size; ++i) {
-          kernels().products.multiply_panel(sums.data(), kPanelColumns,
-                                            x.window(image, line + i, column), w.channels, pixels,
-                                            n, w.at(first, i), w.groups(), PanelRange::kTrits,
-                                            /*add=*/i > 0, {});
-        }
+        kernels().products.multiply_panel(sums.data(), kPanelColumns, x.window(image, line, column),
+                                          w.channels, pixels, n, w.at(first, 0), depth,
+                                          PanelRange::kTrits,
+                                          /*add=*/false, {});
         done(WindowSums{image, line, column, pixels, first, n, sums.data(),
                         corrections + line * x.image.width + column});
       }

@@ -77,8 +77,45 @@ inline void compare_product(const ProductKernels& table, const PanelCase& c, std
   }
 }
 
+// Pieces of the depth add up to what they give one by one, with rows that overlap, as windows do.
+inline void compare_pieces(const ProductKernels& table, const PanelCase& c, std::int64_t rows,
+                           std::int64_t columns, std::int64_t groups, std::int64_t pieces) {
+  const std::int64_t lda = 3, a_stride = 4 * groups + 5, stride = groups * 4 * kPanelColumns + 64;
+  const std::int64_t n = rows * lda + 4 * groups + pieces * a_stride;
+  Guarded<std::int8_t> a = bytes(n, 1, c.a_limit);
+  Guarded<std::uint8_t> panel(pieces * stride, 1);
+  for (std::int64_t i = 0; i < pieces * stride; ++i) {
+    panel[i] = static_cast<std::uint8_t>(draw(i, 0, c.panel_limit));
+  }
+  for (const bool add : {false, true}) {
+    Twins<std::int32_t> sums(rows * kPanelColumns, 0,
+                             [](std::int64_t i) { return draw(i, -9, 9); });
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      reference_kernels().products.multiply_panel(
+          sums.expected.data(), kPanelColumns, a.data() + piece * a_stride, lda, rows, columns,
+          panel.data() + piece * stride, groups, c.range, add || piece > 0, {});
+    }
+    table.multiply_panel(sums.actual.data(), kPanelColumns, a.data(), lda, rows, columns,
+                         panel.data(), {groups, pieces, a_stride, stride}, c.range, add, {});
+    for (std::int64_t i = 0; i < rows * kPanelColumns; ++i) {
+      if (i % kPanelColumns < columns) REQUIRE(sums.expected[i] == sums.actual[i]);
+    }
+  }
+}
+
 // Compares products of as many rows, columns and groups as there are ways to cut them.
 inline void compare_products(const ProductKernels& table) {
+  for (const PanelCase& c : kPanelCases) {
+    for (std::int64_t rows : {1, 5, 8, 14, 17}) {
+      for (std::int64_t columns : {9, 16, 31, 48, 64}) {
+        for (std::int64_t groups : {1, 7, 16, 18, 65}) {
+          for (std::int64_t pieces : {2, 3}) {
+            compare_pieces(table, c, rows, columns, groups, pieces);
+          }
+        }
+      }
+    }
+  }
   for (const PanelCase& c : kPanelCases) {
     for (std::int64_t rows : {0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 15, 16, 17, 31, 32, 33}) {
       for (std::int64_t groups : {0, 1, 2, 7, 15, 16, 17, 31, 32, 63, 64, 65, 80, 129}) {

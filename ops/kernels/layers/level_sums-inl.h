@@ -1,4 +1,5 @@
-// Sums of levels and of their squares down columns, which stay in registers while the rows go by.
+// Sums of levels, of their squares, and their ranges down columns, which stay in registers while
+// the rows go by.
 #pragma once
 
 #include "engine/kernels/layers.h"
@@ -38,6 +39,22 @@ void add_level_sums(std::int64_t* sums, std::int64_t* squares, const std::int16_
     add_level_vector(sums + i, squares + i, levels + i, ld, rows);
   }
   TRITGRAD_TARGET::add_level_sums(sums + i, squares + i, levels + i, ld, rows, n - i);
+}
+
+void widen_level_range(std::int16_t* least, std::int16_t* most, const std::int16_t* levels,
+                       std::int64_t ld, std::int64_t rows, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes<I16> <= n; i += kLanes<I16>) {
+    I16 low = read<I16>(least + i), high = read<I16>(most + i);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const I16 level = read<I16>(levels + r * ld + i);
+      low = min(low, level);
+      high = max(high, level);
+    }
+    write(least + i, low);
+    write(most + i, high);
+  }
+  TRITGRAD_TARGET::widen_level_range(least + i, most + i, levels + i, ld, rows, n - i);
 }
 
 }  // namespace

@@ -60,6 +60,42 @@ template <typename Sum, int kRows, int kVectors, typename Step, typename Widen>
   });
 }
 
+#ifdef __AVX512VNNI__
+
+// sum += the products of a piece.
+template <int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_groups(Sums32 (&sum)[kRows * kVectors],
+                                                   const std::int8_t* a, std::int64_t lda,
+                                                   const std::uint8_t* panel, std::int64_t groups) {
+#pragma GCC unroll 4
+  for (std::int64_t g = 0; g < groups; ++g) {
+    Bytes b[kVectors];
+    unrolled<kVectors>(
+        [&]<int v>() { b[v] = load_bytes(panel + g * kGroupBytes + v * kVectorBytes); });
+    unrolled<kRows>([&]<int r>() {
+      const Bytes repeated = repeat_four(a + r * lda + 4 * g);
+      unrolled<kVectors>([&]<int v>() {
+        Sums32& to = sum[r * kVectors + v];
+        to = reinterpret_cast<Sums32>(
+            _mm512_dpbusd_epi32(reinterpret_cast<Bytes>(to), b[v], repeated));
+      });
+    });
+  }
+}
+
+template <int kRows, int kVectors>
+[[gnu::always_inline]] inline void store_tile(std::int32_t* c, std::int64_t ldc,
+                                              Sums32 (&sum)[kRows * kVectors], bool add) {
+  unrolled<kRows * kVectors>([&]<int i>() {
+    std::int32_t* to = c + i / kVectors * ldc + i % kVectors * kColumnsPerVector;
+    I32 result = reinterpret_cast<Bytes>(sum[i]);
+    if (add) result = result + I32::load_unaligned(to);
+    result.store_unaligned(to);
+  });
+}
+
+#endif
+
 // The products of `rows` rows, a multiple of kRows. Not inlined: next to other code the compiler
 // would keep sums in memory. One call for all rows: what a call begins and ends with takes 2 % of
 // the time of a tile.
@@ -102,19 +138,25 @@ template <int kRows, int kVectors>
 
 #ifdef __AVX512VNNI__
 
+// The pieces of the depth one after the other, while the sums stay where they are.
 template <int kRows, int kVectors>
 [[gnu::noinline]] void multiply_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                       std::int64_t lda, std::int64_t rows,
-                                      const std::uint8_t* panel, std::int64_t groups, bool add,
+                                      const std::uint8_t* panel, const PanelDepth& depth, bool add,
                                       GradualPrefetch& ahead) {
+  constexpr int kTile = kRows * kVectors;
   for (std::int64_t r = 0; r < rows; r += kRows) {
     ahead.prefetch_some();
-    add_groups<Sums32, kRows, kVectors>(
-        c + r * ldc, ldc, a + r * lda, lda, panel, 0, groups, add,
-        [](Sums32 sum, Bytes b, Bytes x) {
-          return reinterpret_cast<Sums32>(_mm512_dpbusd_epi32(reinterpret_cast<Bytes>(sum), b, x));
-        },
-        [](Bytes sum) { return sum; });
+    Sums32 sum[kTile];
+    unrolled<kTile>([&]<int i>() { sum[i] = Sums32{}; });
+    const std::int8_t* numbers = a + r * lda;
+    const std::uint8_t* bytes = panel;
+    for (std::int64_t piece = depth.pieces; piece > 0; --piece) {
+      multiply_groups<kRows, kVectors>(sum, numbers, lda, bytes, depth.groups);
+      numbers += depth.a_stride;
+      bytes += depth.panel_stride;
+    }
+    store_tile<kRows, kVectors>(c + r * ldc, ldc, sum, add);
   }
 }
 
@@ -142,10 +184,13 @@ template <int kRows, int kVectors>
 
 // Starts with the share of those 128 in the products: c[r] = or += 128 times the sum of row r of a.
 void start_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                 std::int64_t rows, std::int64_t columns, std::int64_t groups, bool add) {
+                 std::int64_t rows, std::int64_t columns, const PanelDepth& depth, bool add) {
   for (std::int64_t r = 0; r < rows; ++r) {
     std::int32_t sum = 0;
-    for (std::int64_t i = 0; i < 4 * groups; ++i) sum += a[r * lda + i];
+    for (std::int64_t piece = 0; piece < depth.pieces; ++piece) {
+      const std::int8_t* numbers = a + piece * depth.a_stride + r * lda;
+      for (std::int64_t i = 0; i < 4 * depth.groups; ++i) sum += numbers[i];
+    }
     std::int32_t* to = c + r * ldc;
     for (std::int64_t i = 0; i < columns; ++i) to[i] = (add ? to[i] : 0) + 128 * sum;
   }
@@ -153,34 +198,54 @@ void start_bytes(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::i
 
 #endif
 
+#ifdef __AVX512VNNI__
+
 template <int kRows, int kVectors>
 void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                   std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
+                   std::int64_t rows, const std::uint8_t* panel, const PanelDepth& depth,
+                   PanelRange, bool add, GradualPrefetch& ahead) {
+  multiply_bytes<kRows, kVectors>(c, ldc, a, lda, rows, panel, depth, add, ahead);
+}
+
+#else
+
+// One piece of the depth after the other.
+template <int kRows, int kVectors>
+void multiply_rows(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
+                   std::int64_t rows, const std::uint8_t* panel, const PanelDepth& depth,
                    PanelRange range, bool add, GradualPrefetch& ahead) {
-#ifdef __AVX512VNNI__
-  range = PanelRange::kBytes;
-#endif
-  switch (range) {
-    case PanelRange::kTrits:
-      return multiply_trits<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add, ahead);
-    case PanelRange::kSevenBits:
-      return multiply_seven_bits<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add, ahead);
-    case PanelRange::kBytes:
-      return multiply_bytes<kRows, kVectors>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+  for (std::int64_t piece = 0; piece < depth.pieces; ++piece) {
+    const auto multiply = [&](auto* product) {
+      product(c, ldc, a + piece * depth.a_stride, lda, rows, panel + piece * depth.panel_stride,
+              depth.groups, add || piece > 0, ahead);
+    };
+    switch (range) {
+      case PanelRange::kTrits:
+        multiply(multiply_trits<kRows, kVectors>);
+        break;
+      case PanelRange::kSevenBits:
+        multiply(multiply_seven_bits<kRows, kVectors>);
+        break;
+      case PanelRange::kBytes:
+        multiply(multiply_bytes<kRows, kVectors>);
+        break;
+    }
   }
 }
+
+#endif
 
 // multiply_panel() of the columns of kVectors vectors: kRows rows at a time, then four where kRows
 // is six, then one.
 template <int kRows, int kVectors>
 void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                      std::int64_t rows, const std::uint8_t* panel, std::int64_t groups,
+                      std::int64_t rows, const std::uint8_t* panel, const PanelDepth& depth,
                       PanelRange range, bool add, GradualPrefetch& ahead) {
   std::int64_t done = 0;
   const auto multiply = [&]<int kTogether>(std::int64_t count) {
     if (count == 0) return;
     multiply_rows<kTogether, kVectors>(c + done * ldc, ldc, a + done * lda, lda, count, panel,
-                                       groups, range, add, ahead);
+                                       depth, range, add, ahead);
     done += count;
   };
   std::int64_t fours = 0;
@@ -195,10 +260,11 @@ void multiply_vectors(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
 
 void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                     std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                    std::int64_t groups, PanelRange range, bool add, const PrefetchList& memory) {
+                    const PanelDepth& depth, PanelRange range, bool add,
+                    const PrefetchList& memory) {
 #ifndef __AVX512VNNI__
   if (range == PanelRange::kBytes) {
-    start_bytes(c, ldc, a, lda, rows, columns, groups, add);
+    start_bytes(c, ldc, a, lda, rows, columns, depth, add);
     add = true;
   }
 #endif
@@ -216,7 +282,7 @@ void multiply_panel(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std
   for (std::int64_t column = 0; column < columns;) {
     const auto multiply = [&]<int kTogether, int kVectors>() {
       multiply_vectors<kTogether, kVectors>(c + column, ldc, a, lda, rows, panel + 4 * column,
-                                            groups, range, add, ahead);
+                                            depth, range, add, ahead);
       column += kVectors * kColumnsPerVector;
     };
     const std::int64_t left = columns - column;

@@ -15,11 +15,31 @@ namespace tritgrad::TRITGRAD_TARGET {
 namespace wide {
 namespace {
 
+// Packs four rows of fewer columns than a panel has.
+void pack_few_columns(std::uint8_t* group, const std::int8_t* rows, std::int64_t ld,
+                      std::int64_t columns, const U8& offsets) {
+  constexpr std::int64_t kBytes = kLanes<U8>;
+  for (std::int64_t column = 0; column < columns; column += kBytes) {
+    const std::int64_t n = columns - column < kBytes ? columns - column : kBytes;
+    std::int8_t whole[4 * kBytes];
+    for (int j = 0; j < 4; ++j) {
+      write(whole + j * kBytes, read_first(rows + j * ld + column, n, I8(std::int8_t{0})));
+    }
+    interleave_rows(whole, kBytes, [&](int v, const U8& four) {
+      write(group + 4 * column + v * kBytes, four + offsets);
+    });
+  }
+  __builtin_memset(group + 4 * columns, 0, static_cast<std::size_t>(4 * (kPanelColumns - columns)));
+}
+
 void pack_down(std::uint8_t* panel, const std::int8_t* rows, std::int64_t ld, std::int64_t depth,
                std::int64_t columns, int offset) {
   std::int64_t packed = 0;
+  const U8 offsets(static_cast<std::uint8_t>(offset));
+  for (; columns > 0 && columns < kPanelColumns && packed + 4 <= depth; packed += 4) {
+    pack_few_columns(panel + packed * kPanelColumns, rows + packed * ld, ld, columns, offsets);
+  }
   if (columns == kPanelColumns) {
-    const U8 offsets(static_cast<std::uint8_t>(offset));
     for (; packed + 4 <= depth; packed += 4) {
       for (std::int64_t column = 0; column < kPanelColumns; column += kLanes<U8>) {
         std::uint8_t* to = panel + packed * kPanelColumns + 4 * column;

@@ -43,18 +43,21 @@ void quantize_int8(std::int8_t* codes, const float* x, const float* factors, flo
 void sum_int8(std::int32_t* sums, const std::int8_t* x, std::int64_t ld, std::int64_t rows,
               std::int64_t n) {
   constexpr std::int64_t kBytes = kLanes<U8>;
+  constexpr std::int64_t kFew = 8;
+  if (n < kFew) return TRITGRAD_TARGET::sum_int8(sums, x, ld, rows, n);
   const std::int64_t whole = n / kBytes * kBytes;
+  const std::int64_t read_bytes = (n + kBytes - 1) / kBytes * kBytes;
   const U8 offset(std::uint8_t{128});  // makes codes unsigned
   for (std::int64_t r = 0; r < rows; ++r, x += ld) {
     U64 eights(std::uint64_t{0});
     for (std::int64_t i = 0; i < whole; i += kBytes) {
       eights = eights + sum_eights(read<U8>(reinterpret_cast<const std::uint8_t*>(x + i)) ^ offset);
     }
-    sums[r] = static_cast<std::int32_t>(sum_lanes(eights) - 128 * whole);
-    if (whole == n) continue;
-    std::int32_t rest;
-    TRITGRAD_TARGET::sum_int8(&rest, x + whole, 0, 1, n - whole);
-    sums[r] += rest;
+    if (whole < n) {
+      const I8 rest = read_first(x + whole, n - whole, I8(std::int8_t{0}));
+      eights = eights + sum_eights(bits_as<U8>(rest) ^ offset);
+    }
+    sums[r] = static_cast<std::int32_t>(sum_lanes(eights) - 128 * read_bytes);
   }
 }
 

@@ -71,7 +71,7 @@ inline void configure(std::int64_t rows, std::int64_t groups_left) {
 template <typename Tiles, int... kTile>
 inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c, std::int64_t ldc,
                           const std::int8_t* a, std::int64_t lda, const std::uint8_t* panel,
-                          std::int64_t groups, bool add) {
+                          const PanelDepth& depth, bool add) {
   const std::int64_t stride = ldc * static_cast<std::int64_t>(sizeof(std::int32_t));
   if (add) {
     (Tiles::template load<kTile>(c + kTile * kTileColumns, stride), ...);
@@ -85,24 +85,30 @@ inline void multiply_rows(std::integer_sequence<int, kTile...>, std::int32_t* c,
       Tiles::template add_product<kTile, kA, kB>()),
      ...);
   };
-  std::int64_t g = 0;
-  for (; g + kTileGroups <= groups; g += kTileGroups) add_groups.template operator()<4, 5>(g);
-  if (g < groups) add_groups.template operator()<6, 7>(g);
+  for (std::int64_t piece = 0; piece < depth.pieces; ++piece) {
+    std::int64_t g = 0;
+    for (; g + kTileGroups <= depth.groups; g += kTileGroups) {
+      add_groups.template operator()<4, 5>(g);
+    }
+    if (g < depth.groups) add_groups.template operator()<6, 7>(g);
+    a += depth.a_stride;
+    panel += depth.panel_stride;
+  }
   (Tiles::template store<kTile>(c + kTile * kTileColumns, stride), ...);
 }
 
 template <typename Tiles, int kTiles>
 void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
-                      std::int64_t rows, const std::uint8_t* panel, std::int64_t groups, bool add,
-                      GradualPrefetch& ahead) {
-  const std::int64_t groups_left = groups % kTileGroups;
+                      std::int64_t rows, const std::uint8_t* panel, const PanelDepth& depth,
+                      bool add, GradualPrefetch& ahead) {
+  const std::int64_t groups_left = depth.groups % kTileGroups;
   const std::int64_t rows_left = rows % kRowsOfTile;
   if (rows >= kRowsOfTile) configure<Tiles>(kRowsOfTile, groups_left);
   for (std::int64_t r = 0; r < rows; r += kRowsOfTile) {
     ahead.prefetch_some();
     if (rows - r < kRowsOfTile) configure<Tiles>(rows_left, groups_left);
     multiply_rows<Tiles>(std::make_integer_sequence<int, kTiles>{}, c + r * ldc, ldc, a + r * lda,
-                         lda, panel, groups, add);
+                         lda, panel, depth, add);
   }
 }
 
@@ -110,16 +116,16 @@ void multiply_columns(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, s
 template <typename Tiles>
 void multiply_in_tiles(std::int32_t* c, std::int64_t ldc, const std::int8_t* a, std::int64_t lda,
                        std::int64_t rows, std::int64_t columns, const std::uint8_t* panel,
-                       std::int64_t groups, PanelRange, bool add, const PrefetchList& memory) {
+                       const PanelDepth& depth, PanelRange, bool add, const PrefetchList& memory) {
   GradualPrefetch ahead(memory, rows / kRowsOfTile);
   if (columns > 3 * kTileColumns) {
-    multiply_columns<Tiles, 4>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 4>(c, ldc, a, lda, rows, panel, depth, add, ahead);
   } else if (columns > 2 * kTileColumns) {
-    multiply_columns<Tiles, 3>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 3>(c, ldc, a, lda, rows, panel, depth, add, ahead);
   } else if (columns > kTileColumns) {
-    multiply_columns<Tiles, 2>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 2>(c, ldc, a, lda, rows, panel, depth, add, ahead);
   } else if (columns > 0) {
-    multiply_columns<Tiles, 1>(c, ldc, a, lda, rows, panel, groups, add, ahead);
+    multiply_columns<Tiles, 1>(c, ldc, a, lda, rows, panel, depth, add, ahead);
   }
 }
 

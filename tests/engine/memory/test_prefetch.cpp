@@ -259,10 +259,10 @@ class WatchedKernels {
     g_kernels = &kernels();
     products_.multiply_panel = [](std::int32_t* c, std::int64_t ldc, const std::int8_t* a,
                                   std::int64_t lda, std::int64_t rows, std::int64_t columns,
-                                  const std::uint8_t* panel, std::int64_t groups, PanelRange range,
-                                  bool add, const PrefetchList& ahead) {
+                                  const std::uint8_t* panel, const PanelDepth& depth,
+                                  PanelRange range, bool add, const PrefetchList& ahead) {
       g_watch->ask(ahead);
-      g_kernels->products.multiply_panel(c, ldc, a, lda, rows, columns, panel, groups, range, add,
+      g_kernels->products.multiply_panel(c, ldc, a, lda, rows, columns, panel, depth, range, add,
                                          ahead);
     };
     codecs_.latent_to_trits = [](std::int8_t* trits, const std::int8_t* codes, int threshold,
