@@ -32,7 +32,8 @@ TEST_CASE("kernel levels: sums are narrowed to nearest, halves up") {
       Guarded<std::int32_t> sums(kRows * ld, offset), corrections(kRows, 0);
       for (std::int64_t r = 0; r < kRows; ++r) corrections[r] = static_cast<std::int32_t>(37 * r);
       for (std::int64_t i = 0; i < kRows * ld; ++i) {
-        sums[i] = (level(i, 3) - (shift > 0 ? i % 2 : 0)) * (1 << shift) / 2;
+        const int odd = shift > 0 && i % 2 != 0 ? 1 : 0;
+        sums[i] = (level(i, 3) - odd) * (1 << shift) / 2;
       }
       Twins<std::int16_t> out(kRows * n, offset, [](std::int64_t) { return std::int16_t{7}; });
       reference_kernels().layers.narrow_sums(out.expected.data(), n, sums.data(), ld,
@@ -41,7 +42,7 @@ TEST_CASE("kernel levels: sums are narrowed to nearest, halves up") {
                                kRows, n);
       REQUIRE(same_bits(out.expected, out.actual, kRows * n));
       for (std::int64_t i = 0; i < kRows * n; ++i) {
-        const double sum = double{sums[i / n * ld + i % n]} - double{corrections[i / n]};
+        const double sum = sums[i / n * ld + i % n] - corrections[i / n];
         REQUIRE(out.actual[i] == std::floor(sum / (1 << shift) + 0.5));
       }
     }
