@@ -275,7 +275,7 @@ void test_ops_with_files_of_their_own() {
 // Names of all functions declared in ops/*.h that return a Var, or one in int8.
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
-  const std::regex declaration(R"(^(?:Quantized)?Var (\w+)\()");
+  const std::regex declaration(R"(^(?:Quantized|Image)?Var (\w+)\()");
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(TRITGRAD_SOURCE_DIR "/ops")) {
     if (entry.path().extension() != ".h") continue;
@@ -299,11 +299,12 @@ TEST_CASE("ops: every gradient equals the complex step; every op is tested") {
   test_ops_with_files_of_their_own();
   std::set<std::string> expected = declared_ops();
   CHECK(expected.size() >= 19);
-  // One has no gradient (tested below), one rounds (tests/ops/products/test_integer_linear.cpp),
-  // and of the last two one rounds and the other is others together
-  // (tests/ops/products/test_linear_norm.cpp).
-  for (const char* op :
-       {"batch_norm_inference", "integer_linear", "quantize", "linear_batch_norm"}) {
+  // One has no gradient (tested below), one rounds (tests/ops/products/test_integer_linear.cpp), of
+  // the next two one rounds and the other is others together
+  // (tests/ops/products/test_linear_norm.cpp), and the last round and are others together
+  // (tests/ops/test_conv_norm.cpp).
+  for (const char* op : {"batch_norm_inference", "integer_linear", "quantize", "linear_batch_norm",
+                         "quantize_images", "conv_norm", "conv_norm_floats"}) {
     CHECK(expected.erase(op) == 1);
   }
   CHECK(tested_ops() == expected);

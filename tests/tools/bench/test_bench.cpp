@@ -155,16 +155,16 @@ TEST_CASE("bench: of a language model, the products of projections and tokens co
 
 TEST_CASE("bench: of a convolutional network, a weight counts at every pixel") {
   const std::string model = "conv:8x6x2-5-M-7-3";
-  const Result result = run("bench --only steps --batch 4 --rounds 1 --recipe latent8 --model " +
+  const Result result = run("bench --only steps --batch 8 --rounds 1 --recipe latent8 --model " +
                             model + " --json -");
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   const Json json = Json::parse(result.out);
   REQUIRE(json["steps"].size() == 1);
   // Windows of 9 pixels: two products at 48 pixels, three at 12, and those of the head, each of two
-  // operations, for 4 images.
+  // operations, for 8 images.
   const double products = 2.0 * 48 * 9 * 2 * 5 + 3.0 * 12 * 9 * 5 * 7 + 3.0 * 7 * 3;
-  check_step(json["steps"][0], model, 2.0 * products * 4, json["ceilings"]);
+  check_step(json["steps"][0], model, 2.0 * products * 8, json["ceilings"]);
 }
 
 #ifndef TRITGRAD_SANITIZED  // sanitizers have memory of their own
