@@ -11,6 +11,8 @@
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
 
+#ifndef TRITGRAD_SANITIZED  // sanitizers keep shadows of all memory
+
 namespace tritgrad::test::test_resident_memory {
 namespace {
 
@@ -63,9 +65,6 @@ Measured train_on(const std::string& data, const std::string& model) {
   return {static_cast<double>(used.ru_maxrss) * 1024.0, result["peak_live_bytes"].get<double>()};
 }
 
-// Sanitizers keep shadows of all memory.
-#ifndef TRITGRAD_SANITIZED
-
 // Says what was measured, for RELIABILITY.md.
 void check_resident(const Measured& run, double program, double data) {
   constexpr double kMargin = 1.1;
@@ -110,7 +109,7 @@ TEST_CASE("resident memory: files of CIFAR-10 are in memory once") {
   check_resident(large, small.resident - small.ledger, data);
 }
 
-#endif
-
 }  // namespace
 }  // namespace tritgrad::test::test_resident_memory
+
+#endif
