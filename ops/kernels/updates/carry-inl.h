@@ -129,7 +129,8 @@ void carry_steps(CarryScratch& to, std::int64_t first, const CarriedTrits& at, c
   }
 }
 
-// Copies of elements that do not fill a step.
+// Copies of elements that do not fill a step, and of their scales: a step reads those of all its
+// elements.
 struct CarryRest {
   static constexpr std::int64_t kRoom = kLanes<I8>;
 
@@ -141,19 +142,23 @@ struct CarryRest {
     copy(m, at.m);
     copy(v, at.v);
     copy(codes, at.m_codes);
+    if (at.m_scales == nullptr) return;
+    const std::int64_t groups = (n + kCodesPerScale - 1) / kCodesPerScale;
+    std::copy_n(at.m_scales + done / kCodesPerScale, groups, scales);
   }
-  CarriedTrits elements(const CarriedTrits& at, std::int64_t done) {
+  CarriedTrits elements(const CarriedTrits& at) {
     CarriedTrits rest = at;
     rest.grad = grad;
     rest.m = m;
     rest.v = v;
     rest.m_codes = codes;
-    rest.m_scales = at.m_scales == nullptr ? nullptr : at.m_scales + done / kCodesPerScale;
+    rest.m_scales = scales;
     return rest;
   }
 
   float grad[kRoom] = {}, m[kRoom] = {}, v[kRoom] = {};
   std::int8_t codes[kRoom] = {};
+  std::uint16_t scales[kRoom / kCodesPerScale + 1] = {};
 };
 
 template <bool kNoise, typename Moment, typename Rule>
@@ -163,7 +168,7 @@ void carry_all(CarryScratch& to, const CarriedTrits& at, const Rule& rule, const
   carry_steps<kNoise, Moment>(to, 0, at, rule, lanes, done);
   if (done == n) return;
   CarryRest rest(at, done, n - done);
-  carry_steps<kNoise, Moment>(to, done, rest.elements(at, done), rule, lanes, kLanes<I8>);
+  carry_steps<kNoise, Moment>(to, done, rest.elements(at), rule, lanes, kLanes<I8>);
 }
 
 std::int64_t count_changes(const std::int8_t* before, const std::int8_t* after, std::int64_t n) {

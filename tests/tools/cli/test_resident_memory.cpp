@@ -112,4 +112,10 @@ TEST_CASE("resident memory: files of CIFAR-10 are in memory once") {
 }  // namespace
 }  // namespace tritgrad::test::test_resident_memory
 
+#else
+
+TEST_CASE("resident memory") {
+  MESSAGE("skipped: the memory of a process, of which sanitizers keep shadows");
+}
+
 #endif
